@@ -33,7 +33,7 @@ impl Plan {
         let given = given.map(|given| arms(given, &fault)).transpose()?;
         let request = from_pairs::<CompareRequest>(&options);
         let asked = request
-            .and_then(|request| request.asked_of(given))
+            .and_then(|request| request.asked_of(given.as_deref()))
             .map_err(|bad| refused_option(&bad))?;
         Ok(Plan { asked, fault })
     }

@@ -1,5 +1,7 @@
 //! `firstflight compare`.
 
+mod sweep;
+
 use crate::files::{check_outputs, write_whole};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
@@ -13,6 +15,7 @@ use clap::Args;
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::request::{Asked, CompareRequest};
 use firstflight_lab::sharing::SharingPlan;
+use firstflight_lab::sweep::Axis;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
 use std::path::PathBuf;
@@ -21,6 +24,11 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     #[command(flatten)]
     request: CompareRequest,
+    /// Compare at every value of a key of the path, or of `bytes`: a range such as
+    /// `rtt=10ms..300ms:7` (seven values; five if not counted) or a list such as
+    /// `queue=0.5bdp,1bdp`; given twice, every value of the one meets every value of the other
+    #[arg(long, value_name = "KEY=VALUES", value_parser = Axis::parse)]
+    sweep: Vec<Axis>,
     /// Write the results as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -40,6 +48,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    if !options.sweep.is_empty() {
+        return sweep::run(options);
+    }
     let asked = options.request.asked()?;
     check_columns(options.json.as_ref(), &asked)?;
     let trace =

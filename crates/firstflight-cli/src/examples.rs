@@ -11,6 +11,7 @@ Examples:
   firstflight compare --path geo --bytes 30MB --report geo.html
   firstflight compare --path rate=20Mbps,rtt=80ms,queue=1bdp,loss=0.1% --arms slowstart,rapid
   firstflight compare --repeat 30 --format csv > trials.csv
+  firstflight compare --bytes 1MB --sweep rtt=10ms..300ms --sweep queue=0.25..4bdp
   firstflight compare --flows 4 --apart 1s --cross slowstart";
 
 pub(crate) const AB: &str = "\

@@ -213,7 +213,7 @@ impl Plan {
     }
 
     /// There is something to run, and the testbed can.
-    fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if self.arms.is_empty() || self.repeat == 0 || self.scenario.bytes == 0 {
             return Err(Error::new(
                 "nothing to compare: at least one arm, one trial and one byte are needed",

@@ -23,6 +23,7 @@ pub mod scenario;
 pub mod sharing;
 pub mod size;
 pub mod stats;
+pub mod sweep;
 pub mod table;
 pub mod testbed;
 pub mod trial;

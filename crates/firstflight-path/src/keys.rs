@@ -112,6 +112,22 @@ impl Keys {
         }
     }
 
+    /// The same keys with these values in place of theirs; a path that changes is no longer the one
+    /// that its name and source speak of.
+    pub(crate) fn changed(mut self, changes: &[(&str, &str)]) -> Result<Keys, Error> {
+        if !changes.is_empty() {
+            self.values.retain(|key, _| key != "name" && key != "source");
+        }
+        // Taken out first, so that a key that is changed twice is still given twice.
+        for (key, _) in changes {
+            self.values.remove(*key);
+        }
+        for (key, value) in changes {
+            self.insert(key.trim(), value.trim())?;
+        }
+        Ok(self)
+    }
+
     pub(crate) fn build(mut self) -> Result<Path, Error> {
         let rate = self
             .rate("rate", "")?

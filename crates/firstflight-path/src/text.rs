@@ -45,6 +45,22 @@ impl Path {
     ///
     /// Reads a file only for `.toml` and for `rate=trace:FILE`.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::parse_with(text, &[])
+    }
+
+    /// The same with these keys and values in place of its own, if it has them. What changes loses
+    /// its name and source; a queue of `1bdp` follows a changed round trip, one of `30ms` does not.
+    ///
+    /// # Errors
+    /// As of [`Path::parse`], for the path as it is with the changes.
+    ///
+    /// ```
+    /// use firstflight_path::Path;
+    /// let path = Path::parse_with("geo", &[("rtt", "30ms")])?;
+    /// assert_eq!(path.to_string(), Path::parse("geo,rtt=30ms")?.to_string());
+    /// # Ok::<(), firstflight_path::Error>(())
+    /// ```
+    pub fn parse_with(text: &str, changes: &[(&str, &str)]) -> Result<Self, Error> {
         let text = text.trim();
         if text.is_empty() {
             return Err(Error::new(
@@ -54,7 +70,7 @@ impl Path {
         if !text.contains('=')
             && File::new(text).extension().is_some_and(|extension| extension == "toml")
         {
-            return toml_file(File::new(text));
+            return toml_file(File::new(text), changes);
         }
         let mut keys = Keys::default();
         let (first, rest) =
@@ -67,13 +83,13 @@ impl Path {
             }
             insert_base(&mut keys, first)?;
         }
-        keys.build()
+        keys.changed(changes)?.build()
     }
 }
 
 /// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path
 /// underneath; unknown keys are errors.
-fn toml_file(file: &File) -> Result<Path, Error> {
+fn toml_file(file: &File, changes: &[(&str, &str)]) -> Result<Path, Error> {
     let text = input::read_text(file, MOST_TEXT)
         .map_err(|e| Error::new(format!("{}: cannot read the path: {e}", file.display())))?;
     let line = |offset: usize| {
@@ -108,7 +124,7 @@ fn toml_file(file: &File) -> Result<Path, Error> {
     if let Some((name, place)) = base {
         insert_base(&mut keys, &name).map_err(|e| e.within(place))?;
     }
-    keys.build().map_err(|e| e.within(file.display()))
+    keys.changed(changes).and_then(Keys::build).map_err(|e| e.within(file.display()))
 }
 
 impl FromStr for Path {

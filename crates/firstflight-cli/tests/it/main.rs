@@ -15,5 +15,6 @@ mod outputs;
 mod refusals;
 mod replay;
 mod reproduce;
+mod sweep;
 mod trace_files;
 mod traces;

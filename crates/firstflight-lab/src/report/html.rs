@@ -84,6 +84,16 @@ pub(super) const ADVICE: Page<'_> = Page {
     scripts: &[include_str!("ab_charts.js"), include_str!("ab.js"), include_str!("advice.js")],
 };
 
+/// The page of a sweep.
+pub(super) const SWEEP: Page<'_> = Page {
+    kind: "sweep",
+    skip: "best",
+    styles: &[STILL_STYLE, include_str!("sweep.css")],
+    body: include_str!("sweep.html"),
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("sweep.js")],
+};
+
 impl Report {
     /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
     pub fn to_html(&self) -> String {

@@ -9,6 +9,7 @@
 mod ab;
 pub mod html;
 mod look;
+mod sweep;
 mod thin;
 
 pub use look::looks;

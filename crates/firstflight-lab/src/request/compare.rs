@@ -7,6 +7,7 @@ use crate::request::Answer;
 use crate::scenario::Scenario;
 use crate::sharing::SharingPlan;
 use crate::size;
+use crate::sweep::{Axis, SweepPlan};
 use crate::testbed::{BUILT_IN, Testbed, quic_real};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -115,27 +116,53 @@ impl CompareRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn asked_of(&self, arms: Option<Vec<NamedArm>>) -> Result<Asked, Error> {
-        let testbed = testbed(self.on, self.real)?;
-        let info = testbed.info();
-        let named = if self.arms == DEFAULT_ARMS { info.arms } else { &self.arms };
-        let plan = Plan {
-            arms: arms.map_or_else(|| parse_arms(named), Ok)?,
-            testbed,
-            scenario: Scenario {
-                iw: self.iw,
-                limit: self.limit,
-                host: info.only_hosts().map_or_else(|| self.hosts.hosts(), Ok)?,
-                ..Scenario::new(Path::parse(&self.path)?, self.bytes)
-            },
-            seed: self.seed,
-            repeat: self.repeat,
-        };
+    pub fn asked_of(&self, arms: Option<&[NamedArm]>) -> Result<Asked, Error> {
+        let plan = self.plan_on(Path::parse(&self.path), self.bytes, arms)?;
         if self.sharing.are_given() {
             self.sharing.plan(plan).map(Asked::Together)
         } else {
             Ok(Asked::Alone(plan))
         }
+    }
+
+    /// The sweep of these keys over what it asks for, with these arms in place of its own if there
+    /// are any.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn sweep_of(&self, axes: Vec<Axis>, arms: Option<&[NamedArm]>) -> Result<SweepPlan, Error> {
+        if self.sharing.are_given() {
+            return Err(Error::new(
+                "--sweep: sweeps one flow alone; leave out --flows, --apart, --cross and --app",
+            ));
+        }
+        SweepPlan::new(axes, &self.path, |path, bytes| {
+            self.plan_on(Ok(path), bytes.unwrap_or(self.bytes), arms)
+        })
+    }
+
+    /// The comparison on this path, if it is one, with an object of this size.
+    fn plan_on(
+        &self,
+        path: Result<Path, Error>,
+        bytes: u64,
+        arms: Option<&[NamedArm]>,
+    ) -> Result<Plan, Error> {
+        let testbed = testbed(self.on, self.real)?;
+        let info = testbed.info();
+        let named = if self.arms == DEFAULT_ARMS { info.arms } else { &self.arms };
+        Ok(Plan {
+            arms: arms.map_or_else(|| parse_arms(named), |arms| Ok(arms.to_vec()))?,
+            testbed,
+            scenario: Scenario {
+                iw: self.iw,
+                limit: self.limit,
+                host: info.only_hosts().map_or_else(|| self.hosts.hosts(), Ok)?,
+                ..Scenario::new(path?, bytes)
+            },
+            seed: self.seed,
+            repeat: self.repeat,
+        })
     }
 }
 

@@ -1,0 +1,304 @@
+//! `firstflight compare --sweep`: the same comparison at every point of one or two keys.
+
+use super::Options;
+use crate::Done;
+use crate::files::{check_outputs, write_whole};
+use crate::output::{Output, check_before, fitted, give, names};
+use crate::progress::{Progress, Unit};
+use crate::rows::Rows;
+use crate::run::{command_line, on_threads, stop_on_ctrl_c};
+use crate::sheet::{Field, Sheet, Side};
+use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
+use firstflight_lab::Error;
+use firstflight_lab::sweep::{Axis, BYTES, Best, JUDGED, Judged, Sweep, SweepPlan, SweepRow};
+use firstflight_lab::table::figure;
+use std::fmt::Write as _;
+
+pub(super) fn run(options: &Options) -> Result<Done, Error> {
+    let plan = options.request.sweep_of(options.sweep.clone(), None)?;
+    for (given, name) in [(options.trace.is_some(), "--trace"), (options.qlog.is_some(), "--qlog")]
+    {
+        if given {
+            return Err(Error::new(format!(
+                "{name}: follows one comparison; leave out --sweep, or run `compare` at one point"
+            )));
+        }
+    }
+    let none = Sweep { points: vec![None; plan.points.len()], plan: plan.clone() };
+    check_before(options.json.as_ref(), &names(&none.sheets()), &none.rows_of().names)?;
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
+    let sweep = on_threads(options.threads, || run_with_progress(&plan))?;
+    if let Some(file) = &options.report {
+        let page = sweep.page(&command_line());
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    give(options.json.as_ref(), &sweep)?;
+    for warning in sweep.warnings() {
+        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+    }
+    let (through, points) = (sweep.through(), sweep.points.len());
+    if through < points {
+        return Ok(Done::Because(format!("stopped: {through} of {points} points")));
+    }
+    Ok(if sweep.complete() { Done::Well } else { Done::Short })
+}
+
+fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
+    let progress = Progress::begin(
+        "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
+        Unit::Count("trials"),
+        Some(plan.trials()),
+    );
+    plan.run(&|| progress.inc(1), stop_on_ctrl_c())
+}
+
+/// What an answer of a sweep has beside what every answer has.
+trait Swept {
+    fn rows_of(&self) -> Rows;
+}
+
+impl Swept for Sweep {
+    /// The values that were swept, and the row of the arm there.
+    fn rows_of(&self) -> Rows {
+        let mut all = Rows::default();
+        all.names.extend(self.plan.axes.iter().map(|axis| axis.key.clone()));
+        all.names.extend(Rows::names_of(SweepRow::MEASURES));
+        for (swept, row) in self.rows() {
+            let before: Vec<_> = swept.iter().map(|(key, value)| (*key, (*value).into())).collect();
+            all.extend(&before, Rows::of(SweepRow::MEASURES, [&row]));
+        }
+        all
+    }
+}
+
+impl Output for Sweep {
+    fn text(&self) -> String {
+        let tables = match self.plan.axes.as_slice() {
+            [axis] => {
+                JUDGED.iter().flat_map(|judged| by_arm(self, axis, judged, width())).collect()
+            }
+            _ => JUDGED.iter().flat_map(|judged| map(self, judged, width())).collect::<Vec<_>>(),
+        };
+        format!(
+            "{TITLE}{}{TITLE:#}\n{QUIET}{}{QUIET:#}\n\n{}{QUIET}{}{QUIET:#}\n{}\n",
+            title(&self.plan),
+            wrap(&about(&self.plan), 0, width()),
+            titled(&tables),
+            wrap(&legend(self), 0, width()),
+            wrap(&self.finding(), 0, width()),
+        )
+    }
+
+    /// The tables of the terminal; a map has the names of arms in its cells.
+    fn sheets(&self) -> Vec<Sheet> {
+        match self.plan.axes.as_slice() {
+            [axis] => JUDGED.iter().flat_map(|judged| by_arm(self, axis, judged, None)).collect(),
+            _ => JUDGED.iter().map(|judged| named_map(self, judged)).collect(),
+        }
+    }
+
+    fn rows(&self) -> Rows {
+        self.rows_of()
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        Ok(self.to_json())
+    }
+}
+
+/// The tables, each kind with its title once.
+fn titled(tables: &[Sheet]) -> String {
+    let (mut text, mut last) = (String::new(), "");
+    for table in tables {
+        if table.title != last {
+            let _ = writeln!(text, "{TITLE}{}{TITLE:#}", table.title);
+            last = &table.title;
+        }
+        text += &fitted(std::slice::from_ref(table));
+    }
+    text
+}
+
+/// What is swept over what.
+fn title(plan: &SweepPlan) -> String {
+    let range = |axis: &Axis| match axis.values.as_slice() {
+        [only] => format!("{} {only}", axis.key),
+        [first, .., last] => format!("{} {first} to {last}", axis.key),
+        [] => axis.key.clone(),
+    };
+    let ranges: Vec<String> = plan.axes.iter().map(range).collect();
+    format!("{}: {}", plan.base, ranges.join(", "))
+}
+
+fn about(plan: &SweepPlan) -> String {
+    let first = plan.points[0].resolved();
+    let size = if plan.axes.iter().any(|axis| axis.key == BYTES) {
+        String::new()
+    } else {
+        format!("{} at each of ", figure(first.bytes as f64, "bytes"))
+    };
+    let repeats = if first.repeat > 1 {
+        format!(", median of {} trials (smallest..largest)", first.repeat)
+    } else {
+        String::new()
+    };
+    format!(
+        "{size}{} points; {}, initial window {} packets, seed {}{repeats}",
+        plan.points.len(),
+        first.transport,
+        first.iw,
+        first.seed
+    )
+}
+
+/// What the marks mean.
+fn legend(sweep: &Sweep) -> String {
+    if sweep.plan.axes.len() == 1 {
+        return "* best of its column".to_owned();
+    }
+    let key: Vec<String> =
+        sweep.arms().enumerate().map(|(arm, name)| format!("{} {name}", letter(arm))).collect();
+    let steps = |judged: &Judged| {
+        let steps = SHADES[1..].iter().zip(judged.steps);
+        let steps: Vec<String> = steps.map(|(shade, step)| format!("{shade} {step}")).collect();
+        format!("{} in {}, {} and more", judged.label, judged.margin_unit, steps.join(", "))
+    };
+    let [time, loss] = JUDGED.each_ref().map(steps);
+    format!(
+        "{}. In a cell: the best arm and its margin over the best of the others ({time}; {loss}); \
+         = all the same.{}",
+        key.join(", "),
+        if sweep.arms().any(|arm| arm.starts_with("oracle")) {
+            " oracle is not judged."
+        } else {
+            ""
+        },
+    )
+}
+
+/// From no margin to a very large one; they read without colour.
+const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+
+/// Arms in a map: A, B, ..., then a, b, ...
+fn letter(arm: usize) -> char {
+    ('A'..='Z').chain('a'..='z').nth(arm).unwrap_or('?')
+}
+
+/// A table of arms by values. Where not all values fit, some tables.
+fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
+    let arms: Vec<&str> = sweep.arms().collect();
+    let best = sweep.best(judged);
+    let cell = |arm: usize, point: usize| {
+        let value = sweep.points[point].as_ref().and_then(|point| judged.value(point, arm));
+        let Some(summary) = value else { return Field::from("-") };
+        let text = figure(summary.median, judged.unit);
+        let spread =
+            |low, high| format!("{}..{}", figure(low, judged.unit), figure(high, judged.unit));
+        let text = if sweep.plan.points[point].repeat > 1 {
+            format!("{text}\n{}", spread(summary.low, summary.high))
+        } else {
+            text
+        };
+        let mark = |best: &Best| best.margin.is_some() && best.arms.contains(&arm);
+        Field::from(text).bold(best[point].as_ref().is_some_and(mark))
+    };
+    let columns: Vec<Vec<Field>> = (0..axis.values.len())
+        .map(|point| (0..arms.len()).map(|arm| cell(arm, point)).collect())
+        .collect();
+    let names: Vec<String> = arms.iter().map(|arm| (*arm).to_owned()).collect();
+    let title = format!("{} ({})", judged.label, judged.unit);
+    let head = format!("arm / {}", axis.key);
+    tables(&title, (&head, &names), (&axis.values, &columns), width)
+        .into_iter()
+        .map(Sheet::marked)
+        .collect()
+}
+
+/// A map of who is best, with letters and shades.
+fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
+    let cell = |best: &Option<Best>| {
+        let Some(best) = best else { return Field::from("-") };
+        let Some(margin) = best.margin else { return Field::from("=") };
+        let mut who: String = best.arms.iter().take(MOST_LETTERS).map(|arm| letter(*arm)).collect();
+        if best.arms.len() > MOST_LETTERS {
+            who.push('+');
+        }
+        let digits = usize::from(margin < 9.95);
+        Field::from(format!("{who} {margin:.digits$} {}", SHADES[judged.level(margin)]))
+    };
+    grid_of(sweep, judged, width, cell)
+}
+
+/// Letters of equal arms in a cell of a map.
+const MOST_LETTERS: usize = 3;
+
+/// The same with names, for formats that have room.
+fn named_map(sweep: &Sweep, judged: &Judged) -> Sheet {
+    let arms: Vec<&str> = sweep.arms().collect();
+    let cell = |best: &Option<Best>| {
+        let Some(best) = best else { return Field::from("-") };
+        let Some(margin) = best.margin else { return Field::from("all the same") };
+        let who: Vec<&str> = best.arms.iter().map(|arm| arms[*arm]).collect();
+        Field::from(format!("{} {margin:.1} {}", who.join(", "), judged.margin_unit))
+    };
+    let mut sheets = grid_of(sweep, judged, None, cell);
+    sheets.remove(0)
+}
+
+/// Values of the first key down, of the second across.
+fn grid_of(
+    sweep: &Sweep,
+    judged: &Judged,
+    width: Option<usize>,
+    cell: impl Fn(&Option<Best>) -> Field,
+) -> Vec<Sheet> {
+    let best = sweep.best(judged);
+    let [down, across] = [0, 1].map(|axis| &sweep.plan.axes[axis]);
+    let count = across.values.len();
+    let columns: Vec<Vec<Field>> = (0..count)
+        .map(|column| best.iter().skip(column).step_by(count).map(&cell).collect())
+        .collect();
+    let title = format!("{}: best arm", judged.label);
+    let head = format!("{} / {}", down.key, across.key);
+    tables(&title, (&head, &down.values), (&across.values, &columns), width)
+}
+
+/// A table of these columns; where they are wider than `width`, several with a part of them each.
+fn tables(
+    title: &str,
+    (head, names): (&str, &[String]),
+    (values, columns): (&[String], &[Vec<Field>]),
+    width: Option<usize>,
+) -> Vec<Sheet> {
+    let length = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(length).max().unwrap_or(0);
+    let first = widest(&mut std::iter::once(head).chain(names.iter().map(String::as_str)));
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    let mut room = 0;
+    for (index, column) in columns.iter().enumerate() {
+        let cells = column.iter().map(|field| field.text.as_str());
+        // A mark may stand behind it.
+        let need = widest(&mut std::iter::once(values[index].as_str()).chain(cells)) + 1 + BETWEEN;
+        if let Some(part) = parts.last_mut().filter(|_| need <= room) {
+            part.push(index);
+        } else {
+            room = width.unwrap_or(usize::MAX).saturating_sub(first + BETWEEN);
+            parts.push(vec![index]);
+        }
+        room = room.saturating_sub(need);
+    }
+    let part = |part: Vec<usize>| {
+        let headers = std::iter::once((head, Side::Left))
+            .chain(part.iter().map(|index| (values[*index].as_str(), Side::Right)));
+        let mut sheet = Sheet::new(title, headers);
+        for (row, name) in names.iter().enumerate() {
+            let cells = part.iter().map(|index| columns[*index][row].clone());
+            sheet.row(std::iter::once(Field::from(name.as_str())).chain(cells));
+        }
+        sheet
+    };
+    parts.into_iter().map(part).collect()
+}
+
+/// Blanks that a table has between two columns.
+const BETWEEN: usize = 3;

@@ -1,0 +1,211 @@
+//! Who is best at which point, and by how much.
+
+use super::Sweep;
+use crate::compare::Comparison;
+use crate::stats::Summary;
+use crate::trial::TrialRow;
+
+/// A measure by which arms are judged; less is better.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// Its name in the data.
+    pub key: &'static str,
+    /// What people call it.
+    pub label: &'static str,
+    /// Unit of the value as it is shown.
+    pub unit: &'static str,
+    /// Unit of a margin: `%` of the other's value, or `points`.
+    pub margin_unit: &'static str,
+    /// Margins from which on one is small, noticeable, large and very large.
+    pub steps: [f64; 4],
+    /// Below this margin two arms are equal.
+    same: f64,
+    read: fn(&TrialRow) -> Option<f64>,
+    margin: fn(best: f64, other: f64) -> f64,
+}
+
+/// Completion time, and the loss that it costs.
+pub const JUDGED: [Judged; 2] = [
+    Judged {
+        key: "ttlb_ms",
+        label: "completion time",
+        unit: "ms",
+        margin_unit: "%",
+        steps: [1.0, 5.0, 10.0, 25.0],
+        // As for the finding of a comparison: less than one packet of a short transfer.
+        same: 0.5,
+        read: |trial| trial.ttlb_ms,
+        margin: |best, other| 100.0 * (1.0 - best / other),
+    },
+    Judged {
+        key: "loss_ratio",
+        label: "loss",
+        unit: "%",
+        margin_unit: "points",
+        steps: [0.5, 1.0, 5.0, 10.0],
+        same: 0.05,
+        read: |trial| trial.loss_ratio.map(|ratio| 100.0 * ratio),
+        margin: |best, other| other - best,
+    },
+];
+
+/// An arm and its value.
+type Valued = (usize, f64);
+
+/// Who is best at one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// The arms whose values are the smallest or equal to it, in the order of the arms.
+    pub arms: Vec<usize>,
+    /// How much better they are than the best of the others; `None` if there are no others.
+    pub margin: Option<f64>,
+}
+
+impl Judged {
+    /// Median and extremes of an arm over its trials; `None` if one of them has no value.
+    pub fn value(&self, comparison: &Comparison, arm: usize) -> Option<Summary> {
+        let values: Option<Vec<f64>> = comparison.trials(arm).iter().map(self.read).collect();
+        Summary::of(values?)
+    }
+
+    /// Who is best; arms that are told what no sender can know (`oracle`) bound the others and are
+    /// left out.
+    fn best(&self, comparison: &Comparison) -> Option<Best> {
+        let arms = comparison.plan.arms.iter().enumerate();
+        let values: Vec<Valued> = arms
+            .filter(|(_, arm)| !arm.label.starts_with("oracle"))
+            .filter_map(|(index, _)| Some((index, self.value(comparison, index)?.median)))
+            .collect();
+        self.of(&values)
+    }
+
+    fn of(&self, values: &[Valued]) -> Option<Best> {
+        let best = values.iter().map(|(_, value)| *value).min_by(f64::total_cmp)?;
+        // Nothing at all of both is no division by zero.
+        let margin = |other: f64| if other > best { (self.margin)(best, other) } else { 0.0 };
+        let (same, others): (Vec<Valued>, Vec<Valued>) =
+            values.iter().partition(|(_, value)| margin(*value) < self.same);
+        let margin = others.iter().map(|(_, value)| margin(*value)).min_by(f64::total_cmp);
+        Some(Best { arms: same.into_iter().map(|(arm, _)| arm).collect(), margin })
+    }
+
+    /// How large a margin is, from 0 (none to speak of) to 4.
+    pub fn level(&self, margin: f64) -> usize {
+        self.steps.iter().filter(|step| margin >= **step).count()
+    }
+}
+
+impl Sweep {
+    /// Who is best at each point by this measure; `None` where nobody knows.
+    pub fn best(&self, judged: &Judged) -> Vec<Option<Best>> {
+        let of = |point: &Option<Comparison>| judged.best(point.as_ref()?);
+        self.points.iter().map(of).collect()
+    }
+
+    /// What the sweep comes to, a sentence for each measure.
+    pub fn finding(&self) -> String {
+        let arms: Vec<&str> = self.arms().collect();
+        let lines = JUDGED.iter().filter_map(|judged| told(judged, &arms, &self.best(judged)));
+        lines.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Who is best how often, and by how much.
+fn told(judged: &Judged, arms: &[&str], best: &[Option<Best>]) -> Option<String> {
+    let known: Vec<&Best> = best.iter().flatten().collect();
+    let points = known.len();
+    let decided: Vec<&Best> = known.into_iter().filter(|best| best.margin.is_some()).collect();
+    if points == 0 {
+        return None;
+    }
+    let label = capital(judged.label);
+    if decided.is_empty() {
+        return Some(format!("{label}: the same for all arms at all {points} points."));
+    }
+    let mut counts: Vec<(usize, usize)> = (0..arms.len())
+        .map(|arm| (arm, decided.iter().filter(|best| best.arms.contains(&arm)).count()))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let (first, count) = counts[0];
+    let margins =
+        decided.iter().filter(|best| best.arms.contains(&first)).filter_map(|best| best.margin);
+    let margin = Summary::of(margins).map_or(String::new(), |summary| {
+        let Summary { median, low, high } = summary;
+        let unit = judged.margin_unit;
+        if (high - low).abs() < 0.05 {
+            format!(", by {median:.1} {unit}")
+        } else {
+            format!(", by {low:.1} to {high:.1} {unit} (median {median:.1})")
+        }
+    });
+    let others: Vec<String> = counts[1..]
+        .iter()
+        .take(2)
+        .map(|(arm, count)| format!("{} at {count}", arms[*arm]))
+        .collect();
+    let others =
+        if others.is_empty() { others.concat() } else { format!("; {}", others.join(", ")) };
+    let same = points - decided.len();
+    let same = if same > 0 { format!("; the same for all arms at {same}") } else { String::new() };
+    let arm = arms[first];
+    Some(format!("{label}: {arm} is best at {count} of {points} points{margin}{others}{same}."))
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Best, JUDGED, Valued, told};
+
+    const TIME: usize = 0;
+    const LOSS: usize = 1;
+
+    #[test]
+    fn the_best_are_all_that_are_equal_to_it() {
+        /// Measure, values of the arms, who is best and by how much.
+        type Case<'a> = (usize, &'a [f64], &'a [usize], Option<f64>);
+        let rows: &[Case<'_>] = &[
+            (TIME, &[1000.0, 900.0, 950.0], &[1], Some(100.0 * (1.0 - 900.0 / 950.0))),
+            (TIME, &[900.0, 901.0, 1000.0], &[0, 1], Some(10.0)),
+            (TIME, &[900.0, 901.0], &[0, 1], None),
+            (LOSS, &[0.0, 0.0, 9.0], &[0, 1], Some(9.0)),
+            (LOSS, &[0.0, 0.0], &[0, 1], None),
+        ];
+        for (judged, values, arms, margin) in rows {
+            let values: Vec<Valued> = values.iter().copied().enumerate().collect();
+            let best = JUDGED[*judged].of(&values).expect("values");
+            assert_eq!(best.arms, *arms, "{values:?}");
+            match (best.margin, margin) {
+                (Some(ours), Some(theirs)) => assert!((ours - theirs).abs() < 1e-9, "{values:?}"),
+                (ours, theirs) => assert_eq!(ours.is_some(), theirs.is_some(), "{values:?}"),
+            }
+        }
+        assert_eq!(JUDGED[TIME].of(&[]), None);
+    }
+
+    #[test]
+    fn a_sweep_is_told_in_a_sentence_for_each_measure() {
+        let best = |arms: &[usize], margin| Some(Best { arms: arms.to_vec(), margin });
+        let all = [best(&[1], Some(10.0)), best(&[1], Some(20.0)), best(&[0], Some(1.0)), None];
+        assert_eq!(
+            told(&JUDGED[TIME], &["a", "b"], &all).as_deref(),
+            Some(
+                "Completion time: b is best at 2 of 3 points, by 10.0 to 20.0 % (median 15.0); a at 1."
+            )
+        );
+        let all = [best(&[0, 1], None), best(&[0], Some(2.0))];
+        assert_eq!(
+            told(&JUDGED[LOSS], &["a", "b"], &all).as_deref(),
+            Some("Loss: a is best at 1 of 2 points, by 2.0 points; the same for all arms at 1.")
+        );
+        assert_eq!(
+            told(&JUDGED[LOSS], &["a", "b"], &all[..1]).as_deref(),
+            Some("Loss: the same for all arms at all 1 points.")
+        );
+        assert_eq!(told(&JUDGED[LOSS], &["a"], &[None]), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! A sweep: one comparison at every point of one or two keys of a path, or of the object size.
+//!
+//! Arms and seeds are the same at every point, so that neighbours differ by the path alone. What
+//! came out is a row per point and arm ([`SweepRow`]), and for each measure that decides who is
+//! best where ([`Sweep::best`]).
+
+mod axis;
+mod best;
+mod rows;
+
+pub use axis::{Axis, BYTES};
+pub use best::{Best, JUDGED, Judged};
+pub use rows::SweepRow;
+
+use crate::compare::{Comparison, Keep, Plan};
+use crate::size;
+use firstflight_path::{Error, Path};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Keys that can be swept at a time.
+const MOST_AXES: usize = 2;
+/// Points that one sweep may have.
+const MOST_POINTS: usize = 2_500;
+
+/// What to sweep.
+#[derive(Clone, Debug)]
+pub struct SweepPlan {
+    /// The keys with their values; one or two.
+    pub axes: Vec<Axis>,
+    /// The path as it was asked for, before any value is put into it.
+    pub base: String,
+    /// The comparison at each point, the values of the last key next to each other.
+    pub points: Vec<Plan>,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// What was swept.
+    pub plan: SweepPlan,
+    /// The comparisons, in the order of the plan's points; `None` where the run was stopped before.
+    pub points: Vec<Option<Comparison>>,
+}
+
+impl SweepPlan {
+    /// The plan of these keys over the path `base`; `on` is the comparison on a path, of an object
+    /// of another size if one is given.
+    ///
+    /// # Errors
+    /// One line: no key or too many, too many points, or what `on` or the path refuses.
+    pub fn new(
+        axes: Vec<Axis>,
+        base: &str,
+        on: impl Fn(Path, Option<u64>) -> Result<Plan, Error>,
+    ) -> Result<SweepPlan, Error> {
+        if axes.is_empty() || axes.len() > MOST_AXES {
+            let count = axes.len();
+            return Err(Error::new(format!("--sweep: {count} keys; allowed: one or two")));
+        }
+        if axes.len() == 2 && axes[0].key == axes[1].key {
+            return Err(Error::new(format!("--sweep {}: given twice", axes[0].key)));
+        }
+        let count: usize = axes.iter().map(|axis| axis.values.len()).product();
+        if count > MOST_POINTS {
+            return Err(Error::new(format!(
+                "--sweep: {count} points; allowed: at most {MOST_POINTS}"
+            )));
+        }
+        let mut plan = SweepPlan { axes, base: base.to_owned(), points: Vec::new() };
+        plan.points =
+            (0..count).map(|point| plan.point(point, &on)).collect::<Result<_, Error>>()?;
+        Ok(plan)
+    }
+
+    fn point(
+        &self,
+        point: usize,
+        on: &impl Fn(Path, Option<u64>) -> Result<Plan, Error>,
+    ) -> Result<Plan, Error> {
+        let (mut changes, mut bytes) = (Vec::new(), None);
+        for (key, value) in self.swept(point) {
+            if key == BYTES {
+                let size = size::parse(value);
+                let wrong = |what| Error::new(format!("--sweep {BYTES}: {value} {what}"));
+                bytes = Some(size.map_err(wrong)?);
+            } else {
+                changes.push((key, value));
+            }
+        }
+        on(Path::parse_with(&self.base, &changes)?, bytes)
+    }
+
+    /// The keys with the values that they have at a point.
+    pub fn swept(&self, point: usize) -> Vec<(&str, &str)> {
+        let mut rest = point;
+        let mut swept: Vec<(&str, &str)> = Vec::with_capacity(self.axes.len());
+        for axis in self.axes.iter().rev() {
+            let count = axis.values.len();
+            swept.push((&axis.key, &axis.values[rest % count]));
+            rest /= count;
+        }
+        swept.reverse();
+        swept
+    }
+
+    /// How many trials it takes.
+    pub fn trials(&self) -> u64 {
+        let of = |plan: &Plan| plan.arms.len() as u64 * u64::from(plan.repeat);
+        self.points.iter().map(of).sum()
+    }
+
+    /// Runs every trial, in parallel on the current thread pool; the result does not depend on the
+    /// number of threads. `tick` is called once per finished trial. If somebody sets `stop`, the
+    /// points that are through by then are the result.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run_until`] at any point; all plans are checked before the first trial.
+    /// One line if it is stopped before the first point is through.
+    pub fn run(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sweep, Error> {
+        self.points.iter().try_for_each(Plan::check)?;
+        let run = |plan: &Plan| match plan.run_until(Keep::Rows, None, tick, stop) {
+            Ok(comparison) => Ok(Some(comparison)),
+            Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let points: Vec<Option<Comparison>> =
+            self.points.par_iter().map(run).collect::<Result<_, Error>>()?;
+        if points.iter().all(Option::is_none) {
+            return Err(Error::new("stopped before one point of the sweep was through"));
+        }
+        Ok(Sweep { plan: self.clone(), points })
+    }
+}
+
+impl Sweep {
+    /// The arms, as they were asked for.
+    pub fn arms(&self) -> impl Iterator<Item = &str> {
+        self.plan.points.iter().take(1).flat_map(|plan| &plan.arms).map(|arm| arm.label.as_str())
+    }
+
+    /// How many points are through.
+    pub fn through(&self) -> usize {
+        self.points.iter().flatten().count()
+    }
+
+    /// Every point is through, and every trial was finished within the limit.
+    pub fn complete(&self) -> bool {
+        self.points.iter().all(|point| point.as_ref().is_some_and(Comparison::complete))
+    }
+
+    /// What to know before believing a number, with how many points it is said of.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut counted: Vec<(&str, usize)> = Vec::new();
+        for warning in self.points.iter().flatten().flat_map(|point| &point.warnings) {
+            match counted.iter_mut().find(|(known, _)| known == warning) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((warning, 1)),
+            }
+        }
+        let points = self.through();
+        let line =
+            |(warning, count): (&str, usize)| format!("at {count} of {points} points: {warning}");
+        counted.into_iter().map(line).collect()
+    }
+}
