@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint package packages msrv deny semver unit docs site guide report browser bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint package packages msrv deny semver unit docs site guide report web browser bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -107,13 +107,17 @@ report: ## the default comparison as a page, target/report.html
 	@mkdir -p $(TARGET)
 	cargo run --locked --release -- compare --report $(REPORT)
 
+web: ## the playground's engine, target/web/engine.wasm: `firstflight ui` of this checkout finds it there
+	crates/firstflight-web/build.sh
+
 # The pages are made by the program that the tests have built: another build would take longer than its speed saves.
-browser: ## reports of every kind in headless Chromium, and Chromium as a client of HTTP/3
+browser: web ## reports of every kind and the playground in headless Chromium, and Chromium as a client of HTTP/3; PLANS=300 compares more
 	cargo build --locked --workspace $(FEATURES) --bin firstflight
+	tests/web/run.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm
 	$(TARGET)/debug/firstflight compare --report $(REPORT)
 	$(TARGET)/debug/firstflight ab --population geo --flows 2000 --baseline hystart --arms slowstart,hystart++,rapid --report $(TARGET)/ab.html >/dev/null
 	$(TARGET)/debug/firstflight reproduce --all --quick --report $(TARGET)/reproduce.html >/dev/null
-	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight VENV=$(TARGET)/venv tests/browser/run.sh
+	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight FIRSTFLIGHT_ENGINE_FILE=$(TARGET)/web/engine.wasm VENV=$(TARGET)/venv tests/browser/run.sh
 
 bare: ## the core crate without std and without alloc
 	@if [ -x crates/firstflight/bare/check.sh ]; then crates/firstflight/bare/check.sh; else echo "bare: skipped, no crates/firstflight/bare/check.sh"; fi

@@ -14,6 +14,7 @@ packages_of() {
     kernel) echo clang iproute2 libelf-dev pkg-config procps python3 zlib1g-dev ;;
     python | site) echo python3 python3-venv ;;
     browser) echo chromium chromium-driver python3 python3-venv ;;
+    web) echo nodejs python3 ;;
     fuzz) echo g++ ;;
     fresh) echo mmdebstrap ;;
     # What cargo needs to link C code against musl; and dpkg's reader of what a program is linked with.
@@ -33,6 +34,7 @@ there() {
     binutils) type -P strip ;;
     dpkg-dev) type -P dpkg-shlibdeps ;;
     musl-tools) type -P musl-gcc ;;
+    nodejs) type -P node ;;
     libelf-dev) [ -e /usr/include/libelf.h ] ;;
     procps) type -P kill ;;
     # Without ensurepip there is no pip inside an environment; Debian keeps it in a package of its own.

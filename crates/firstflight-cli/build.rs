@@ -1,11 +1,15 @@
-//! Tells the program what it was built from, for `--version`: commit and target. Nothing of it is
-//! needed: outside of a checkout, or without git, the commit is that of the package or unknown.
+//! Tells the program what it was built from, for `--version`: commit and target; and puts the engine
+//! of the playground into it, if `FIRSTFLIGHT_ENGINE` names one. Nothing of it is needed: outside of
+//! a checkout, or without git, the commit is that of the package or unknown.
 
 use std::path::Path;
 use std::process::Command;
 
 /// A packager's word for the commit.
 const COMMIT: &str = "FIRSTFLIGHT_COMMIT";
+
+/// The absolute path of what `make web` builds.
+const ENGINE: &str = "FIRSTFLIGHT_ENGINE";
 
 fn main() {
     println!("cargo::rerun-if-env-changed={COMMIT}");
@@ -15,6 +19,19 @@ fn main() {
     println!("cargo::rustc-env={COMMIT}={}", commit.as_deref().unwrap_or("unknown").trim());
     let target = std::env::var("TARGET").unwrap_or_default();
     println!("cargo::rustc-env=FIRSTFLIGHT_TARGET={target}");
+    engine();
+}
+
+/// The engine as `engine.wasm` of the build, empty where there is none: `firstflight ui` says so.
+fn engine() {
+    println!("cargo::rerun-if-env-changed={ENGINE}");
+    let named = std::env::var(ENGINE).ok().filter(|file| !file.trim().is_empty());
+    let out = std::env::var("OUT_DIR").expect("cargo says where to write");
+    let bytes = named.map_or_else(Vec::new, |file| {
+        println!("cargo::rerun-if-changed={file}");
+        std::fs::read(&file).unwrap_or_else(|error| panic!("{ENGINE}={file}: {error}"))
+    });
+    std::fs::write(Path::new(&out).join("engine.wasm"), bytes).expect("the build can write");
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

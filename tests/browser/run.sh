@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the browser tests on the pages that FIRSTFLIGHT_REPORT, FIRSTFLIGHT_AB and FIRSTFLIGHT_REPRODUCTION name and against the program that
-# FIRSTFLIGHT_SERVE names, if it names one, in a Python environment of their own (VENV). Installs Chromium where
+# FIRSTFLIGHT_SERVE names, if it names one, with the engine of FIRSTFLIGHT_ENGINE_FILE, if that is there, in a Python environment of their own (VENV). Installs Chromium where
 # that is possible: on Debian, as root. Where it is not, says what is missing and skips; with CI=true that is an error.
 set -euo pipefail
 : "${FIRSTFLIGHT_REPORT:?names the page to look at; make browser makes one}"
@@ -15,6 +15,15 @@ if [ -n "${FIRSTFLIGHT_SERVE:-}" ]; then
     FIRSTFLIGHT_SERVE=$(realpath "$FIRSTFLIGHT_SERVE")
     export FIRSTFLIGHT_SERVE
     tests+=(test_http3.py)
+    if [ -e "${FIRSTFLIGHT_ENGINE_FILE:-}" ]; then
+        FIRSTFLIGHT_ENGINE_FILE=$(realpath "$FIRSTFLIGHT_ENGINE_FILE")
+        export FIRSTFLIGHT_ENGINE_FILE
+        tests+=(test_playground.py)
+    elif [ "${CI:-}" = true ]; then
+        echo "browser: no engine for the playground, make web builds it" && exit 1
+    else
+        echo "browser: without the playground, make web builds its engine"
+    fi
 fi
 cd "$(dirname "$0")"
 

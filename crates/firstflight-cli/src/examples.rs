@@ -63,6 +63,11 @@ pub(crate) const SERVE: &str = "\
 Examples:
   firstflight serve --arm rapid";
 
+pub(crate) const UI: &str = "\
+Examples:
+  firstflight ui
+  firstflight ui --write page/                       # for any web server";
+
 pub(crate) const FETCH: &str = "\
 Examples:
   firstflight fetch https://localhost:4433/bytes/10MB --insecure";

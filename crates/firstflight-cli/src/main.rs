@@ -35,6 +35,7 @@ mod sharing;
 mod sheet;
 mod terminal;
 mod traces;
+mod ui;
 mod version;
 
 use clap::error::ErrorKind;
@@ -105,6 +106,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = examples::KERNEL)]
     Kernel(kernel::Options),
+    /// Open the playground: a page with the simulator inside, served on this machine
+    #[command(after_help = examples::UI)]
+    Ui(ui::Options),
     /// Write completions for a shell to standard output
     #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::Options),
@@ -182,6 +186,7 @@ fn run(command: Command) -> Result<Done, Error> {
         Command::Populations(options) => populations::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Run(options) => experiment::run(&options),
+        Command::Ui(options) => ui::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
         Command::Completions(options) => completions::run(&options, Cli::command()),
@@ -199,6 +204,7 @@ impl Command {
             Command::Link(_) => Some("link"),
             Command::Serve(_) => Some("serve"),
             Command::Fetch(_) => Some("fetch"),
+            Command::Ui(_) => Some("ui"),
             Command::Completions(_) => Some("completions"),
             Command::Man(_) => Some("man"),
             _ => None,

@@ -1,5 +1,6 @@
 //! What commands that run trials share: threads and the command line that was typed.
 
+pub(crate) use firstflight_lab::request::command_line as quoted;
 use firstflight_lab::{Error, size};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,14 +47,4 @@ pub(crate) fn stop_on_ctrl_c() -> &'static AtomicBool {
 pub(crate) fn command_line() -> String {
     // A file may have a name that is no text.
     quoted(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
-}
-
-/// The command with these words, quoted where a shell needs it.
-pub(crate) fn quoted(words: impl Iterator<Item = String>) -> String {
-    let quote = |word: String| {
-        let plain = !word.is_empty()
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    };
-    std::iter::once("firstflight".to_owned()).chain(words.map(quote)).collect::<Vec<_>>().join(" ")
 }

@@ -427,6 +427,7 @@ const REMARKS: &str = "\
 <!-- notest: reproduce rapid-start: takes minutes -->
 <!-- background: firstflight serve -->
 <!-- background: link --udp -->
+<!-- notest: firstflight ui: needs what `make web` builds -->
 <!-- test: serve --arm rapid => serve --arm rapid --listen 127.0.0.1:4533 -->
 <!-- test: https://localhost:4433 => https://127.0.0.1:4533 -->
 <!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->

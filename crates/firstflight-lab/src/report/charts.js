@@ -1,9 +1,6 @@
 // The four charts over one time axis: window, delivered bytes, queue, phases. Each draws the arms that are shown,
 // over the time that is shown, and leaves an empty overlay for the reading line.
 
-const full = report.path.full_bdp_bytes;
-const bdp = report.path.bdp_bytes;
-const capacity = report.path.queue_bytes;
 const PHASES = ["startup", "jump", "rapid", "css", "lss", "drain", "recovery", "avoidance"];
 const RUG = 9;
 const LANE = 38;
@@ -22,14 +19,18 @@ const charts = [
   },
   {
     id: "delivered",
-    title: report.ideal ? "Behind the ideal" : "Delivered bytes",
-    how: report.ideal
-      ? "What the receiver could hold by then, at the full rate from the first moment, less what it holds in order: rising while the path " +
-        "is not used, level while it is, falling when a hole is filled. How high it is when the ideal is done is what startup and repair cost."
-      : "What the receiver holds in order: a flat stretch is a receiver that waits.",
+    get title() {
+      return report.ideal ? "Behind the ideal" : "Delivered bytes";
+    },
+    get how() {
+      return report.ideal
+        ? "What the receiver could hold by then, at the full rate from the first moment, less what it holds in order: rising while the path " +
+          "is not used, level while it is, falling when a hole is filled. How high it is when the ideal is done is what startup and repair cost."
+        : "What the receiver holds in order: a flat stretch is a receiver that waits.";
+    },
     height: (width) => (width < 560 ? 190 : 230),
-    draw: report.ideal ? drawBehind : drawDelivered,
-    value: report.ideal ? behind : (arm, i) => arm.points.delivered_bytes[i],
+    draw: (...to) => (report.ideal ? drawBehind(...to) : drawDelivered(...to)),
+    value: (arm, i, t) => (report.ideal ? behind(arm, i, t) : arm.points.delivered_bytes[i]),
     says: (arm) => `${arm.arm} ends with ${bytes(arm.points.delivered_bytes.at(-1) ?? 0)} at ${time(endOf(arm))}`,
   },
   {
@@ -54,18 +55,31 @@ const charts = [
 function layOut() {
   for (const chart of charts) {
     chart.svg = svg("svg", { role: "img", "aria-labelledby": `${chart.id}-name`, "aria-describedby": `${chart.id}-says` });
-    chart.plot = html("div", { class: "plot", tabindex: 0, role: "group", "aria-label": `${chart.title}: chart, arrow keys read values`, "data-chart": chart.id }, chart.svg);
+    chart.plot = html("div", { class: "plot", tabindex: 0, role: "group", "data-chart": chart.id }, chart.svg);
     chart.saying = html("p", { id: `${chart.id}-says`, class: "visually-hidden" });
-    const caption = html("figcaption", {}, html("h3", { id: `${chart.id}-name` }, chart.title), html("p", { class: "how" }, chart.how));
-    if (chart.id === "phases") caption.append(phaseKey());
+    chart.heading = html("h3", { id: `${chart.id}-name` });
+    chart.about = html("p", { class: "how" });
+    const caption = html("figcaption", {}, chart.heading, chart.about);
+    if (chart.id === "phases") caption.append(html("p", { class: "phase-key", id: "phase-key" }));
     byId("charts").append(html("figure", { id: chart.id }, caption, chart.plot, chart.saying));
   }
+  if (report) entitle();
+}
+
+// What stands above the charts, as far as it hangs on the data.
+function entitle() {
+  for (const chart of charts) {
+    chart.heading.textContent = chart.title;
+    chart.about.textContent = chart.how;
+    chart.plot.setAttribute("aria-label", `${chart.title}: chart, arrow keys read values`);
+  }
+  byId("phase-key").replaceChildren(...phaseKey());
 }
 
 function phaseKey() {
   const used = [...new Set(arms.flatMap((arm) => arm.phases.map((phase) => phase.name)))];
   used.sort((a, b) => (PHASES.indexOf(a) + 99) % 99 - (PHASES.indexOf(b) + 99) % 99);
-  return html("p", { class: "phase-key" }, ...used.map((name) => html("span", {}, html("i", { class: `phase ${phaseClass(name)}` }), name)));
+  return used.map((name) => html("span", {}, html("i", { class: `phase ${phaseClass(name)}` }), name));
 }
 const phaseClass = (name) => `phase-${PHASES.includes(name) ? name : "other"}`;
 
@@ -153,6 +167,7 @@ function references(g, frame, y, lines) {
 const group = (arm, clip) => svg("g", { "data-arm": arm.arm, "clip-path": clip ? `url(#${clip}-clip)` : null });
 
 function drawWindow(g, frame, chart) {
+  const { bdp_bytes: bdp, full_bdp_bytes: full } = report.path;
   const high = Math.max(extent("cwnd")[1], extent("inflight")[1], 1);
   const y = byteAxis(g, frame, 0, top(high, [bdp, full], 1.8));
   chart.y = y;
@@ -246,6 +261,7 @@ function drawDelivered(g, frame, chart) {
 }
 
 function drawQueue(g, frame, chart) {
+  const capacity = report.path.queue_bytes;
   const high = Math.max(extent("queue_bytes")[1], 1);
   const y = byteAxis(g, frame, 0, top(high, [capacity], 3));
   chart.y = y;

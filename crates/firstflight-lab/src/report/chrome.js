@@ -108,7 +108,7 @@ function savePng(name, picture) {
 }
 
 // Buttons at every chart, and one for the data of the page, which is what it was drawn from.
-function saves() {
+function saves(saveData = () => downloadText("firstflight.json", "application/json", byId("data").textContent)) {
   for (const figure of document.querySelectorAll("main figure")) {
     const picture = figure.querySelector(".plot svg");
     const title = figure.querySelector("h3, h4");
@@ -124,6 +124,6 @@ function saves() {
       button("PNG", () => savePng(`${name}.png`, picture))));
   }
   const data = html("button", { type: "button", class: "quiet no-print", id: "save-data" }, "Save data (JSON)");
-  data.addEventListener("click", () => downloadText("firstflight.json", "application/json", byId("data").textContent));
-  byId("copy").after(data);
+  data.addEventListener("click", () => saveData());
+  byId("command").parentElement.after(data);
 }

@@ -1,27 +1,39 @@
 // The data and what every other part asks of it: which arms there are, values at a time, numbers as people write them.
 
-const report = JSON.parse(document.getElementById("data").textContent);
+let report = null;
+let arms = [];
+let SPAN = { from: 0, to: 1 };
 
 // Eight shapes and six colours: which pair an arm has is the same on every page, and shape alone tells arms apart in
 // black and white.
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
 const COLOURS = 6;
 
-const arms = report.series.map((series, index) => ({
-  ...series,
-  index,
-  colour: `var(--arm-${series.look % COLOURS})`,
-  shape: SHAPES[series.look % SHAPES.length],
-  shown: true,
-}));
 const shownArms = () => arms.filter((arm) => arm.shown);
 
 const endOf = (arm) => Math.max(arm.points.t_ms.at(-1) ?? 0, arm.phases.at(-1)?.end_ms ?? 0);
-const SPAN = { from: 0, to: Math.max(1, ...arms.map(endOf)) * 1.01 };
 
 // The part of the time axis on show, and which extra lines the window chart draws.
-const view = { from: SPAN.from, to: SPAN.to, layers: { inflight: true, ssthresh: false, losses: true } };
+const view = { ...SPAN, layers: { inflight: true, ssthresh: false, losses: true } };
 const zoomed = () => view.from > SPAN.from || view.to < SPAN.to;
+
+// Takes these data as what is shown: once in a page that was written with them, again and again where they are computed.
+// An arm that was hidden stays hidden, and a part of the time axis that was chosen stays chosen.
+function use(data) {
+  const hidden = new Set(arms.filter((arm) => !arm.shown).map((arm) => arm.arm));
+  const chosen = zoomed();
+  report = data;
+  arms = report.series.map((series, index) => ({
+    ...series,
+    index,
+    colour: `var(--arm-${series.look % COLOURS})`,
+    shape: SHAPES[series.look % SHAPES.length],
+    shown: !hidden.has(series.arm),
+  }));
+  SPAN = { from: 0, to: Math.max(1, ...arms.map(endOf)) * 1.01 };
+  if (!chosen || view.from >= SPAN.to) Object.assign(view, SPAN);
+  view.to = Math.min(view.to, SPAN.to);
+}
 
 // The index of the last sample at or before `t`; -1 before the first. Samples hold until the next one.
 function at(times, t) {

@@ -5,7 +5,8 @@
 use super::Report;
 
 const FRAME: &str = include_str!("frame.html");
-const STYLE: &str = include_str!("style.css");
+/// The style of every page.
+pub const STYLE: &str = include_str!("style.css");
 const NUMBERS: &str = include_str!("numbers.js");
 const DRAW: &str = include_str!("draw.js");
 const CHROME: &str = include_str!("chrome.js");
@@ -28,22 +29,25 @@ pub struct Page<'a> {
     pub scripts: &'a [&'a str],
 }
 
+/// The scripts that draw a comparison, whether its data stand in the page or are computed there.
+pub const COMPARE_SCRIPTS: &[&str] = &[
+    include_str!("data.js"),
+    NUMBERS,
+    DRAW,
+    include_str!("charts.js"),
+    CHROME,
+    include_str!("words.js"),
+    include_str!("interact.js"),
+];
+
 /// The page of a comparison.
 const COMPARE: Page<'_> = Page {
     kind: "compare",
     skip: "results",
     styles: &[],
     body: include_str!("page.html"),
-    common: &[],
-    scripts: &[
-        include_str!("data.js"),
-        NUMBERS,
-        DRAW,
-        include_str!("charts.js"),
-        CHROME,
-        include_str!("words.js"),
-        include_str!("interact.js"),
-    ],
+    common: COMPARE_SCRIPTS,
+    scripts: &[include_str!("main.js")],
 };
 
 /// The style of charts that stand still.

@@ -176,28 +176,3 @@ function keys(chart, event) {
   event.preventDefault();
   act();
 }
-
-// --- The page --------------------------------------------------------------------------------------------------
-
-layOut();
-legend();
-words();
-theme();
-copy();
-tips();
-saves();
-charts.forEach(pointer);
-byId("reset").addEventListener("click", showAll);
-change();
-let drawn = innerWidth;
-addEventListener("resize", () => {
-  // Phones fire this when their bars slide away; only the width matters here.
-  if (innerWidth !== drawn) change();
-  drawn = innerWidth;
-});
-addEventListener("beforeprint", () => {
-  read(null);
-  render(700);
-});
-addEventListener("afterprint", () => change());
-root.ready = "";

@@ -138,12 +138,17 @@ impl Report {
     /// The report as the page embeds it: every list within its bound, times in whole microseconds.
     #[must_use]
     pub fn bounded(&self) -> Report {
-        let share = |most: usize| {
-            if self.series.len() > FULL_ARMS { most * FULL_ARMS / self.series.len() } else { most }
-        };
-        let mut report = self.clone();
+        self.clone().within(MAX_POINTS)
+    }
+
+    /// The same with at most so many points of one series.
+    #[must_use]
+    pub fn within(self, most_points: usize) -> Report {
+        let arms = self.series.len();
+        let share = |most: usize| if arms > FULL_ARMS { most * FULL_ARMS / arms } else { most };
+        let mut report = self;
         for series in &mut report.series {
-            series.points = thin(&series.points, share(MAX_POINTS));
+            series.points = thin(&series.points, share(most_points));
             series.losses = thin_losses(&series.losses, share(MAX_LOSSES));
             series.phases = thin_phases(&series.phases, share(MAX_SPANS));
             let spans = share(MAX_SPANS);

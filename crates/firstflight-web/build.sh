@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds the playground's engine, target/web/engine.wasm: the only thing of the playground that is
+# built. Needs the standard library for wasm32-unknown-unknown: installs it where rustup is; Debian
+# has it as libstd-rust-dev-wasm32. Where it cannot be had, says so and skips; with CI=true that is
+# an error. No optimiser runs behind the compiler: the same sources and compiler give the same bytes.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+triple=wasm32-unknown-unknown
+
+there() { [ -n "$(ls "$(rustc --print target-libdir --target $triple)"/libcore-*.rlib 2>/dev/null)" ]; }
+if ! there; then
+    if type -P rustup >/dev/null; then rustup --quiet target add $triple || true; fi
+    if ! there; then
+        echo "web: skipped, no standard library for $triple (rustup target add $triple)"
+        [ "${CI:-}" != true ] || exit 1
+        exit 0
+    fi
+fi
+
+# Paths of this machine are left out of the module.
+export CARGO_TARGET_DIR=$target
+export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="--remap-path-prefix=$PWD=. \
+--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
+cargo rustc --locked --quiet -p firstflight-web --lib --crate-type cdylib --target $triple --profile web
+mkdir -p "$target/web"
+cp "$target/$triple/web/firstflight_web.wasm" "$target/web/engine.wasm.new"
+mv "$target/web/engine.wasm.new" "$target/web/engine.wasm"
+echo "web: $target/web/engine.wasm, $(stat -c %s "$target/web/engine.wasm") bytes," \
+    "$(gzip -9 -c "$target/web/engine.wasm" | wc -c) compressed"

@@ -1,0 +1,189 @@
+// The controls: each edits what is asked for as text and shows what came of it.
+
+const logarithmic = (from, to) => ({
+  at: (position) => from * (to / from) ** (position / 1000),
+  position: (value) => 1000 * Math.log(Math.min(to, Math.max(from, value)) / from) / Math.log(to / from),
+});
+const linear = (from, to) => ({
+  at: (position) => from + ((to - from) * position) / 1000,
+  position: (value) => 1000 * (Math.min(to, Math.max(from, value)) - from) / (to - from),
+});
+// Two significant digits are as fine as a hand is.
+const tidy = (value, digits = 2) => Number(value.toPrecision(digits));
+
+const SECONDS = { us: 1e-3, ms: 1, s: 1e3 };
+const asMs = (text) => {
+  const [, number, unit] = /^([\d.]+)(us|ms|s)$/.exec(text ?? "") ?? [];
+  return unit ? number * SECONDS[unit] : 0;
+};
+const asPercent = (text) => (text?.endsWith("%") ? Number.parseFloat(text) : 100 * (Number(text) || 0));
+
+const PATH_SLIDERS = [
+  { key: "rate", label: "Rate", ...logarithmic(0.5, 1000), text: (x) => `${tidy(x)}Mbit`, show: (x) => rate(tidy(x)), read: (path) => path.rate_mbps },
+  { key: "rtt", label: "Round trip", ...logarithmic(2, 800), text: (x) => `${tidy(x)}ms`, show: (x) => time(tidy(x)), read: (path) => path.rtt_ms },
+  { key: "queue", label: "Queue", ...logarithmic(0.05, 10), text: (x) => `${tidy(x)}bdp`, show: (x) => `${tidy(x)} BDP`, read: (path) => path.queue_bytes / path.bdp_bytes },
+  { key: "loss", label: "Random loss", ...linear(0, 5), text: (x) => (x ? `${tidy(x)}%` : null), show: (x) => `${tidy(x)} %`, read: (path) => asPercent(pathValue(path.text, "loss")) },
+  { key: "jitter", label: "Jitter", ...linear(0, 50), text: (x) => (x ? `${tidy(x)}ms` : null), show: (x) => time(tidy(x)), read: (path) => asMs(pathValue(path.text, "jitter")) },
+];
+const RETURNS = [["plain", "plain"], ["wifi", "Wi-Fi"], ["lte", "LTE"], ["geo_warm", "satellite grid, warm"], ["geo_cold", "satellite grid, cold"], ["leo", "low orbit, hand-over every 15 s"]];
+const AQMS = [["", "none: the tail is dropped"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"]];
+const TRANSPORTS = [["quic", "QUIC, paced"], ["tcp", "TCP, RACK"], ["tcp:linux26", "TCP, Linux 2.6"], ["tcp:sack6675", "TCP, RFC 6675"], ["tcp:reno", "TCP, without SACK"], ["tcp:windows", "TCP, Windows"]];
+const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
+
+function sizeText(value) {
+  const [unit, name] = SIZES.find(([unit]) => value >= unit);
+  return `${tidy(value / unit)}${name}`;
+}
+const TRANSFER_SLIDERS = [
+  { key: "bytes", label: "Object", ...logarithmic(1e4, 1e8), text: sizeText, show: (x) => bytes(tidy(x)) },
+];
+
+const choices = (list) => list.map(([value, text]) => html("option", { value }, text));
+
+function sliderRow(slider, edit) {
+  slider.output = html("output", { id: `${slider.key}-shown` });
+  slider.input = html("input", { type: "range", min: 0, max: 1000, step: 1, id: `slider-${slider.key}`, "aria-describedby": slider.output.id });
+  slider.input.addEventListener("input", () => {
+    const value = slider.at(slider.input.valueAsNumber);
+    showSlider(slider, value);
+    edit(slider, slider.text(value));
+  });
+  return html("div", { class: "slider" }, html("label", { for: slider.input.id }, slider.label), slider.output, slider.input);
+}
+
+function showSlider(slider, value) {
+  const known = Number.isFinite(value);
+  slider.output.textContent = known ? slider.show(value) : "as written";
+  slider.input.setAttribute("aria-valuetext", slider.output.textContent);
+  if (known && document.activeElement !== slider.input) slider.input.value = slider.position(value);
+}
+
+function set(key, value) {
+  if (value === "" || value === null) delete asked[key];
+  else asked[key] = value;
+  changed();
+}
+
+function buildControls() {
+  byId("path-sliders").append(...PATH_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => set("path", withKey(asked.path, key, text)))));
+  byId("transfer-sliders").append(...TRANSFER_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => set(key, text))));
+  const families = Object.groupBy?.(known.paths, ({ name }) => name.split("/")[1] ? name.split("/")[0] : "published talks")
+    ?? { paths: known.paths };
+  byId("preset").append(html("option", { value: "" }, "your own"),
+    ...Object.entries(families).map(([label, list]) => html("optgroup", { label }, ...list.map(({ name }) => html("option", { value: name }, name)))));
+  byId("return").append(...choices(RETURNS), html("option", { value: "other", disabled: true }, "as written"));
+  byId("aqm").append(...choices(AQMS));
+  byId("transport").append(...choices(TRANSPORTS));
+  byId("cross").append(...choices([["", "none"], ...known.startups.filter(({ name }) => name !== "oracle").map(({ name }) => [name, `${name}, endless`])]));
+  byId("add-arm").append(html("option", { value: "" }, "an arm …"), ...known.startups.map(({ name, summary }) => html("option", { value: name }, `${name}: ${summary}`)),
+    ...known.short_names.map(([name, , summary]) => html("option", { value: name }, `${name}: ${summary}`)));
+  byId("avoidance").append(...choices([["", "CUBIC (default)"], ...known.avoidances.map(({ name }) => [name, name])]));
+  byId("recovery").append(...choices([["", "PRR (default)"], ...known.recoveries.map(({ name }) => [name, name])]));
+  listen();
+}
+
+function listen() {
+  const on = (id, act, event = "change") => byId(id).addEventListener(event, () => act(byId(id).value.trim()));
+  byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  on("preset", (name) => name && set("path", name));
+  on("path", (text) => set("path", text || known.path));
+  on("return", (value) => set("path", withKey(asked.path, "return", value === "plain" ? null : value)));
+  on("aqm", (value) => {
+    const bare = ["codel", "pie", "ecn"].reduce((text, key) => withKey(text, key, null), asked.path);
+    set("path", value.split(",").filter(Boolean).reduce((text, key) => withKey(text, key, ""), bare));
+  });
+  on("transport", (value) => {
+    const [transport, detection] = value.split(":");
+    if (detection) asked.detection = detection;
+    else delete asked.detection;
+    set("transport", transport === "quic" ? "" : transport);
+  });
+  on("cross", (value) => set("cross", value));
+  on("seed", (value) => set("seed", value === "1" ? "" : value));
+  on("add-arm", (name) => {
+    if (!name) return;
+    byId("add-arm").value = "";
+    chosen = armTexts().length;
+    set("arms", [...armTexts(), name].join(","));
+  });
+  on("arm-text", (text) => text && setArm(text));
+  for (const part of ["avoidance", "recovery"]) on(part, (value) => setArm(armText({ ...partsOfChosen(), [part]: value })));
+}
+
+// A short name stands for an arm that has options.
+function partsOfChosen() {
+  const text = armTexts()[chosen] ?? "";
+  const short = known.short_names.find(([name]) => name === text);
+  return armParts(short ? short[1] : text);
+}
+
+function setArm(text) {
+  const list = armTexts();
+  list[chosen] = text;
+  set("arms", list.join(","));
+}
+
+// Shows what the engine made of it: sliders stand where the path is, whatever it was called.
+function syncControls() {
+  const { path } = report;
+  for (const slider of PATH_SLIDERS) showSlider(slider, slider.read(path) ?? NaN);
+  for (const slider of TRANSFER_SLIDERS) showSlider(slider, report.workload_bytes);
+  byId("preset").value = known.paths.some(({ name }) => name === asked.path) ? asked.path : "";
+  const built = known.paths.find(({ name }) => name === asked.path);
+  byId("source").textContent = built ? `${built.about} (${built.source})` : "";
+  keep("path", asked.path);
+  keep("seed", asked.seed ?? "1");
+  const release = pathValue(path.text, "return") ?? "plain";
+  byId("return").value = RETURNS.some(([value]) => value === release) ? release : "other";
+  const keys = path.text.split(",").map(keyOf);
+  byId("aqm").value = ["codel", "pie", "ecn"].filter((key) => keys.includes(key)).join(",");
+  byId("transport").value = (asked.transport ?? "quic") + (asked.detection ? `:${asked.detection}` : "");
+  byId("cross").value = asked.cross ?? "";
+  syncArms();
+}
+
+// What is being typed stays.
+function keep(id, text) {
+  if (document.activeElement !== byId(id)) byId(id).value = text;
+}
+
+let armsShown = "";
+
+function syncArms() {
+  const list = armTexts();
+  const now = JSON.stringify([list, chosen, report.series.map((series) => series.look)]);
+  if (now === armsShown) return;
+  armsShown = now;
+  byId("arm-list").replaceChildren(...list.map((text, index) => {
+    const choose = html("button", { type: "button", "aria-pressed": String(index === chosen), class: "choose" }, arms[index] ? swatch(arms[index]) : null, text);
+    choose.addEventListener("click", () => {
+      chosen = index;
+      changed();
+    });
+    const remove = html("button", { type: "button", class: "remove", "aria-label": `Remove ${text}`, disabled: list.length === 1 }, "×");
+    remove.addEventListener("click", () => {
+      chosen = Math.max(0, chosen >= index ? chosen - 1 : chosen);
+      set("arms", list.filter((_, other) => other !== index).join(","));
+    });
+    return html("li", {}, choose, remove);
+  }));
+  const parts = partsOfChosen();
+  byId("options-of").textContent = list[chosen] ?? "";
+  keep("arm-text", list[chosen] ?? "");
+  byId("avoidance").value = parts.avoidance.split("(")[0];
+  byId("recovery").value = parts.recovery.split("(")[0];
+  const docs = known.startups.find(({ name }) => name === parts.name)?.options ?? [];
+  byId("option-list").replaceChildren(...docs.map((doc) => optionRow(doc, parts)));
+}
+
+function optionRow({ key, values, meaning }, parts) {
+  const input = html("input", { placeholder: values, spellcheck: "false", "aria-description": meaning });
+  input.value = parts.options.get(key) ?? "";
+  input.addEventListener("change", () => {
+    const options = new Map(parts.options);
+    if (input.value.trim()) options.set(key, input.value.trim());
+    else options.delete(key);
+    setArm(armText({ ...parts, options }));
+  });
+  return html("label", { class: "field", "data-tip": meaning }, key, input);
+}

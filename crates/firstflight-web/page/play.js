@@ -1,0 +1,118 @@
+// The page: what is asked for goes to the engine, what it answers is drawn; the newest wishes count.
+
+let known = null;
+const engine = new Asker();
+let busy = false;
+let again = false;
+
+function say(text) {
+  byId("problem").hidden = text === "";
+  byId("problem").textContent = text;
+}
+
+let addressTimer = null;
+
+// Something else is asked for: at once, or as soon as the engine is free.
+function changed() {
+  clearTimeout(addressTimer);
+  // Browsers allow so many entries a minute, and a slider moves more often.
+  addressTimer = setTimeout(() => history.replaceState(null, "", address()), 300);
+  stepped = null;
+  if (busy) again = true;
+  else compute();
+}
+
+async function compute() {
+  busy = true;
+  again = false;
+  const points = Math.min(1500, Math.max(300, byId("charts").clientWidth));
+  const answer = await engine.ask({ do: "view", plan: asked, points, arm: chosen });
+  busy = false;
+  if (answer.ok) show(JSON.parse(answer.text));
+  else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
+  if (again) compute();
+}
+
+let legendOf = "";
+let columnsOf = "";
+
+function show(seen) {
+  say("");
+  use(seen.report);
+  chosen = Math.min(chosen, Math.max(0, armTexts().length - 1));
+  const names = JSON.stringify(arms.map((arm) => [arm.arm, arm.look, arm.shown]));
+  if (names !== legendOf) {
+    legendOf = names;
+    byId("legend").replaceChildren();
+    byId("layers").replaceChildren();
+    legend();
+  }
+  showInside(seen);
+  entitle();
+  change();
+  byId("finding").textContent = report.finding;
+  byId("notes").replaceChildren(...report.notes.filter(({ level }) => level === "warning").map(({ text }) => html("p", { class: "note warning" }, html("strong", {}, "Note "), text)));
+  table();
+  const columns = report.table.columns.map(({ key }) => key).join();
+  if (columns !== columnsOf) {
+    columnsOf = columns;
+    byId("columns").querySelector("dl").replaceChildren();
+    columnWords();
+  }
+  byId("command").textContent = report.command;
+  syncControls();
+  laterGrid();
+  root.views = Number(root.views ?? 0) + 1;
+}
+
+function csv() {
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const head = ["arm", ...report.table.columns.map(({ key }) => key)];
+  const rows = report.table.rows.map((row) => [row.arm, ...row.values.map((value) => value ?? "")]);
+  return [head, ...rows].map((row) => row.map((cell) => quoted(String(cell))).join(",")).join("\n") + "\n";
+}
+
+// What `compare --json -` prints, computed when it is wanted.
+async function saveJson() {
+  const answer = await engine.ask({ do: "compare", plan: asked });
+  if (answer.ok) downloadText("firstflight.json", "application/json", answer.text);
+  else say(answer.text);
+}
+
+async function begin() {
+  theme();
+  tips();
+  copy();
+  const answer = await engine.ask({ do: "facts" });
+  if (!answer.ok) return say(answer.text);
+  known = JSON.parse(answer.text);
+  byId("version").textContent = `firstflight ${known.version}.`;
+  const wrong = readAddress();
+  layOut();
+  byId("signals").querySelector("figcaption").append(html("p", { class: "phase-key", id: "signal-key" }));
+  buildControls();
+  saves(saveJson);
+  charts.forEach(pointer);
+  byId("reset").addEventListener("click", showAll);
+  byId("back").addEventListener("click", () => step(-1));
+  byId("on").addEventListener("click", () => step(1));
+  byId("save-csv").addEventListener("click", () => downloadText("firstflight.csv", "text/csv", csv()));
+  addEventListener("hashchange", () => {
+    const wrong = readAddress();
+    if (wrong) say(wrong);
+    else changed();
+  });
+  addEventListener("beforeprint", () => render(700));
+  addEventListener("afterprint", () => change());
+  let drawn = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== drawn && report) change();
+    drawn = innerWidth;
+  });
+  buildTour();
+  await compute();
+  if (wrong) say(wrong);
+  root.ready = "";
+}
+
+begin();

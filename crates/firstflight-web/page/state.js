@@ -1,0 +1,72 @@
+// What is asked for: kept in the address, so that a link shows the same.
+
+const LONGEST_ADDRESS = 6000;
+
+// Options of `compare` by name, as they would be typed; what is not there has its default.
+const asked = { path: "rapid-slide", bytes: "10MB", arms: "slowstart,hystart++,rapid" };
+let chosen = 1;
+
+// At commas outside of parentheses, or at another sign.
+function splitOutside(text, sign) {
+  const parts = [""];
+  let depth = 0;
+  for (const c of text) {
+    if (c === "(") depth++;
+    if (c === ")") depth--;
+    if (c === sign && depth === 0) parts.push("");
+    else parts[parts.length - 1] += c;
+  }
+  return parts.map((part) => part.trim()).filter((part) => part !== "");
+}
+
+const armTexts = () => splitOutside(asked.arms, ",");
+
+// An arm by its parts: startup, avoidance, recovery, sender options.
+function armParts(text) {
+  const [arm, sender = ""] = text.split("@");
+  const [startup = "", avoidance = "", recovery = ""] = splitOutside(arm, "/");
+  const [name, rest = ""] = startup.split("(");
+  const options = rest.replace(/\)$/, "").split(",").filter(Boolean).map((one) => one.trim().split("="));
+  return { name, options: new Map(options.map(([key, value = "on"]) => [key, value])), avoidance, recovery, sender };
+}
+
+function armText({ name, options, avoidance, recovery, sender }) {
+  const list = [...options].map(([key, value]) => `${key}=${value}`).join(",");
+  // A recovery stands behind an avoidance.
+  const tail = recovery ? `/${avoidance || "cubic"}/${recovery}` : avoidance ? `/${avoidance}` : "";
+  return name + (list ? `(${list})` : "") + tail + (sender ? `@${sender}` : "");
+}
+
+// A path is a name or keys, separated by commas; later keys take the place of those of the name.
+const keyOf = (part) => part.split("=")[0].trim();
+const pathValue = (text, key) => text.split(",").find((part) => keyOf(part) === key)?.split("=").slice(1).join("=");
+
+function withKey(text, key, value) {
+  const parts = text.split(",").map((part) => part.trim()).filter(Boolean);
+  const place = parts.findIndex((part) => keyOf(part) === key);
+  const part = value === null ? [] : [value === "" ? key : `${key}=${value}`];
+  if (place >= 0) parts.splice(place, 1, ...part);
+  else parts.push(...part);
+  return parts.join(",");
+}
+
+function address() {
+  const query = new URLSearchParams(asked);
+  query.set("arm", chosen);
+  return `#${query.toString().replaceAll("%2C", ",").replaceAll("%2F", "/").replaceAll("%3D", "=").replaceAll("%28", "(").replaceAll("%29", ")")}`;
+}
+
+// What the address asks for; a sentence if it makes no sense. The engine judges names and values.
+function readAddress() {
+  const text = location.hash.slice(1);
+  if (text === "") return null;
+  if (text.length > LONGEST_ADDRESS) return `The address is longer than ${LONGEST_ADDRESS} characters; this is the page without it.`;
+  const query = new URLSearchParams(text.replaceAll("+", "%2B"));
+  const arm = query.get("arm");
+  query.delete("arm");
+  const options = Object.fromEntries(query);
+  for (const key of Object.keys(asked)) if (!["path", "bytes", "arms"].includes(key)) delete asked[key];
+  Object.assign(asked, options);
+  chosen = Math.max(0, Number.parseInt(arm ?? "0", 10) || 0);
+  return null;
+}

@@ -1,0 +1,138 @@
+//! Requests in, answers out.
+
+use crate::events::{Line, lines};
+use crate::signals::Signals;
+use crate::step::Step;
+use crate::{Error, facts};
+use firstflight_lab::compare::{Comparison, Keep};
+use firstflight_lab::report::{Level, Note, Report};
+use firstflight_lab::request::{Answer, Asked, CompareRequest, command_line, from_pairs};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::atomic::AtomicBool;
+
+/// Options of `compare` and their values: texts, numbers, `true` and `false`.
+type Plan = Map<String, Value>;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+enum Request {
+    /// The answer of `compare --json -`.
+    Compare { plan: Plan },
+    /// What the charts show: at most so many points for each arm, and the inner signals of one.
+    View { plan: Plan, points: usize, arm: usize },
+    /// One ACK or timer of an arm of the last view: the last one up to a time, and so many further.
+    Step { arm: usize, at_ms: f64, by: i64 },
+    /// What there is: parts of arms, paths, options.
+    Facts,
+}
+
+/// The answer to `View`.
+#[derive(Debug, Serialize)]
+struct View {
+    /// What a report has.
+    report: Report,
+    /// What each arm did when, and by which rule.
+    events: Vec<Vec<Line>>,
+    /// Inner signals of the arm that was asked for.
+    signals: Option<Signals>,
+}
+
+/// Answers requests one at a time, and keeps the events of the last view.
+#[derive(Debug, Default)]
+pub struct Engine {
+    last: Option<Comparison>,
+}
+
+impl Engine {
+    /// Answers a request. Both are JSON; `docs/playground.md` of the repository lists them.
+    ///
+    /// # Errors
+    /// One line that says what is wrong, as the command line would.
+    pub fn call(&mut self, request: &str) -> Result<String, Error> {
+        let request: Request = serde_json::from_str(request)
+            .map_err(|error| Error::new(format!("no request: {error}")))?;
+        match request {
+            Request::Compare { plan } => Ok(run(&plan, Keep::Rows)?.to_json()),
+            Request::View { plan, points, arm } => self.view(&plan, points, arm),
+            Request::Step { arm, at_ms, by } => self.step(arm, at_ms, by),
+            Request::Facts => text(&facts::facts()),
+        }
+    }
+
+    fn view(&mut self, plan: &Plan, points: usize, arm: usize) -> Result<String, Error> {
+        self.last = None;
+        let words = words(plan)?.into_iter().map(|(name, value)| match value.as_str() {
+            "true" => format!("--{name}"),
+            _ => format!("--{name}={value}"),
+        });
+        let command = command_line(std::iter::once("compare".to_owned()).chain(words));
+        let comparison = match run(plan, Keep::Signals)? {
+            Answer::Alone(comparison) => comparison,
+            together @ Answer::Together(_) => {
+                return text(&View {
+                    report: of_several(&together, plan, &command)?,
+                    events: Vec::new(),
+                    signals: None,
+                });
+            }
+        };
+        let view = View {
+            report: comparison.report(&command).within(points),
+            events: (0..comparison.records.len()).map(|arm| lines(&comparison, arm)).collect(),
+            signals: Signals::of(&comparison, arm, points),
+        };
+        self.last = Some(comparison);
+        text(&view)
+    }
+
+    fn step(&self, arm: usize, at_ms: f64, by: i64) -> Result<String, Error> {
+        let step = self.last.as_ref().and_then(|last| Step::of(last, arm, at_ms, by));
+        text(&step.ok_or_else(|| Error::new("there is no ACK to show"))?)
+    }
+}
+
+/// Several flows at a time have rows, but no charts.
+fn of_several(answer: &Answer, plan: &Plan, command: &str) -> Result<Report, Error> {
+    let mut none = asked(plan)?.plan().clone();
+    none.arms.clear();
+    let empty =
+        Comparison { plan: none, rows: Vec::new(), records: Vec::new(), warnings: Vec::new() };
+    let warnings = answer.warnings().into_iter().map(|text| Note { level: Level::Warning, text });
+    Ok(Report {
+        table: answer.table(),
+        notes: warnings.collect(),
+        finding: String::new(),
+        ..empty.report(command)
+    })
+}
+
+fn text(value: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::new(error.to_string()))
+}
+
+/// The options as they would be typed.
+fn words(plan: &Plan) -> Result<Vec<(String, String)>, Error> {
+    let mut words = Vec::with_capacity(plan.len());
+    for (name, value) in plan {
+        let word = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(true) => "true".to_owned(),
+            Value::Bool(false) | Value::Null => continue,
+            Value::Array(_) | Value::Object(_) => {
+                return Err(Error::new(format!("--{name}: takes one text or number")));
+            }
+        };
+        words.push((name.clone(), word));
+    }
+    Ok(words)
+}
+
+fn asked(plan: &Plan) -> Result<Asked, Error> {
+    from_pairs::<CompareRequest>(&words(plan)?)?.asked()
+}
+
+fn run(plan: &Plan, keep: Keep) -> Result<Answer, Error> {
+    asked(plan)?.run(keep, &|| (), &AtomicBool::new(false))
+}

@@ -1,0 +1,55 @@
+//! What the module exports: four functions of numbers, enough for any host of WebAssembly. Generated
+//! bindings would tie this crate to a tool of the very same version, for the sake of two strings.
+//!
+//! A host asks for room ([`input`]), writes a request into the memory, makes the call ([`call`]) and
+//! reads the answer where [`output`] says. What was answered stays until the next call.
+#![expect(unsafe_code, reason = "names without mangling; memory is touched by the host alone")]
+
+use crate::Engine;
+use std::cell::RefCell;
+
+#[derive(Default)]
+struct Call {
+    engine: Engine,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+thread_local! {
+    static CALL: RefCell<Call> = RefCell::default();
+}
+
+/// Makes room for a request of that many bytes and says where.
+#[unsafe(no_mangle)]
+pub extern "C" fn input(bytes: usize) -> *mut u8 {
+    CALL.with_borrow_mut(|call| {
+        call.input.clear();
+        call.input.resize(bytes, 0);
+        call.input.as_mut_ptr()
+    })
+}
+
+/// Answers the request. 0: the output is the answer; 1: it is a sentence that says what is wrong.
+#[unsafe(no_mangle)]
+pub extern "C" fn call() -> u32 {
+    CALL.with_borrow_mut(|Call { engine, input, output }| {
+        let (code, text) = match engine.call(&String::from_utf8_lossy(input)) {
+            Ok(answer) => (0, answer),
+            Err(error) => (1, error.to_string()),
+        };
+        *output = text.into_bytes();
+        code
+    })
+}
+
+/// Where the output stands.
+#[unsafe(no_mangle)]
+pub extern "C" fn output() -> *const u8 {
+    CALL.with_borrow(|call| call.output.as_ptr())
+}
+
+/// How many bytes it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn output_bytes() -> usize {
+    CALL.with_borrow(|call| call.output.len())
+}

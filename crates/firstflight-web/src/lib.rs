@@ -1,0 +1,25 @@
+//! The playground: comparisons in the browser, by the code that the simulator runs.
+//!
+//! [`Engine`] takes requests as JSON and answers in JSON; on `wasm32` the crate exports it through
+//! four functions of numbers. What `compare` answers is what `firstflight compare --json -` prints
+//! for the same options, byte by byte.
+#![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
+// A library has no terminal.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod engine;
+mod events;
+#[cfg(target_arch = "wasm32")]
+pub mod exports;
+mod facts;
+pub mod page;
+mod signals;
+mod step;
+
+pub use engine::Engine;
+pub use firstflight_path::Error;
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,9 @@
+// Answers requests, a line each, with the playground's engine: `node engine.mjs ENGINE < requests`.
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { Engine } from "../../crates/firstflight-web/page/engine.js";
+
+const engine = await Engine.load(readFile(process.argv[2]));
+for await (const line of createInterface({ input: process.stdin })) {
+  console.log(JSON.stringify(engine.call(line)));
+}
