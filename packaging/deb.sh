@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 part=deb
 needs deb
 needs kernel
+engine
 # The commands and options of `make test`, so that `PROFILE=dev` finds the program built.
 cargo build --quiet --locked --profile "$profile" --workspace --all-features --bin firstflight
 

@@ -12,4 +12,10 @@ profile=${PROFILE:-release}
 output=$profile
 [ "$profile" != dev ] || output=debug
 
+# The simulator for browsers goes into the program, where it can be built.
+engine() {
+    crates/firstflight-web/build.sh
+    [ ! -e "$target/web/engine.wasm" ] || export FIRSTFLIGHT_ENGINE=$target/web/engine.wasm
+}
+
 made() { echo "$part: $(basename "$1"), $(du -h "$1" | cut -f1)"; }

@@ -14,6 +14,7 @@ rustup target list --installed 2>/dev/null | grep -qx "$triple" ||
     rustup target add "$triple" >/dev/null 2>&1 ||
     skip "no standard library for $triple (rustup target add $triple)"
 needs static
+engine
 
 cargo build --quiet --locked --profile "$profile" --target "$triple" -p firstflight-cli \
     --features "$features"

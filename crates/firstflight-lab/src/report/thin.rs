@@ -138,12 +138,24 @@ impl Report {
     /// The report as the page embeds it: every list within its bound, times in whole microseconds.
     #[must_use]
     pub fn bounded(&self) -> Report {
-        self.clone().within(MAX_POINTS)
+        self.clone().trimmed(MAX_POINTS)
     }
 
-    /// The same with at most so many points of one series.
+    /// The same with at most so many points of one series, for a page that draws many times a
+    /// second: what is far too much is thinned in one pass first, which finding the best fit
+    /// would go over ten times.
     #[must_use]
-    pub fn within(self, most_points: usize) -> Report {
+    pub fn within(mut self, most_points: usize) -> Report {
+        for series in &mut self.series {
+            if series.points.len() > 4 * most_points && most_points >= PER_BUCKET {
+                let kept = choose(&series.points, most_points / 2);
+                series.points = kept.into_iter().map(|i| series.points[i]).collect();
+            }
+        }
+        self.trimmed(most_points)
+    }
+
+    fn trimmed(self, most_points: usize) -> Report {
         let arms = self.series.len();
         let share = |most: usize| if arms > FULL_ARMS { most * FULL_ARMS / arms } else { most };
         let mut report = self;

@@ -73,8 +73,9 @@ fn signals_are_few_enough_to_draw_and_keep_what_decides() {
 fn steps_go_from_ack_to_ack_and_stop_at_the_ends() {
     let mut engine = Engine::default();
     view(&mut engine, "slowstart,rapid");
-    let mut step =
-        |at: &Value, by: i64| answer(&mut engine, &json!({"do": "step", "arm": 1, "at_ms": at, "by": by}));
+    let mut step = |at: &Value, by: i64| {
+        answer(&mut engine, &json!({"do": "step", "arm": 1, "at_ms": at, "by": by}))
+    };
     let here = step(&json!(100.0), 0);
     assert!(here["t_ms"].as_f64().expect("a time") <= 100.0);
     let next = step(&here["t_ms"], 1);
