@@ -48,7 +48,6 @@ try_deb() {
     part="try deb"
     [ "$(id -u)" = 0 ] || { echo "$part: skipped, making a root takes root" && return; }
     needs fresh
-    part="try deb"
     . /etc/os-release
     mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists "$VERSION_CODENAME" "$root"
     cp "$dist/firstflight_$version-1_$(dpkg --print-architecture).deb" "$root/firstflight.deb"

@@ -32,7 +32,7 @@ for kind in "${kinds[@]}"; do
     case $kind in
     manylinux) wheel gnu manylinux_2_17 ;;
     musllinux) wheel musl musllinux_1_2 ;;
-    sdist) maturin sdist --quiet --manifest-path python/Cargo.toml --out "$dist" ;;
+    sdist) maturin sdist --manifest-path python/Cargo.toml --out "$dist" >/dev/null ;;
     *) echo "wheels: no kind is called $kind" && exit 2 ;;
     esac
 done

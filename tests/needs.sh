@@ -70,7 +70,7 @@ install_for() {
 }
 
 needs() {
-    part=$1
+    part=${part:-$1}
     install_for "$part"
     [ ${#missing[@]} -eq 0 ] || skip "not installed: ${missing[*]} (on Debian, as root: apt-get install ${missing[*]})"
 }
