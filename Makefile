@@ -17,13 +17,13 @@ export SECONDS_EACH ?= 60
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-# Servers, links and kernels are tested in real time, minutes in which no core has work: Python, documentation and pages go on beside them,
-# after everything is built. What fails does not keep the rest from being seen.
+# Servers, links and kernels are tested in real time, minutes in which no core has work: Python, lints, documentation and pages go on beside
+# them, after everything is built. What fails does not keep the rest from being seen.
 test: ## everything we claim, checked; installs what it needs on Debian
 	@failed=; \
-	$(MAKE) --no-print-directory lint || failed=1; \
+	cargo fmt --all --check || failed=1; \
 	$(MAKE) --no-print-directory built || failed=1; \
-	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target unit python package docs site guide browser bare || failed=1; \
+	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target unit python lint package docs site guide browser bare || failed=1; \
 	[ -z "$$failed" ]
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
 
@@ -31,11 +31,14 @@ test: ## everything we claim, checked; installs what it needs on Debian
 # libelf cannot be had. Asked for when a recipe runs.
 FEATURES = $$(tests/needs.sh --features)
 
+# Beside tests in real time: they come first.
+GENTLY = $(if $(LANES),nice -n 15)
+
 lint: ## formatting and clippy over everything, and over the program as most people build it; warnings are errors
 	tests/needs.sh kernel
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
-	cargo clippy --locked -p firstflight-cli -- -D warnings
+	$(GENTLY) cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+	$(GENTLY) cargo clippy --locked -p firstflight-cli -- -D warnings
 
 # What is compiled for `make lint` is used again; `make night` builds each crate alone, as the registry's client does.
 package: ## the crates as they would be published, checked outside this checkout
