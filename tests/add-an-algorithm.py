@@ -1,7 +1,7 @@
-"""Carries out docs/add-an-algorithm.md on a copy of the checkout: `add-an-algorithm.py TARGET [--full]`.
+"""Carries out docs/add-an-algorithm.md on a copy: `add-an-algorithm.py TARGET [--full]`.
 
 Files that the page shows below `<!-- new: PATH -->` are written, blocks of `diff` applied, and the
-result checked with all tests of the core, with TARGET as cargo's folder. With --full the page's
+result is compiled with all tests of the core, with TARGET as cargo's folder. With --full the page's
 commands run: its tests, and the comparison, whose output has to show the new arm.
 """
 

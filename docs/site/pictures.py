@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import svg
+
 PICTURE = re.compile(
     r"<!-- picture: ([\w, ]+); (\d+)-(\d+) ms -->\s*!\[[^\]]*\]\(([^)]*/([\w+-]+)\.svg)\)"
 )
@@ -72,9 +74,12 @@ def series(file, columns, begin, end):
     }
 
 
+def height(point):
+    return point[1]
+
+
 def kept(points):
-    value = lambda point: point[1]
-    return sorted({points[0], min(points, key=value), max(points, key=value), points[-1]})
+    return sorted({points[0], min(points, key=height), max(points, key=height), points[-1]})
 
 
 def colours(arms):
@@ -99,42 +104,43 @@ def ticks(top, bottom=0):
     return range(-(-bottom // step) * step, int(top) + 1, step)
 
 
+def panel(lines, name, colour, begin, end, bottom):
+    """One column of the trace: its name, both axes, a line for each arm."""
+    top = max(value for points in lines.values() for _, value in points) or 1
+
+    def x(time):
+        return LEFT + (time - begin) / (end - begin) * (WIDTH - LEFT - 10)
+
+    def y(value):
+        return bottom - value / (1.05 * top) * (PANEL - 18)
+
+    yield svg.text(LEFT, bottom - PANEL + 10, NAMES[name])
+    for tick in ticks(top):
+        yield svg.stroke(f"M{LEFT} {y(tick):.1f}H{WIDTH - 10}")
+        yield svg.text(LEFT - 6, y(tick) + 4, str(tick), "end")
+    for tick in ticks(end, begin):
+        yield svg.text(x(tick), bottom + 15, str(tick), "middle")
+    for arm, points in lines.items():
+        path = "L".join(f"{x(time):.1f} {y(value):.1f}" for time, value in points)
+        yield svg.stroke(f"M{path}", colour[arm], 1.6)
+
+
 def draw(arms, columns, begin, end):
     """The picture as SVG."""
-    height = TOP + len(columns) * (PANEL + GAP)
+    full = TOP + len(columns) * (PANEL + GAP)
     colour = colours(list(arms))
-    x = lambda time: LEFT + (time - begin) / (end - begin) * (WIDTH - LEFT - 10)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-    ]
+    shapes = []
     place = LEFT
     for arm in arms:
-        out.append(f'<path d="M{place} 14h20" stroke="{colour[arm]}" stroke-width="3"/>')
-        out.append(f'<text x="{place + 26}" y="18" fill="#1a1f27">{arm}</text>')
+        shapes.append(svg.stroke(f"M{place} 14h20", colour[arm], 3))
+        shapes.append(svg.text(place + 26, 18, arm, colour=svg.INK))
         place += 46 + 7 * len(arm)
     for index, name in enumerate(columns):
         bottom = TOP + index * (PANEL + GAP) + PANEL
-        top = max(value for lines in arms.values() for _, value in lines[name]) or 1
-        y = lambda value: bottom - value / (1.05 * top) * (PANEL - 18)
-        out.append(f'<text x="{LEFT}" y="{bottom - PANEL + 10}" fill="#5a6372">{NAMES[name]}</text>')
-        for tick in ticks(top):
-            out.append(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - 10}" stroke="#dcdfe4"/>')
-            out.append(
-                f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end" fill="#5a6372">{tick}</text>'
-            )
-        for tick in ticks(end, begin):
-            out.append(
-                f'<text x="{x(tick):.1f}" y="{bottom + 15}" text-anchor="middle" fill="#5a6372">{tick}</text>'
-            )
-        for arm, lines in arms.items():
-            points = " ".join(f"{x(time):.1f},{y(value):.1f}" for time, value in lines[name])
-            out.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour[arm]}" stroke-width="1.6"/>'
-            )
-    out.append(f'<text x="{WIDTH - 10}" y="{height - 4}" text-anchor="end" fill="#5a6372">ms</text>')
-    return "\n".join([*out, "</svg>"]) + "\n"
+        lines = {arm: of_arm[name] for arm, of_arm in arms.items()}
+        shapes += panel(lines, name, colour, begin, end, bottom)
+    shapes.append(svg.text(WIDTH - 10, full - 4, "ms", "end"))
+    return svg.picture(WIDTH, full, shapes)
 
 
 def picture(program, page, name, columns, begin, end):

@@ -1,4 +1,4 @@
-"""Makes docs/results.md and its pictures from docs/results.csv: `results.py PROGRAM DOCS [--write]`.
+"""Makes docs/results.md and its pictures of docs/results.csv: `results.py PROGRAM DOCS [--write]`.
 
 No number is typed: what PROGRAM measured stands in the CSV (`firstflight reproduce --all --csv`),
 titles of the documents come from `firstflight reproduce --list`. With --write the page and its
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from xml.sax.saxutils import escape
+
+import svg
 
 NAMES = {
     "hystart++": "HyStart++",
@@ -38,22 +39,23 @@ VERDICTS = {
     "not_reproducible": ("not reproducible from what is published", "#848e9e"),
     "not_run": ("not run", "#848e9e"),
 }
-WIDTH, LINE, TEXT, LEFT, RIGHT = 900, 44, 400, 412, 590
+WIDTH, LINE, LEFT, RIGHT, MOST = 900, 44, 412, 590, 2.0
 
 HEAD = """<!-- Written by docs/site/results.py from results.csv; do not edit. -->
 # Published results beside ours
 
-A sentence and a picture for each document whose numbers are reproduced here. A claim is answered by its first row that is
-held against something; the picture has a line for each claim.
+A sentence and a picture for each document whose numbers are reproduced here. A claim is answered
+by its first row that is held against something; the picture has a line for each claim.
 
-*Confirmed in size*: an effect beyond noise inside the band that was accepted beforehand (without a band: two thirds to one
-and a half times what was published). *Same direction, smaller* or *larger*: beyond noise, another size, given as a factor of
-the published effect. *Not seen*: the 95 % interval reaches no effect, or a stated condition is not met. *Opposite*: beyond
-noise on the other side. *Exact*: what follows from the algebra, and has to come out. Intervals are paired bootstrap over seeds
-or connections.
+*Confirmed in size*: an effect beyond noise inside the band that was accepted beforehand (without
+a band: two thirds to one and a half times what was published). *Same direction, smaller* or
+*larger*: beyond noise, another size, given as a factor of the published effect. *Not seen*: the
+95 % interval reaches no effect, or a stated condition is not met. *Opposite*: beyond noise on the
+other side. *Exact*: what follows from the algebra, and has to come out. Intervals are paired
+bootstrap over seeds or connections.
 
-All {rows} rows, with intervals, what was accepted, assumptions and remarks, stand in [results.csv](results.csv) and in the
-page that this command writes:
+All {rows} rows, with intervals, what was accepted, assumptions and remarks, stand in
+[results.csv](results.csv) and in the page that this command writes:
 
 <!-- notest: reproduce --all: takes minutes; `make browser` runs its quick form -->
 ```sh
@@ -85,10 +87,12 @@ def factors(row):
     if ratio is None or published is None:
         return None
     # No effect is 0 of a change or a level and 1 of a ratio.
-    fits = lambda zero: published != zero and abs(
-        (number(row, "measured") - zero) / (published - zero) - ratio
-    ) <= 1e-9 * max(1, abs(ratio))
-    zero = next((zero for zero in (0, 1) if fits(zero)), None)
+    measured, zero = number(row, "measured"), None
+    for neutral in (0, 1):
+        found = published != neutral and (measured - neutral) / (published - neutral)
+        if found is not False and abs(found - ratio) <= 1e-9 * max(1, abs(ratio)):
+            zero = neutral
+            break
     if zero is None:
         return ratio, ratio, ratio
     ends = [number(row, end) for end in ("low", "high")]
@@ -114,45 +118,40 @@ def shortened(text, length):
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+def x(factor):
+    """Where a factor stands; what is beyond the axis stands at its end."""
+    return LEFT + max(-0.5, min(factor, MOST)) / MOST * (RIGHT - LEFT - 12)
+
+
+def line(claim, row, y):
+    """What was published, the factor where there is one, the verdict."""
+    words, colour = VERDICTS[row["verdict"]]
+    for index, part in enumerate(textwrap.wrap(shortened(f"{claim}  {row['claim']}", 118), 62)[:2]):
+        yield svg.text(8, y + 14 * index, part, colour=svg.INK)
+    if found := factors(row):
+        ratio, low, high = found
+        yield svg.stroke(f"M{x(low):.1f} {y + 3}H{x(high):.1f}", colour, 2)
+        if ratio > MOST:
+            yield f'<path d="M{RIGHT - 14} {y - 2}l10 5l-10 5z" fill="{colour}"/>'
+        else:
+            yield svg.dot(x(ratio), y + 3, colour)
+        if row["verdict"] in ("smaller", "larger"):
+            words += f", {ratio:.2f} times"
+    yield svg.dot(RIGHT + 13, y - 4, colour)
+    yield svg.text(RIGHT + 24, y, words, colour=colour, bold=True)
+    yield svg.text(RIGHT + 24, y + 14, shortened(row["ours"] or row["measure"], 46))
+
+
 def picture(answers):
-    """A line for each claim: what was published, the factor where there is one, the verdict."""
+    """A line for each claim."""
     height = 40 + LINE * len(answers)
-    top = 2.0
-    x = lambda factor: LEFT + max(-0.5, min(factor, top)) / top * (RIGHT - LEFT - 12)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-        '<text x="8" y="16" fill="#5a6372">published</text>',
-        f'<text x="{RIGHT + 8}" y="16" fill="#5a6372">measured</text>',
-    ]
-    for factor, label in ((0, "0"), (1, "1 times"), (2, "2")):
-        anchor = ("start", "middle", "end")[factor]
-        out.append(f'<text x="{x(factor)}" y="16" text-anchor="{anchor}" fill="#5a6372">{label}</text>')
-        out.append(f'<path d="M{x(factor)} 24V{height - 10}" stroke="#dcdfe4"/>')
+    shapes = [svg.text(8, 16, "published"), svg.text(RIGHT + 8, 16, "measured")]
+    for factor, label, anchor in ((0, "0", "start"), (1, "1 times", "middle"), (2, "2", "end")):
+        shapes.append(svg.text(x(factor), 16, label, anchor))
+        shapes.append(svg.stroke(f"M{x(factor)} 24V{height - 10}"))
     for index, (claim, row) in enumerate(answers.items()):
-        y = 46 + LINE * index
-        words, colour = VERDICTS[row["verdict"]]
-        lines = textwrap.wrap(shortened(f"{claim}  {row['claim']}", 118), 62)[:2]
-        for offset, line in enumerate(lines):
-            out.append(f'<text x="8" y="{y + 14 * offset}" fill="#1a1f27">{escape(line)}</text>')
-        if found := factors(row):
-            ratio, low, high = found
-            out.append(
-                f'<path d="M{x(low):.1f} {y + 3}H{x(high):.1f}" stroke="{colour}" stroke-width="2"/>'
-            )
-            mark = f'<circle cx="{x(ratio):.1f}" cy="{y + 3}" r="4.5" fill="{colour}"/>'
-            if ratio > top:
-                mark = f'<path d="M{RIGHT - 14} {y - 2}l10 5l-10 5z" fill="{colour}"/>'
-            out.append(mark)
-        out.append(f'<circle cx="{RIGHT + 13}" cy="{y - 4}" r="4.5" fill="{colour}"/>')
-        factor = f", {found[0]:.2f} times" if found and row["verdict"] in ("smaller", "larger") else ""
-        out.append(
-            f'<text x="{RIGHT + 24}" y="{y}" fill="{colour}" font-weight="bold">{words}{factor}</text>'
-        )
-        ours = escape(shortened(row["ours"] or row["measure"], 46))
-        out.append(f'<text x="{RIGHT + 24}" y="{y + 14}" fill="#5a6372">{ours}</text>')
-    return "\n".join([*out, "</svg>"]) + "\n"
+        shapes += line(claim, row, 46 + LINE * index)
+    return svg.picture(WIDTH, height, shapes)
 
 
 def main(program, docs, *options):
@@ -172,7 +171,9 @@ def main(program, docs, *options):
             files[docs / link] = picture(answers)
             page += f"\n![Each claim of {NAMES[name]} with its verdict]({link})\n"
     files[docs / "results.md"] = page
-    stale = [str(file) for file, text in files.items() if not file.exists() or file.read_text() != text]
+    stale = [
+        str(file) for file, text in files.items() if not file.exists() or file.read_text() != text
+    ]
     if "--write" in options:
         for file, text in files.items():
             file.write_text(text)

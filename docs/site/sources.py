@@ -5,6 +5,7 @@ reference out of what PROGRAM says of itself. Every link of every page of the re
 on the way: one that leads nowhere ends this with a line for each and exit code 1.
 """
 
+import json
 import os
 import re
 import shutil
@@ -136,17 +137,94 @@ def path_keys(checkout):
     return re.sub(r"^#+ ", "### ", text, flags=re.MULTILINE)
 
 
+# The page that explains a part of an arm.
+EXPLAINED = {
+    "slowstart": "slow-start",
+    "limited": "slow-start",
+    "hystart": "hystart",
+    "hystart++": "hystart-plus-plus",
+    "search": "search",
+    "best": "best",
+    "best-published": "best",
+    "rapid": "rapid-start",
+    "jumpstart": "jump-start",
+    "oracle": "slow-start",
+    "cubic": "cubic-and-reno",
+    "reno": "cubic-and-reno",
+    "prr": "prr",
+    "immediate": "prr",
+    "sack": "prr",
+    "halving": "prr",
+    "sender": "early-retransmit-and-rack",
+}
+
+
+def table(heads, rows):
+    """A table in Markdown."""
+    cells = [
+        ["" if cell is None else str(cell).replace("|", "\\|") for cell in row] for row in rows
+    ]
+    lines = [heads, ["---"] * len(heads), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def arms(program):
+    """What an arm can be made of: a section for each part, its options as a table."""
+    page = (
+        "# Arms\n\n"
+        "An arm is `startup(options)/avoidance(options)/recovery(options)@(sender options)`; every\n"
+        "part but the startup may be left out, and is `cubic` and `prr` then.\n"
+    )
+    kinds = {}
+    for row in json.loads(program.says("arms", "--format", "json")):
+        kinds.setdefault(row["kind"], {}).setdefault(row["name"] or row["kind"], []).append(row)
+    for kind, parts in kinds.items():
+        page += f"\n## {kind.capitalize()}\n"
+        whole = [rows[0] for rows in parts.values() if not rows[0]["option"]]
+        if len(whole) == len(parts) and all(row["arm"] != row["name"] for row in whole):
+            rows = [[f"`{row['name']}`", f"`{row['arm']}`", row["summary"]] for row in whole]
+            page += "\n" + table(["name", "arm", "what it is"], rows)
+            continue
+        for name, rows in parts.items():
+            if not rows[0]["option"]:
+                head, *rows = rows
+                page += f"\n### {name}\n\n{head['summary']} ({head['source']})."
+                if name in EXPLAINED:
+                    page += f" [Explained](../explain/{EXPLAINED[name]}.md)."
+                page += "\n"
+            options = [[f"`{row['option']}=`", row["values"], row["summary"]] for row in rows]
+            page += "\n" + table(["option", "values", "what it is"], options) if options else ""
+    return page
+
+
+def populations(program):
+    """Every population, and where its values come from."""
+    page = (
+        "# Populations\n\n"
+        "Where each value comes from: S stated by the source, C read in public code, D derived by\n"
+        "us, U not confirmed, A our assumption. [How to write one](../ab-tests.md#populations).\n"
+    )
+    rows = json.loads(program.says("populations", "--format", "json"))
+    for name in dict.fromkeys(row["population"] for row in rows):
+        own = [row for row in rows if row["population"] == name]
+        page += f"\n## {name}\n\n{own[0]['about']} (version {own[0]['version']}).\n\n"
+        cells = [[row["status"], row["value"], row["reference"]] for row in own]
+        page += table(["", "value", "from"], cells)
+    return page
+
+
 def reference(program, checkout):
     """The pages of the reference by name."""
-    # Tables of options are the last word of the program; what it says above them comes along.
+    built_in = json.loads(program.says("paths", "--format", "json"))
+    rows = [
+        [f"`{row['name']}`", f"`{row['path']}`", row["about"], row["source"]] for row in built_in
+    ]
     return {
         "commands": commands(program),
-        "arms": "# Arms\n\n" + program.says("arms", "--format", "md"),
-        "paths": "# Paths\n\n## Keys\n\n"
-        + path_keys(checkout)
-        + "\n\n## Built-in paths\n\n"
-        + program.says("paths", "--format", "md"),
-        "populations": "# Populations\n\n" + program.says("populations", "--format", "md"),
+        "arms": arms(program),
+        "paths": f"# Paths\n\n## Keys\n\n{path_keys(checkout)}\n\n## Built-in paths\n\n"
+        + table(["name", "path", "what it is", "source"], rows),
+        "populations": populations(program),
     }
 
 
