@@ -34,7 +34,8 @@ FEATURES = $$(tests/needs.sh --features)
 # Beside tests in real time: they come first.
 GENTLY = $(if $(LANES),nice -n 15)
 
-lint: ## formatting and clippy over everything, and over the program as most people build it; warnings are errors
+lint: ## words, formatting and clippy over everything, and over the program as most people build it; warnings are errors
+	tests/words.sh
 	tests/needs.sh kernel
 	cargo fmt --all --check
 	$(GENTLY) cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings

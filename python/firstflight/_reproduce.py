@@ -1,4 +1,4 @@
-"""Published numbers beside ours."""
+"""Published results, reproduced."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reproduction:
         return grid(_HEADER, self._cells(), left=len(_HEADER))
 
     def _repr_html_(self) -> str:
-        return html(_HEADER, self._cells(), "published numbers beside ours")
+        return html(_HEADER, self._cells(), "published results beside ours")
 
 
 def reproduce(*names: str, quick: bool = False, threads: int | None = None, progress: bool | None = None) -> Reproduction:

@@ -176,8 +176,7 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     }
     if tallies.flows() == 0 {
         return match options.shard {
-            // Whoever cuts a small test into many parts need not know how many of them hold
-            // something.
+            // A small test may be cut into more parts than it has blocks; the rest are empty.
             Some((i, n)) if i > test.blocks() => {
                 let parts = test.blocks();
                 whisper(&format!(

@@ -44,8 +44,8 @@ use firstflight_lab::error::printable;
 use firstflight_lab::{Error, request};
 use std::process::ExitCode;
 
-/// See how TCP and QUIC connections take off: every startup and loss recovery on the same path,
-/// side by side.
+/// Compare slow start and loss recovery of TCP and QUIC: every algorithm on the same path, side by
+/// side.
 #[derive(Debug, Parser)]
 #[command(name = "firstflight", version, long_version = version::LONG.as_str())]
 #[command(arg_required_else_help = true)]
@@ -217,7 +217,7 @@ fn refuse(line: &str) -> ExitCode {
     ExitCode::from(EXIT_BAD_INPUT)
 }
 
-/// Whoever ends with a code above 0 says why, in one line.
+/// A command that ends with a code above 0 says why, in one line.
 fn say_why(line: &str) {
     terminal::whisper(&format!("firstflight: {}", printable(line)));
 }

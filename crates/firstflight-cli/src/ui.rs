@@ -118,7 +118,7 @@ fn open(address: &str) -> bool {
     command.args(before).arg(address);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else { return false };
-    // Some of these wait for the browser to end: whoever it is, it is waited for.
+    // Some of these wait for the browser to end: each is waited for.
     thread::spawn(move || child.wait());
     true
 }
@@ -132,7 +132,7 @@ fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<Done, Error> 
             Err(error) => return Err(Error::new(format!("the server ends: {error}"))),
         };
         let all = Arc::clone(all);
-        // Whoever goes away in the middle harms only itself.
+        // A client that goes away in the middle harms only itself.
         thread::spawn(move || answer(stream, &all));
     }
 }

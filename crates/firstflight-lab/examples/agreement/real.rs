@@ -17,7 +17,7 @@ what differs is the machine: timers of the stacks' runtime that fire up to a mil
 trial whose relay was late is repeated.
 
 What a real timer changes is the shape of what the pacer sends: it wakes a millisecond late and lets go of a millisecond at once. That is no
-difference to *acked*, and one to whoever reads the spacing of ACKs: HyStart's train and delay come in another order, HyStart++ enters CSS in
+difference to *acked*, and one to algorithms that read the spacing of ACKs: HyStart's train and delay come in another order, HyStart++ enters CSS in
 another round, and BEST, which in virtual time sees nothing but its own pacer and stays silent, in some trials sees the bottleneck between
 two packets of a burst and leaves on its estimate without a loss.
 ";

@@ -46,7 +46,7 @@ pub fn to_html(replay: &Replay, results: &Results, command: &str) -> String {
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\">\
          <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\
          <title>{0}</title><style>{STYLE}</style><main><h1>{0}</h1>\
-         <p class=lead>When would each startup have left, on the ACKs that were really seen? Open loop: the sender did not obey these startups; what it had in \
+         <p class=lead>When would each algorithm have exited slow start, on the recorded ACKs? Open loop: the sender did not obey these startups; what it had in \
          flight of the window each would have had is in the column <i>used</i>. <span class=\"v early\">early</span>: with less than {EARLY_BELOW} BDP; \
          <span class=\"v right\">right</span>: up to {LATE_ABOVE} BDP; <span class=\"v late\">late</span>: above, or only at a loss; \
          <span class=\"v silent\">silent</span>: not within the trace. BDP is the best sustained delivery rate times the smallest RTT.</p><p><code>{1}</code></p>",
