@@ -121,7 +121,13 @@ browser: web ## reports of every kind and the playground in headless Chromium, a
 	$(TARGET)/debug/firstflight compare --report $(REPORT)
 	$(TARGET)/debug/firstflight ab --population geo --flows 2000 --baseline hystart --arms slowstart,hystart++,rapid --report $(TARGET)/ab.html >/dev/null
 	$(TARGET)/debug/firstflight reproduce --all --quick --report $(TARGET)/reproduce.html >/dev/null
-	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight FIRSTFLIGHT_ENGINE_FILE=$(TARGET)/web/engine.wasm VENV=$(TARGET)/venv tests/browser/run.sh
+	$(TARGET)/debug/firstflight advise samples/*.pcap.gz --transport tcp --report $(TARGET)/advise.html >/dev/null
+	$(TARGET)/debug/firstflight replay samples/*.pcap.gz --report $(TARGET)/replay.html >/dev/null
+	$(TARGET)/debug/firstflight compare --repeat 5 --json $(TARGET)/before.json >/dev/null
+	$(TARGET)/debug/firstflight compare --repeat 5 --iw 30 --json $(TARGET)/after.json >/dev/null
+	$(TARGET)/debug/firstflight diff $(TARGET)/before.json $(TARGET)/after.json --report $(TARGET)/diff.html >/dev/null
+	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html \
+		FIRSTFLIGHT_ADVICE=$(TARGET)/advise.html FIRSTFLIGHT_REPLAY=$(TARGET)/replay.html FIRSTFLIGHT_DIFF=$(TARGET)/diff.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight FIRSTFLIGHT_ENGINE_FILE=$(TARGET)/web/engine.wasm VENV=$(TARGET)/venv tests/browser/run.sh
 
 bare: ## the core crate without std and without alloc
 	@if [ -x crates/firstflight/bare/check.sh ]; then crates/firstflight/bare/check.sh; else echo "bare: skipped, no crates/firstflight/bare/check.sh"; fi

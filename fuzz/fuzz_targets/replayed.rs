@@ -51,6 +51,7 @@ pub(super) fn follow(
         "",
     );
     if replay.done.first().is_some_and(|followed| followed.sent % DRAWN == 0) {
-        let _ = firstflight_replay::report::to_html(&replay, &results, "");
+        let data = firstflight_replay::report::Data::new(&replay, &results, &[], "");
+        let _ = data.to_json();
     }
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the browser tests on the pages that FIRSTFLIGHT_REPORT, FIRSTFLIGHT_AB and FIRSTFLIGHT_REPRODUCTION name and against the program that
+# Runs the browser tests on the pages that FIRSTFLIGHT_REPORT, _AB, _REPRODUCTION, _ADVICE, _REPLAY and _DIFF name and against the program that
 # FIRSTFLIGHT_SERVE names, if it names one, with the engine of FIRSTFLIGHT_ENGINE_FILE, if that is there, in a Python environment of their own (VENV). Installs Chromium where
 # that is possible: on Debian, as root. Where it is not, says what is missing and skips; with CI=true that is an error.
 set -euo pipefail
 : "${FIRSTFLIGHT_REPORT:?names the page to look at; make browser makes one}"
 FIRSTFLIGHT_REPORT=$(realpath "$FIRSTFLIGHT_REPORT")
 venv=$(realpath -m "${VENV:-$(dirname "$0")/../../target/venv}")
-for page in FIRSTFLIGHT_AB FIRSTFLIGHT_REPRODUCTION; do
+for page in FIRSTFLIGHT_AB FIRSTFLIGHT_REPRODUCTION FIRSTFLIGHT_ADVICE FIRSTFLIGHT_REPLAY FIRSTFLIGHT_DIFF; do
     if [ -n "${!page:-}" ]; then export "$page=$(realpath "${!page}")"; fi
 done
 export FIRSTFLIGHT_REPORT

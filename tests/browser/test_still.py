@@ -1,6 +1,6 @@
-"""The pages of `firstflight ab` and `firstflight reproduce` in a real browser.
+"""The pages of `ab`, `advise`, `diff`, `replay` and `reproduce` in a real browser.
 
-FIRSTFLIGHT_AB and FIRSTFLIGHT_REPRODUCTION name them; `make browser` makes both and runs this.
+FIRSTFLIGHT_AB and so on name them; `make browser` makes all and runs this.
 """
 
 import json
@@ -14,7 +14,8 @@ pytest.importorskip("selenium", reason="selenium is not installed: pip install -
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 
-PAGES = {"ab": "FIRSTFLIGHT_AB", "reproduction": "FIRSTFLIGHT_REPRODUCTION"}
+KINDS = ["ab", "advice", "diff", "replay", "reproduction"]
+PAGES = {kind: f"FIRSTFLIGHT_{kind.upper()}" for kind in KINDS}
 
 
 class Page:
@@ -63,6 +64,16 @@ def ab(browser, open_page):
     return opened("ab", browser, open_page)
 
 
+@pytest.fixture
+def replay(browser, open_page):
+    return opened("replay", browser, open_page)
+
+
+@pytest.fixture
+def diff(browser, open_page):
+    return opened("diff", browser, open_page)
+
+
 def test_the_page_is_drawn_to_its_end_and_asks_the_network_for_nothing(page):
     assert page.script("return document.documentElement.dataset.ready") == "", "the script ran to its end"
     requests = [json.loads(entry["message"])["message"] for entry in page.browser.get_log("performance")]
@@ -75,7 +86,7 @@ def test_the_page_is_drawn_to_its_end_and_asks_the_network_for_nothing(page):
 def test_no_line_has_a_corner_that_is_no_number(page):
     bad = page.script("return [...document.querySelectorAll('.plot svg *')].filter((e) => /NaN|undefined|Infinity/.test(e.outerHTML)).map((e) => e.outerHTML.slice(0, 120))")
     assert not bad, f"drawn without a number: {bad[:3]}"
-    empty = page.script("return [...document.querySelectorAll('.plot svg')].filter((e) => !e.querySelector('.mark, .line')).length")
+    empty = page.script("return [...document.querySelectorAll('.plot svg')].filter((e) => !e.querySelector('.mark, .line, .samples')).length")
     assert empty == 0, f"{empty} charts are empty"
 
 
@@ -111,6 +122,63 @@ def test_headings_skip_no_level_and_controls_have_names(page):
     assert all(after - before <= 1 for before, after in zip(levels, levels[1:])), f"a level of headings is skipped: {levels}"
     for button in page.all("button"):
         assert button.accessible_name, f"a control has no name: {button.get_attribute('outerHTML')[:80]}"
+
+
+def test_the_page_opens_with_its_finding(page):
+    if page.data.get("advice"):
+        finding = page.one("h1")
+        assert finding.text == " ".join(page.data["advice"]["finding"].split())
+    else:
+        finding = page.one("#finding")
+        assert finding.text == " ".join(page.data["finding"].split())
+    assert finding.text.endswith("."), "it is a sentence"
+    tops = page.script("return [...document.querySelectorAll('main h2, main table, main .plot')].map((e) => e.getBoundingClientRect().top)")
+    assert finding.rect["y"] < min(top for top in tops if top), "nothing stands above it"
+
+
+def test_every_chart_and_the_data_can_be_saved(page):
+    charts = page.all("main figure")
+    assert charts
+    for chart in charts:
+        kinds = [button.text for button in chart.find_elements(By.CSS_SELECTOR, "button.save")]
+        assert kinds == ["SVG", "PNG"], f"a chart is saved as {kinds}"
+    assert page.one("#save-data").is_displayed()
+
+
+def test_every_exit_of_a_replay_is_marked_and_read(replay):
+    data = replay.data
+    marks = replay.all("#exits .plot .mark")
+    exits = [one for row in data["connections"] for one in row["startups"] if one["bdp_ratio"] is not None]
+    assert len(marks) >= len(exits) > 0
+    line = data["lines"][0]
+    row = data["connections"][line["connection"]]
+    course = replay.all(".course")[0]
+    seen = [one for one in row["startups"] if one["time_ms"] is not None and one["time_ms"] <= line["to_ms"]]
+    plots = course.find_elements(By.CSS_SELECTOR, ".plot")
+    for plot in plots:
+        assert len(plot.find_elements(By.CSS_SELECTOR, ".mark")) == len(seen)
+    replay.script("arguments[0].scrollIntoView({block: 'center'})", plots[0])
+    ActionChains(replay.browser).move_to_element(plots[0]).perform()
+    assert "In flight" in replay.one("#reading").text
+    assert len(course.find_elements(By.CSS_SELECTOR, ".crosshair")) == len(plots), "the line runs through all charts"
+
+
+def test_inner_signals_are_drawn_when_they_are_asked_for(replay):
+    details = replay.all(".course details")[0]
+    assert not details.find_elements(By.CSS_SELECTOR, "figure")
+    details.find_element(By.CSS_SELECTOR, "summary").click()
+    figures = details.find_elements(By.CSS_SELECTOR, "figure")
+    assert figures and all(figure.find_elements(By.CSS_SELECTOR, "path.line[d^=M]") for figure in figures)
+
+
+def test_a_diff_shows_every_change_with_its_direction(diff):
+    changes = diff.data["diff"]["changes"]
+    assert changes
+    assert len(diff.all("#tables tbody tr")) == len(changes)
+    senses = [cell.text.split(" ")[0] for cell in diff.all("#tables tbody td:last-child")]
+    told = ["" if one["sense"] == "other" else one["sense"] for one in changes]
+    assert [sense for sense in senses if sense != "in"] == [sense for sense in told if sense]
+    assert any(diff.data["differences"]), "several seeds give intervals"
 
 
 def test_every_picture_and_series_of_the_reproductions_is_drawn(reproduction):

@@ -1,7 +1,7 @@
 //! `firstflight ab`.
 
 use crate::files::{Growing, check_folder, check_outputs, write_whole};
-use crate::output::{Output, check_before, fitted, give};
+use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
@@ -380,13 +380,15 @@ fn as_text(analysis: &Analysis) -> String {
     };
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
+         {}\n\
          {QUIET}{}{QUIET:#}\n\
-         {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Recommendation{TITLE:#} {QUIET}(Pareto-optimal arms){QUIET:#}\n{}{}{}\n{}\n",
+         {}\n{}\n{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Recommendation{TITLE:#} {QUIET}(Pareto-optimal arms){QUIET:#}\n{}{}{}\n{}\n",
         experiment.population,
         analysis.flows,
+        wrap(&analysis.finding(), 0, width()),
         wrap(&about, 0, width()),
         fit::fitted(&tables::overall(analysis)),
-        fitted(&tables::by_part(analysis)),
+        tables::by_part_text(analysis),
         wrap(
             "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
             0,

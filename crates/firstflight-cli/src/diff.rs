@@ -2,8 +2,10 @@
 
 use crate::Done;
 use crate::failed;
-use crate::output::{Output, check_before, fitted, give, names};
+use crate::files::{check_outputs, write_whole};
+use crate::output::{Output, fitted, pretty, show_with};
 use crate::rows::Rows;
+use crate::run::command_line;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};
 use clap::{Args, ValueEnum};
@@ -24,6 +26,9 @@ pub(crate) struct Options {
     /// Write what differs as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,15 +43,19 @@ enum FailIf {
 const MOST_TEXT: u64 = 1 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let read =
         |file: &Path| input::read_text(file, MOST_TEXT).map_err(|error| failed(file, &error));
     let (before, after) = (read(&options.before)?, read(&options.after)?);
     let name = |file: &Path| file.display().to_string();
     let [first, second] = [name(&options.before), name(&options.after)];
     let diff = Diff::read((&first, &before), (&second, &after))?;
+    if let Some(file) = &options.report {
+        let page = diff.page(&first, &second, &command_line());
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
     let shown = Shown(&diff);
-    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
-    give(options.json.as_ref(), &shown)?;
+    show_with(options.json.as_ref(), &shown)?;
     Ok(match options.fail_if {
         Some(FailIf::Changed) if !diff.changes.is_empty() || !diff.alone.is_empty() => {
             Done::Because(format!("{} differ", count(diff.changes.len(), "number")))
@@ -66,6 +75,9 @@ impl Output for Shown<'_> {
     fn text(&self) -> String {
         let Shown(diff) = self;
         let mut text = String::new();
+        if !diff.changes.is_empty() {
+            text += &(wrap(&diff.finding(), 0, width()) + "\n");
+        }
         for setting in &diff.settings {
             let line = format!("{}: {} -> {}", setting.name, setting.before, setting.after);
             text += &(wrap(&line, 2, width()) + "\n");
@@ -122,9 +134,7 @@ impl Output for Shown<'_> {
     }
 
     fn json(&self) -> Result<String, Error> {
-        serde_json::to_string_pretty(self.0)
-            .map(|text| text + "\n")
-            .map_err(|error| Error::new(error.to_string()))
+        pretty(serde_json::to_string_pretty(self.0))
     }
 }
 

@@ -24,7 +24,8 @@ pub(crate) const DIFF: &str = "\
 Examples:
   firstflight compare --json iw10.json
   firstflight compare --iw 30 --json iw30.json
-  firstflight diff iw10.json iw30.json               # exit code 1 with --fail-if worse";
+  firstflight diff iw10.json iw30.json --report diff.html
+  firstflight diff iw10.json iw30.json --fail-if worse  # ends with code 1 if anything got worse";
 
 pub(crate) const RUN: &str = "\
 Examples:

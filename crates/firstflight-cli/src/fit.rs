@@ -2,7 +2,8 @@
 //!
 //! A table that is too wide first wraps its headers, then leaves columns out, in an order that each
 //! table states, until it fits; a line below says which. The first column stays. Into a pipe or a
-//! file every column goes ([`crate::terminal::width`]), unless `--columns` names some.
+//! file every column goes ([`crate::terminal::width`]), unless `--columns` names some. Some tables
+//! hold columns back until `--wide` or `--columns` asks for them.
 
 use crate::output::Format;
 use crate::sheet::{Sheet, Side};
@@ -11,7 +12,6 @@ use clap::Args;
 use comfy_table::Table as Grid;
 use firstflight_lab::Error;
 use firstflight_path::suggestion;
-use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 /// What is asked of the tables of any command.
@@ -212,44 +212,64 @@ pub(crate) fn fitted(sheet: &Sheet) -> String {
 fn shown(sheet: &Sheet, asked: &Layout, width: Option<usize>) -> String {
     let names = sheet.names();
     let mut plan = Plan::of(sheet, chosen(&names, &asked.columns));
+    let held = if asked.wide || !asked.columns.is_empty() { &[][..] } else { sheet.on_request };
+    plan.keep.retain(|index| !held.iter().any(|words| begins(&names[*index], words)));
+    let held: Vec<usize> = (0..names.len())
+        .filter(|index| asked.columns.is_empty() && !plan.keep.contains(index))
+        .collect();
     let whole = plan.grid();
     let Some(room) = width.filter(|room| !asked.wide && extent(&whole) > *room) else {
-        return whole.to_string();
+        return whole.to_string() + &rest(&names, &[], &held, width);
     };
     plan.break_headers();
     plan.squeeze(room);
     let mut gone = Vec::new();
     if asked.columns.is_empty() {
         for index in order(&names, sheet.first_to_go) {
-            if extent(&plan.grid()) <= room || gone.len() + 2 == names.len() {
+            if extent(&plan.grid()) <= room || plan.keep.len() == 2 {
                 break;
+            }
+            if held.contains(&index) {
+                continue;
             }
             plan.keep.retain(|kept| *kept != index);
             gone.push(index);
             plan.squeeze(room);
         }
     }
-    let mut text = plan.grid().to_string();
-    if !gone.is_empty() {
-        gone.sort_unstable();
-        let left_out: Vec<&str> = gone.iter().map(|index| names[*index].as_str()).collect();
-        let (count, columns) = (gone.len(), if gone.len() == 1 { "column" } else { "columns" });
-        let line = format!(
-            "{count} {columns} left out to fit {room}: {}; `--wide` shows all, `--columns {}` some",
-            left_out.join(", "),
-            quoted(left_out[0])
-        );
-        let _ = write!(text, "\n{QUIET}{}{QUIET:#}", wrap(&line, 0, Some(room)));
+    gone.sort_unstable();
+    plan.grid().to_string() + &rest(&names, &gone, &held, Some(room))
+}
+
+/// What the line below a table says of the columns that are not there: those without room, and
+/// those that nobody asked for.
+fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) -> String {
+    let list = |which: &[usize]| {
+        which.iter().map(|index| names[*index].as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let columns = |of: &[usize]| if of.len() == 1 { "column" } else { "columns" };
+    let mut parts = Vec::new();
+    if let Some(room) = width.filter(|_| !gone.is_empty()) {
+        let (count, columns) = (gone.len(), columns(gone));
+        parts.push(format!("{count} {columns} left out to fit {room}: {}", list(gone)));
     }
-    text
+    if !held.is_empty() {
+        parts.push(format!("{} more {}: {}", held.len(), columns(held), list(held)));
+    }
+    let Some(first) = gone.first().or(held.first()) else { return String::new() };
+    let some = quoted(&names[*first]);
+    let line = format!("{}; `--wide` shows all, `--columns {some}` some", parts.join("; "));
+    format!("\n{QUIET}{}{QUIET:#}", wrap(&line, 0, width))
+}
+
+/// Whether the name of a column begins with these words.
+fn begins(name: &str, words: &str) -> bool {
+    name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 /// The columns but the first, in the order in which they go.
 fn order(names: &[String], first_to_go: &[&str]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
-    let begins = |name: &str, words: &str| {
-        name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    };
     for words in first_to_go.iter().copied().chain([""]) {
         // What no words name goes last, from the right.
         for index in (1..names.len()).rev() {
@@ -306,6 +326,22 @@ mod tests {
             assert_eq!(missing, text.contains("left out"), "{text}");
             assert!(missing || text.contains("964.0"), "columns go in the stated order:\n{text}");
         }
+    }
+
+    #[test]
+    fn columns_that_are_held_back_are_named_and_had_by_asking() {
+        let held = || sheet().holding_back(&["loss"]);
+        let text = shown(&held(), &Layout::default(), None);
+        assert!(!text.contains("9.28") && text.contains("30.1"), "{text}");
+        assert!(text.contains("1 more column: loss %; `--wide` shows all"), "{text}");
+        let narrow = shown(&held(), &Layout::default(), Some(40));
+        assert!(narrow.contains("1 column left out to fit 40: queueing"), "{narrow}");
+        assert!(narrow.contains("1 more column: loss %"), "{narrow}");
+        assert!(
+            shown(&held(), &Layout { wide: true, ..Layout::default() }, None) == whole(&sheet())
+        );
+        let some = Layout { columns: vec!["loss".into()], ..Layout::default() };
+        assert!(shown(&held(), &some, None).contains("9.28"));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! What there is: arms and paths, with a line each and its source.
 
 use crate::Done;
-use crate::output::{Output, fitted, show};
+use crate::output::{Output, fitted, prose, show};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
-use crate::terminal::{width, wrap};
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
@@ -31,8 +30,7 @@ impl Output for Arms {
             "An arm is startup(options)/avoidance(options)/recovery(options)@(sender options); only the startup is needed, the rest defaults to cubic/prr.",
             "Such as: rapid, hystart++(css=off)/reno, slowstart/cubic/immediate@(iw=30,pace=on).",
         ];
-        let about = about.map(|line| wrap(line, 0, width()) + "\n").concat();
-        format!("{about}\n{}", fitted(&self.sheets()))
+        format!("{}\n{}", prose(&about), fitted(&self.sheets()))
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -112,8 +110,7 @@ impl Output for Paths {
             "A path is a name from this list, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%`, or a TOML file with the same keys.",
             "Keys follow a name, too: `geo,return=geo_cold`, `geo,ack=1` (an ACK for every packet).",
         ];
-        let about = about.map(|line| wrap(line, 0, width()) + "\n").concat();
-        format!("{about}\n{}", fitted(&self.sheets()))
+        format!("{}\n{}", prose(&about), fitted(&self.sheets()))
     }
 
     fn sheets(&self) -> Vec<Sheet> {

@@ -5,7 +5,7 @@ use crate::fit::{self, asked, check, chosen};
 use crate::markup::{latex, markdown};
 use crate::rows::Rows;
 use crate::sheet::Sheet;
-use crate::terminal::say;
+use crate::terminal::{say, width, wrap};
 use clap::ValueEnum;
 use firstflight_lab::Error;
 use std::path::PathBuf;
@@ -56,6 +56,19 @@ pub(crate) trait Output {
     fn json(&self) -> Result<String, Error> {
         self.rows().to_json()
     }
+}
+
+/// JSON as `serde_json::to_string_pretty` made it, with a line break at its end.
+///
+/// # Errors
+/// One line; never with values of ours.
+pub(crate) fn pretty(text: serde_json::Result<String>) -> Result<String, Error> {
+    text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
+}
+
+/// Lines of prose as they fit the terminal, each below the one before.
+pub(crate) fn prose(lines: &[&str]) -> String {
+    lines.iter().map(|line| wrap(line, 0, width()) + "\n").collect()
 }
 
 /// The format that was asked for; `--json -` asks for one, too.
@@ -127,8 +140,16 @@ pub(crate) fn names(sheets: &[Sheet]) -> Vec<String> {
 /// # Errors
 /// One line, also for columns that it does not have.
 pub(crate) fn show(output: &dyn Output) -> Result<(), Error> {
-    check_before(None, &names(&output.sheets()), &output.rows().names)?;
-    give(None, output)
+    show_with(None, output)
+}
+
+/// The same for a command with `--json`.
+///
+/// # Errors
+/// As [`show`].
+pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
+    check_before(json, &names(&output.sheets()), &output.rows().names)?;
+    give(json, output)
 }
 
 /// Writes JSON into the file that `--json` names, and shows the answer on standard output.

@@ -3,7 +3,7 @@
 mod fit;
 
 use crate::Done;
-use crate::output::{self, Output, fitted};
+use crate::output::{self, Output, fitted, prose};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::{on_threads, threads};
@@ -118,7 +118,7 @@ impl Output for All {
             "A population is a name from this list, a TOML file (`firstflight populations show NAME` prints one to copy), or a CSV file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...).",
             "Knobs stand in parentheses: cdn(q=0.8).",
         ];
-        let about = about.map(|line| wrap(line, 0, width()) + "\n").concat();
+        let about = prose(&about);
         let status = wrap(STATUS, 0, width());
         format!("{about}\n{}{QUIET}{status}{QUIET:#}\n", fitted(&self.sheets()))
     }

@@ -11,6 +11,8 @@ use crate::rows::Rows;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, whisper};
 use clap::{Args, ValueEnum};
+use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
+use firstflight_lab::report::looks;
 use firstflight_lab::size;
 use firstflight_lab::{Error, NamedArm, parse_arms};
 use firstflight_log::{Fault, Place, input, read};
@@ -90,11 +92,26 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
     let results = Results::new(&replay, files);
     if let Some(file) = &options.report {
-        let page = report::to_html(&replay, &results, &command_line());
+        let page = page(&replay, &results, &command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
     give(options.json.as_ref(), &results)?;
     Ok(finish(&results.files))
+}
+
+/// What a replay has to show, in the frame of all pages.
+fn page(replay: &Replay, results: &Results, command: &str) -> String {
+    let looks = looks(results.arms.iter().map(String::as_str));
+    let data = report::Data::new(replay, results, &looks, command);
+    let frame = Page {
+        kind: "replay",
+        skip: "verdicts",
+        styles: &[STILL_STYLE, report::STYLE],
+        body: report::BODY,
+        common: STILL_SCRIPTS,
+        scripts: &[report::SCRIPT],
+    };
+    frame.fill(&data.title, &data.version, &data.to_json())
 }
 
 /// The arms, which must be arms of ours.

@@ -1,5 +1,6 @@
 //! The data of an answer as rows: raw values, with units in the names, for CSV and JSON.
 
+use crate::output::pretty;
 use firstflight_lab::Error;
 use firstflight_lab::measures::{Cell, Field, Measure, columns};
 use serde_json::{Map, Value};
@@ -81,9 +82,7 @@ impl Rows {
             Value::Object(fields.collect::<Map<String, Value>>())
         };
         let all: Vec<Value> = self.rows.iter().map(object).collect();
-        let text =
-            serde_json::to_string_pretty(&all).map_err(|error| Error::new(error.to_string()))?;
-        Ok(text + "\n")
+        pretty(serde_json::to_string_pretty(&all))
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Sheet {
     rows: Vec<Vec<Field>>,
     /// Beginnings of the names of columns that go first where not all fit, in order.
     pub(crate) first_to_go: &'static [&'static str],
+    /// The same of columns that a table for people has only where they are asked for.
+    pub(crate) on_request: &'static [&'static str],
     /// A terminal shows `*` at cells in bold letters, and keeps a place for it at the others.
     marked: bool,
 }
@@ -70,6 +72,7 @@ impl Sheet {
             columns: columns.into_iter().map(column).collect(),
             rows: Vec::new(),
             first_to_go: &[],
+            on_request: &[],
             marked: false,
         }
     }
@@ -83,6 +86,11 @@ impl Sheet {
     /// Which columns go first where not all fit.
     pub(crate) fn dropping(self, first_to_go: &'static [&'static str]) -> Sheet {
         Sheet { first_to_go, ..self }
+    }
+
+    /// Which columns people see only if they ask for them.
+    pub(crate) fn holding_back(self, on_request: &'static [&'static str]) -> Sheet {
+        Sheet { on_request, ..self }
     }
 
     /// The same under another title.

@@ -12,7 +12,8 @@
 use crate::ab::analysis::{Entry, LEAST_FLOWS, Part};
 use crate::ab::sensitivity::{SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::ab::{Analysis, Decision};
-use crate::stats::Interval;
+use crate::stats::{Interval, student};
+use crate::table::time;
 pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -136,30 +137,6 @@ impl<'a, R: Serialize> Answer<'a, R> {
     }
 }
 
-/// Half the width of a 95 % interval in standard errors, by degrees of freedom less one.
-const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-];
-
-/// The weighted mean of values, and how far it may lie from that of all connections like these.
-/// Infinite ends with fewer than two.
-fn mean(values: &[(f64, f64)]) -> Interval {
-    let whole: f64 = values.iter().map(|(weight, _)| weight).sum();
-    let share = |weight: f64| weight / whole.max(f64::MIN_POSITIVE);
-    let value: f64 = values.iter().map(|(weight, value)| share(*weight) * value).sum();
-    let degrees = values.len().saturating_sub(1);
-    if degrees == 0 {
-        return Interval { value, low: f64::NEG_INFINITY, high: f64::INFINITY };
-    }
-    let squares: f64 =
-        values.iter().map(|(weight, x)| (share(*weight) * (x - value)).powi(2)).sum();
-    let error = (squares * (degrees + 1) as f64 / degrees as f64).sqrt();
-    let half = error * STUDENT[degrees.min(STUDENT.len()) - 1];
-    Interval { value, low: value - half, high: value + half }
-}
-
 impl Effect {
     fn of(analysis: &Analysis, arm: &str) -> Effect {
         let groups = || analysis.of(Part::Group).filter(|entry| entry.arm == arm);
@@ -169,7 +146,7 @@ impl Effect {
                     Some((entry.flows as f64, read(entry.versus_baseline.as_ref()?)))
                 })
                 .collect();
-            mean(&values)
+            student(&values)
         };
         Effect {
             arm: arm.to_owned(),
@@ -205,17 +182,6 @@ impl Effect {
             if gentler { "less" } else { "more" },
             ends(loss, 2, gentler),
         )
-    }
-}
-
-/// Milliseconds as people say them.
-fn time(ms: f64) -> String {
-    if ms >= 10_000.0 {
-        format!("{:.1} s", ms / 1e3)
-    } else if ms >= 1_000.0 {
-        format!("{:.2} s", ms / 1e3)
-    } else {
-        format!("{ms:.0} ms")
     }
 }
 
@@ -424,21 +390,5 @@ pub fn advise(analysis: &Analysis, connections: usize, paths: &str, evidence: &E
         trade_off,
         connections,
         effects,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mean;
-
-    #[test]
-    fn an_interval_over_connections_is_students_and_one_connection_has_none() {
-        let of = mean(&[(1.0, 10.0), (1.0, 20.0), (1.0, 30.0)]);
-        let half = 4.303 * 10.0 / 3_f64.sqrt();
-        assert!((of.value - 20.0).abs() < 1e-9, "{of:?}");
-        assert!((of.high - of.value - half).abs() < 1e-9, "{of:?} has ends {half} away");
-        assert!(mean(&[(1.0, 10.0)]).low.is_infinite(), "nothing is known beside one connection");
-        let weighted = mean(&[(3.0, 10.0), (1.0, 20.0)]);
-        assert!((weighted.value - 12.5).abs() < 1e-9, "connections count by their share");
     }
 }

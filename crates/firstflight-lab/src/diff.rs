@@ -7,7 +7,7 @@
 
 use crate::measures::{Column, Holds, columns};
 use crate::report::Better;
-use crate::stats::Summary;
+use crate::stats::{Interval, Summary, student};
 use crate::trial::TrialRow;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -64,6 +64,11 @@ pub struct Change {
     pub changed: usize,
     /// For the better?
     pub sense: Sense,
+    /// After less before with its 95 % interval, in the measure's unit: over the pairs of a
+    /// comparison (Student's t), of a test as if its two answers knew nothing of each other. `None`
+    /// with a single pair without intervals, and where a number is missing.
+    #[serde(skip)]
+    pub difference: Option<Interval>,
 }
 
 /// Something that was set otherwise.
@@ -123,8 +128,14 @@ impl Answer {
     }
 
     /// What a row is of, and its arm.
-    fn key<'a>(&self, row: &'a Value) -> (&'a str, &'a str) {
-        let of = if self.is_test { &row["name"] } else { &row["path"] };
+    fn key<'a>(&'a self, row: &'a Value) -> (&'a str, &'a str) {
+        // Repeats differ from the path that was asked for by a little of their round trips.
+        let asked = &self.document["experiment"]["path"];
+        let of = match (self.is_test, asked.is_string()) {
+            (true, _) => &row["name"],
+            (false, true) => asked,
+            (false, false) => &row["path"],
+        };
         (of.as_str().unwrap_or(""), row["arm"].as_str().unwrap_or(""))
     }
 }
@@ -265,7 +276,25 @@ fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Optio
         pairs: pairs.len(),
         changed: changed.len(),
         sense: sense(place.better, changed.iter().map(|(a, b)| (*a, *b))),
+        difference: difference(&both),
     })
+}
+
+/// After less before.
+fn difference(both: &[(Option<Known>, Option<Known>)]) -> Option<Interval> {
+    let all: Option<Vec<(Known, Known)>> = both.iter().map(|(a, b)| a.zip(*b)).collect();
+    match all?.as_slice() {
+        [(a, b)] => {
+            let value = b.value - a.value;
+            let half = ((a.high - a.low).hypot(b.high - b.low)) / 2.0;
+            (half > 0.0).then_some(Interval { value, low: value - half, high: value + half })
+        }
+        many => {
+            let apart: Vec<(f64, f64)> =
+                many.iter().map(|(a, b)| (1.0, b.value - a.value)).collect();
+            Some(student(&apart)).filter(|apart| apart.low.is_finite())
+        }
+    }
 }
 
 fn sense(better: Better, changed: impl Iterator<Item = (Option<Known>, Option<Known>)>) -> Sense {
@@ -363,6 +392,26 @@ mod tests {
         assert_eq!((time.before, time.after), (Some(950.0), Some(995.0)));
         assert_eq!(of("loss_ratio").sense, Sense::Mixed);
         assert!(found.is_worse());
+    }
+
+    #[test]
+    fn repeats_are_pairs_of_one_path_whose_round_trips_differ_a_little() {
+        let answer = |ms: f64| {
+            let row = |seed: u64| {
+                json!({"arm": "rapid", "path": format!("rtt=30.{seed}ms"), "seed": seed,
+                       "ttlb_ms": ms + seed as f64})
+            };
+            json!({"firstflight": "0.1.0", "experiment": {"path": "rtt=30ms"},
+                   "results": [row(1), row(2), row(3)]})
+            .to_string()
+        };
+        let found = diff(&answer(900.0), &answer(990.0));
+        assert_eq!(found.changes.len(), 1, "one change, of one arm: {:?}", found.changes);
+        let change = &found.changes[0];
+        assert_eq!((change.pairs, change.changed, change.sense), (3, 3, Sense::Worse));
+        let difference = change.difference.expect("three pairs have an interval");
+        assert!((difference.value - 90.0).abs() < 1e-9 && difference.covers(90.0));
+        assert!(found.finding().starts_with("Completion time: rapid 10.0 % longer."));
     }
 
     #[test]

@@ -113,3 +113,14 @@ pub fn figure(value: f64, unit: &str) -> String {
         _ => format!("{value:.2}"),
     }
 }
+
+/// Milliseconds as people say them.
+pub(crate) fn time(ms: f64) -> String {
+    if ms >= 10_000.0 {
+        format!("{:.1} s", ms / 1e3)
+    } else if ms >= 1_000.0 {
+        format!("{:.2} s", ms / 1e3)
+    } else {
+        format!("{ms:.0} ms")
+    }
+}

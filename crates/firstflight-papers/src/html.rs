@@ -20,6 +20,7 @@ const PAGE: Page<'_> = Page {
 #[derive(Serialize)]
 struct Data<'a> {
     command: &'a str,
+    finding: String,
     lead: String,
     chapters: Vec<Pictures<'a>>,
 }
@@ -202,8 +203,20 @@ fn body(all: &Reproduction) -> String {
 
 pub(crate) fn page(all: &Reproduction, command: &str) -> String {
     let count = &all.count;
+    let of = |verdicts: &[Verdict]| -> usize {
+        verdicts.iter().map(|verdict| count.number(*verdict)).sum()
+    };
+    let other_size = [Verdict::Smaller, Verdict::Larger, Verdict::SameDirection];
+    let finding = format!(
+        "Of {} results that can be judged, {} are confirmed, {} have the same direction but another size or none published, {} were not seen and {} are opposite.",
+        of(Verdict::MEASURED) + of(&[Verdict::Fails]),
+        of(&[Verdict::Confirmed, Verdict::WithinBound, Verdict::Exact]),
+        of(&other_size),
+        of(&[Verdict::NotSeen, Verdict::Fails]),
+        of(&[Verdict::Opposite]),
+    );
     let lead = format!(
-        "{} published numbers of {} documents, measured again: {} rows are confirmed in size, {} have the same direction in another size, {} were not seen or are opposite.{}",
+        "{} published numbers of {} documents, measured again.{}",
         all.sources
             .iter()
             .map(|chapter| crate::SOURCES
@@ -212,9 +225,6 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
                 .map_or(0, |one| one.items.len()))
             .sum::<usize>(),
         all.sources.len(),
-        count.number(Verdict::Confirmed),
-        count.number(Verdict::Smaller) + count.number(Verdict::Larger),
-        count.number(Verdict::NotSeen) + count.number(Verdict::Opposite),
         if all.quick { " A quick run: fewer seeds and connections, wider intervals." } else { "" }
     );
     let chapters = all
@@ -222,7 +232,8 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
         .iter()
         .map(|chapter| Pictures { name: chapter.name, figures: &chapter.figures })
         .collect();
-    let data = serde_json::to_string(&Data { command, lead, chapters }).unwrap_or_default();
+    let data =
+        serde_json::to_string(&Data { command, finding, lead, chapters }).unwrap_or_default();
     let body = body(all);
     Page { body: &body, ..PAGE }.fill(
         "Published results beside ours",

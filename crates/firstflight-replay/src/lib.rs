@@ -4,7 +4,7 @@
 //! [`replay::Replay`] listens to the readers of `firstflight_log`
 //! ([`read`](firstflight_log::read::read)): it drives an arm of `firstflight` per startup and keeps
 //! what the ACKs say about the path. [`results::Results`] is what comes of it, as rows that
-//! serialize, [`report`] the page, [`population`] a population file. What is read, and what the words
+//! serialize, [`report`] what its page shows, [`population`] a population file. What is read, and what the words
 //! mean: `docs/replay.md`.
 //!
 //! ```
@@ -24,6 +24,7 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod finding;
 pub mod findings;
 pub mod line;
 pub mod meter;

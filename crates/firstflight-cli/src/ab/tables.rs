@@ -1,7 +1,8 @@
 //! The tables of an A/B test for the terminal.
 
+use crate::output::fitted;
 use crate::sheet::{Field, Sheet};
-use crate::terminal::{QUIET, width, wrap};
+use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::stats::Interval;
@@ -20,23 +21,22 @@ fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
     format!("{}\n{}..{}", show(value.value), show(value.low), show(value.high))
 }
 
-/// Columns that go first where they do not all fit: finer quantiles and second forms of the same
-/// number before the means that decide.
-const FIRST_TO_GO: &[&str] = &[
-    "loss p50",
-    "loss p90",
+/// Columns for whoever asks: finer quantiles, and second forms of the same number.
+const ON_REQUEST: &[&str] = &[
+    "completion mean",
+    "shorter by p1-p99",
     "median",
     "pair p50",
-    "shorter by p1-p99",
-    "completion mean",
-    "retransmitted",
     "pair p95",
+    "loss p50",
+    "loss p90",
     "loss p99",
-    "completion p99",
-    "over 5 %",
-    "queueing delay",
-    "completion p95",
+    "more loss",
+    "retransmitted",
 ];
+
+/// Columns that go first where they do not all fit: what it costs others before what decides.
+const FIRST_TO_GO: &[&str] = &["queueing delay", "over 5 %", "loss mean", "completion p99"];
 
 /// Columns of the table over all connections.
 pub(super) const OVERALL: &[&str] = &[
@@ -62,7 +62,8 @@ pub(super) const OVERALL: &[&str] = &[
 
 /// One row per arm over all connections.
 pub(super) fn overall(analysis: &Analysis) -> Sheet {
-    let mut sheet = Sheet::of_numbers("all connections", OVERALL, 1).dropping(FIRST_TO_GO);
+    let mut sheet = Sheet::of_numbers("all connections", OVERALL, 1);
+    sheet = sheet.dropping(FIRST_TO_GO).holding_back(ON_REQUEST);
     for entry in analysis.of(Part::All) {
         let versus = entry.versus_baseline.as_ref();
         let or_dash = |text: Option<String>| Field::from(text.unwrap_or_else(|| "-".into()));
@@ -100,10 +101,31 @@ pub(super) const PARTS: [(Part, &str); 4] = [
 
 /// Reduction of every arm by group, size, BDP and buffer.
 pub(super) fn by_part(analysis: &Analysis) -> Vec<Sheet> {
-    PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title)).collect()
+    PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title, false)).collect()
 }
 
-fn of_part(analysis: &Analysis, part: Part, title: &str) -> Option<Sheet> {
+/// The same for the terminal, each below its title. Where there is no room for all arms side by
+/// side, intervals go below their values before an arm goes.
+pub(super) fn by_part_text(analysis: &Analysis) -> String {
+    let text = |(part, title): &(Part, &str)| {
+        let wide = of_part(analysis, *part, title, false)?;
+        let arms = analysis.experiment.arms.len() - 1;
+        let names = analysis.of(*part).map(|entry| entry.name.chars().count()).max().unwrap_or(0);
+        let narrow = width().is_some_and(|width| width < names + ARM_WIDTH * arms + COUNT_WIDTH);
+        let sheet = if narrow { of_part(analysis, *part, title, true)? } else { wide };
+        let table = fitted(std::slice::from_ref(&sheet));
+        // Without any of the columns that were asked for there is no table.
+        (!table.is_empty()).then(|| format!("\n{TITLE}{}{TITLE:#}\n{table}", sheet.title))
+    };
+    PARTS.iter().filter_map(text).collect()
+}
+
+/// What an arm takes at most in a table by parts, in columns of the terminal.
+const ARM_WIDTH: usize = 23;
+/// The column `connections` with what is around it.
+const COUNT_WIDTH: usize = 16;
+
+fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option<Sheet> {
     let entries: Vec<&Entry> = analysis.of(part).collect();
     let parts: Vec<&[&Entry]> = entries.chunk_by(|a, b| a.name == b.name).collect();
     if parts.len() < 2 {
@@ -111,7 +133,10 @@ fn of_part(analysis: &Analysis, part: Part, title: &str) -> Option<Sheet> {
     }
     let mut header = vec![title, "connections"];
     header.extend(analysis.experiment.arms[1..].iter().map(String::as_str));
-    let heading = format!("shorter downloads in %, by {title}");
+    let heading = format!(
+        "Completion time saved against {} in %, by {title}; points of loss below",
+        analysis.experiment.arms[0]
+    );
     let mut sheet = Sheet::of_numbers(heading, &header, 1).dropping(&["connections"]);
     for arms in parts {
         let cells = arms
@@ -125,6 +150,11 @@ fn of_part(analysis: &Analysis, part: Part, title: &str) -> Option<Sheet> {
                 );
                 let Interval { value, low, high } = versus.reduction_pct.mean;
                 let loss = versus.loss_points.value;
+                if narrow {
+                    return Field::from(format!(
+                        "{value:.1}{marks}\n{low:.1}..{high:.1}  \n{loss:+.2} pt  "
+                    ));
+                }
                 Field::from(format!(
                     "{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "
                 ))

@@ -1,6 +1,6 @@
 //! How random loss was fitted to published losses, for every factor on the buffers.
 
-use crate::output::{Output, fitted};
+use crate::output::{Output, fitted, pretty};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{QUIET, TITLE, width, wrap};
@@ -178,7 +178,6 @@ impl Output for Fit<'_> {
     }
 
     fn json(&self) -> Result<String, Error> {
-        let text = serde_json::to_string_pretty(self.profile);
-        text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
+        pretty(serde_json::to_string_pretty(self.profile))
     }
 }

@@ -1,7 +1,7 @@
 //! The results of a replay for the terminal.
 
 use crate::fit::fitted;
-use crate::output::Output;
+use crate::output::{Output, pretty};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
@@ -49,9 +49,7 @@ impl Output for Results {
     }
 
     fn json(&self) -> Result<String, Error> {
-        serde_json::to_string_pretty(self)
-            .map(|text| text + "\n")
-            .map_err(|error| Error::new(error.to_string()))
+        pretty(serde_json::to_string_pretty(self))
     }
 }
 
@@ -99,7 +97,7 @@ pub(super) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String
 
 /// All of it for people.
 fn text(results: &Results) -> String {
-    let mut text = String::new();
+    let mut text = wrap(&results.finding(), 0, width()) + "\n";
     if results.connections.len() <= FEW {
         results.connections.iter().for_each(|connection| one(&mut text, connection));
     } else {

@@ -4,9 +4,10 @@
 //! [`Test::run`] simulates connections in blocks and keeps sums of integers ([`tally`]); the same
 //! connections give the same bytes on any number of threads and however they are cut into shards
 //! ([`shard`]). [`analysis`] turns sums into estimates with intervals, [`words`] says in sentences
-//! what they mean and what they do not.
+//! what they mean and what they do not, [`Analysis::finding`] in one.
 
 pub mod analysis;
+mod finding;
 mod flow;
 #[cfg(feature = "parquet")]
 pub mod parquet;

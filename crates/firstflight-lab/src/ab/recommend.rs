@@ -31,7 +31,7 @@ pub enum Decision {
 }
 
 /// The ends of the front over all connections: the fastest arm and the one that loses least.
-fn ends(analysis: &Analysis) -> Option<(&Entry, &Entry)> {
+pub(super) fn ends(analysis: &Analysis) -> Option<(&Entry, &Entry)> {
     let front = || analysis.of(Part::All).filter(|entry| entry.front);
     let fast = front().min_by(|a, b| a.ttlb_ms.mean.total_cmp(&b.ttlb_ms.mean))?;
     let gentle = front().min_by(|a, b| a.loss_pct.mean.total_cmp(&b.loss_pct.mean))?;
@@ -120,7 +120,7 @@ pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
 }
 
 /// The sentence of a decision that needs no numbers.
-fn first(decision: &Decision, baseline: &str) -> Option<String> {
+pub(super) fn first(decision: &Decision, baseline: &str) -> Option<String> {
     match decision {
         Decision::Nothing(reason) => Some(format!("No recommendation: {reason}.")),
         Decision::Keep => Some(format!("Keep {baseline}: every other arm of this test is slower.")),
@@ -129,7 +129,7 @@ fn first(decision: &Decision, baseline: &str) -> Option<String> {
 }
 
 /// Why nothing can be said at all.
-fn unusable(analysis: &Analysis) -> Option<String> {
+pub(super) fn unusable(analysis: &Analysis) -> Option<String> {
     let (flows, wanted) = (analysis.flows, analysis.experiment.flows);
     if !analysis.complete {
         return Some(format!("the test is not complete, {flows} of {wanted} connections ran"));
@@ -142,7 +142,7 @@ fn unusable(analysis: &Analysis) -> Option<String> {
 }
 
 /// Beyond chance, and beyond the smallest effect that counts.
-fn counts(entry: &Entry) -> bool {
+pub(super) fn counts(entry: &Entry) -> bool {
     let reduction = entry.versus_baseline.as_ref().map(|versus| versus.reduction_pct.mean);
     reduction.is_some_and(|reduction| {
         !reduction.covers(0.0) && reduction.value.abs() >= SMALLEST_TIME_PCT

@@ -1,6 +1,7 @@
 // The words and tables of an A/B test, and the page itself.
 
 function lead() {
+  byId("finding").textContent = report.finding;
   const state = analysis.complete ? "" : ` Incomplete: ${number(analysis.flows, 0)} of ${number(experiment.flows, 0)} ran.`;
   byId("lead").textContent =
     `${number(analysis.flows, 0)} connections drawn from ${report.about || experiment.population}, each simulated once per arm over the same path with the same object.${state}`;
@@ -88,35 +89,45 @@ function advice() {
 
 // --- The table -------------------------------------------------------------------------------------------------
 
+// What decides, in the order of the terminal; the rest is for whoever asks.
 const COLUMNS = [
   { key: "ttlb_ms.p50", label: "completion time p50", unit: "ms", words: "median over connections of the completion time (ttlb_ms)", value: (e) => [plain(e.ttlb_ms.p50.value, 4), between(e.ttlb_ms.p50, 0)] },
   { key: "ttlb_ms.p95", label: "p95", unit: "ms", words: "95th percentile over connections of the completion time", value: (e) => [plain(e.ttlb_ms.p95.value, 4), between(e.ttlb_ms.p95, 0)] },
   { key: "ttlb_ms.p99", label: "p99", unit: "ms", words: "99th percentile over connections of the completion time", value: (e) => [plain(e.ttlb_ms.p99.value, 4), between(e.ttlb_ms.p99, 0)] },
-  { key: "ttlb_ms.mean", label: "mean", unit: "ms", words: "from the first byte sent until the last one is delivered in order at the receiver; a transfer that did not finish counts with the limit", value: (e) => plain(e.ttlb_ms.mean, 4) },
   { key: "reduction_pct.mean", label: "shorter by", unit: "% of mean", words: "1 − mean of the arm / mean of the baseline", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.mean.value, 1), between(e.versus_baseline.reduction_pct.mean, 1)] },
-  { key: "reduction_pct.percentiles, .median", label: "p1–p99, p50", unit: "% shorter", words: "mean over the percentiles 1 to 99 of the reduction of each, and the reduction of the median", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.percentiles, 1), number(e.versus_baseline.reduction_pct.median, 1)] },
-  { key: "vs_ideal", label: "vs ideal", unit: "", words: "mean of completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate", value: (e) => number(e.vs_ideal, 2) },
+  { key: "paired.worse_pct", label: "over 5 % longer", unit: "% of connections", words: "connections that take over 5 % longer than with the baseline on the same path with the same object", value: (e) => e.versus_baseline && number(e.versus_baseline.paired.worse_pct, 1) },
   { key: "loss_pct.mean", label: "loss", unit: "mean %", words: "packets declared lost and truly dropped, of packets sent, per connection", value: (e) => number(e.loss_pct.mean, 2) },
   { key: "loss_points", label: "more loss", unit: "points", words: "mean loss less the baseline's", value: (e) => e.versus_baseline && [signed(e.versus_baseline.loss_points.value, 2), between(e.versus_baseline.loss_points, 2)] },
+  { key: "queue_p99_ms", label: "queueing delay p99", unit: "mean ms", words: "mean over connections of the waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel", value: (e) => plain(e.queue_p99_ms, 3) },
+];
+
+const MORE_COLUMNS = [
+  { key: "ttlb_ms.mean", label: "mean", unit: "ms", words: "from the first byte sent until the last one is delivered in order at the receiver; a transfer that did not finish counts with the limit", value: (e) => plain(e.ttlb_ms.mean, 4) },
+  { key: "reduction_pct.percentiles, .median", label: "p1–p99, p50", unit: "% shorter", words: "mean over the percentiles 1 to 99 of the reduction of each, and the reduction of the median", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.percentiles, 1), number(e.versus_baseline.reduction_pct.median, 1)] },
+  { key: "vs_ideal", label: "vs ideal", unit: "", words: "mean of completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate", value: (e) => number(e.vs_ideal, 2) },
   { key: "loss_pct.p50", label: "loss p50", unit: "%", words: "median over connections", value: (e) => [number(e.loss_pct.p50.value, 2), between(e.loss_pct.p50, 2)] },
   { key: "loss_pct.p90", label: "loss p90", unit: "%", words: "90th percentile over connections", value: (e) => [number(e.loss_pct.p90.value, 2), between(e.loss_pct.p90, 2)] },
   { key: "loss_pct.p99", label: "loss p99", unit: "%", words: "99th percentile over connections", value: (e) => [number(e.loss_pct.p99.value, 1), between(e.loss_pct.p99, 1)] },
   { key: "retransmitted_pct", label: "retransmitted", unit: "%", words: "object bytes retransmitted per byte of object", value: (e) => number(e.retransmitted_pct, 2) },
-  { key: "queue_p99_ms", label: "queueing delay p99", unit: "mean ms", words: "mean over connections of the waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel", value: (e) => plain(e.queue_p99_ms, 3) },
 ];
 
-function table() {
+function entriesTable(columns) {
   const head = html("tr", {}, html("th", { scope: "col" }, html("span", { class: "head" }, "Arm")),
-    ...COLUMNS.map((column) => html("th", { scope: "col" }, html("span", { class: "head", "data-tip": column.words, tabindex: 0 }, column.label, html("small", {}, column.unit)))));
+    ...columns.map((column) => html("th", { scope: "col" }, html("span", { class: "head", "data-tip": column.words, tabindex: 0 }, column.label, html("small", {}, column.unit)))));
   const rows = partsOf("all")[0].map((entry) => html("tr", { "data-row": entry.arm },
     html("th", { scope: "row", "data-tip": armOf(entry).full }, swatch(armOf(entry)), html("span", { class: "name" }, entry.arm)),
-    ...COLUMNS.map((column) => {
+    ...columns.map((column) => {
       const value = column.value(entry);
       const [text, spread] = Array.isArray(value) ? value : [value, null];
       return html("td", { "data-column": column.key }, html("span", { class: "value" }, text ?? MISSING), spread ? html("small", { class: "spread" }, spread) : null);
     })));
-  byId("table-box").append(html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)));
-  for (const { key, label, unit, words } of COLUMNS) {
+  return html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows));
+}
+
+function table() {
+  byId("table-box").append(entriesTable(COLUMNS));
+  byId("more-columns").querySelector("div").append(entriesTable(MORE_COLUMNS));
+  for (const { key, label, unit, words } of [...COLUMNS, ...MORE_COLUMNS]) {
     byId("columns").querySelector("dl").append(html("div", {}, html("dt", {}, `${label} ${unit}`.trim(), " ", html("code", {}, key)), html("dd", {}, words)));
   }
 }

@@ -13,6 +13,8 @@ struct Data<'a> {
     command: &'a str,
     version: String,
     about: String,
+    /// Empty where the page has its own.
+    finding: String,
     sources: Vec<SourceRow>,
     analysis: &'a Analysis,
     looks: Vec<usize>,
@@ -46,7 +48,13 @@ impl Analysis {
     /// The page of an answer for recorded paths: the finding, this test, and what was read and
     /// assumed.
     pub fn advice_page(&self, command: &str, advice: &Advice, evidence: &Evidence) -> String {
-        let data = Data { advice: Some(advice), evidence: Some(evidence), ..self.data(command) };
+        let data = Data {
+            advice: Some(advice),
+            evidence: Some(evidence),
+            // The title says what these paths come to.
+            finding: String::new(),
+            ..self.data(command)
+        };
         let json = serde_json::to_string(&data).unwrap_or_default();
         ADVICE.fill(&advice.finding, &data.version, &json)
     }
@@ -67,6 +75,7 @@ impl Analysis {
             about: population.as_ref().map_or(String::new(), |population| population.about.clone()),
             sources: population
                 .map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
+            finding: self.finding(),
             analysis: self,
             looks: looks(experiment.arms.iter().map(String::as_str)),
             advice: None,

@@ -107,22 +107,25 @@ function savePng(name, picture) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standalone(picture))}`;
 }
 
-// Buttons at every chart, and one for the data of the page, which is what it was drawn from.
+// Buttons at a chart.
+function saveable(figure) {
+  const picture = figure.querySelector(".plot svg");
+  const title = figure.querySelector("h3, h4");
+  if (!picture || !title) return;
+  const name = `firstflight-${title.textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
+  const button = (kind, act) => {
+    const made = html("button", { type: "button", class: "save", "aria-label": `Save “${title.textContent}” as ${kind}` }, kind);
+    made.addEventListener("click", act);
+    return made;
+  };
+  figure.querySelector("figcaption").append(html("span", { class: "saves no-print" },
+    button("SVG", () => downloadText(`${name}.svg`, "image/svg+xml", standalone(picture))),
+    button("PNG", () => savePng(`${name}.png`, picture))));
+}
+
+// The same at every chart, and one for the data of the page, which is what it was drawn from.
 function saves(saveData = () => downloadText("firstflight.json", "application/json", byId("data").textContent)) {
-  for (const figure of document.querySelectorAll("main figure")) {
-    const picture = figure.querySelector(".plot svg");
-    const title = figure.querySelector("h3, h4");
-    if (!picture || !title) continue;
-    const name = `firstflight-${title.textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
-    const button = (kind, act) => {
-      const made = html("button", { type: "button", class: "save", "aria-label": `Save “${title.textContent}” as ${kind}` }, kind);
-      made.addEventListener("click", act);
-      return made;
-    };
-    figure.querySelector("figcaption").append(html("span", { class: "saves no-print" },
-      button("SVG", () => downloadText(`${name}.svg`, "image/svg+xml", standalone(picture))),
-      button("PNG", () => savePng(`${name}.png`, picture))));
-  }
+  document.querySelectorAll("main figure").forEach(saveable);
   const data = html("button", { type: "button", class: "quiet no-print", id: "save-data" }, "Save data (JSON)");
   data.addEventListener("click", () => saveData());
   byId("command").parentElement.after(data);

@@ -1,4 +1,4 @@
-// Frames of charts that stand still: figures that are drawn anew at the width the page offers, axes, and the reading line.
+// Frames of charts that stand still: figures that are drawn anew at the width the page offers, axes, tables, and the reading line.
 
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
 const COLOURS = 6;
@@ -39,11 +39,40 @@ function axes(picture, { x, y, left, right, top, bottom, xTicks, yTicks, xLabel,
   picture.append(group);
 }
 
+// A scale on which equal factors are equally far apart.
+function byFactor(from, to, low, high) {
+  const straight = scale(Math.log10(from), Math.log10(to), low, high);
+  const map = (value) => straight(Math.log10(Math.min(to, Math.max(from, value))));
+  return Object.assign(map, { from, to });
+}
+
+function factors(from, to, most) {
+  const steps = (per) => {
+    const list = [];
+    for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power++) {
+      for (const factor of per) {
+        const value = factor * 10 ** power;
+        if (value >= from * 0.999 && value <= to * 1.001) list.push(value);
+      }
+    }
+    return list;
+  };
+  const fine = steps([1, 2, 5]);
+  const coarse = steps([1]);
+  return fine.length <= most ? fine : coarse.filter((_, i) => i % Math.ceil(coarse.length / most) === 0);
+}
+
 // Room around the values, so that nothing lies on the edge.
 function room(low, high, least = 0) {
   const span = Math.max(high - low, least);
   const middle = (low + high) / 2;
   return [Math.max(low >= 0 ? 0 : -Infinity, middle - span * 0.68), middle + span * 0.68];
+}
+
+// A table in the style of results; columns are pairs of a label and a unit.
+function rowsTable(columns, rows) {
+  const head = columns.map(([label, unit]) => html("th", { scope: "col" }, html("span", { class: "head" }, label, html("small", {}, unit ?? ""))));
+  return html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows));
 }
 
 // The reading panel beside the pointer: a head and a row per series.

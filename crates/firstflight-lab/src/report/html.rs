@@ -98,6 +98,16 @@ pub(super) const SWEEP: Page<'_> = Page {
     scripts: &[include_str!("sweep.js")],
 };
 
+/// The page of a diff.
+pub(super) const DIFF: Page<'_> = Page {
+    kind: "diff",
+    skip: "changes",
+    styles: &[STILL_STYLE, include_str!("diff.css")],
+    body: include_str!("diff.html"),
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("diff.js")],
+};
+
 impl Report {
     /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
     pub fn to_html(&self) -> String {

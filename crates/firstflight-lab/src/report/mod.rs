@@ -7,6 +7,7 @@
 //! means "does not apply".
 
 mod ab;
+mod diff;
 pub mod html;
 mod look;
 mod sweep;

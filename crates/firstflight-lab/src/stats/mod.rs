@@ -11,8 +11,10 @@ pub mod front;
 pub mod holm;
 pub mod ratio;
 pub mod sketch;
+mod student;
 mod summary;
 
+pub(crate) use student::student;
 pub use summary::{Summary, jain};
 
 use crate::measures::record;

@@ -1,0 +1,114 @@
+//! What a replay comes to, in a sentence or two: who would have exited slow start with a window
+//! that fits the path.
+
+use crate::results::{Results, VerdictRow};
+use crate::summary::{ConnectionRow, Verdict};
+use std::fmt::Write as _;
+
+impl Results {
+    /// The finding, for the top of a page and of the terminal. It says what a replay can know,
+    /// exits, and what it cannot: completion times.
+    pub fn finding(&self) -> String {
+        match &self.connections[..] {
+            [] => String::new(),
+            [one] => of_one(one),
+            _ => of_many(&self.verdicts),
+        }
+    }
+}
+
+/// `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn of_one(row: &ConnectionRow) -> String {
+    let of = |verdict: Verdict| {
+        let rows = row.startups.iter().filter(|one| one.verdict == verdict);
+        listed(&rows.map(|one| one.arm.as_str()).collect::<Vec<_>>())
+    };
+    let right = of(Verdict::Right);
+    let mut words = if right.is_empty() {
+        "No algorithm would have exited slow start with a cwnd that fits this path".to_owned()
+    } else {
+        format!("{right} would have exited slow start with a cwnd that fits this path")
+    };
+    let others = [
+        (Verdict::Early, "too early"),
+        (Verdict::Late, "too late"),
+        (Verdict::Silent, "not within the trace"),
+    ];
+    for (verdict, how) in others {
+        let names = of(verdict);
+        if !names.is_empty() {
+            let _ = write!(words, "; {how}: {names}");
+        }
+    }
+    words.push('.');
+    if row.rate_is_lower_bound {
+        words += " The path may carry more than was seen, so early exits may be earlier still.";
+    }
+    words
+}
+
+fn of_many(rows: &[VerdictRow]) -> String {
+    let share = |row: &VerdictRow, of: u64| 100.0 * of as f64 / row.connections.max(1) as f64;
+    let right = |row: &VerdictRow| share(row, row.right);
+    // Of equals the first that was asked for.
+    let best = rows.iter().rev().max_by(|a, b| right(a).total_cmp(&right(b)));
+    let Some(best) = best else { return String::new() };
+    if best.right == 0 {
+        return "No algorithm would have exited slow start with a cwnd that fits any of these paths."
+            .to_owned();
+    }
+    let mut words = format!(
+        "{} would most often have exited slow start with a cwnd that fits the path: on {:.0} % of \
+         {} connections, too early on {:.0} %, too late on {:.0} %",
+        best.arm,
+        right(best),
+        best.connections,
+        share(best, best.early),
+        share(best, best.late),
+    );
+    if let Some(first) = rows.first().filter(|first| first.arm != best.arm) {
+        let _ = write!(words, "; {} on {:.0} %", first.arm, right(first));
+    }
+    words + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VerdictRow, of_many};
+
+    fn row(arm: &str, early: u64, right: u64, late: u64) -> VerdictRow {
+        VerdictRow {
+            arm: arm.to_owned(),
+            connections: early + right + late,
+            early,
+            right,
+            late,
+            silent: 0,
+            bdp_ratio_p10: None,
+            bdp_ratio_p50: None,
+            bdp_ratio_p90: None,
+        }
+    }
+
+    #[test]
+    fn many_connections_are_told_by_who_is_right_most_often() {
+        let rows = [row("slowstart", 0, 2, 8), row("search", 1, 8, 1), row("best", 2, 8, 0)];
+        assert_eq!(
+            of_many(&rows),
+            "search would most often have exited slow start with a cwnd that fits the path: on \
+             80 % of 10 connections, too early on 10 %, too late on 10 %; slowstart on 20 %."
+        );
+        assert_eq!(
+            of_many(&[row("a", 0, 0, 3)]),
+            "No algorithm would have exited slow start with a cwnd that fits any of these paths."
+        );
+    }
+}

@@ -1,0 +1,265 @@
+// The page of a replay: the finding, the exits of every startup beside what fills the path, and the course of connections.
+
+const VERDICTS = { early: "too early", right: "right", late: "too late", silent: "not within the trace" };
+const arms = report.arms.map(({ arm, look }) => ({ arm, look, colour: `var(--arm-${look % COLOURS})`, shape: SHAPES[look % SHAPES.length] }));
+const armOf = (name) => arms.find(({ arm }) => arm === name);
+const [EARLY, LATE] = report.right_bdp;
+
+// --- Words and tables ------------------------------------------------------------------------------------------
+
+function words() {
+  byId("finding").textContent = report.finding;
+  byId("lead").textContent =
+    `${report.count === 1 ? "The recorded ACKs of one connection" : `The recorded ACKs of ${number(report.count, 0)} connections`}, given to ${plural(arms.length, "algorithm")}. ` +
+    "Open loop: the sender did not obey these algorithms, so this shows when each would have exited, not how long a download would then have taken. `firstflight advise` with the same files answers that.".replaceAll("`", "");
+  for (const fault of report.faults) {
+    byId("notes").append(html("p", { class: "note warning" }, html("strong", {}, "Read in part "), fault));
+  }
+  byId("verdicts-how").textContent =
+    `Too early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Too late: above, or only at a loss. ` +
+    "BDP: the best sustained delivery rate times the smallest RTT of the connection.";
+  for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...arms.map((arm) => html("span", {}, swatch(arm), arm.arm)));
+  byId("command").textContent = report.command;
+}
+
+const nameCell = (arm, name, extra) => html("th", { scope: "row" }, arm ? swatch(arm) : null, html("span", { class: "name" }, name), extra);
+const cell = (text) => html("td", {}, text ?? MISSING);
+const verdictCell = (verdict, text) => html("td", {}, html("span", { class: `v ${verdict}` }, text ?? VERDICTS[verdict]));
+
+function verdictTable() {
+  const rows = report.verdicts.map((row) => {
+    const share = (verdict) => verdictCell(verdict, number((100 * row[verdict]) / Math.max(1, row.connections), 1));
+    return html("tr", {}, nameCell(armOf(row.arm), row.arm), cell(number(row.connections, 0)), ...Object.keys(VERDICTS).map(share),
+      ...[row.bdp_ratio_p10, row.bdp_ratio_p50, row.bdp_ratio_p90].map((value) => cell(plain(value))));
+  });
+  const shares = Object.values(VERDICTS).map((name) => [name, "% of connections"]);
+  byId("verdict-table").append(rowsTable([["Algorithm"], ["connections"], ...shares, ["cwnd at exit p10", "BDP"], ["p50", "BDP"], ["p90", "BDP"]], rows));
+}
+
+function connectionTable() {
+  const rows = report.connections.map((row) => html("tr", {}, nameCell(null, row.name),
+    cell(plain(row.min_rtt_ms)), cell(`${row.rate_is_lower_bound ? "≥ " : ""}${plain(row.best_rate_wire_mbps)}`), cell(bytes(row.bdp_bytes)), cell(number(100 * row.loss_ratio, 2)),
+    ...arms.map(({ arm }) => {
+      const startup = row.startups.find((one) => one.arm === arm);
+      return startup ? verdictCell(startup.verdict, startup.verdict === "silent" ? MISSING : `${VERDICTS[startup.verdict]}${startup.bdp_ratio === null ? "" : ` ${plain(startup.bdp_ratio)}`}`) : cell();
+    })));
+  byId("connection-table").append(rowsTable([["Connection"], ["RTT", "ms"], ["rate", "Mbit/s"], ["BDP"], ["lost", "%"], ...arms.map(({ arm }) => [arm, "cwnd at exit, BDP"])], rows));
+  const more = report.count - report.connections.length;
+  byId("connections-more").textContent = more > 0 ? `${number(more, 0)} more are in the JSON.` : "";
+}
+
+function startupTable(row) {
+  const percent = (share) => cell(share === null ? null : number(100 * share, 0));
+  const rows = row.startups.map((one) => {
+    const estimate = one.estimate === null ? null : one.estimate_unit === "ms" ? time(one.estimate) : bytes(one.estimate);
+    return html("tr", {}, nameCell(armOf(one.arm), one.arm, one.exact ? html("span", { class: "exact" }, " (ran)") : null),
+      verdictCell(one.verdict), html("td", { class: "word" }, one.reason ?? MISSING), cell(one.time_ms === null ? null : number(one.time_ms, 1)), cell(one.ack === null ? null : number(one.ack, 0)),
+      cell(plain(one.bdp_ratio)), cell(bytes(one.inflight)), percent(one.used_ratio), cell(plain(one.rate_then_mbps)), percent(one.rate_ratio), cell(estimate), cell(plain(one.aim_ratio)));
+  });
+  const columns = [["Algorithm"], ["verdict"], ["exit reason"], ["exit time", "ms"], ["at ACK"], ["cwnd at exit", "BDP"], ["in flight"], ["of its cwnd", "%"], ["rate then", "Mbit/s"], ["of the best", "%"], ["estimate"], ["target", "BDP"]];
+  return html("div", { class: "scroll table-box", tabindex: 0, role: "region", "aria-label": `Exits on ${row.name}` }, rowsTable(columns, rows));
+}
+
+// --- All exits in one picture ----------------------------------------------------------------------------------
+
+const ROW = 40;
+
+function exitChart() {
+  const found = arms.map((arm) => ({
+    arm,
+    ratios: report.connections.flatMap((row) => row.startups.filter((one) => one.arm === arm.arm && one.bdp_ratio !== null).map((one) => [one.bdp_ratio, row.name, one.verdict])),
+  }));
+  const all = found.flatMap(({ ratios }) => ratios.map(([ratio]) => ratio));
+  if (!all.length) return;
+  const median = (list) => list.map(([ratio]) => ratio).toSorted((a, b) => a - b)[list.length >> 1];
+  figure(byId("exits"), {
+    name: "cwnd at exit over BDP",
+    how: report.count === 1 ? "Within the green band the window fills the path and the queue stays short." : "A mark for each connection, a large one at the median. Within the green band the window fills the path and the queue stays short.",
+    height: () => 34 + arms.length * ROW + 44,
+    says: () => found.map(({ arm, ratios }) => `${arm.arm} ${ratios.length ? plain(median(ratios)) : "not within the trace"}`).join(", "),
+    draw(picture, width) {
+      const [left, right, top, bottom] = [12, width - 14, 34, 34 + arms.length * ROW];
+      const x = byFactor(Math.min(EARLY / 2, ...all) / 1.15, Math.max(LATE * 2, ...all) * 1.15, left + 8, right);
+      const band = [x(EARLY), x(LATE)].map(round);
+      picture.append(svg("rect", { x: band[0], y: top - 4, width: band[1] - band[0], height: bottom - top + 4, class: "right-band" }));
+      axes(picture, { x, y: (value) => value, left, right, top, bottom, xTicks: factors(x.from, x.to, width < 480 ? 4 : 9), yTicks: [], xText: (value) => String(Number(value.toPrecision(3))), yText: String, xLabel: "cwnd at exit over BDP, equal factors equally far apart" });
+      [[band[0], EARLY], [band[1], LATE]].forEach(([at]) => picture.append(svg("path", { d: `M${at} ${top - 4}V${bottom}`, class: "reference" })));
+      picture.append(svg("text", { x: (band[0] + band[1]) / 2, y: top - 12, "text-anchor": "middle", class: "reference-name" }, "right"),
+        svg("text", { x: band[0] - 8, y: top - 12, "text-anchor": "end", class: "reference-name" }, "too early"),
+        svg("text", { x: band[1] + 8, y: top - 12, class: "reference-name" }, "too late"));
+      found.forEach(({ arm, ratios }, index) => {
+        const middle = top + index * ROW + 27;
+        picture.append(svg("text", { x: left, y: top + index * ROW + 13, class: "row-name" }, `${arm.arm}${ratios.length ? "" : ": not within the trace"}`));
+        ratios.forEach(([ratio, name, verdict]) => {
+          const dot = mark(arm, x(ratio), middle, ratios.length > 1 ? 4 : 5.5, ratios.length > 1 ? { opacity: 0.6, "stroke-width": 0 } : {});
+          dot.setAttribute("data-tip", `${arm.arm} on ${name}: ${plain(ratio)} BDP, ${VERDICTS[verdict]}`);
+          picture.append(dot);
+        });
+        if (ratios.length > 1) picture.append(mark(arm, x(median(ratios)), middle, 7));
+      });
+    },
+  });
+}
+
+// --- The course of a connection --------------------------------------------------------------------------------
+
+// The last sample at or before `t`; -1 before the first.
+function at(times, t) {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+function polyline(times, values, x, y) {
+  let [d, open] = ["", false];
+  values.forEach((value, i) => {
+    if (value !== null) d += `${open ? "L" : "M"}${round(x(times[i]))} ${round(y(value))}`;
+    open = value !== null;
+  });
+  return d;
+}
+
+const largest = (list) => list.reduce((most, value) => (value > most ? value : most), 0);
+
+// A chart over the time of a connection. `lines` are [values, attributes], `samples` pairs, `level` a [value, name].
+function course(parent, line, { name, how, unit, height, log, least, lines = [], times = line.t_ms, samples = [], level, exits = [], heights = [] }) {
+  const values = [...lines.flatMap(([list]) => list), ...samples.map(([, value]) => value)].filter((value) => value !== null && value < 2 ** 40);
+  const top_of = Math.max(largest(values), level?.[0] ?? 0) || 1;
+  const state = {};
+  const tall = (width) => (width < 560 ? Math.round(height * 0.86) : height);
+  const shownUnit = unit === "bytes" ? byteUnit(top_of)[1] : unit;
+  const plot = figure(parent, {
+    name, how, height: tall,
+    says: () => `up to ${trimmed(unit === "bytes" ? top_of / byteUnit(top_of)[0] : top_of, 3)} ${shownUnit}; ${exits.map((one) => `${one.arm} exits at ${time(one.time_ms)}`).join(", ")}`,
+    draw(picture, width, high) {
+      const [left, right, top, bottom] = [58, width - 14, 30, high - 42];
+      const x = scale(0, line.to_ms, left, right);
+      const y = log ? byFactor(Math.max(least ?? 0, top_of / 1e5), top_of * 1.3, bottom, top) : scale(0, top_of * 1.08, bottom, top);
+      const step = unit === "bytes" ? byteUnit(top_of)[0] : 1;
+      const marks = ticks(0, y.to / step, (bottom - top) / 44);
+      const seconds = line.to_ms > 10000 ? 1000 : 1;
+      const when = ticks(0, line.to_ms / seconds, (right - left) / 76);
+      axes(picture, {
+        x, y, left, right, top, bottom,
+        xTicks: when.list.map((value) => value * seconds), xText: (value) => number(value / seconds, when.decimals), xLabel: `time since the first data byte, ${seconds > 1 ? "s" : "ms"}`,
+        yTicks: log ? factors(y.from, y.to, 6) : marks.list.map((value) => value * step),
+        yText: (value) => (log ? (unit === "bytes" ? bytes(value, 1) : String(Number(value.toPrecision(1)))) : number(value / step, marks.decimals)),
+        yLabel: log && unit === "bytes" ? "bytes" : shownUnit,
+      });
+      picture.append(svg("path", { class: "samples", d: samples.map(([when, value]) => `M${round(x(when) - 1)} ${round(y(value) - 1)}h2v2h-2z`).join("") }));
+      for (const [list, attributes] of lines) picture.append(svg("path", { ...attributes, class: `line ${attributes.class ?? ""}`, d: polyline(times, list, x, y) }));
+      if (level?.[0]) {
+        picture.append(svg("path", { d: `M${left} ${round(y(level[0]))}H${right}`, class: "reference" }),
+          svg("text", { x: right - 4, y: round(y(level[0])) - 5, "text-anchor": "end", class: "reference-name" }, level[1]));
+      }
+      picture.append(svg("path", { class: "lost", d: line.losses_ms.map((when) => `M${round(x(when))} ${bottom}v-7`).join("") }));
+      exits.forEach((one, index) => {
+        const [arm, px] = [armOf(one.arm), round(x(one.time_ms))];
+        picture.append(svg("path", { d: `M${px} ${top}V${bottom}`, class: "exit-line", stroke: arm.colour }));
+        const sign = mark(arm, px, heights[index] ? y(heights[index]) : top - 6, 5);
+        sign.setAttribute("data-tip", `${one.arm} exits at ${time(one.time_ms)} (${one.reason}): ${VERDICTS[one.verdict]}`);
+        picture.append(sign);
+      });
+      Object.assign(state, { x, top, bottom });
+    },
+  });
+  return { plot, state };
+}
+
+// The reading line through all charts of a connection, and what each quantity is there.
+function reads(line, row, charts) {
+  const section = charts[0].plot.closest("section");
+  const hide = () => {
+    byId("reading").hidden = true;
+    for (const { plot } of charts) plot.querySelector(".crosshair")?.remove();
+  };
+  const show = (event) => {
+    const chart = charts.find(({ plot }) => plot.contains(event.target));
+    hide();
+    if (!chart) return;
+    const t = Math.min(line.to_ms, Math.max(0, chart.state.x.back(event.clientX - chart.plot.getBoundingClientRect().left - 1)));
+    for (const { plot, state } of charts) plot.querySelector("svg").append(svg("path", { d: `M${round(state.x(t))} ${state.top}V${state.bottom}`, class: "crosshair" }));
+    const i = at(line.t_ms, t);
+    if (i < 0) return;
+    const entry = (swatched, name, value) => html("tr", {}, html("th", { scope: "row" }, swatched, html("span", { class: "name" }, name)), html("td", {}, value));
+    const r = at(line.rates.map(([when]) => when), t);
+    const windows = row.startups.map((one, k) => (line.cwnds[k]?.[i] === undefined || line.cwnds[k][i] === null ? null : entry(swatch(armOf(one.arm)), one.arm, bytes(line.cwnds[k][i]))));
+    showReading(event, time(t), [
+      entry(null, "RTT", line.rtt_ms[i] === null ? MISSING : time(line.rtt_ms[i])),
+      entry(null, "Delivery rate", r < 0 ? MISSING : rate(line.rates[r][1])),
+      entry(null, "In flight", bytes(line.inflight[i])),
+      ...windows.filter(Boolean),
+    ]);
+  };
+  section.addEventListener("pointermove", show);
+  section.addEventListener("pointerleave", hide);
+}
+
+function facts_of(row, line) {
+  return [
+    ["Recorded by", row.origin],
+    ["Delivered", `${bytes(row.bytes)} over ${row.transport.toUpperCase()} in ${time(row.duration_ms)}, ${plural(row.acks, "ACK")}`],
+    ["Smallest RTT", time(row.min_rtt_ms)],
+    ["Median RTT", time(row.rtt_p50_ms)],
+    ["Best sustained rate", row.best_rate_mbps === null ? null : `${row.rate_is_lower_bound ? "at least " : ""}${rate(row.best_rate_mbps)} of payload`],
+    ["BDP", bytes(row.bdp_bytes)],
+    ["Lost", `${number(100 * row.loss_ratio, 2)}${NARROW}%`],
+    ["Drawn", line.to_ms < row.duration_ms - 1 ? `the first ${time(line.to_ms)}` : null],
+  ];
+}
+
+function connection(line) {
+  const row = report.connections[line.connection];
+  const [list, charts] = [html("dl", { class: "facts" }), html("div", {})];
+  facts(list, facts_of(row, line));
+  const section = html("section", { class: "course" }, html("h2", {}, row.name), list, ...row.findings.map(({ text }) => html("p", { class: "note" }, text)),
+    startupTable(row), html("div", { class: "legend" }, ...row.startups.map((one) => html("span", {}, swatch(armOf(one.arm)), one.arm))), charts);
+  byId("lines").append(section);
+  const exits = row.startups.filter((one) => one.time_ms !== null && one.time_ms <= line.to_ms);
+  const rtts = line.t_ms.map((when, i) => [when, line.rtt_ms[i]]).filter(([, value]) => value !== null);
+  const inflight = largest(line.inflight) || 1;
+  const drawn = [
+    course(charts, line, { name: "cwnd and bytes in flight", how: "Grey: in flight, as recorded; dotted: the sender's own cwnd where the trace has it; colours: the cwnd of each algorithm until it exits. Red ticks: losses found.", unit: "bytes", log: true, least: Math.min(...line.inflight.filter((value) => value > 0), inflight), height: 320,
+      lines: [[line.inflight, { class: "flight" }], [line.sender_cwnd, { class: "real" }], ...row.startups.map((one, k) => [line.cwnds[k], { stroke: armOf(one.arm).colour }])], level: row.bdp_bytes && [row.bdp_bytes, `BDP ${bytes(row.bdp_bytes)}`], exits, heights: exits.map((one) => one.cwnd) }),
+    course(charts, line, { name: "Round trip", how: "Each ACK's sample; the dashed line is the smallest.", unit: "ms", height: 210, samples: rtts, level: row.min_rtt_ms && [row.min_rtt_ms, `smallest ${time(row.min_rtt_ms)}`], exits }),
+    course(charts, line, { name: "Delivery rate", how: "Payload acknowledged over a round trip; the dashed line is the best that was sustained.", unit: "Mbit/s", height: 210, times: line.rates.map(([when]) => when), lines: [[line.rates.map(([, value]) => value), { class: "rate-line" }]], level: row.best_rate_mbps && [row.best_rate_mbps, `best sustained ${rate(row.best_rate_mbps)}`], exits }),
+    course(charts, line, { name: "ACK spacing", how: "Time since the ACK before; horizontal bands are bursts and the gaps between them.", unit: "ms", log: true, least: Math.min(...line.gaps_ms.map(([, gap]) => gap)) * 0.6, height: 190, samples: line.gaps_ms, exits }),
+  ];
+  reads(line, row, drawn);
+  row.startups.forEach((one, k) => line.signals[k]?.length && section.append(inner(line, one, line.signals[k])));
+}
+
+// Inner signals are many: they are drawn when somebody asks for them.
+function inner(line, one, signals) {
+  const details = html("details", {}, html("summary", {}, `Inner signals of ${one.arm}`));
+  details.addEventListener("toggle", () => {
+    for (const { name, values } of signals) {
+      course(details, line, { name, how: "Times in ns, amounts in bytes, counters as such.", unit: "", height: 130, lines: [[values, { stroke: armOf(one.arm).colour }]], exits: one.time_ms === null ? [] : [one] });
+    }
+    drawAll();
+    details.querySelectorAll("figure").forEach(saveable);
+  }, { once: true });
+  return details;
+}
+
+words();
+exitChart();
+// Shares and a table of connections say nothing of a single one that its own section does not.
+if (report.count > 1) {
+  verdictTable();
+  connectionTable();
+} else {
+  byId("verdict-table").remove();
+  byId("connections").remove();
+}
+report.lines.forEach(connection);
+theme();
+copy();
+tips();
+keepDrawn();
+saves();
+root.ready = "";
