@@ -107,7 +107,7 @@ impl Output for Shown<'_> {
             ("change", Side::Right),
             ("verdict", Side::Left),
         ];
-        let mut sheet = Sheet::new("what differs", columns);
+        let mut sheet = Sheet::new("what differs", columns).dropping(&["before", "after"]);
         let mut last = ("", "");
         for change in &self.0.changes {
             let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };

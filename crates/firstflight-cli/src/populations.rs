@@ -265,7 +265,7 @@ impl Described<'_> {
         }));
         remarks.extend(population.assumptions.iter().map(|assumption| {
             let Assumption { value, low, high, reference } = assumption;
-            format!("nobody measured: {value}, from {low} to {high}: {reference}")
+            format!("not measured: {value}, from {low} to {high}: {reference}")
         }));
         let knobs = &population.knobs;
         if knobs.calibrated.is_some() || knobs.k > 0.0 {

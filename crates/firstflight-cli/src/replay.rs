@@ -189,7 +189,7 @@ pub(crate) fn follow(
             Err(Error::new(fault.to_string()))
         }
         _ if replay.done.is_empty() => Err(Error::new(format!(
-            "{}: {} connections, none of them with 10 ACKs or more: too short to tell anything",
+            "{}: {} connections, none of them with the 10 ACKs that a replay needs",
             files.join(", "),
             replay.short
         ))),

@@ -249,7 +249,7 @@ const RAW: [&str; 18] = [
 /// A document, row by row.
 fn sheet(chapter: &Chapter) -> Sheet {
     let title = format!("{}: {}", chapter.name, chapter.document);
-    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["kind", "accepted"]);
+    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["kind", "accepted", "measured"]);
     let mut before = "";
     for row in &chapter.rows {
         let published = if row.id == before { "" } else { row.claim };

@@ -130,7 +130,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 /// The arm that was meant by `text`, which is none, in words that follow what is wrong with it.
 fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
-    let named = |name: &str| format!("; did you mean `{name}`?");
+    let named = |name: &str| format!(" (did you mean `{name}`?)");
     let of = |name: &str, parts: &'static [Part]| {
         nearest(name, parts.iter().map(|part| part.name)).map(named)
     };
@@ -189,10 +189,10 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
         Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),
         Err(error) => {
             let near = meant(text.trim(), &error);
-            let all = "(`firstflight arms` lists all)";
+            let all = "; `firstflight arms` lists all";
             Err(Error::new(match near {
-                Some(near) => format!("{error}{near} {all}"),
-                None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error} {all}"),
+                Some(near) => format!("{error}{near}{all}"),
+                None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error}{all}"),
                 None => error.to_string(),
             }))
         }

@@ -5,7 +5,8 @@ use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
 use crate::{Accept, Chapter, Effort, Gate, Published, Row};
 use crate::{best, early_retransmit, gvisor, hystart_plus_plus, neqo, prr, rapid_start};
-use firstflight_lab::{Error, nearest};
+use firstflight_lab::Error;
+use firstflight_path::suggestion;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -262,12 +263,8 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
 pub fn source(name: &str) -> Result<&'static Source, Error> {
     SOURCES.iter().find(|source| source.name == name).ok_or_else(|| {
         let all = SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
-        match nearest(name, SOURCES.iter().map(|source| source.name)) {
-            Some(near) => Error::new(format!(
-                "unknown document `{name}`; did you mean `{near}`? There are {all}"
-            )),
-            None => Error::new(format!("unknown document `{name}`; there are {all}")),
-        }
+        let near = suggestion(name, SOURCES.iter().map(|source| source.name));
+        Error::new(format!("unknown document `{name}`{near}; allowed: {all}"))
     })
 }
 

@@ -172,7 +172,7 @@ fn failure(status: ExitStatus, said: &str) -> Error {
             "--engine ray: interrupted; what is in the folder of --resume need not run again",
         ),
         _ => Error::new(format!(
-            "--engine ray: the runner failed ({status}); what it said stands above"
+            "--engine ray: the runner failed ({status}); its own message is above"
         )),
     }
 }

@@ -3,7 +3,7 @@
 use crate::fit::fitted;
 use crate::output::{Output, pretty};
 use crate::rows::Rows;
-use crate::sheet::{Field, Sheet};
+use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::table::figure;
@@ -111,8 +111,8 @@ fn text(results: &Results) -> String {
         );
     }
     for line in [
-        "Open loop: the sender did not obey these startups; `used` is what it had in flight of the window each would have had.".to_owned(),
-        format!("early: left below {EARLY_BELOW} BDP; right: up to {LATE_ABOVE} BDP; late: above, or only at a loss; silent: not within the trace. BDP: best sustained rate times smallest RTT"),
+        "Open loop: the sender did not obey these startups; `used` is what it had in flight, in percent of the cwnd each would have had.".to_owned(),
+        format!("early: cwnd at exit below {EARLY_BELOW} BDP; right: up to {LATE_ABOVE} BDP; late: above, or only at a loss; silent: no exit within the trace. BDP: best sustained rate times smallest RTT"),
     ] {
         let _ = writeln!(text, "{QUIET}{}{QUIET:#}", wrap(&line, 0, width()));
     }
@@ -146,9 +146,9 @@ const STARTUPS: &[&str] = &[
     "startup",
     "verdict",
     "exit",
-    "at\nms",
+    "exit time\nms",
     "ACK",
-    "window\nBDP",
+    "cwnd at exit\nBDP",
     "in flight",
     "used\n%",
     "rate then\nMbit/s",
@@ -204,18 +204,19 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     let sender = &connection.sender;
     if let Some(time) = sender.time_ms {
         let arm = sender.arm.as_ref().map_or(String::new(), |arm| format!(" ({arm})"));
-        let why =
-            sender.reason.map_or("set a threshold".into(), |reason| format!("left by {reason}"));
+        let why = sender
+            .reason
+            .map_or("set ssthresh".into(), |reason| format!("exited slow start ({reason})"));
         let window = number(sender.cwnd.map(|bytes| bytes as f64), "bytes");
         let time = figure(time, "ms");
-        let line = format!("The sender itself{arm} {why} at {time} ms with a window of {window}");
+        let line = format!("The recorded sender{arm} {why} at {time} ms with a cwnd of {window}");
         let _ = writeln!(text, "{}", wrap(&line, 0, width()));
     }
     let _ = writeln!(text, "{}", fitted(&startups(connection)));
     if connection.startups.iter().any(|row| row.exact) {
         let _ = writeln!(
             text,
-            "{QUIET}= the arm that ran: told exactly what it was told then{QUIET:#}"
+            "{QUIET}= the arm that ran, given exactly the events that it saw then{QUIET:#}"
         );
     }
     for finding in &connection.findings {
@@ -231,7 +232,10 @@ const CONNECTIONS: &[&str] = &["connection", "RTT\nms", "rate\nMbit/s", "BDP", "
 fn connections(results: &Results, most: usize) -> Sheet {
     let headers: Vec<&str> =
         CONNECTIONS.iter().copied().chain(results.arms.iter().map(String::as_str)).collect();
-    let mut sheet = Sheet::of_numbers("connections", &headers, 1).dropping(&["bdp", "lost"]);
+    // Names of captures are long: they are broken before a verdict goes.
+    let side = |index| if index == 0 { Side::Prose } else { Side::Right };
+    let columns = headers.into_iter().enumerate().map(|(index, header)| (header, side(index)));
+    let mut sheet = Sheet::new("connections", columns).dropping(&["bdp", "lost", "rate", "rtt"]);
     for connection in results.connections.iter().take(most) {
         let mut cells = vec![
             Field::from(connection.name.as_str()),
@@ -245,7 +249,7 @@ fn connections(results: &Results, most: usize) -> Sheet {
             Field::from(row.map_or_else(
                 || "-".into(),
                 |row| match row.bdp_ratio {
-                    Some(ratio) => format!("{} {}", row.verdict.name(), figure(ratio, "")),
+                    Some(ratio) => format!("{}\n{}", row.verdict.name(), figure(ratio, "")),
                     None => row.verdict.name().into(),
                 },
             ))
@@ -262,7 +266,7 @@ const SHARES: &[&str] = &[
     "right\n%",
     "late\n%",
     "silent\n%",
-    "window p10\nBDP",
+    "cwnd at exit\np10 BDP",
     "p50\nBDP",
     "p90\nBDP",
 ];
@@ -270,7 +274,7 @@ const SHARES: &[&str] = &[
 /// How the verdicts on each startup spread.
 fn shares(results: &Results) -> Sheet {
     let title = format!("{} connections", results.connections.len());
-    let mut sheet = Sheet::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "window"]);
+    let mut sheet = Sheet::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "cwnd at exit"]);
     for spread in &results.verdicts {
         let percent = |count: u64| {
             Field::from(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))

@@ -601,7 +601,7 @@ fn bad_input_is_one_line() {
     }
     let rows: [(&[&str], &str); 22] = [
         (&["--population", "key.toml"], "key.toml:"),
-        (&["--population", "key.toml"], "group[0].wieght: unknown key, did you mean `weight`?"),
+        (&["--population", "key.toml"], "group[0].wieght: unknown key (did you mean `weight`?)"),
         (&["--population", "weights.toml"], "group.weight: sum to 0.5; allowed: 1 within 1e-9"),
         (
             &["--population", "size.toml"],

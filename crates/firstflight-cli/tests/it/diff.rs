@@ -34,8 +34,8 @@ fn two_paths_differ_in_what_was_set_and_in_what_came_out() {
     let told = well(&["diff", a, b, "--report", page.to_str().expect("text")]).stdout;
     assert!(told.starts_with("Completion time: slowstart "), "{told}");
     let page = std::fs::read_to_string(page).expect("a page");
-    let finding = told.lines().next().expect("a finding").replace(" longer", "");
-    assert!(page.contains(&finding[..40]) && page.contains("rtt_ms"), "{finding} is on the page");
+    let finding = told.lines().next().expect("a finding");
+    assert!(page.contains(finding) && page.contains("rtt_ms"), "{finding} is on the page");
     let same = well(&["diff", a, a, "--fail-if", "changed"]).stdout;
     assert!(same.starts_with("Nothing differs"), "{same}");
     let worse = run(&["diff", a, b, "--fail-if", "worse"]);

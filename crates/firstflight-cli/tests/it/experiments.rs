@@ -238,7 +238,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "x.toml:1: on mars: unknown value; allowed: sim, quic, quic-real, linux",
         ),
         ("on = \"quic\"\nreal = \"maybe\"\n", "x.toml:2: real maybe: allowed: true or false"),
-        ("arms = \"rapdi\"\n", "x.toml: unknown arm or startup `rapdi`; did you mean `rapid`?"),
+        ("arms = \"rapdi\"\n", "x.toml: unknown arm or startup `rapdi` (did you mean `rapid`?)"),
         ("path = [\"geo\", \"goe\"]\n", "x.toml: "),
         ("path = \"geo\narms = \n", "x.toml:1: "),
         ("population = \"cdn\"\nflows = -3\n", "x.toml:2: flows -3: is negative"),

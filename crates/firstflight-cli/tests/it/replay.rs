@@ -308,7 +308,7 @@ fn a_report_shows_every_exit_on_one_time_line() {
         let cwnds = line["cwnds"][arm].as_array().expect("windows");
         assert!(!cwnds.is_empty() && cwnds.len() <= moments, "{row}");
         let signals = line["signals"][arm].as_array().expect("signals");
-        assert_eq!(signals.is_empty(), row["arm"] == "slowstart", "{row}");
+        assert!(!signals.is_empty(), "{row}");
     }
     assert!(!html.contains("https://"), "nothing is fetched");
 }

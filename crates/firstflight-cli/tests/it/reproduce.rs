@@ -137,9 +137,9 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
 #[test]
 fn what_is_no_document_is_refused_with_the_nearest_name() {
     for (arguments, told) in [
-        (&["reproduce", "hystart+"][..], "unknown document `hystart+`; did you mean `hystart++`?"),
+        (&["reproduce", "hystart+"][..], "unknown document `hystart+` (did you mean `hystart++`?)"),
         (&["reproduce", "rapidstart"], "did you mean `rapid-start`?"),
-        (&["reproduce", "quantum"], "unknown document `quantum`; there are hystart++, rapid-start"),
+        (&["reproduce", "quantum"], "unknown document `quantum`; allowed: hystart++, rapid-start"),
         (&["reproduce"], "what to reproduce: --all, or some of hystart++"),
         (&["reproduce", "--all", "best"], "--all: goes without names"),
         (&["reproduce", "best", "--json", "no/such/folder.json"], "no/such"),

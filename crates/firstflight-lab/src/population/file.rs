@@ -8,10 +8,10 @@ use super::{
     Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source,
     Unit, Variable, Workload, assumption, builtin,
 };
-use crate::error::nearest;
 use firstflight_path::Error;
 use firstflight_path::Path;
 use firstflight_path::input::{self, MOST_DATA};
+use firstflight_path::suggestion;
 use std::collections::BTreeMap;
 use std::path::Path as File;
 use toml::de::DeTable;
@@ -95,9 +95,9 @@ impl Population {
             Some("toml") => Population::from_toml(name, &read(file)?, file.parent()),
             Some("csv") => Population::from_csv(name, &read(file)?),
             _ => builtin::population(name).unwrap_or_else(|| {
-                let near = nearest(name, builtin::names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                let near = suggestion(name, builtin::names());
                 Err(Error::new(format!(
-                    "`{name}` is no known population{near} Allowed: a name of `firstflight populations`, a .toml or a .csv file"
+                    "`{name}` is no known population{near}; allowed: a name of `firstflight populations`, a .toml or a .csv file"
                 )))
             }),
         }

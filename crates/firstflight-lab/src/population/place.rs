@@ -1,8 +1,8 @@
 //! Reading TOML key by key, so that every refusal names file, line, key and what is allowed, in one
 //! line.
 
-use crate::error::nearest;
 use firstflight_path::Error;
+use firstflight_path::suggestion;
 use toml::de::{DeTable, DeValue};
 
 /// A file and its text.
@@ -56,8 +56,7 @@ impl<'a> Section<'a> {
             .filter(|(key, _)| !known.contains(&key.get_ref().as_ref()))
             .min_by_key(|(key, _)| key.span().start);
         if let Some((key, _)) = strange {
-            let near = nearest(key.get_ref(), known.iter().copied())
-                .map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+            let near = suggestion(key.get_ref(), known.iter().copied());
             let known = known.join(", ");
             return Err(place.bad(
                 key.span().start,

@@ -26,8 +26,9 @@ function sentences() {
   for (const entry of partsOf("all")[0].slice(1)) {
     const arm = armOf(entry);
     const { reduction_pct: { mean }, loss_points: loss, paired } = entry.versus_baseline;
-    const sure = mean.low > 0 || mean.high < 0;
     const size = Math.abs(mean.value);
+    // Sure, and more than nothing in the digits that are shown.
+    const sure = (mean.low > 0 || mean.high < 0) && size >= 0.05;
     const ends = mean.value < 0 ? [-mean.high, -mean.low] : [mean.low, mean.high];
     if (paired.same_pct >= 100) {
       byId("sentences").append(html("li", { "data-arm-card": entry.arm },
@@ -37,7 +38,7 @@ function sentences() {
     }
     byId("sentences").append(html("li", { "data-arm-card": entry.arm },
       html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
-      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : "beyond chance")),
+      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : mean.low > 0 || mean.high < 0 ? "that counts" : "beyond chance")),
       html("p", { class: "interval" }, `95 % interval ${number(ends[0], 1)} … ${number(ends[1], 1)}${NARROW}%`),
       html("p", { class: "cost" }, `${signed(loss.value, 2)} points of loss (${between(loss, 2)})`),
       ...analysis.sensitivity.map(({ value, effects }) => {

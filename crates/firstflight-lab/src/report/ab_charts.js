@@ -38,7 +38,7 @@ function fronts() {
     figure(byId("fronts"), {
       name,
       height: 236,
-      says: () => entries.map((entry) => `${entry.arm} ${plain(entry.ttlb_ms.mean)} ms, ${plain(entry.loss_pct.mean)} % loss${entry.front ? "" : ", beaten"}`).join("; "),
+      says: () => entries.map((entry) => `${entry.arm} ${plain(entry.ttlb_ms.mean)} ms, ${plain(entry.loss_pct.mean)} % loss${entry.front ? "" : ", dominated"}`).join("; "),
       draw: (picture, width, height) => drawFront(picture, width, height, entries),
     });
   }
@@ -64,7 +64,7 @@ function drawFront(picture, width, height, entries) {
     const arm = armOf(entry);
     const place = mark(arm, x(entry.ttlb_ms.mean), y(entry.loss_pct.mean), entry.front ? 7 : 6,
       entry.front ? {} : { fill: "var(--card)", style: `stroke:${arm.colour}`, "stroke-width": 0.3 });
-    const words = `${entry.arm}: ${plain(entry.ttlb_ms.mean, 4)} ms, ${plain(entry.loss_pct.mean)} % loss${entry.front ? "" : ", beaten by another arm"}`;
+    const words = `${entry.arm}: ${plain(entry.ttlb_ms.mean, 4)} ms, ${plain(entry.loss_pct.mean)} % loss${entry.front ? "" : ", dominated by another arm"}`;
     place.setAttribute("data-tip", words);
     picture.append(place);
   }

@@ -8,14 +8,14 @@ const LANE = 38;
 const charts = [
   {
     id: "window",
-    title: "Window and bytes in flight",
-    how: "The solid line is what a sender allows itself to have on the way, the dashed one what it had. " +
-      "Above “BDP” the queue fills, above “BDP + queue” packets drop; a shape marks where startup ended, ticks below the chart are losses.",
+    title: "cwnd and bytes in flight",
+    how: "The solid line is cwnd, the dashed one the bytes in flight. " +
+      "Above “BDP” the queue fills, above “BDP + queue” packets drop; a shape marks the exit from slow start, ticks below the chart are losses.",
     height: (width) => (width < 560 ? 230 : 320),
     below: () => (view.layers.losses ? shownArms().filter((arm) => arm.losses.length).length * RUG : 0),
     draw: drawWindow,
     value: (arm, i) => arm.points.cwnd[i],
-    says: (arm) => `${arm.arm} peaks at ${bytes(Math.max(0, ...arm.points.cwnd))}` + (arm.exit ? ` and left startup at ${time(arm.exit.time_ms)}` : ""),
+    says: (arm) => `${arm.arm} peaks at ${bytes(Math.max(0, ...arm.points.cwnd))}` + (arm.exit ? ` and exited slow start at ${time(arm.exit.time_ms)}` : ""),
   },
   {
     id: "delivered",
@@ -191,7 +191,7 @@ function drawWindow(g, frame, chart) {
     const { exit } = arm;
     if (!exit || exit.time_ms < view.from || exit.time_ms > view.to || exit.cwnd > y.to) continue;
     const sign = mark(arm, frame.x(exit.time_ms), y(exit.cwnd), 5.5, { class: "mark exit" });
-    sign.append(svg("title", {}, `${arm.arm} leaves startup`));
+    sign.append(svg("title", {}, `${arm.arm} exits slow start`));
     const holder = group(arm);
     holder.append(sign);
     g.append(holder);

@@ -12,7 +12,7 @@ const label = ({ measure }) => report.labels[measure] ?? measure;
 
 function words() {
   byId("finding").textContent = report.finding;
-  byId("lead").textContent = `Before: ${report.before}. After: ${report.after}. ${number(changes.length, 0)} numbers differ, ${number(diff.equal, 0)} are equal.`;
+  byId("lead").textContent = `Before: ${report.before}. After: ${report.after}.`;
   byId("changes-how").textContent =
     "Pairs have the same arm and seed. The difference is after less before, with its 95 % interval where there are several pairs or an A/B test; “unclear” means that intervals overlap.";
   for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...arms.map((arm) => html("span", {}, swatch(arm), arm.arm)));

@@ -122,7 +122,7 @@ function columnWords() {
 function exitLine(arm) {
   const { exit } = arm;
   if (!arm.points.t_ms.length) return html("p", {}, "There is no time series of this arm.");
-  if (!exit) return html("p", {}, `Never left startup: the transfer ended first, after ${time(endOf(arm))}.`);
+  if (!exit) return html("p", {}, `Never exited slow start: the transfer ended first, after ${time(endOf(arm))}.`);
   const ratio = exit.bdp_ratio === null ? "" : `, ${plain(exit.bdp_ratio, 3)} times the BDP`;
   const because = exit.because ? ` because ${exit.because}` : "";
   return html("p", {}, `Left startup after ${time(exit.time_ms)}${because} (`, html("code", {}, exit.reason), `), with a window of ${bytes(exit.cwnd)}${ratio}.`);

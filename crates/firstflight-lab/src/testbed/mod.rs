@@ -11,11 +11,11 @@ pub mod quic_real;
 pub mod sim;
 
 use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
-use crate::error::nearest;
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight_path::Error;
+use firstflight_path::suggestion;
 use firstflight_sim::tcp;
 use std::fmt;
 
@@ -220,10 +220,9 @@ impl Testbeds {
     /// One line.
     pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Error> {
         let Some(testbed) = self.iter().find(|testbed| testbed.info().name == name) else {
-            let near = nearest(name, self.names())
-                .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            let near = suggestion(name, self.names());
             return Err(Error::new(format!(
-                "on {name}: unknown value; allowed: {}{near}",
+                "on {name}: unknown value{near}; allowed: {}",
                 self.names().collect::<Vec<_>>().join(", ")
             )));
         };

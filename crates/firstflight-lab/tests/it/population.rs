@@ -301,7 +301,7 @@ fn bad_losses_policers_and_workloads_are_refused_with_file_line_and_key() {
         (
             "size = {",
             "bursts = { g = 0.1, packet = 3, h = 0.8 }\nsize = {",
-            "t.toml:10: group[0].bursts.packet: unknown key, did you mean `packets`?",
+            "t.toml:10: group[0].bursts.packet: unknown key (did you mean `packets`?)",
         ),
         (
             "size = {",
@@ -370,11 +370,11 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "version = \"1\"\ncolour = 3",
             "t.toml:4: colour: unknown key; allowed: schema, name",
         ),
-        ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key, did you mean `rtt`?"),
+        ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key (did you mean `rtt`?)"),
         (
             "value_ms = 20",
             "value_mz = 20",
-            "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?",
+            "t.toml:7: group[0].rtt.constant.value_mz: unknown key (did you mean `value_ms`?)",
         ),
         (
             "weight = 1.0",
