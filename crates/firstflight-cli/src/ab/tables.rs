@@ -21,7 +21,7 @@ fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
     format!("{}\n{}..{}", show(value.value), show(value.low), show(value.high))
 }
 
-/// Columns for whoever asks: finer quantiles, and second forms of the same number.
+/// Columns that are shown on request: finer quantiles, and second forms of the same number.
 const ON_REQUEST: &[&str] = &[
     "completion mean",
     "shorter by p1-p99",

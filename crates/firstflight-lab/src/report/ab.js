@@ -90,7 +90,7 @@ function advice() {
 
 // --- The table -------------------------------------------------------------------------------------------------
 
-// What decides, in the order of the terminal; the rest is for whoever asks.
+// What decides, in the order of the terminal; the rest is shown on request.
 const COLUMNS = [
   { key: "ttlb_ms.p50", label: "completion time p50", unit: "ms", words: "median over connections of the completion time (ttlb_ms)", value: (e) => [plain(e.ttlb_ms.p50.value, 4), between(e.ttlb_ms.p50, 0)] },
   { key: "ttlb_ms.p95", label: "p95", unit: "ms", words: "95th percentile over connections of the completion time", value: (e) => [plain(e.ttlb_ms.p95.value, 4), between(e.ttlb_ms.p95, 0)] },

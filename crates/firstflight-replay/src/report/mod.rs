@@ -2,8 +2,8 @@
 //! ones RTT, delivery rate, windows, ACK spacing and inner signals over time, with the exit of
 //! every startup.
 //!
-//! Frame, colours and tools are those of all pages (`firstflight-lab`, `report::html`): whoever has
-//! them fills them with [`STYLE`], [`BODY`], [`SCRIPT`] and [`Data`].
+//! Frame, colours and tools are those of all pages (`firstflight-lab`, `report::html`); that
+//! frame is filled with [`STYLE`], [`BODY`], [`SCRIPT`] and [`Data`].
 
 use crate::line::{Line, Moment};
 use crate::replay::{Followed, Replay};
