@@ -104,12 +104,23 @@ fn every(time: Duration, beat: impl Fn(u64) + Send + 'static) -> Option<Sender<(
     thread::Builder::new().spawn(beats).ok().map(|_| end)
 }
 
+/// How long it may still take, by what it has taken so far; nothing as long as nobody can know.
+fn left(minutes: u64, done: u64, total: u64) -> String {
+    match done {
+        0 => String::new(),
+        _ => format!(", about {} min left", (minutes * total.saturating_sub(done)).div_ceil(done)),
+    }
+}
+
 /// The line after so many minutes.
 fn line(minutes: u64, unit: Unit, done: u64, total: Option<u64>, words: &str) -> String {
     let bytes = |bytes: u64| figure(bytes as f64, "bytes");
     let told = match (unit, total) {
         (Unit::Words, _) => words.to_owned(),
-        (Unit::Count(what), Some(total)) => format!("{done} of {total} {what}"),
+        (Unit::Count(what), Some(total)) => {
+            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+            format!("{done} of {total} {what}{}{words}", left(minutes, done, total))
+        }
         (Unit::Count(what), None) => format!("{done} {what}"),
         (Unit::Bytes, Some(total)) => format!("{} of {}", bytes(done), bytes(total)),
         (Unit::Bytes, None) => bytes(done),
@@ -127,7 +138,7 @@ mod tests {
             (
                 Unit::Count("connections"),
                 Some(20_000),
-                "firstflight: after 3 min: 1200 of 20000 connections",
+                "firstflight: after 3 min: 1200 of 20000 connections, about 47 min left: rapid-start: G1",
             ),
             (Unit::Count("trials"), None, "firstflight: after 3 min: 1200 trials"),
             (Unit::Bytes, Some(2_000_000), "firstflight: after 3 min: 1.2 kB of 2.00 MB"),

@@ -6,15 +6,18 @@ use crate::fit::fitted;
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, threads};
+use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use clap::Args;
 use comfy_table::Color;
 use firstflight_lab::Error;
-use firstflight_papers::{Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict};
+use firstflight_papers::{
+    Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict, reproduce,
+};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -63,16 +66,25 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     let shown = Sheet::new("", COLUMNS).names();
     check_before(options.json.as_ref(), &shown, &Rows::new(&RAW).names)?;
-    let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
+    let scale = if options.quick { Scale::Quick } else { Scale::Full };
+    // The bar wants the next measurement as soon as it begins: one less is done.
+    let progress = Progress::begin(
+        "{bar:20} {pos}/{len} measurements, about {eta} left: {msg}",
+        Unit::Count("measurements"),
+        Some(sources.iter().map(|source| source.steps).sum()),
+    );
+    let begun = AtomicBool::new(false);
     let effort = Effort {
-        scale: if options.quick { Scale::Quick } else { Scale::Full },
-        tell: &|what| progress.tell(what),
+        scale,
+        tell: &|what| {
+            progress.inc(u64::from(begun.swap(true, Ordering::Relaxed)));
+            progress.tell(what);
+        },
     };
-    let done = on_threads(options.threads, || {
-        sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Error>>()
-    });
+    let stop = stop_on_ctrl_c();
+    let all = on_threads(options.threads, || reproduce(&sources, &effort, stop));
     drop(progress);
-    let all = Reproduction::new(options.quick, done?);
+    let all = all?;
     if let Some(file) = &options.markdown {
         let page = all.to_markdown(&command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
@@ -87,6 +99,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
     give(options.json.as_ref(), &all)?;
+    if let Some(partial) = all.partial {
+        return Ok(Done::Because(partial.words()));
+    }
     if all.sound() {
         return Ok(Done::Well);
     }
@@ -171,7 +186,10 @@ impl Output for List {
 impl Output for Reproduction {
     fn text(&self) -> String {
         let chapters: String = self.sources.iter().map(chapter_text).collect();
-        format!("{chapters}{}\n", wrap(&summary(self), 0, width()))
+        let partial = self.partial.map_or(String::new(), |partial| {
+            format!("{CAUTION}{}{CAUTION:#}\n", wrap(&partial.words(), 0, width()))
+        });
+        format!("{chapters}{}\n{partial}", wrap(&summary(self), 0, width()))
     }
 
     fn sheets(&self) -> Vec<Sheet> {

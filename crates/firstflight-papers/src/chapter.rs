@@ -78,6 +78,25 @@ impl Serialize for Count {
     }
 }
 
+/// A run that was stopped: only the documents that were through are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Partial {
+    /// Documents that were through.
+    pub documents: usize,
+    /// Documents that were asked for.
+    pub of: usize,
+    /// The one in which it was stopped.
+    pub stopped_in: &'static str,
+}
+
+impl Partial {
+    /// `partial: 2 of 7 documents, stopped in prr`.
+    pub fn words(&self) -> String {
+        let Partial { documents, of, stopped_in } = self;
+        format!("partial: {documents} of {of} documents, stopped in {stopped_in}")
+    }
+}
+
 /// Everything that was run, as in `--json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reproduction {
@@ -85,6 +104,9 @@ pub struct Reproduction {
     pub firstflight: &'static str,
     /// Fewer seeds and connections than the full run.
     pub quick: bool,
+    /// Where it was stopped, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Partial>,
     /// Documents in the order of the list.
     pub sources: Vec<Chapter>,
     /// All rows together.
@@ -95,7 +117,13 @@ impl Reproduction {
     /// Of these chapters.
     pub fn new(quick: bool, sources: Vec<Chapter>) -> Reproduction {
         let count = Count::of(sources.iter().flat_map(|chapter| &chapter.rows));
-        Reproduction { firstflight: env!("CARGO_PKG_VERSION"), quick, sources, count }
+        Reproduction {
+            firstflight: env!("CARGO_PKG_VERSION"),
+            quick,
+            partial: None,
+            sources,
+            count,
+        }
     }
 
     /// Every consequence of the algebra came out.

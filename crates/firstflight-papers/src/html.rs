@@ -216,7 +216,8 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
         of(&[Verdict::Opposite]),
     );
     let lead = format!(
-        "{} published numbers of {} documents, measured again.{}",
+        "{}{} published numbers of {} documents, measured again.{}",
+        all.partial.map_or(String::new(), |partial| format!("Only a part ({}). ", partial.words())),
         all.sources
             .iter()
             .map(|chapter| crate::SOURCES

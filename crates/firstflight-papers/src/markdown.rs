@@ -60,7 +60,7 @@ fn counts(all: &Reproduction) -> String {
 pub(crate) fn page(all: &Reproduction, command: &str) -> String {
     let mut text = format!(
         "<!-- Written by `{command}`; do not edit. -->\n\
-         # Published results beside ours\n\n\
+         # Published results beside ours\n\n{}\
          Written by `{command}` with firstflight {}{}. One line per claim: the first row that is held against something, and how the other\n\
          rows of the claim ended. All {} rows, with what was accepted, assumptions and remarks, stand in the CSV (`--csv`) and in the\n\
          report (`--report`); what was published and what we had to assume stands in `crates/firstflight-papers/papers`.\n\n\
@@ -72,6 +72,8 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
          connections (populations), each row by itself: of a hundred directions behind which there is nothing, two or three would\n\
          be seen by chance.\n\n\
          Rows by verdict:\n\n{}",
+        all.partial
+            .map_or(String::new(), |partial| format!("**Only a part** ({}).\n\n", partial.words())),
         all.firstflight,
         if all.quick { ", a quick run with fewer seeds and connections" } else { "" },
         all.sources.iter().map(|chapter| chapter.rows.len()).sum::<usize>(),

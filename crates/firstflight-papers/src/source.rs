@@ -227,33 +227,39 @@ pub struct Source {
     pub points: Vec<Points>,
     /// Arms that our experiments compare.
     pub arms: &'static [&'static str],
+    /// How many measurements a run says that it begins ([`Effort::tell`]).
+    pub steps: u64,
     measure: Measure,
 }
 
 /// Every document, in the order of the list of experiments.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let files: [(&'static str, Measure, &'static [&'static str]); 7] = [
+    let files: [(&'static str, Measure, &'static [&'static str], u64); 7] = [
         (
             include_str!("../papers/hystart-plus-plus.toml"),
             hystart_plus_plus::measured,
             hystart_plus_plus::ARMS,
+            15,
         ),
         (
             include_str!("../papers/rapid-start.toml"),
             rapid_start::measured,
             rapid_start::production::ARMS,
+            9,
         ),
-        (include_str!("../papers/best.toml"), best::measured, best::exits::ARMS),
-        (include_str!("../papers/gvisor.toml"), gvisor::measured, gvisor::ARMS),
-        (include_str!("../papers/prr.toml"), prr::measured, prr::web::ARMS),
+        (include_str!("../papers/best.toml"), best::measured, best::exits::ARMS, 18),
+        (include_str!("../papers/gvisor.toml"), gvisor::measured, gvisor::ARMS, 6),
+        (include_str!("../papers/prr.toml"), prr::measured, prr::web::ARMS, 48),
         (
             include_str!("../papers/early-retransmit.toml"),
             early_retransmit::measured,
             early_retransmit::ARMS,
+            15,
         ),
-        (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS),
+        (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS, 3),
     ];
-    files.into_iter().map(|(text, measure, arms)| Source::read(text, measure, arms)).collect()
+    let read = |(text, measure, arms, steps)| Source { steps, ..Source::read(text, measure, arms) };
+    files.into_iter().map(read).collect()
 });
 
 /// The document of that name.
@@ -280,7 +286,17 @@ impl Source {
     fn read(text: &'static str, measure: Measure, arms: &'static [&'static str]) -> Source {
         let Paper { name, document, stated, assumptions, points, claims } =
             toml::from_str(text).expect("every file in papers/ can be read");
-        Source { name, document, stated, items: claims, assumptions, points, arms, measure }
+        Source {
+            name,
+            document,
+            stated,
+            items: claims,
+            assumptions,
+            points,
+            arms,
+            steps: 0,
+            measure,
+        }
     }
 
     /// The claim of that number.

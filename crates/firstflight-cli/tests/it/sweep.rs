@@ -144,3 +144,30 @@ fn what_cannot_be_swept_is_refused_in_one_line() {
         assert!(said.len() == 1 && said[0].contains(what), "{words:?}: {said:?}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_shows_the_points_that_are_through() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
+        .args(["compare", "--sweep", "rtt=10ms..300ms:50", "--repeat", "1000", "--threads", "1"])
+        .args(["--bytes", "50kB", "--arms", "slowstart,rapid", "--json", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    if !sent.is_ok_and(|status| status.success()) {
+        let _ = child.kill();
+        panic!("no signal could be sent");
+    }
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "the result fell short: {said}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("a whole result");
+    let through = json["points_through"].as_u64().expect("points");
+    assert!((1..50).contains(&through), "{through}");
+    assert_eq!(json["results"].as_array().expect("rows").len() as u64, 2 * through);
+    assert!(said.contains(&format!("stopped: {through} of 50 points")), "{said}");
+}

@@ -2,9 +2,10 @@
 //! broken. Those of Rapid Start's plots stand in `rapid_start_slides.rs`.
 
 use firstflight_papers::{
-    Effort, Gate, Row, SOURCES, Scale, Values, Verdict, early_retransmit, gvisor,
-    hystart_plus_plus, prr, source,
+    Effort, Gate, Partial, Row, SOURCES, Scale, Values, Verdict, early_retransmit, gvisor,
+    hystart_plus_plus, prr, reproduce, source,
 };
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[track_caller]
 fn values_hold(name: &str, values: &Values, id: &str) {
@@ -137,10 +138,16 @@ fn prr_and_rack_take_away_what_draft_03_gains_over_rfc_6675() {
 /// nothing may be missing.
 #[test]
 fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
-    let effort = Effort { scale: Scale::Glance, tell: &|_| {} };
+    let begun = AtomicU64::new(0);
+    let tell = |_: &str| {
+        begun.fetch_add(1, Ordering::Relaxed);
+    };
+    let effort = Effort { scale: Scale::Glance, tell: &tell };
     let mut pictures = Vec::new();
+    let mut steps = Vec::new();
     for source in SOURCES.iter() {
         let chapter = source.run(&effort).unwrap_or_else(|bad| panic!("{}: {bad}", source.name));
+        steps.push((source.name, begun.swap(0, Ordering::Relaxed), source.steps));
         assert!(
             chapter.unmatched.is_empty(),
             "{}: every claim has a value and every value a claim: {:#?}",
@@ -212,6 +219,32 @@ fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
             "there is a picture `{picture}` among {pictures:?}"
         );
     }
+    for (name, begun, stated) in &steps {
+        assert_eq!(begun, stated, "measurements of {name}; of all: {steps:?}");
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_the_documents_that_are_through() {
+    let stop = AtomicBool::new(false);
+    let tell = |what: &str| {
+        if what.starts_with("rapid-start") {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let effort = Effort { scale: Scale::Glance, tell: &tell };
+    let sources = ["early-retransmit", "rapid-start"].map(|name| source(name).expect("a document"));
+    let all = reproduce(&sources, &effort, &stop).expect("one is through");
+    let names: Vec<&str> = all.sources.iter().map(|chapter| chapter.name).collect();
+    assert_eq!(names, ["early-retransmit"]);
+    assert_eq!(all.partial, Some(Partial { documents: 1, of: 2, stopped_in: "rapid-start" }));
+    assert!(all.to_json().contains("\"stopped_in\": \"rapid-start\""));
+    for page in [all.to_markdown("x"), all.to_html("x")] {
+        assert!(page.contains("partial: 1 of 2 documents, stopped in rapid-start"), "{page}");
+    }
+    let none = reproduce(&sources, &effort, &stop).map(|_| ());
+    let line = none.expect_err("nothing is through").to_string();
+    assert_eq!(line, "stopped before one document was through");
 }
 
 /// A published point that nothing shows or is held against would go stale unseen.
