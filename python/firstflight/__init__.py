@@ -5,7 +5,7 @@
 >>> result.rows.column("complete")
 [True, True]
 
-`compare` runs arms on one path, `ab` tests them against a baseline on a population of paths, `reproduce` puts published numbers beside
+`compare` runs arms on one path, `sweep` on many that differ in one or two keys, `ab` tests them against a baseline on a population of paths, `reproduce` puts published numbers beside
 ours. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
 `firstflight.ray` for more machines.
 """
@@ -19,6 +19,7 @@ from ._path import Path
 from ._population import Population
 from ._reproduce import Reproduction, reproduce
 from ._startup import Aim, Hold, Leave, Startup, Verdict
+from ._sweep import Sweep, sweep
 from ._table import Table
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Refused",
     "Reproduction",
     "Startup",
+    "Sweep",
     "Table",
     "Verdict",
     "Window",
@@ -48,4 +50,5 @@ __all__ = [
     "paths",
     "populations",
     "reproduce",
+    "sweep",
 ]

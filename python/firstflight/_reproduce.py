@@ -60,7 +60,7 @@ def reproduce(*names: str, quick: bool = False, threads: int | None = None, prog
 
     `quick` takes fewer seeds and connections: under three minutes on two cores for all of them.
     """
-    with progress_bar(progress, 0, "measurements") as bar:
+    with progress_bar(progress, _engine.reproduce_steps(names), "measurements") as bar:
 
         def tell(what: str) -> None:
             if bar is not None:

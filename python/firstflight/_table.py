@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, final, overload
 
 from . import _engine
 from ._text import figure, grid, html
@@ -26,8 +27,8 @@ class Table:
     >>> table = ff.paths()
     >>> table.column_names
     ['name', 'path', 'about', 'source']
-    >>> table.column("name")[1]
-    'geo'
+    >>> table.column("name")[1], table[1]["name"], [row["name"] for row in table][1]
+    ('geo', 'geo', 'geo')
     """
 
     __slots__ = ("_batches",)
@@ -44,10 +45,31 @@ class Table:
         """The values of a column; `None` where something does not apply."""
         return self._batches.column(name)
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Row by row, each a dictionary: `pandas.DataFrame(t)` takes that, too."""
+        names = self.column_names
+        for row in zip(*map(self.column, names), strict=True):
+            yield dict(zip(names, row, strict=True))
+
+    @overload
+    def __getitem__(self, which: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[dict[str, Any]]: ...
+    @overload
+    def __getitem__(self, which: str) -> list[Any]: ...
+    def __getitem__(self, which: int | slice | str) -> dict[str, Any] | list[Any]:
+        """A row by its number, some rows by a slice, or a column by its name."""
+        if isinstance(which, str):
+            return self.column(which)
+        columns = {name: self.column(name) for name in self.column_names}
+        if isinstance(which, slice):
+            numbers = range(len(self))[which]
+            return [{name: values[number] for name, values in columns.items()} for number in numbers]
+        return {name: values[which] for name, values in columns.items()}
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """One dictionary per row."""
-        names = self.column_names
-        return [dict(zip(names, row, strict=True)) for row in zip(*map(self.column, names), strict=True)]
+        return list(self)
 
     def to_arrow(self) -> pyarrow.Table:
         """As a table of pyarrow, which has to be installed."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib.pyplot as plt
+from matplotlib.patches import Rectangle
 
 from ._engine import Refused, looks
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from ._ab import AbResult, Part
     from ._compare import Comparison
+    from ._sweep import Sweep
 
 # The colours and marks of the pages: told apart by everybody, and an arm has the same ones everywhere.
 _COLOURS = ["#0062b3", "#d35400", "#00876c", "#6a1468", "#54380a", "#848e9e"]
@@ -155,6 +157,13 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
     return _finish(axes, title, "shorter by, %", "")
 
 
+def _room(ends: tuple[float, float], least: float) -> tuple[float, float]:
+    """An axis with room around what is on it, `least` wide before that; never below 0 where nothing is."""
+    low, high = ends
+    middle, span = (low + high) / 2, max(high - low, least)
+    return max(0.0, middle - span * 0.6), middle + span * 0.6
+
+
 def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
     """Points of time against loss with their spreads; the front is filled and joined."""
     front = sorted((point for point in points if point["front"]), key=lambda point: (point["time"], point["loss"]))
@@ -174,7 +183,11 @@ def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
             label=point["arm"],
             zorder=2,
         )
-    axes.margins(x=0.12, y=0.12)
+    # As on the pages: room around the points, and differences that do not matter are not blown up to fill the picture.
+    times, losses = [point["time"] for point in points], [point["loss"] for point in points]
+    axes.set_xlim(*_room(axes.get_xlim(), max(times) * 0.05))
+    axes.set_ylim(*_room(axes.get_ylim(), max(losses) * 0.2 or 0.01))
+    axes.ticklabel_format(useOffset=False, style="plain")
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -194,7 +207,7 @@ def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
     axes = _axes(ax)
     _scatter(axes, points)
     title = f"{result.experiment['population']}, {result.flows} connections: time against loss; filled: no other is better in both"
-    return _finish(axes, title, "completion time, mean ms", "loss per connection, mean %")
+    return _finish(axes, title, "mean completion time, ms", "mean loss, %")
 
 
 def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
@@ -220,3 +233,45 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
     axes = _axes(ax)
     _scatter(axes, points)
     return _finish(axes, "Time against loss; filled: no other is better in both", "completion time, ms", "loss, %")
+
+
+def sweep_map(result: Sweep, *, measure: str = "ttlb_ms", ax: Axes | None = None) -> Axes:
+    """See `Sweep.plot_map`."""
+    labels = {"ttlb_ms": ("completion time, ms", 1.0), "loss_ratio": ("loss, %", 100.0)}
+    if measure not in labels:
+        raise Refused(f"measure `{measure}`: allowed: {', '.join(labels)}")
+    label, scale = labels[measure]
+    keys = list(result.axes.items())
+    across, values = keys[-1]
+    colours, marks = _colours(result.arms), _marks(result.arms)
+    if len(keys) == 1:
+        axes = _axes(ax)
+        for arm in result.arms:
+            own = {row[across]: row[measure] for row in result.rows if row["arm"] == arm}
+            points = [(place, own[value] * scale) for place, value in enumerate(values) if own.get(value) is not None]
+            axes.plot([x for x, _ in points], [y for _, y in points], color=colours[arm], marker=marks[arm], label=arm)
+        axes.set_xticks(range(len(values)), values)
+        axes.set_ylim(bottom=0)
+        axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return _finish(axes, f"{label.split(',')[0].capitalize()} over {across}", across, label)
+    down, lines = keys[0]
+    axes = _axes(ax, 1.5 + 0.6 * len(lines))
+    for row in result.best:
+        if row["measure"] != measure:
+            continue
+        x, y = values.index(row[across]), lines.index(row[down])
+        first = row["arms"].split(",")[0]
+        if row["margin"] is not None:
+            # A stronger colour is a larger margin; name and number stand in the cell, too.
+            strength = 0.12 + 0.4 * min(1.0, row["margin"] / 25.0)
+            axes.add_patch(Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, color=colours[first], alpha=strength, linewidth=0))
+        unit = "%" if row["margin_unit"] == "%" else " points"
+        text = "all the same" if row["margin"] is None else f"{row['arms'].replace(',', chr(10))}\n{row['margin']:.1f}{unit}"
+        axes.annotate(text, (x, y), ha="center", va="center", fontsize="x-small")
+    axes.set_xticks(range(len(values)), values)
+    axes.set_yticks(range(len(lines)), lines)
+    axes.set_xlim(-0.5, len(values) - 0.5)
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    _finish(axes, f"Best arm by {label.split(',')[0]}, and its margin over the best of the others", across, down)
+    axes.grid(visible=False)
+    return axes

@@ -13,6 +13,7 @@ mod population;
 mod reproduce;
 mod startup;
 mod supervise;
+mod sweep;
 mod table;
 
 use firstflight_lab::Error;
@@ -58,9 +59,11 @@ mod engine {
     #[pymodule_export]
     use super::population::Population;
     #[pymodule_export]
-    use super::reproduce::reproduce;
+    use super::reproduce::{reproduce, reproduce_steps};
     #[pymodule_export]
     use super::startup::{Ack, Context, Ready, Window};
+    #[pymodule_export]
+    use super::sweep::{Sweep, SweepPlan};
     #[pymodule_export]
     use super::table::Batches;
     use super::{Bound, PyModule, PyModuleMethods, PyResult, Refused};

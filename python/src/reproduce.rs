@@ -1,12 +1,12 @@
 //! Published numbers beside ours.
 
 use crate::refused;
-use crate::supervise::{Interrupted, Run, supervised};
+use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Holds, Spec, of_json};
 use firstflight_lab::Error;
-use firstflight_papers::{Chapter, Effort, Reproduction, SOURCES, Scale, source};
+use firstflight_papers::{Effort, SOURCES, Scale, reproduce as reproduce_all, source};
 use pyo3::prelude::*;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 /// Runs the named documents, all if there are none: JSON as `--json -` prints it, and the rows.
@@ -28,31 +28,20 @@ pub(crate) fn reproduce(
         .iter()
         .filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name))
         .collect();
+    let scale = if quick { Scale::Quick } else { Scale::Full };
     let run = Run::default();
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let result = supervised(py, &run, threads, None, || {
-        // A reproduction knows no stop, but it says before each measurement what comes next: there
-        // it is ended.
         let tell = |what: &str| {
-            run.unwind_if_stopped();
             if let Some(tell) = &tell {
                 let error = Python::attach(|py| tell.call1(py, (what,)).err());
                 if error.is_some() {
                     *raised.lock().unwrap_or_else(PoisonError::into_inner) = error;
-                    resume_unwind(Box::new(Interrupted));
+                    run.stop.store(true, Ordering::Relaxed);
                 }
             }
         };
-        let scale = if quick { Scale::Quick } else { Scale::Full };
-        let effort = Effort { scale, tell: &tell };
-        let work = || {
-            chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Error>>()
-        };
-        match catch_unwind(AssertUnwindSafe(work)) {
-            Ok(chapters) => Ok(Reproduction::new(quick, chapters?)),
-            Err(payload) if payload.is::<Interrupted>() => Err(Error::new("stopped")),
-            Err(payload) => resume_unwind(payload),
-        }
+        reproduce_all(&chosen, &Effort { scale, tell: &tell }, &run.stop)
     });
     if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
@@ -68,6 +57,13 @@ pub(crate) fn reproduce(
         })
     });
     Ok((all.to_json(), of_json(ROWS, rows)?))
+}
+
+/// How many measurements it takes, for a bar.
+#[pyfunction]
+pub(crate) fn reproduce_steps(names: Vec<String>) -> u64 {
+    let named = |name: &str| names.is_empty() || names.iter().any(|one| one == name);
+    SOURCES.iter().filter(|source| named(source.name)).map(|source| source.steps).sum()
 }
 
 const ROWS: &[Spec] = &[

@@ -22,20 +22,10 @@ pub(crate) struct Run {
     pub done: AtomicU64,
 }
 
-/// Thrown through a run that has no other way to end early.
-pub(crate) struct Interrupted;
-
 impl Run {
     /// One or more steps are done.
     pub(crate) fn tick(&self, steps: u64) {
         self.done.fetch_add(steps, Ordering::Relaxed);
-    }
-
-    /// Ends a run that knows no stop: unwinds through it if it is to end.
-    pub(crate) fn unwind_if_stopped(&self) {
-        if self.stop.load(Ordering::Relaxed) {
-            resume_unwind(Box::new(Interrupted));
-        }
     }
 }
 

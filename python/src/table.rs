@@ -150,10 +150,11 @@ impl Growing {
     }
 
     /// The same with columns of its own in front.
-    pub(crate) fn beside<const N: usize>(
-        own: [(&str, Holds); N],
+    pub(crate) fn beside<'a>(
+        own: impl IntoIterator<Item = (&'a str, Holds)>,
         measures: &'static [Measure],
     ) -> Growing {
+        let own: Vec<(&str, Holds)> = own.into_iter().collect();
         let columns = measures::columns(measures);
         let of_measures = columns.iter().map(|column| (column.name.as_str(), column.measure.holds));
         Growing::new(own.into_iter().chain(of_measures))

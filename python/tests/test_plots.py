@@ -77,4 +77,15 @@ def test_an_arm_has_one_colour_in_every_plot(comparison: ff.Comparison, tested: 
                 assert isinstance(container, ErrorbarContainer)
                 assert container.lines[0].get_color() == window[arm], arm
     ax = tested.plot_pareto()
-    assert ax.get_xlabel().startswith("completion time") and ax.get_ylabel().startswith("loss")
+    assert "completion time" in ax.get_xlabel() and "loss" in ax.get_ylabel()
+
+
+def test_a_front_has_the_axes_of_the_report_and_does_not_blow_up_nothing(tested: ff.AbResult) -> None:
+    ax = tested.plot_pareto()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean completion time, ms", "mean loss, %")
+    same = ff.compare("rapid-slide,queue=4bdp", "slowstart,slowstart@(iw=11)", bytes="30kB").plot_pareto()
+    low, high = same.get_xlim()
+    assert high - low >= 0.05 * low, "two arms that do the same stand close together"
+    same.figure.canvas.draw()
+    labels = [label.get_text() for label in [*same.get_xticklabels(), *same.get_yticklabels()]]
+    assert labels and all(len(label) <= 7 for label in labels), f"no more digits than matter: {labels}"

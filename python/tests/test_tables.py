@@ -62,3 +62,17 @@ def test_a_table_shows_its_head(trace: ff.Table) -> None:
     assert max(map(len, text.splitlines()[:-1])) <= 160, "it fits on a screen"
     assert trace._repr_html_().count("<tr>") == 21
     assert "0 rows" in repr(ff.compare(arms="slowstart", bytes="20kB").episodes)
+
+
+def test_a_table_is_a_sequence_of_rows() -> None:
+    rows = ff.compare(arms="slowstart,rapid", bytes="20kB", repeat=2).rows
+    all = list(rows)
+    assert len(all) == len(rows) == 4 and all == rows.to_dicts()
+    assert rows[0] == all[0] and rows[-1] == all[3] and rows[1:3] == all[1:3]
+    assert rows["arm"] == rows.column("arm")
+    with pytest.raises(IndexError):
+        rows[4]
+    with pytest.raises(ff.Refused, match="no column `arms`; did you mean `arm`"):
+        rows["arms"]
+    frame = pd.DataFrame(rows)
+    assert list(frame.columns) == rows.column_names and frame["ttlb_ms"].tolist() == rows["ttlb_ms"]

@@ -98,6 +98,11 @@ fn the_keyword_arguments_of_python_are_the_options() {
     let (compare, ab) = (keys::<CompareRequest>(), keys::<AbRequest>());
     let files = [
         ("_compare.py", parameters(&compare, &["path", "arms"], &[])),
+        // Several flows at a time are no sweep.
+        (
+            "_sweep.py",
+            parameters(&compare, &["path", "arms"], &["flows", "apart", "jitter", "cross", "app"]),
+        ),
         ("_ab.py", parameters(&ab, &["population", "arms"], &[])),
         // A cluster has its own idea of how many connections are worth it.
         ("ray.py", parameters(&ab, &["population", "arms"], &["flows"])),
