@@ -16,7 +16,7 @@ use firstflight::arm::Arm;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::quic::Host;
-use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp};
+use firstflight_sim::{App, FlowPlan, Hosts, Setup, Shared, run_arm, run_arms, tcp};
 use std::time::Instant;
 
 /// Nanoseconds that this thread has spent on a processor, where the system tells, so that a busy
@@ -57,7 +57,7 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     };
     let oracle = path.bdp_bytes() * host.mss() / 1500 + 4 * host.mss();
     let controller = arm.controller(host.config(), oracle, Time(0), Seq(0));
-    run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_sent
+    run_arm(&setup, controller, None).expect("the path carries full packets").packets_sent
 }
 
 /// Flows that share a bottleneck of 100 Mbit/s for each, which none of them overflows; data packets
@@ -86,7 +86,7 @@ fn together(host: Hosts, flows: u64, object: u64) -> u64 {
             rtt_extra: Nanos::ZERO,
         }
     };
-    let outcome = run_flows(&shared, (0..flows).map(plan).collect(), &mut Nobody)
+    let outcome = run_arms(&shared, (0..flows).map(plan).collect(), None)
         .expect("the path carries full packets");
     outcome.flows.iter().map(|flow| flow.packets_sent).sum()
 }

@@ -296,7 +296,7 @@ impl<E: Ends> Flow<E> {
     }
 
     /// Everything that is due at `now`, and then what may be sent.
-    #[inline]
+    #[inline(always)]
     pub fn step<O: Observer, B: Back<E::Ack>>(
         &mut self,
         now: u64,
@@ -360,7 +360,7 @@ impl<E: Ends> Flow<E> {
     }
 
     /// What the network delivers by `now` reaches the receiver.
-    #[inline]
+    #[inline(always)]
     fn take_data<B: Back<E::Ack>, O: Observer>(
         &mut self,
         now: u64,

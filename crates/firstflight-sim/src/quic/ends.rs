@@ -134,7 +134,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn next_record(&mut self) -> Option<Record> {
         self.sender.recorder().next()
     }
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, now: Time) -> Option<Transmit> {
         self.sender.poll(now)
     }
@@ -161,7 +161,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn on_dropped(&mut self, sent: &Transmit) {
         self.sender.on_dropped(sent.number);
     }
-    #[inline]
+    #[inline(always)]
     fn on_data(&mut self, now: Time, data: &Packet) -> Option<AckPacket> {
         let (number, chunk) =
             (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
@@ -183,7 +183,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
         // Ranges are told until they are known to have arrived.
         true
     }
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &AckPacket) -> Option<Ack> {
         self.sender.on_ack(now, *ack, &mut self.receiver)
     }

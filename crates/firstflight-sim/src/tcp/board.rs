@@ -150,7 +150,7 @@ impl Board {
     }
 
     /// The new segment of the next `len` bytes leaves.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, now: Time, len: u64) -> Id {
         if self.end - self.base > self.mask as u64 {
             self.grow();

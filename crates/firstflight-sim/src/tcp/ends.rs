@@ -95,7 +95,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn next_record(&mut self) -> Option<Record> {
         self.sender.recorder().next()
     }
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, now: Time) -> Option<Transmit> {
         self.sender.poll(now)
     }
@@ -122,7 +122,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn on_dropped(&mut self, sent: &Transmit) {
         self.sender.on_dropped(sent);
     }
-    #[inline]
+    #[inline(always)]
     fn on_data(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
         self.receiver.on_segment(now, segment)
     }
@@ -142,7 +142,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
         // A block is told again, but not for ever.
         ack.count == 0
     }
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &AckPacket) -> Option<Ack> {
         self.sender.on_ack(now, ack)
     }

@@ -74,7 +74,7 @@ impl Receiver {
     }
 
     /// A segment arrives. Returns the ACK that leaves at once, if one does.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
         let range = Range { from: segment.from, to: segment.from + u64::from(segment.len) };
         let whole = self.data.is_whole();

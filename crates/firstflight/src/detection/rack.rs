@@ -202,7 +202,7 @@ impl Rack {
 
     /// Marks what is lost by now; on an ACK after [`Rack::on_ack`], and again when the deadline it
     /// returns has come.
-    #[inline]
+    #[inline(always)]
     pub fn detect<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
         let mut found = Found::default();
         let Some(reference) = self.reference else { return found };

@@ -48,7 +48,7 @@ struct Before {
 impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let before = Before {
             una: self.board.una(),

@@ -77,7 +77,7 @@ impl Marker {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_delivered(&mut self, board: &Board, delivered: &Delivered) {
         let Delivered { now, id, echo, min_rtt, fack, mss } = *delivered;
         match self {
@@ -93,7 +93,7 @@ impl Marker {
     }
 
     /// What an ACK marks. For counting rules also the head, if an episode opens.
-    #[inline]
+    #[inline(always)]
     pub(super) fn detect(
         &mut self,
         board: &mut Board,

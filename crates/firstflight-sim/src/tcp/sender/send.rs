@@ -23,7 +23,7 @@ enum Reason {
 
 impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
         let sent = self.send_owed(now).or_else(|| self.send_admitted(now));
         if sent.is_none() {
