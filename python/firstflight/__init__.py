@@ -12,6 +12,7 @@ ours. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without 
 
 from ._ab import AbResult, ab
 from ._arm import Arm, ArmLike
+from ._captures import Advice, Replay, advise, replay
 from ._compare import Comparison, compare
 from ._engine import Ack, Context, Ready, Refused, Window, __version__
 from ._lists import arms, documents, paths, populations
@@ -25,6 +26,7 @@ from ._table import Table
 __all__ = [
     "AbResult",
     "Ack",
+    "Advice",
     "Aim",
     "Arm",
     "ArmLike",
@@ -36,6 +38,7 @@ __all__ = [
     "Population",
     "Ready",
     "Refused",
+    "Replay",
     "Reproduction",
     "Startup",
     "Sweep",
@@ -44,11 +47,13 @@ __all__ = [
     "Window",
     "__version__",
     "ab",
+    "advise",
     "arms",
     "compare",
     "documents",
     "paths",
     "populations",
+    "replay",
     "reproduce",
     "sweep",
 ]

@@ -10,6 +10,7 @@ mod ab;
 mod compare;
 mod lists;
 mod population;
+mod replay;
 mod reproduce;
 mod startup;
 mod supervise;
@@ -58,6 +59,8 @@ mod engine {
     };
     #[pymodule_export]
     use super::population::Population;
+    #[pymodule_export]
+    use super::replay::{Advice, Replayed, advise, replay};
     #[pymodule_export]
     use super::reproduce::{reproduce, reproduce_steps};
     #[pymodule_export]

@@ -227,7 +227,7 @@ pub struct Source {
     pub points: Vec<Points>,
     /// Arms that our experiments compare.
     pub arms: &'static [&'static str],
-    /// How many measurements a run says that it begins ([`Effort::tell`]).
+    /// How many measurements a run says that it begins, by what the [`Effort`] hears.
     pub steps: u64,
     measure: Measure,
 }

@@ -24,6 +24,9 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+#[cfg(feature = "advice")]
+pub mod advice;
+pub mod files;
 mod finding;
 pub mod findings;
 pub mod line;

@@ -3,6 +3,7 @@
 use crate::replay::Replay;
 use crate::summary::{ConnectionRow, Verdict};
 pub use firstflight_log::FileRow;
+use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -68,6 +69,16 @@ impl Results {
             short: replay.short,
             beyond: replay.beyond,
         }
+    }
+
+    /// All of it as JSON, the same bytes for the same files.
+    ///
+    /// # Errors
+    /// One line; never with values of ours.
+    pub fn to_json(&self) -> Result<String, Error> {
+        serde_json::to_string_pretty(self)
+            .map(|text| text + "\n")
+            .map_err(|error| Error::new(error.to_string()))
     }
 
     /// Kinds of findings, how many connections have them, and the words of the first.

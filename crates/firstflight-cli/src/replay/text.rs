@@ -1,7 +1,7 @@
 //! The results of a replay for the terminal.
 
 use crate::fit::fitted;
-use crate::output::{Output, pretty};
+use crate::output::Output;
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
@@ -49,7 +49,7 @@ impl Output for Results {
     }
 
     fn json(&self) -> Result<String, Error> {
-        pretty(serde_json::to_string_pretty(self))
+        self.to_json()
     }
 }
 

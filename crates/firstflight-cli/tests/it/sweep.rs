@@ -150,7 +150,7 @@ fn what_cannot_be_swept_is_refused_in_one_line() {
 fn ctrl_c_shows_the_points_that_are_through() {
     use std::process::{Command, Stdio};
     let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
-        .args(["compare", "--sweep", "rtt=10ms..300ms:50", "--repeat", "1000", "--threads", "1"])
+        .args(["compare", "--sweep", "rtt=10ms..300ms:100", "--repeat", "5000", "--threads", "1"])
         .args(["--bytes", "50kB", "--arms", "slowstart,rapid", "--json", "-"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -167,7 +167,7 @@ fn ctrl_c_shows_the_points_that_are_through() {
     assert_eq!(output.status.code(), Some(1), "the result fell short: {said}");
     let json: Value = serde_json::from_slice(&output.stdout).expect("a whole result");
     let through = json["points_through"].as_u64().expect("points");
-    assert!((1..50).contains(&through), "{through}");
+    assert!((1..100).contains(&through), "{through}");
     assert_eq!(json["results"].as_array().expect("rows").len() as u64, 2 * through);
-    assert!(said.contains(&format!("stopped: {through} of 50 points")), "{said}");
+    assert!(said.contains(&format!("stopped: {through} of 100 points")), "{said}");
 }

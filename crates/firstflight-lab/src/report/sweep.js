@@ -58,7 +58,7 @@ function best(measure) {
     const who = found.arms.map((index) => arms[index]);
     const style = `--cell: ${who[0].colour}; --share: ${SHARES[found.level]}`;
     const margin = `${number(found.margin, found.margin < 9.95 ? 1 : 0)}${NARROW}${measure.margin_unit}`;
-    return html("td", { style }, swatch(who[0]), html("span", { class: "who" }, who.map(({ arm }) => arm).join(", ")), html("small", {}, margin));
+    return html("td", { style }, swatch(who[0]), html("span", { class: "who" }, ...who.flatMap(({ arm }, i) => [i ? ", " : null, html("span", {}, arm)])), html("small", {}, margin));
   };
   return panel([measure.label], grid(corner, lines(cell)));
 }

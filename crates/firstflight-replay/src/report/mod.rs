@@ -124,6 +124,24 @@ impl Data<'_> {
     }
 }
 
+/// The page: what a replay has to show, in the frame of all pages; `command` made it.
+#[cfg(feature = "advice")]
+pub fn page(replay: &Replay, results: &Results, command: &str) -> String {
+    use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
+    use firstflight_lab::report::looks;
+    let looks = looks(results.arms.iter().map(String::as_str));
+    let data = Data::new(replay, results, &looks, command);
+    let frame = Page {
+        kind: "replay",
+        skip: "verdicts",
+        styles: &[STILL_STYLE, STYLE],
+        body: BODY,
+        common: STILL_SCRIPTS,
+        scripts: &[SCRIPT],
+    };
+    frame.fill(&data.title, &data.version, &data.to_json())
+}
+
 /// Microseconds and thousandths of Mbit/s are finer than anything that is drawn.
 fn fine(value: f64) -> f64 {
     (value * 1e3).round() / 1e3

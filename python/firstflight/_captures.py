@@ -1,0 +1,167 @@
+"""Recorded connections: replayed to startups, and what to deploy on paths like theirs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, final
+
+from . import _engine
+from ._arm import ArmLike
+from ._options import Number, folder_of, write_whole
+from ._progress import progress as progress_bar
+from ._request import request
+from ._table import Table
+from ._text import grid, html
+
+Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""One file or several: qlog, pcap, pcapng, CSV, each plain, gzip or zstd."""
+
+
+def _names(files: Files) -> list[str]:
+    return [os.fspath(files)] if isinstance(files, (str, os.PathLike)) else [os.fspath(file) for file in files]
+
+
+def replay(
+    files: Files,
+    arms: ArmLike | Sequence[ArmLike] = "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump",
+    *,
+    paced: bool | None = None,
+    iw: int | None = None,
+) -> Replay:
+    """Replays recorded ACKs: when would each algorithm have exited slow start, and how far from what the path carried?
+
+    `paced` says whether the sender paced, `iw` its initial window in packets; left out, both are read off the first flight. Of files that
+    are partly unreadable the rest counts, and `warnings` says so.
+    """
+    from ._arm import as_text
+
+    text = arms if isinstance(arms, str) else ",".join(as_text(arms))
+    return Replay(_engine.replay(_names(files), text, paced, iw))
+
+
+@final
+class Replay:
+    """What came out of `replay`. pandas, Polars and others take it as its `rows`."""
+
+    def __init__(self, inner: _engine.Replayed) -> None:
+        self._inner = inner
+
+    @cached_property
+    def rows(self) -> Table:
+        """One row per connection and startup: the columns of `firstflight replay --format csv`."""
+        return Table(self._inner.rows())
+
+    @cached_property
+    def verdicts(self) -> Table:
+        """One row per startup: on how many connections it would have left early, right, late or not at all."""
+        return Table(self._inner.verdicts())
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was wrong with files."""
+        return self._inner.warnings
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The JSON as objects."""
+        data: dict[str, Any] = json.loads(self.to_json())
+        return data
+
+    def to_json(self) -> str:
+        """The same bytes as `firstflight replay --json -`."""
+        return self._inner.to_json()
+
+    def report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the report, one self-contained HTML page."""
+        folder_of(file)
+        write_whole(file, self._inner.report("firstflight.replay(...)"))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return repr(self.verdicts)
+
+    def _repr_html_(self) -> str:
+        return self.verdicts._repr_html_()
+
+
+def advise(
+    files: Files,
+    *,
+    baseline: ArmLike = "slowstart",
+    arms: ArmLike | Sequence[ArmLike] = "hystart,hystart++,search,best,rapid",
+    flows: Number | None = None,
+    transport: str | None = None,
+    seed: Number = 1,
+    iw: Number = 10,
+    limit: Number = "600s",
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Advice:
+    """Which startup to deploy on the paths of your captures, what it gains and costs, and what that hangs on.
+
+    The options are those of `firstflight advise`. Ctrl-C ends it between two connections.
+    """
+    from ._arm import as_text
+
+    keywords = {**locals(), "arms": arms if isinstance(arms, str) else ",".join(as_text(arms))}
+    keywords["baseline"] = baseline if isinstance(baseline, str) else ",".join(as_text(baseline))
+    options, _ = request(keywords, "files", "threads", "progress", "as_text")
+    with progress_bar(progress, 0, "connections") as bar:
+        return Advice(_engine.advise(_names(files), options, threads, bar))
+
+
+@final
+class Advice:
+    """What came out of `advise`. Printed it is the lines of the command."""
+
+    def __init__(self, inner: _engine.Advice) -> None:
+        self._inner = inner
+
+    @property
+    def finding(self) -> str:
+        """Which arm to deploy, in a sentence, or why none is recommended."""
+        return self._inner.finding
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """What the paths are like, what happens on them today, which arm, what it gains and costs, what the answer hangs on."""
+        return dict(self._inner.lines)
+
+    @cached_property
+    def paths(self) -> Table:
+        """The paths that were found, one row per connection."""
+        return Table(self._inner.paths())
+
+    @cached_property
+    def results(self) -> Table:
+        """The A/B test on them: one row per part of the connections and arm."""
+        return Table(self._inner.results())
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The JSON as objects: `advice`, `assumed`, `replay`, `ab`."""
+        data: dict[str, Any] = json.loads(self.to_json())
+        return data
+
+    def to_json(self) -> str:
+        """The same bytes as `firstflight advise --json -`."""
+        return self._inner.to_json()
+
+    def report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the page with all the evidence."""
+        folder_of(file)
+        write_whole(file, self._inner.report("firstflight.advise(...)"))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.results.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return grid(["about", "answer"], [[about, text] for about, text in self.lines.items()], left=2)
+
+    def _repr_html_(self) -> str:
+        return html(["about", "answer"], [[about, text] for about, text in self.lines.items()], self.finding)

@@ -1,0 +1,233 @@
+//! Recorded connections: replayed to startups, and what to deploy on paths like theirs.
+
+use crate::supervise::{Run, supervised};
+use crate::table::{Batches, Growing, Holds, Spec, of_json};
+use crate::{refused, refused_option};
+use firstflight_lab::Error;
+use firstflight_lab::ab::analysis::Entry;
+use firstflight_lab::ab::{Run as AbRun, Watch};
+use firstflight_lab::request::from_pairs;
+use firstflight_replay::advice::{AdviseRequest, Advised, named};
+use firstflight_replay::files::{GroupBy, OnBytes, follow};
+use firstflight_replay::replay::Settings;
+use firstflight_replay::report::page;
+use firstflight_replay::results::Results;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+/// Connections whose course over time a report shows, as the command has it.
+const LINES: usize = 24;
+
+/// Nobody hears how far reading is: it takes a second or so.
+fn unwatched(_: &str, _: u64) -> OnBytes {
+    Box::new(|_| ())
+}
+
+/// Files that were replayed.
+#[pyclass(frozen, module = "firstflight._engine")]
+pub struct Replayed {
+    results: Results,
+    files: Vec<String>,
+    arms: String,
+    paced: Option<bool>,
+    iw: Option<u32>,
+}
+
+fn settings(
+    arms: &str,
+    paced: Option<bool>,
+    iw: Option<u32>,
+    lines: usize,
+) -> Result<Settings, Error> {
+    Ok(Settings { arms: named(arms)?, paced, iw, lines })
+}
+
+/// Replays recorded ACKs to startups. `paced` is what the sender did, `None` to look at its first
+/// flight; `iw` its initial window in packets, `None` for what it sent before the first ACK.
+#[pyfunction]
+#[pyo3(signature = (files, arms, paced = None, iw = None))]
+pub(crate) fn replay(
+    py: Python<'_>,
+    files: Vec<String>,
+    arms: String,
+    paced: Option<bool>,
+    iw: Option<u32>,
+) -> PyResult<Replayed> {
+    let run = Run::default();
+    let results = supervised(py, &run, None, None, || {
+        let settings = settings(&arms, paced, iw, 0)?;
+        let (replay, rows) = follow(&files, settings, GroupBy::Trace, &unwatched)?;
+        Ok(Results::new(&replay, rows))
+    })?;
+    Ok(Replayed { results, files, arms, paced, iw })
+}
+
+#[pymethods]
+impl Replayed {
+    /// The same bytes as `replay --json -`.
+    fn to_json(&self) -> PyResult<String> {
+        self.results.to_json().map_err(|bad| refused(&bad))
+    }
+
+    /// What was wrong with files.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.results.files.iter().filter_map(|file| file.fault.clone()).collect()
+    }
+
+    /// One row per connection and startup.
+    fn rows(&self) -> PyResult<Batches> {
+        let rows = self.results.connections.iter().flat_map(|connection| {
+            let of = serde_json::to_value(connection).unwrap_or_default();
+            connection.startups.iter().map(move |startup| {
+                let mut row = serde_json::to_value(startup).unwrap_or_default();
+                if let Some(row) = row.as_object_mut() {
+                    row.insert("of".into(), of.clone());
+                }
+                row
+            })
+        });
+        of_json(ROWS, rows)
+    }
+
+    /// How the verdicts on each startup spread over the connections.
+    fn verdicts(&self) -> PyResult<Batches> {
+        let row = |row| serde_json::to_value(row).unwrap_or_default();
+        of_json(VERDICTS, self.results.verdicts.iter().map(row))
+    }
+
+    /// The report, one self-contained HTML page; `command` is what it says made it. The files are
+    /// read again for it.
+    fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
+        let run = Run::default();
+        supervised(py, &run, None, None, || {
+            let settings = settings(&self.arms, self.paced, self.iw, LINES)?;
+            let (replay, rows) = follow(&self.files, settings, GroupBy::Trace, &unwatched)?;
+            Ok(page(&replay, &Results::new(&replay, rows), command))
+        })
+    }
+}
+
+/// As the command has them in `--format csv`.
+const ROWS: &[Spec] = &[
+    ("connection", "/of/name", Holds::Text),
+    ("transport", "/of/transport", Holds::Text),
+    ("min_rtt_ms", "/of/min_rtt_ms", Holds::Real),
+    ("best_rate_mbps", "/of/best_rate_mbps", Holds::Real),
+    ("bdp_bytes", "/of/bdp_bytes", Holds::Whole),
+    ("loss_ratio", "/of/loss_ratio", Holds::Real),
+    ("arm", "/arm", Holds::Text),
+    ("arm_full", "/arm_full", Holds::Text),
+    ("verdict", "/verdict", Holds::Text),
+    ("exact", "/exact", Holds::Flag),
+    ("reason", "/reason", Holds::Text),
+    ("time_ms", "/time_ms", Holds::Real),
+    ("ack", "/ack", Holds::Whole),
+    ("rounds", "/rounds", Holds::Whole),
+    ("cwnd", "/cwnd", Holds::Whole),
+    ("bdp_ratio", "/bdp_ratio", Holds::Real),
+    ("inflight", "/inflight", Holds::Whole),
+    ("used_ratio", "/used_ratio", Holds::Real),
+    ("estimate", "/estimate", Holds::Real),
+    ("estimate_unit", "/estimate_unit", Holds::Text),
+    ("rate_then_mbps", "/rate_then_mbps", Holds::Real),
+    ("rate_ratio", "/rate_ratio", Holds::Real),
+    ("aim_bytes", "/aim_bytes", Holds::Whole),
+    ("aim_ratio", "/aim_ratio", Holds::Real),
+    ("aim_ms", "/aim_ms", Holds::Real),
+    ("cwnd_end", "/cwnd_end", Holds::Whole),
+];
+
+const VERDICTS: &[Spec] = &[
+    ("arm", "/arm", Holds::Text),
+    ("connections", "/connections", Holds::Whole),
+    ("early", "/early", Holds::Whole),
+    ("right", "/right", Holds::Whole),
+    ("late", "/late", Holds::Whole),
+    ("silent", "/silent", Holds::Whole),
+    ("bdp_ratio_p10", "/bdp_ratio_p10", Holds::Real),
+    ("bdp_ratio_p50", "/bdp_ratio_p50", Holds::Real),
+    ("bdp_ratio_p90", "/bdp_ratio_p90", Holds::Real),
+];
+
+/// Which startup to deploy.
+#[pyclass(frozen, module = "firstflight._engine")]
+pub struct Advice {
+    inner: Advised,
+}
+
+/// Captures in, advice out; options and their values as text, read as those of the command line.
+#[pyfunction]
+#[pyo3(signature = (files, options, threads = None, progress = None))]
+pub(crate) fn advise(
+    py: Python<'_>,
+    files: Vec<String>,
+    options: Vec<(String, String)>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Advice> {
+    let request = from_pairs::<AdviseRequest>(&options).map_err(|bad| refused_option(&bad))?;
+    let run = Run::default();
+    let result = supervised(py, &run, threads, progress.as_ref(), || {
+        let asked = request.read(&files, &unwatched)?;
+        let tick = |steps| run.tick(steps);
+        let mut watch = Watch { tick: &tick, stop: &run.stop, rows: None };
+        let tallies = asked.test.run(&AbRun::default(), &mut watch)?;
+        Ok(asked.answer(&tallies))
+    });
+    Ok(Advice { inner: result? })
+}
+
+#[pymethods]
+impl Advice {
+    /// The same bytes as `advise --json -`.
+    fn to_json(&self) -> PyResult<String> {
+        self.inner.to_json().map_err(|bad| refused(&bad))
+    }
+
+    /// Which arm, in a sentence, or why none.
+    #[getter]
+    fn finding(&self) -> String {
+        self.inner.advice.finding.clone()
+    }
+
+    /// The lines of the command: what each is about, and what it says.
+    #[getter]
+    fn lines(&self) -> Vec<(String, String)> {
+        let lines = self.inner.advice.lines.iter();
+        lines.map(|line| (line.about.to_string(), line.text.clone())).collect()
+    }
+
+    /// The A/B test: one row per part of the connections and arm.
+    fn results(&self) -> PyResult<Batches> {
+        let mut table = Growing::of(Entry::MEASURES);
+        for entry in &self.inner.analysis.results {
+            table.row([], entry);
+        }
+        table.finish()
+    }
+
+    /// The paths that were found: one row per connection.
+    fn paths(&self) -> PyResult<Batches> {
+        let row = |row| serde_json::to_value(row).unwrap_or_default();
+        let rows: Vec<Value> = self.inner.evidence.paths.iter().map(row).collect();
+        of_json(PATHS, rows)
+    }
+
+    /// The page; `command` is what it says made it.
+    fn report(&self, command: &str) -> String {
+        self.inner.page(command)
+    }
+}
+
+const PATHS: &[Spec] = &[
+    ("name", "/name", Holds::Text),
+    ("origin", "/origin", Holds::Text),
+    ("transport", "/transport", Holds::Text),
+    ("bytes", "/bytes", Holds::Whole),
+    ("rtt_ms", "/rtt_ms", Holds::Real),
+    ("rate_mbps", "/rate_mbps", Holds::Real),
+    ("rate_is_lower_bound", "/rate_is_lower_bound", Holds::Flag),
+    ("buffer_ms", "/buffer_ms", Holds::Real),
+    ("loss_pct", "/loss_pct", Holds::Real),
+];
