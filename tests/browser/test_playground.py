@@ -3,6 +3,7 @@
 FIRSTFLIGHT_SERVE names the program. `make browser` has both and runs this.
 """
 
+import gzip
 import json
 import os
 import pathlib
@@ -198,6 +199,28 @@ def test_the_heat_map_has_every_path_and_a_cell_leads_there(page):
     assert len(cells) == 72 and all(float(cell) >= 1 for cell in cells), cells
     page.after(lambda: page.script("document.querySelector('#grid [data-cell=\"4bdp 320ms\"] button').click()"))
     assert "rtt=320ms" in page.text("#command") and "queue=4bdp" in page.text("#command")
+
+
+def given(page, path):
+    page.browser.find_element(By.ID, "capture").send_keys(str(path))
+    return page.until("const text = document.getElementById('replay-state').textContent; return text.includes('…') ? null : text")
+
+
+def test_a_capture_is_replayed_and_a_broken_one_says_so(page, tmp_path):
+    page.open()
+    samples = HERE.parents[1] / "samples"
+    assert "with enough ACKs" in given(page, samples / "plain.pcap.gz")
+    rows = page.script("return [...document.querySelectorAll('#replay-box tbody tr')].map((row) => row.textContent)")
+    assert any(row.startswith("hystart++") for row in rows), rows
+    whole = gzip.decompress((samples / "plain.pcap.gz").read_bytes())
+    (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) * 2 // 3 + 7])
+    assert given(page, tmp_path / "cut.pcap").startswith("Partial: cut.pcap")
+    (tmp_path / "noise.pcap").write_bytes(bytes(range(256)) * 40)
+    assert "neither qlog" in given(page, tmp_path / "noise.pcap")
+    with open(tmp_path / "large.pcap", "wb") as file:
+        file.truncate(10**9)
+    assert "1 GB" in given(page, tmp_path / "large.pcap").replace("\u202f", " ")
+    page.slide("rate", 400)
 
 
 def test_it_can_be_used_with_the_keyboard(page):

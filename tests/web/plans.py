@@ -113,8 +113,13 @@ def command(program, made):
 
 
 def native(program, made):
-    """What the command answers: its JSON, or its sentence."""
-    done = subprocess.run(command(program, made), capture_output=True, text=True)
+    """What the command answers to a plan."""
+    return answer(command(program, made))
+
+
+def answer(typed):
+    """What a command answers: its JSON, or its sentence."""
+    done = subprocess.run(typed, capture_output=True, text=True)
     if done.returncode < 2:
         return {"ok": True, "text": done.stdout}
     return {"ok": False, "text": done.stderr.removeprefix("firstflight: ").rstrip("\n")}

@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-from plans import command, native, plan, request
+from plans import answer, command, native, plan, request
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -22,6 +22,12 @@ def main(program, engine, plans=40, first=0):
         return json.loads(node.stdout.readline())
 
     facts = json.loads(ask('{"do": "facts"}')["text"])
+    for sample in sorted((HERE.parents[1] / "samples").glob("**/*.gz")) + [HERE / "engine.mjs"]:
+        told = ask(json.dumps({"do": "replay", "name": str(sample), "file": str(sample)}))
+        expected = answer([program, "replay", str(sample), "--json", "-"])
+        if told != expected:
+            print(f"same.py: the replay of {sample} differs:\n{expected['text'][:1000]}\n{told['text'][:1000]}", file=sys.stderr)
+            return 1
     answered = 0
     for number in range(int(first), int(first) + int(plans)):
         made = plan(facts, number)

@@ -15,7 +15,7 @@ use firstflight_lab::Error;
 use firstflight_lab::size;
 use firstflight_replay::advice::named;
 use firstflight_replay::files::{self, OnBytes};
-use firstflight_replay::replay::{Replay, Settings};
+use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
 use std::path::PathBuf;
@@ -59,10 +59,7 @@ pub(crate) struct Options {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     /// Startups, separated by commas
-    #[arg(
-        long,
-        default_value = "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump"
-    )]
+    #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
     /// The sender paced its packets
     #[arg(long, value_enum, default_value = "auto")]

@@ -67,6 +67,10 @@ pub struct Followed {
     initial: u64,
 }
 
+/// The startups that are replayed where none are named.
+pub const DEFAULT_ARMS: &str =
+    "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump";
+
 /// Fewer ACKs are no startup.
 pub const LEAST_ACKS: u64 = 10;
 /// Connections whose results are kept; a capture of a busy server has more than anybody reads.

@@ -1,6 +1,6 @@
 // Engines beside the page: one request at a time each, and none may take for ever.
 
-const LONGEST_MS = 15000;
+const LONGEST_MS = 30000;
 
 class Asker {
   constructor() {
@@ -30,13 +30,13 @@ class Asker {
     this.begin();
   }
 
-  // `{ok, text}`, always.
-  ask(request) {
+  // `{ok, text}`, always. A file goes along with a request that is about one.
+  ask(request, file) {
     const id = ++this.last;
     return new Promise((done) => {
-      const timer = setTimeout(() => this.lose(`this takes longer than ${LONGEST_MS / 1000} s: a smaller object, or fewer arms?`), LONGEST_MS);
+      const timer = setTimeout(() => this.lose(`this takes longer than ${LONGEST_MS / 1000} s: something smaller, or fewer arms?`), LONGEST_MS);
       this.waiting.set(id, { done, timer });
-      this.worker.postMessage({ id, request: JSON.stringify(request) });
+      this.worker.postMessage({ id, request: JSON.stringify(request), file }, file ? [file] : []);
     });
   }
 }

@@ -1,4 +1,4 @@
-// The engine behind its four functions: a request in, an answer out, both JSON as text.
+// The engine behind its five functions: a request in, an answer out, both JSON as text.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -23,8 +23,13 @@ export class Engine {
   }
 
   // `{ok, text}`: the answer, or one sentence that says what is wrong.
-  call(request) {
-    const { input, call, output, output_bytes, memory } = this.exports;
+  // A request about a file has that file's bytes.
+  call(request, about) {
+    const { input, file, call, output, output_bytes, memory } = this.exports;
+    if (about) {
+      const place = file(about.length) >>> 0;
+      new Uint8Array(memory.buffer, place, about.length).set(about);
+    }
     const bytes = encoder.encode(request);
     const place = input(bytes.length) >>> 0;
     new Uint8Array(memory.buffer, place, bytes.length).set(bytes);

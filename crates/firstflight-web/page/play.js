@@ -110,6 +110,7 @@ async function begin() {
     drawn = innerWidth;
   });
   buildTour();
+  buildReplay();
   await compute();
   if (wrong) say(wrong);
   root.ready = "";

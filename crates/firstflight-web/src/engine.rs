@@ -1,6 +1,7 @@
 //! Requests in, answers out.
 
 use crate::events::{Line, lines};
+use crate::replay::replay;
 use crate::signals::Signals;
 use crate::step::Step;
 use crate::{Error, facts};
@@ -23,6 +24,8 @@ enum Request {
     View { plan: Plan, points: usize, arm: usize },
     /// One ACK or timer of an arm of the last view: the last one up to a time, and so many further.
     Step { arm: usize, at_ms: f64, by: i64 },
+    /// What `firstflight replay --json -` answers to the file.
+    Replay { name: String, arms: Option<String> },
     /// What there is: parts of arms, paths, options.
     Facts,
 }
@@ -50,12 +53,21 @@ impl Engine {
     /// # Errors
     /// One line that says what is wrong, as the command line would.
     pub fn call(&mut self, request: &str) -> Result<String, Error> {
+        self.call_with(request, Vec::new())
+    }
+
+    /// The same for a request about a file, which holds these bytes.
+    ///
+    /// # Errors
+    /// Those of [`Engine::call`], and one line that says what is wrong with the file.
+    pub fn call_with(&mut self, request: &str, file: Vec<u8>) -> Result<String, Error> {
         let request: Request = serde_json::from_str(request)
             .map_err(|error| Error::new(format!("no request: {error}")))?;
         match request {
             Request::Compare { plan } => Ok(run(&plan, Keep::Rows)?.to_json()),
             Request::View { plan, points, arm } => self.view(&plan, points, arm),
             Request::Step { arm, at_ms, by } => self.step(arm, at_ms, by),
+            Request::Replay { name, arms } => replay(&name, file, arms.as_deref()),
             Request::Facts => text(&facts::facts()),
         }
     }

@@ -1,4 +1,4 @@
-//! What the module exports: four functions of numbers, enough for any host of WebAssembly. Generated
+//! What the module exports: five functions of numbers, enough for any host of WebAssembly. Generated
 //! bindings would tie this crate to a tool of the very same version, for the sake of two strings.
 //!
 //! A host asks for room ([`input`]), writes a request into the memory, makes the call ([`call`]) and
@@ -12,6 +12,7 @@ use std::cell::RefCell;
 struct Call {
     engine: Engine,
     input: Vec<u8>,
+    file: Vec<u8>,
     output: Vec<u8>,
 }
 
@@ -29,11 +30,22 @@ pub extern "C" fn input(bytes: usize) -> *mut u8 {
     })
 }
 
+/// Makes room for a file of that many bytes, which the next request is about, and says where.
+#[unsafe(no_mangle)]
+pub extern "C" fn file(bytes: usize) -> *mut u8 {
+    CALL.with_borrow_mut(|call| {
+        call.file.clear();
+        call.file.resize(bytes, 0);
+        call.file.as_mut_ptr()
+    })
+}
+
 /// Answers the request. 0: the output is the answer; 1: it is a sentence that says what is wrong.
 #[unsafe(no_mangle)]
 pub extern "C" fn call() -> u32 {
-    CALL.with_borrow_mut(|Call { engine, input, output }| {
-        let (code, text) = match engine.call(&String::from_utf8_lossy(input)) {
+    CALL.with_borrow_mut(|Call { engine, input, file, output }| {
+        let file = std::mem::take(file);
+        let (code, text) = match engine.call_with(&String::from_utf8_lossy(input), file) {
             Ok(answer) => (0, answer),
             Err(error) => (1, error.to_string()),
         };

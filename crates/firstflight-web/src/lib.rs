@@ -1,7 +1,7 @@
 //! The playground: comparisons in the browser, by the code that the simulator runs.
 //!
 //! [`Engine`] takes requests as JSON and answers in JSON; on `wasm32` the crate exports it through
-//! four functions of numbers. What `compare` answers is what `firstflight compare --json -` prints
+//! five functions of numbers. What `compare` answers is what `firstflight compare --json -` prints
 //! for the same options, byte by byte.
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 // A library has no terminal.
@@ -13,6 +13,7 @@ mod events;
 pub mod exports;
 mod facts;
 pub mod page;
+mod replay;
 mod signals;
 mod step;
 

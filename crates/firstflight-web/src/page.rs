@@ -31,6 +31,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../page/watch.js"),
     include_str!("../page/grid.js"),
     include_str!("../page/tour.js"),
+    include_str!("../page/replay.js"),
     include_str!("../page/play.js"),
 ];
 

@@ -85,8 +85,10 @@ const phaseClass = (name) => `phase-${PHASES.includes(name) ? name : "other"}`;
 
 // Draws everything anew at the width the page offers, or at `width` for the printer.
 function render(width) {
-  for (const chart of charts) {
-    const wide = Math.max(280, Math.floor(width ?? chart.plot.clientWidth));
+  // All are asked before any is drawn: each answer after a change would lay the page out again.
+  const widths = charts.map((chart) => Math.max(280, Math.floor(width ?? chart.plot.clientWidth)));
+  for (const [index, chart] of charts.entries()) {
+    const wide = widths[index];
     const below = chart.below?.() ?? 0;
     const tall = chart.height(wide) + below;
     const frame = { left: wide < 560 ? 52 : 58, right: wide - 12, top: 12, bottom: tall - 26 - below, width: wide, height: tall };
