@@ -6,7 +6,7 @@
 [True, True]
 
 `compare` runs arms on one path, `sweep` on many that differ in one or two keys, `ab` tests them against a baseline on a population of paths, `reproduce` puts published numbers beside
-ours. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
+ours, `run` carries out an experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
 `firstflight.ray` for more machines.
 """
 
@@ -15,6 +15,7 @@ from ._arm import Arm, ArmLike
 from ._captures import Advice, Replay, advise, replay
 from ._compare import Comparison, compare
 from ._engine import Ack, Context, Ready, Refused, Window, __version__
+from ._experiment import Experiment, run
 from ._lists import arms, documents, paths, populations
 from ._path import Path
 from ._population import Population
@@ -32,6 +33,7 @@ __all__ = [
     "ArmLike",
     "Comparison",
     "Context",
+    "Experiment",
     "Hold",
     "Leave",
     "Path",
@@ -55,5 +57,6 @@ __all__ = [
     "populations",
     "replay",
     "reproduce",
+    "run",
     "sweep",
 ]

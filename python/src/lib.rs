@@ -8,6 +8,7 @@
 
 mod ab;
 mod compare;
+mod experiment;
 mod lists;
 mod population;
 mod replay;
@@ -52,6 +53,8 @@ mod engine {
     use super::ab::{Shard, Test, join};
     #[pymodule_export]
     use super::compare::{Comparison, Plan};
+    #[pymodule_export]
+    use super::experiment::Experiment;
     #[pymodule_export]
     use super::lists::{
         arm_full, list_arms, list_paths, list_populations, list_sources, looks, path_facts,

@@ -72,7 +72,7 @@ def test_a_table_is_a_sequence_of_rows() -> None:
     assert rows["arm"] == rows.column("arm")
     with pytest.raises(IndexError):
         rows[4]
-    with pytest.raises(ff.Refused, match="no column `arms`.*did you mean `arm`"):
+    with pytest.raises(ff.Refused, match=r"no column `arms`.*did you mean `arm`"):
         rows["arms"]
     frame = pd.DataFrame(rows)
     assert list(frame.columns) == rows.column_names and frame["ttlb_ms"].tolist() == rows["ttlb_ms"]

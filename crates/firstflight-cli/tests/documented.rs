@@ -428,6 +428,7 @@ const REMARKS: &str = "\
 <!-- background: firstflight serve -->
 <!-- background: link --udp -->
 <!-- notest: firstflight ui: needs what `make web` builds -->
+<!-- notest: --fail-if worse: ends with code 1 where something got worse -->
 <!-- test: serve --arm rapid => serve --arm rapid --listen 127.0.0.1:4533 -->
 <!-- test: https://localhost:4433 => https://127.0.0.1:4533 -->
 <!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->

@@ -646,7 +646,7 @@ fn a_limit_takes_units() {
 fn ctrl_c_shows_the_repeats_that_are_done() {
     use std::process::{Command, Stdio};
     let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
-        .args(["compare", "--repeat", "100000", "--bytes", "10kB", "--arms", "slowstart,rapid"])
+        .args(["compare", "--repeat", "100000", "--bytes", "1MB", "--arms", "slowstart,rapid"])
         .args(["--threads", "1", "--json", "-"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -9,6 +9,7 @@
 mod ab;
 mod answer;
 mod compare;
+mod experiment;
 mod hosts;
 mod refusal;
 mod sharing;
@@ -16,6 +17,7 @@ mod sharing;
 pub use ab::{AbRequest, baseline};
 pub use answer::Answer;
 pub use compare::{Asked, CompareRequest, testbeds};
+pub use experiment::{Experiment, ExperimentCell, Pairs};
 pub use hosts::{HostArgs, Transport};
 pub use refusal::{line, line_of};
 pub use sharing::SharingArgs;

@@ -1,0 +1,258 @@
+//! Experiments in TOML files.
+//!
+//! Keys are the options of a comparison, or of an A/B test where the file names a `population`: they
+//! are read by the same parser, so that both mean the same and refuse the same. `path` and `bytes`
+//! may be lists; then every path meets every size.
+
+use super::{AbRequest, Asked, CompareRequest, Key, keys, parse};
+use firstflight_path::Error;
+use firstflight_path::input::{self, MOST_TEXT};
+use firstflight_path::suggestion;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+const TITLE_KEY: &str = "title";
+/// Keys that may be lists, of which every combination is run.
+const GRID: [&str; 2] = ["path", "bytes"];
+/// Lists of arms are what the command line has with commas.
+const ARM_LISTS: [&str; 2] = ["arms", "cross"];
+
+/// One key with its value or values.
+#[derive(Clone, Debug)]
+struct Entry {
+    key: String,
+    line: usize,
+    values: Vec<String>,
+}
+
+/// Options and their values, as text.
+pub type Pairs = Vec<(String, String)>;
+
+/// An experiment as it was written.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    name: PathBuf,
+    entries: Vec<Entry>,
+}
+
+/// One path with one size of an experiment.
+#[derive(Clone, Debug)]
+pub struct ExperimentCell {
+    /// What is to be compared.
+    pub asked: Asked,
+    /// The options that say so.
+    pub options: Pairs,
+}
+
+impl Experiment {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// One line that names the file: it cannot be read, is no TOML, has a key that is no option, or
+    /// a list where one value is allowed.
+    pub fn read(name: &Path) -> Result<Experiment, Error> {
+        let text = input::read_text(name, MOST_TEXT)
+            .map_err(|error| Error::new(format!("{}: {error}", name.display())))?;
+        let line =
+            |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+        let table = DeTable::parse(&text).map_err(|error| {
+            Error::new(format!(
+                "{}:{}: {}",
+                name.display(),
+                line(error.span().map_or(0, |span| span.start)),
+                error.message()
+            ))
+        })?;
+        let mut entries = Vec::new();
+        for (key, value) in table.get_ref() {
+            let line = line(key.span().start);
+            let wrong = |found: &str| {
+                Error::new(format!(
+                    "{}:{line}: {}: found {found}; allowed: text, a number, true or false, or a list of those",
+                    name.display(),
+                    key.get_ref()
+                ))
+            };
+            let values = match value.get_ref() {
+                DeValue::Array(list) => {
+                    let texts = list.iter().map(|value| {
+                        text_of(value.get_ref()).ok_or_else(|| wrong(value.get_ref().type_str()))
+                    });
+                    texts.collect::<Result<Vec<String>, Error>>()?
+                }
+                value => vec![text_of(value).ok_or_else(|| wrong(value.type_str()))?],
+            };
+            entries.push(Entry { key: key.get_ref().to_string(), line, values });
+        }
+        let file = Experiment { name: name.to_owned(), entries };
+        file.check()?;
+        Ok(file)
+    }
+
+    /// Whether it is an A/B test on a population.
+    pub fn is_test(&self) -> bool {
+        self.entry("population").is_some()
+    }
+
+    /// Gives an option in place of the file's.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.entries.retain(|entry| entry.key != key);
+        self.entries.push(Entry { key: key.into(), line: 0, values: vec![value.into()] });
+    }
+
+    /// The keys that it may have: the options of what it stands for, so that a new one is a key
+    /// without another word.
+    fn keys(&self) -> Vec<Key> {
+        if self.is_test() { keys::<AbRequest>() } else { keys::<CompareRequest>() }
+    }
+
+    /// Every key is known, and only those are lists that may be.
+    fn check(&self) -> Result<(), Error> {
+        let known = self.keys();
+        let known: Vec<&str> = known.iter().map(|key| key.name.as_str()).collect();
+        for Entry { key, line, values } in &self.entries {
+            let place = format!("{}:{line}: {key}", self.name.display());
+            if key != TITLE_KEY && !known.contains(&key.as_str()) {
+                let meant = suggestion(key, known.iter().copied());
+                let known = known.join(", ");
+                return Err(Error::new(format!(
+                    "{place}: unknown key{meant}; allowed: {TITLE_KEY}, {known}"
+                )));
+            }
+            let may_be_a_list = ARM_LISTS.contains(&key.as_str()) || GRID.contains(&key.as_str());
+            if values.is_empty() || values.len() > 1 && !may_be_a_list {
+                return Err(Error::new(format!(
+                    "{place}: a list of {}; allowed: one value",
+                    values.len()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// What the file calls itself.
+    pub fn title(&self) -> Option<&str> {
+        self.entry(TITLE_KEY).map(|entry| entry.values[0].as_str())
+    }
+
+    /// The same line, and which file it speaks of.
+    #[must_use]
+    pub fn at(&self, bad: &Error) -> Error {
+        // What the parser says begins with the option, whose line in the file is known.
+        let option = bad.as_str().strip_prefix("--").and_then(|rest| rest.split([' ', ':']).next());
+        match option.and_then(|option| self.entry(option)).filter(|entry| entry.line > 0) {
+            Some(entry) => Error::new(format!(
+                "{}:{}: {}",
+                self.name.display(),
+                entry.line,
+                &bad.as_str()[2..]
+            )),
+            None => Error::new(format!("{}: {}", self.name.display(), bad.as_str())),
+        }
+    }
+
+    /// A name that is a file's is looked for beside the experiment.
+    fn beside(&self, key: &str, value: &str) -> String {
+        let (name, _) = value.split_once('(').unwrap_or((value, ""));
+        let is_file = match key {
+            "path" => !value.contains('=') && has_extension(name, &["toml"]),
+            "population" => has_extension(name, &["toml", "csv"]),
+            _ => false,
+        };
+        match self.name.parent() {
+            Some(folder) if is_file && !Path::new(value).is_absolute() => {
+                folder.join(value).to_string_lossy().into_owned()
+            }
+            _ => value.to_owned(),
+        }
+    }
+
+    /// Options, with these values in place of the grid's lists.
+    fn pairs(&self, chosen: &[(&str, &str)]) -> Pairs {
+        let entries = self.entries.iter().filter(|entry| entry.key != TITLE_KEY);
+        let pairs = entries.map(|entry| {
+            let key = entry.key.as_str();
+            let chosen = chosen.iter().find(|(name, _)| *name == key);
+            let value = chosen.map_or_else(|| entry.values.join(","), |(_, value)| (*value).into());
+            (entry.key.clone(), self.beside(key, &value))
+        });
+        pairs.collect()
+    }
+
+    /// Words of a command line that mean these options.
+    ///
+    /// # Errors
+    /// One line if a flag is neither `true` nor `false`.
+    pub fn words(&self, options: &Pairs) -> Result<Vec<String>, Error> {
+        let keys = self.keys();
+        let mut words = Vec::new();
+        for (key, value) in options {
+            let known = keys.iter().find(|known| known.name == *key);
+            let word = known.map(|known| known.word(value)).transpose();
+            words.extend(word.map_err(|bad| self.at(&bad))?.flatten());
+        }
+        Ok(words)
+    }
+
+    /// The options of a test, which has no grid.
+    pub fn options(&self) -> Pairs {
+        self.pairs(&[])
+    }
+
+    /// Every path with every size.
+    ///
+    /// # Errors
+    /// One line that names the file and the line of the option that cannot be read.
+    pub fn cells(&self) -> Result<Vec<ExperimentCell>, Error> {
+        let values = |key| {
+            self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect())
+        };
+        let mut cells = Vec::new();
+        for path in values("path") {
+            for bytes in values("bytes") {
+                let chosen: Vec<(&str, &str)> = [("path", path), ("bytes", bytes)]
+                    .into_iter()
+                    .filter_map(|(key, value)| Some((key, value?.as_str())))
+                    .collect();
+                let options = self.pairs(&chosen);
+                let asked = parse::<CompareRequest>(&self.words(&options)?)
+                    .and_then(|request| request.asked())
+                    .map_err(|bad| self.at(&bad))?;
+                cells.push(ExperimentCell { asked, options });
+            }
+        }
+        Ok(cells)
+    }
+
+    /// One object: the title, and of each path and size the object that `compare --json` gives.
+    pub fn to_json(&self, comparisons: impl Iterator<Item = String>) -> String {
+        let title = serde_json::Value::from(self.title());
+        let comparisons: Vec<String> =
+            comparisons.map(|one| one.trim_end().replace('\n', "\n    ")).collect();
+        format!(
+            "{{\n  \"firstflight\": \"{}\",\n  \"title\": {title},\n  \"comparisons\": [\n    {}\n  ]\n}}\n",
+            env!("CARGO_PKG_VERSION"),
+            comparisons.join(",\n    ")
+        )
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extensions.iter().any(|known| extension == *known))
+}
