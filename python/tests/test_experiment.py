@@ -13,7 +13,7 @@ def test_every_path_meets_every_size(binary: str, tmp_path: Path) -> None:
     file.write_text('title = "Two by two"\npath = ["rapid-slide", "geo"]\nbytes = ["200kB", "1MB"]\narms = ["slowstart", "rapid"]\nrepeat = 2\n')
     done = ff.run(file)
     assert done.title == "Two by two" and len(done) == 4
-    assert [len(part.rows) for part in done] == [4, 4, 4, 4]
+    assert all(isinstance(part, ff.Comparison) and len(part.rows) == 4 for part in done)
     assert done.to_json() == command(binary, "run", str(file), "--json", "-")
     assert "Two by two" in str(done) and "slowstart" in repr(done)
 
