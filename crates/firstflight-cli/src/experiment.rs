@@ -13,7 +13,9 @@ use crate::{Done, ab};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
-use firstflight_lab::request::{Answer, Asked, Experiment, ExperimentCell, line, testbeds};
+use firstflight_lab::request::{
+    AbRequest, Answer, Asked, CompareRequest, Experiment, ExperimentCell, line, testbeds, words,
+};
 use firstflight_lab::table::figure;
 use firstflight_lab::{Error, Testbed};
 use std::fmt::Write;
@@ -66,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if options.dry_run {
         let commands = cells
             .iter()
-            .map(|cell| file.words(&cell.options).map(|words| command("compare", &words)));
+            .map(|cell| Ok(command("compare", &words::<CompareRequest>(&cell.options)?)));
         return say(&commands.collect::<Result<String, Error>>()?).map(|()| Done::Well);
     }
     check_places(options, &cells)?;
@@ -99,7 +101,7 @@ fn test(file: &Experiment, options: &Options) -> Result<Done, Error> {
             "--on: a population is met in the simulator; choose paths for the other testbeds",
         ));
     }
-    let mut words = file.words(&file.options())?;
+    let mut words = words::<AbRequest>(&file.options()).map_err(|bad| file.at(&bad))?;
     if options.dry_run {
         return say(&command("ab", &words)).map(|()| Done::Well);
     }

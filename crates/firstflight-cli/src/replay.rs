@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;
 use firstflight_replay::advice::named;
-use firstflight_replay::files::{self, OnBytes};
+use firstflight_replay::files::{self, GroupBy, OnBytes};
 use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
@@ -29,27 +29,6 @@ enum Pace {
     On,
     /// It did not
     Off,
-}
-
-/// What belongs to one group of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GroupBy {
-    /// What the trace says, else all together
-    Trace,
-    /// The folder a file lies in
-    Folder,
-    /// Each file
-    File,
-}
-
-impl From<GroupBy> for files::GroupBy {
-    fn from(by: GroupBy) -> files::GroupBy {
-        match by {
-            GroupBy::Trace => files::GroupBy::Trace,
-            GroupBy::Folder => files::GroupBy::Folder,
-            GroupBy::File => files::GroupBy::File,
-        }
-    }
 }
 
 #[derive(Args, Debug)]
@@ -119,7 +98,7 @@ pub(crate) fn follow(
     settings: Settings,
     group_by: GroupBy,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
-    files::follow(files, settings, group_by.into(), &watch)
+    files::follow(files, settings, group_by, &watch)
 }
 
 /// A bar over the bytes of a file.

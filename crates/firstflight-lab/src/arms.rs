@@ -54,6 +54,12 @@ impl NamedArm {
         }
     }
 
+    /// Whether it is told what no sender can know (`oracle`): it bounds the others and competes with
+    /// none.
+    pub fn is_reference(&self) -> bool {
+        matches!(&self.sender, Sender::Arm(arm) if arm.startup.is_reference())
+    }
+
     /// The arm, where all of it is ours.
     ///
     /// # Errors

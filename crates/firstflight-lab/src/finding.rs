@@ -1,11 +1,10 @@
 //! What a comparison comes to, in one sentence or two: who is done first, and at which price.
 
 use crate::compare::Comparison;
-use crate::stats::Summary;
-use crate::trial::TrialRow;
+use crate::sweep::{JUDGED, Judged};
 
-/// Below this share two times are called the same: less than one packet of a short transfer.
-const SAME: f64 = 0.005;
+/// Below this many percent two times are called the same: less than one packet of a short transfer.
+pub(crate) const SAME: f64 = 0.5;
 
 /// An arm as the finding sees it.
 struct Seen<'a> {
@@ -20,21 +19,21 @@ impl Comparison {
     /// The finding, for the top of a page: on this path, with these seeds, and no further. Arms
     /// that are told what no sender can know (`oracle`) bound the others and are left out.
     pub fn finding(&self) -> String {
-        let rows: Vec<Seen<'_>> = (0..self.plan.arms.len())
-            .map(|arm| Seen {
-                arm: &self.plan.arms[arm].label,
-                ms: self.median(arm, |trial| trial.ttlb_ms),
-                loss: self.median(arm, |trial| Some(100.0 * trial.loss_ratio?)),
+        let [time, loss] = &JUDGED;
+        let median = |judged: &Judged, arm| judged.value(self, arm).map(|value| value.median);
+        let rows: Vec<Seen<'_>> = self
+            .plan
+            .arms
+            .iter()
+            .enumerate()
+            .filter(|(_, arm)| !arm.is_reference())
+            .map(|(index, arm)| Seen {
+                arm: &arm.label,
+                ms: median(time, index),
+                loss: median(loss, index),
             })
-            .filter(|seen| !seen.arm.starts_with("oracle"))
             .collect();
         told(&rows)
-    }
-
-    /// Over the trials of an arm; none if one of them has none.
-    fn median(&self, arm: usize, read: impl Fn(&TrialRow) -> Option<f64>) -> Option<f64> {
-        let values: Option<Vec<f64>> = self.trials(arm).iter().map(read).collect();
-        Summary::of(values?).map(|summary| summary.median)
     }
 }
 
@@ -45,7 +44,7 @@ fn told(rows: &[Seen<'_>]) -> String {
     let (Some(&(first, ms)), Some(&(last, slowest))) = (done.first(), done.last()) else {
         return "No arm finished within the limit.".to_owned();
     };
-    let same = slowest <= ms * (1.0 + SAME);
+    let same = slowest <= ms * (1.0 + SAME / 100.0);
     let mut words = if done.len() == 1 {
         format!("{} takes {ms:.1} ms{}.", first.arm, loses(first))
     } else if same {

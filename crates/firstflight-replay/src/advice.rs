@@ -23,7 +23,7 @@ pub struct AdviseRequest {
     /// Arms, separated by commas
     #[arg(long, default_value = "hystart,hystart++,search,best,rapid")]
     pub arms: String,
-    /// Simulated connections [default: what takes about 10 s on two cores, at most 20000]
+    /// Simulated connections [default: what takes 5 to 8 s of processor time, at most 20000]
     #[arg(long, value_parser = |text: &str| size::count(text, 1..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
     pub flows: Option<u64>,
     /// Transport that is simulated [default: that of most captured connections]

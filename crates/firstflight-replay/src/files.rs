@@ -1,22 +1,23 @@
 //! Files in, a replay out.
 
-use crate::replay::{Replay, Settings};
+use crate::replay::{LEAST_ACKS, Replay, Settings};
 use firstflight_log::{Extent, Fault, FileRow, Place, input, read};
 use firstflight_path::Error;
 use firstflight_path::input::open;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 /// What belongs to one group of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum GroupBy {
-    /// What the trace says, else all together.
+    /// What the trace says, else all together
     #[default]
     Trace,
-    /// The folder a file lies in.
+    /// The folder a file lies in
     Folder,
-    /// Each file.
+    /// Each file
     File,
 }
 
@@ -37,50 +38,68 @@ pub fn follow(
     group_by: GroupBy,
     watch: Watch<'_>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
-    let mut replay = Replay::new(settings);
-    let mut rows = Vec::new();
-    let mut first = None;
-    for file in files {
+    gather(files, settings, |file, replay| {
         replay.group = match group_by {
             GroupBy::Trace => None,
-            GroupBy::File => Some(file.clone()),
+            GroupBy::File => Some(file.to_owned()),
             GroupBy::Folder => {
                 let folder = Path::new(file).parent().and_then(|folder| folder.file_name());
                 folder.map(|folder| folder.to_string_lossy().into_owned())
             }
         };
+        read_one(file, replay, watch)
+    })
+}
+
+/// Reads one file that is in memory already and was called `name`.
+///
+/// # Errors
+/// Those of [`follow`].
+pub fn follow_bytes(
+    name: &str,
+    bytes: Vec<u8>,
+    settings: Settings,
+) -> Result<(Replay, Vec<FileRow>), Error> {
+    let mut bytes = Cursor::new(bytes);
+    gather(&[name.to_owned()], settings, |name, replay| {
+        let opened = input::decompress(std::mem::take(&mut bytes));
+        read::from(name, opened.map_err(|error| unreadable(name, &error))?, replay)
+    })
+}
+
+/// What `read` makes of the files, in their order.
+fn gather(
+    files: &[String],
+    settings: Settings,
+    mut read: impl FnMut(&str, &mut Replay) -> Result<Extent, Fault>,
+) -> Result<(Replay, Vec<FileRow>), Error> {
+    let mut replay = Replay::new(settings);
+    let mut rows = Vec::new();
+    let mut first = None;
+    for file in files {
         let remarks = replay.remarks.len();
-        let row = match read_one(file, &mut replay, watch) {
-            Ok(extent) => {
-                let fault = replay.remarks.get(remarks).map(ToString::to_string);
-                FileRow {
-                    file: file.clone(),
-                    bytes: extent.bytes,
-                    records: extent.records,
-                    connections: extent.connections,
-                    fault,
-                }
-            }
+        let (extent, fault) = match read(file, &mut replay) {
+            Ok(extent) => (extent, replay.remarks.get(remarks).map(ToString::to_string)),
             Err(fault) => {
-                let row = FileRow {
-                    file: file.clone(),
-                    bytes: 0,
-                    records: 0,
-                    connections: 0,
-                    fault: Some(fault.to_string()),
-                };
+                let said = fault.to_string();
                 first.get_or_insert(fault);
-                row
+                (Extent::default(), Some(said))
             }
         };
-        rows.push(row);
+        rows.push(FileRow {
+            file: file.clone(),
+            bytes: extent.bytes,
+            records: extent.records,
+            connections: extent.connections,
+            fault,
+        });
     }
     match first {
         Some(fault) if rows.iter().all(|row| row.connections == 0) => {
             Err(Error::new(fault.to_string()))
         }
         _ if replay.done.is_empty() => Err(Error::new(format!(
-            "{}: {} connections, none of them with the 10 ACKs that a replay needs",
+            "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
             files.join(", "),
             replay.short
         ))),
@@ -88,13 +107,16 @@ pub fn follow(
     }
 }
 
+fn unreadable(file: &str, error: &std::io::Error) -> Fault {
+    Fault::new(file, Place::File, format!("cannot be read: {error}"))
+}
+
 /// Reads a file.
 fn read_one(file: &str, replay: &mut Replay, watch: Watch<'_>) -> Result<Extent, Fault> {
     if file == "-" {
         return read::read(file, replay);
     }
-    let fault =
-        |error: std::io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
+    let fault = |error: std::io::Error| unreadable(file, &error);
     if Path::new(file).is_dir() {
         return read::read(file, replay);
     }
@@ -125,7 +147,7 @@ fn parquet(file: &str, opened: File, replay: &mut Replay) -> Result<Extent, Faul
     let mut table = Vec::new();
     trace::csv::write(&traces.iter().collect::<Vec<_>>(), &mut table)
         .map_err(|error| fault(error.to_string()))?;
-    read::from(file, Box::new(std::io::Cursor::new(table)), replay)
+    read::from(file, Box::new(Cursor::new(table)), replay)
 }
 
 /// A Parquet trace, which this build cannot read.

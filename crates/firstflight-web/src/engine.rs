@@ -7,7 +7,9 @@ use crate::step::Step;
 use crate::{Error, facts};
 use firstflight_lab::compare::{Comparison, Keep};
 use firstflight_lab::report::{Level, Note, Report};
-use firstflight_lab::request::{Answer, Asked, CompareRequest, command_line, from_pairs};
+use firstflight_lab::request::{
+    Answer, Asked, CompareRequest, Pairs, command_line, from_pairs, words,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::atomic::AtomicBool;
@@ -74,10 +76,7 @@ impl Engine {
 
     fn view(&mut self, plan: &Plan, points: usize, arm: usize) -> Result<String, Error> {
         self.last = None;
-        let words = words(plan)?.into_iter().map(|(name, value)| match value.as_str() {
-            "true" => format!("--{name}"),
-            _ => format!("--{name}={value}"),
-        });
+        let words = words::<CompareRequest>(&pairs(plan)?)?;
         let command = command_line(std::iter::once("compare".to_owned()).chain(words));
         let comparison = match run(plan, Keep::Signals)? {
             Answer::Alone(comparison) => comparison,
@@ -124,8 +123,8 @@ fn text(value: &impl Serialize) -> Result<String, Error> {
 }
 
 /// The options as they would be typed.
-fn words(plan: &Plan) -> Result<Vec<(String, String)>, Error> {
-    let mut words = Vec::with_capacity(plan.len());
+fn pairs(plan: &Plan) -> Result<Pairs, Error> {
+    let mut pairs = Vec::with_capacity(plan.len());
     for (name, value) in plan {
         let word = match value {
             Value::String(text) => text.clone(),
@@ -136,13 +135,13 @@ fn words(plan: &Plan) -> Result<Vec<(String, String)>, Error> {
                 return Err(Error::new(format!("--{name}: takes one text or number")));
             }
         };
-        words.push((name.clone(), word));
+        pairs.push((name.clone(), word));
     }
-    Ok(words)
+    Ok(pairs)
 }
 
 fn asked(plan: &Plan) -> Result<Asked, Error> {
-    from_pairs::<CompareRequest>(&words(plan)?)?.asked()
+    from_pairs::<CompareRequest>(&pairs(plan)?)?.asked()
 }
 
 fn run(plan: &Plan, keep: Keep) -> Result<Answer, Error> {

@@ -1,13 +1,14 @@
 //! What an arm did when, in sentences with the numbers that decided and the document whose rule it
 //! was.
 
-use crate::signals::{millis, signal};
+use crate::signals::signal;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, STARTUPS};
 use firstflight::startup::hystart::rise;
 use firstflight::state::State;
 use firstflight::{ExitReason, Nanos, Phase};
 use firstflight_lab::Comparison;
 use firstflight_lab::record::{Moment, Recording};
+use firstflight_lab::trial;
 use serde::Serialize;
 
 /// One event.
@@ -62,7 +63,7 @@ pub(crate) fn lines(comparison: &Comparison, arm: usize) -> Vec<Line> {
 fn tell(change: &Change<'_>, sources: &Sources, lines: &mut Vec<Line>) {
     let (before, after) = (&change.before.state, &change.after.state);
     let mut line = |rule: &str, says: String| {
-        lines.push(Line { t_ms: millis(after.now.0), rule: rule.to_owned(), says });
+        lines.push(Line { t_ms: trial::ms(after.now.0), rule: rule.to_owned(), says });
     };
     match (before.exit, after.exit) {
         (None, Some(exit)) => {
@@ -115,7 +116,7 @@ fn threshold(state: &State) -> String {
 }
 
 fn ms(nanos: u64) -> String {
-    format!("{:.1}", millis(nanos))
+    format!("{:.1}", trial::ms(nanos))
 }
 
 impl Change<'_> {

@@ -4,6 +4,7 @@ use firstflight::Nanos;
 use firstflight::startup::hystart::rise;
 use firstflight_lab::Comparison;
 use firstflight_lab::record::{Moment, Recording};
+use firstflight_lab::trial::ms;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -53,7 +54,7 @@ impl Signals {
         let moments: Vec<&Moment> = with_signals(record).collect();
         let all = curves(record, &moments);
         let kept = thinned(&all, moments.len(), most.max(16));
-        let t_ms = kept.iter().map(|&i| millis(moments[i].state.now.0)).collect();
+        let t_ms = kept.iter().map(|&i| ms(moments[i].state.now.0)).collect();
         let curves = all.into_iter().map(|curve| Curve {
             values: kept.iter().map(|&i| curve.values[i]).collect(),
             ..curve
@@ -78,7 +79,7 @@ fn curves(record: &Recording, moments: &[&Moment]) -> Vec<Curve> {
         name: "rtt".to_owned(),
         unit: "ms",
         threshold: false,
-        values: moments.iter().map(|moment| moment.state.rtt.map(|rtt| millis(rtt.0))).collect(),
+        values: moments.iter().map(|moment| moment.state.rtt.map(|rtt| ms(rtt.0))).collect(),
     };
     let mut curves = vec![rtt];
     for (index, name) in record.names().iter().enumerate() {
@@ -120,8 +121,4 @@ fn thinned(curves: &[Curve], count: usize, most: usize) -> Vec<usize> {
         }
     }
     kept.into_iter().collect()
-}
-
-pub(crate) fn millis(nanos: u64) -> f64 {
-    nanos as f64 / 1e6
 }

@@ -1,9 +1,10 @@
 //! One ACK or timer, looked at by itself.
 
 use crate::events::{Line, lines};
-use crate::signals::{millis, with_signals};
+use crate::signals::with_signals;
 use firstflight_lab::Comparison;
 use firstflight_lab::record::Moment;
+use firstflight_lab::trial::ms;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -39,11 +40,11 @@ impl Step {
         let moments: Vec<&Moment> = with_signals(record).collect();
         let last = moments.len().checked_sub(1)?;
         // What the page was told is a float: half a nanosecond decides nothing.
-        let until = moments.partition_point(|moment| millis(moment.state.now.0) <= at_ms + 0.5e-6);
+        let until = moments.partition_point(|moment| ms(moment.state.now.0) <= at_ms + 0.5e-6);
         let here = until.saturating_sub(1) as i64;
         let index = here.saturating_add(by).clamp(0, last as i64) as usize;
         let state = &moments[index].state;
-        let t_ms = millis(state.now.0);
+        let t_ms = ms(state.now.0);
         let signals = record.names().iter().zip(&moments[index].signals);
         Some(Step {
             arm,
@@ -59,8 +60,8 @@ impl Step {
             queue_bytes: state.queue,
             lost_bytes: state.lost,
             pacing_mbps: state.pacing_rate.map(|rate| rate as f64 * 8e-6),
-            rtt_ms: state.rtt.map(|rtt| millis(rtt.0)),
-            min_rtt_ms: state.min_rtt.map(|rtt| millis(rtt.0)),
+            rtt_ms: state.rtt.map(|rtt| ms(rtt.0)),
+            min_rtt_ms: state.min_rtt.map(|rtt| ms(rtt.0)),
             signals: signals
                 .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.into())))
                 .collect(),

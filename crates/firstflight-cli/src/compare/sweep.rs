@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options) -> Result<Done, Error> {
         }
     }
     let none = Sweep { points: vec![None; plan.points.len()], plan: plan.clone() };
-    check_before(options.json.as_ref(), &names(&none.sheets()), &none.rows_of().names)?;
+    check_before(options.json.as_ref(), &names(&none.sheets()), &rows_of(&none).names)?;
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let sweep = on_threads(options.threads, || run_with_progress(&plan))?;
     if let Some(file) = &options.report {
@@ -52,23 +52,16 @@ fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
     plan.run(&|| progress.inc(1), stop_on_ctrl_c())
 }
 
-/// What an answer of a sweep has beside what every answer has.
-trait Swept {
-    fn rows_of(&self) -> Rows;
-}
-
-impl Swept for Sweep {
-    /// The values that were swept, and the row of the arm there.
-    fn rows_of(&self) -> Rows {
-        let mut all = Rows::default();
-        all.names.extend(self.plan.axes.iter().map(|axis| axis.key.clone()));
-        all.names.extend(Rows::names_of(SweepRow::MEASURES));
-        for (swept, row) in self.rows() {
-            let before: Vec<_> = swept.iter().map(|(key, value)| (*key, (*value).into())).collect();
-            all.extend(&before, Rows::of(SweepRow::MEASURES, [&row]));
-        }
-        all
+/// The values that were swept, and the row of the arm there.
+fn rows_of(sweep: &Sweep) -> Rows {
+    let mut all = Rows::default();
+    all.names.extend(sweep.plan.axes.iter().map(|axis| axis.key.clone()));
+    all.names.extend(Rows::names_of(SweepRow::MEASURES));
+    for (swept, row) in sweep.rows() {
+        let before: Vec<_> = swept.iter().map(|(key, value)| (*key, (*value).into())).collect();
+        all.extend(&before, Rows::of(SweepRow::MEASURES, [&row]));
     }
+    all
 }
 
 impl Output for Sweep {
@@ -98,7 +91,7 @@ impl Output for Sweep {
     }
 
     fn rows(&self) -> Rows {
-        self.rows_of()
+        rows_of(self)
     }
 
     fn json(&self) -> Result<String, Error> {
@@ -168,12 +161,14 @@ fn legend(sweep: &Sweep) -> String {
         "{}. In a cell: the best arm and its margin over the best of the others ({time}; {loss}); \
          = all the same.{}",
         key.join(", "),
-        if sweep.arms().any(|arm| arm.starts_with("oracle")) {
-            " oracle is not judged."
-        } else {
-            ""
-        },
+        not_judged(sweep)
     )
+}
+
+/// Says who bounds the others, if anybody does.
+fn not_judged(sweep: &Sweep) -> String {
+    let arms = sweep.plan.points[0].arms.iter().filter(|arm| arm.is_reference());
+    arms.map(|arm| format!(" {} is not judged.", arm.label)).collect::<Vec<_>>().concat()
 }
 
 /// From no margin to a very large one; they read without colour.

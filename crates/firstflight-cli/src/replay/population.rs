@@ -1,11 +1,12 @@
 //! `firstflight population from-traces`.
 
-use super::{GroupBy, finish, follow};
+use super::{finish, follow};
 use crate::Done;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
 use clap::Args;
 use firstflight_lab::Error;
+use firstflight_replay::files::GroupBy;
 use firstflight_replay::population::{Entry, to_toml};
 use firstflight_replay::replay::Settings;
 

@@ -4,7 +4,7 @@
 //! are read by the same parser, so that both mean the same and refuse the same. `path` and `bytes`
 //! may be lists; then every path meets every size.
 
-use super::{AbRequest, Asked, CompareRequest, Key, keys, parse};
+use super::{AbRequest, Asked, CompareRequest, Key, from_pairs, keys};
 use firstflight_path::Error;
 use firstflight_path::input::{self, MOST_TEXT};
 use firstflight_path::suggestion;
@@ -183,21 +183,6 @@ impl Experiment {
         pairs.collect()
     }
 
-    /// Words of a command line that mean these options.
-    ///
-    /// # Errors
-    /// One line if a flag is neither `true` nor `false`.
-    pub fn words(&self, options: &Pairs) -> Result<Vec<String>, Error> {
-        let keys = self.keys();
-        let mut words = Vec::new();
-        for (key, value) in options {
-            let known = keys.iter().find(|known| known.name == *key);
-            let word = known.map(|known| known.word(value)).transpose();
-            words.extend(word.map_err(|bad| self.at(&bad))?.flatten());
-        }
-        Ok(words)
-    }
-
     /// The options of a test, which has no grid.
     pub fn options(&self) -> Pairs {
         self.pairs(&[])
@@ -219,7 +204,7 @@ impl Experiment {
                     .filter_map(|(key, value)| Some((key, value?.as_str())))
                     .collect();
                 let options = self.pairs(&chosen);
-                let asked = parse::<CompareRequest>(&self.words(&options)?)
+                let asked = from_pairs::<CompareRequest>(&options)
                     .and_then(|request| request.asked())
                     .map_err(|bad| self.at(&bad))?;
                 cells.push(ExperimentCell { asked, options });

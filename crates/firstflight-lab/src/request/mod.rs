@@ -112,11 +112,11 @@ pub fn parse<R: Args>(words: &[String]) -> Result<R, Error> {
         .map_err(|error| Error::new(line(&error)))
 }
 
-/// Reads a request out of options and their values.
+/// The words of a command line that mean these options and values.
 ///
 /// # Errors
-/// Those of [`parse`], and one line for an option that there is not.
-pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
+/// One line for an option that there is not, or a flag that is neither `true` nor `false`.
+pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> {
     let keys = keys::<R>();
     let mut words = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
@@ -124,7 +124,15 @@ pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
         let key = known.ok_or_else(|| Error::new(format!("--{name}: unknown option")))?;
         words.extend(key.word(value)?);
     }
-    parse(&words)
+    Ok(words)
+}
+
+/// Reads a request out of options and their values.
+///
+/// # Errors
+/// Those of [`words`] and of [`parse`].
+pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
+    parse(&words::<R>(pairs)?)
 }
 
 /// The command `firstflight` with these words, quoted where a shell needs it.

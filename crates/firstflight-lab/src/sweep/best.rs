@@ -2,6 +2,7 @@
 
 use super::Sweep;
 use crate::compare::Comparison;
+use crate::finding::SAME;
 use crate::stats::Summary;
 use crate::trial::TrialRow;
 
@@ -32,8 +33,7 @@ pub const JUDGED: [Judged; 2] = [
         unit: "ms",
         margin_unit: "%",
         steps: [1.0, 5.0, 10.0, 25.0],
-        // As for the finding of a comparison: less than one packet of a short transfer.
-        same: 0.5,
+        same: SAME,
         read: |trial| trial.ttlb_ms,
         margin: |best, other| 100.0 * (1.0 - best / other),
     },
@@ -73,7 +73,7 @@ impl Judged {
     fn best(&self, comparison: &Comparison) -> Option<Best> {
         let arms = comparison.plan.arms.iter().enumerate();
         let values: Vec<Valued> = arms
-            .filter(|(_, arm)| !arm.label.starts_with("oracle"))
+            .filter(|(_, arm)| !arm.is_reference())
             .filter_map(|(index, _)| Some((index, self.value(comparison, index)?.median)))
             .collect();
         self.of(&values)

@@ -107,6 +107,14 @@ parts! {
     Oracle(oracle::Params) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
 }
 
+impl StartupSpec {
+    /// Whether it is told what no sender can know, so that it bounds the others and competes with
+    /// none.
+    pub const fn is_reference(&self) -> bool {
+        matches!(self, StartupSpec::Oracle(_))
+    }
+}
+
 parts! {
     /// How an arm avoids congestion.
     AvoidanceSpec, AVOIDANCES, "congestion avoidance";
