@@ -15,8 +15,9 @@ use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Error;
 pub use firstflight_sim::JITTER;
+pub use firstflight_sim::{Access, Arrangement, Counted};
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
-use firstflight_sim::{FlowPlan, Part, Shared, run_arms};
+use firstflight_sim::{FlowPlan, Observer, Part, Shared, run_arms_with};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,10 +63,26 @@ impl Scenario {
         sample: Option<Nanos>,
         jitter: Nanos,
     ) -> Result<SharedOutcome, Error> {
+        self.run_flows_arranged(flows, seed, sample, jitter, &Arrangement::default(), None)
+    }
+
+    /// The same with flows that have something of their own, more samples, and somebody who watches.
+    ///
+    /// # Errors
+    /// Those of [`Scenario::run_flows`].
+    pub fn run_flows_arranged(
+        &self,
+        flows: &[SharingFlow],
+        seed: u64,
+        sample: Option<Nanos>,
+        jitter: Nanos,
+        arrangement: &Arrangement,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<SharedOutcome, Error> {
         let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Error>>()?;
         let &Scenario { ref path, host, limit, path_index, .. } = self;
         let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
-        run_arms(&shared, plans, None)
+        run_arms_with(&shared, plans, arrangement, observer)
     }
 
     fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Error> {

@@ -4,6 +4,7 @@
 //! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP
 //! and QUIC. At one instant arrivals come before the application, the application before timers.
 
+use crate::access::{Counted, OnAccess};
 use crate::app::{App, Application};
 use crate::audit::Audit;
 use crate::back::{Back, Leaving};
@@ -174,6 +175,11 @@ pub struct Flow<E: Ends> {
     id: u32,
     delivered_at: Option<Time>,
     drops: Drops,
+    /// What its way has of its own.
+    access: Option<Box<OnAccess>>,
+    /// Data packets sent, and how many there may be.
+    sent: u64,
+    most_sent: u64,
     /// Bytes of the object; of an endless one, more than there is time for.
     object: u64,
     audit: Audit,
@@ -212,9 +218,24 @@ impl<E: Ends> Flow<E> {
             id,
             delivered_at,
             drops,
+            access: None,
+            sent: 0,
+            most_sent: u64::MAX,
             object,
             audit: Audit::default(),
         }
+    }
+
+    /// Its way has something of its own, and it may send so many packets.
+    #[must_use]
+    pub(crate) fn behind(mut self, access: Option<OnAccess>, most_sent: u64) -> Flow<E> {
+        (self.access, self.most_sent) = (access.map(Box::new), most_sent);
+        self
+    }
+
+    /// What it has sent and lost so far.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted { sent: self.sent, dropped: self.drops.total() }
     }
 
     /// This flow's round trip is so much longer than the path's.
@@ -403,7 +424,9 @@ impl<E: Ends> Flow<E> {
 
     /// Sends whatever window, pacer and data allow.
     pub fn pump<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
-        while let Some(sent) = self.ends.poll(Time(now)) {
+        while self.sent < self.most_sent {
+            let Some(sent) = self.ends.poll(Time(now)) else { break };
+            self.sent += 1;
             let fate = forward.offer(now, self.ends.data_len(&sent));
             if let Some(app) = &mut self.app {
                 app.on_sent(Time(now), self.ends.offset(&sent), matches!(fate, Fate::Drop(_)));
@@ -480,7 +503,10 @@ impl<E: Ends> Flow<E> {
 
     #[inline]
     fn send(&mut self, sent: &E::Sent, at: u64, marked: bool) {
-        let at = at.saturating_add(self.extra.0);
+        let mut at = at.saturating_add(self.extra.0);
+        if let Some(access) = &mut self.access {
+            at = access.data(at);
+        }
         self.audit.on_taken(at);
         self.due.data = self.due.data.min(at);
         self.data.send(Timed { at, what: self.ends.packet(sent, marked) });
@@ -510,7 +536,10 @@ impl<E: Ends> Flow<E> {
     /// An ACK is to arrive at `at`, as far as the path knows.
     #[inline]
     pub fn hear(&mut self, at: u64, packet: E::Ack) {
-        let at = at.saturating_add(self.extra.1);
+        let mut at = at.saturating_add(self.extra.1);
+        if let Some(access) = &mut self.access {
+            at = access.ack(at);
+        }
         self.due.acks = self.due.acks.min(at);
         self.acks.send(Timed { at, what: packet });
     }

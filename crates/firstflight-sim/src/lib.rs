@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(clippy::float_arithmetic)]
 
+pub mod access;
 pub mod app;
 mod audit;
 pub mod back;
@@ -27,12 +28,13 @@ pub mod tcp;
 pub mod trial;
 pub mod wire;
 
+pub use access::{Access, Arrangement, Counted};
 pub use app::{App, Part, Response};
 pub use boxed::{Boxed, run_boxed, run_boxed_flows};
 pub use firstflight::Episode;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_flows};
+pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_arms_with, run_flows};
 pub use trial::{Hosts, Setup, run, run_arm};
 
 /// The example of the page that registries show.

@@ -153,6 +153,11 @@ impl Openings {
         }
     }
 
+    /// It will not start any more.
+    pub(crate) fn abandon(&mut self, place: usize) {
+        self.flows[place].begun = true;
+    }
+
     /// A terminal lets an answer go, which reaches the sender at `at`.
     pub(crate) fn release(&mut self, place: usize, at: u64) {
         let flow = self.flows[place];

@@ -4,6 +4,7 @@
 //! flows need no heap of events: a tree of the earliest next event, in which one place is replaced
 //! at a time, tells whose turn it is. Of equal times the lower flow comes first.
 
+use crate::access::{Access, Arrangement, Counted, OnAccess};
 use crate::app::App;
 use crate::back::Way;
 use crate::flow::{Ends, Flow, Late};
@@ -81,6 +82,11 @@ pub struct SharedOutcome {
     /// Bytes delivered in order by each flow just before each multiple of the sampling time, the
     /// first one included.
     pub delivered: Vec<Vec<u64>>,
+    /// What each flow had sent and lost at the same times, if the arrangement asks for it.
+    pub counted: Vec<Vec<Counted>>,
+    /// Bytes that waited at the bottleneck, the packet in service not counted, at each multiple of
+    /// the arrangement's time.
+    pub queue: Vec<u64>,
 }
 
 impl SharedOutcome {
@@ -106,9 +112,22 @@ pub fn run_arms(
     plans: Vec<FlowPlan<AnyStartup>>,
     observer: Option<&mut dyn Observer>,
 ) -> Result<SharedOutcome, Error> {
+    run_arms_with(shared, plans, &Arrangement::default(), observer)
+}
+
+/// The same with flows that have something of their own, and more samples.
+///
+/// # Errors
+/// Those of [`run_flows`].
+pub fn run_arms_with(
+    shared: &Shared<'_>,
+    plans: Vec<FlowPlan<AnyStartup>>,
+    arrangement: &Arrangement,
+    observer: Option<&mut dyn Observer>,
+) -> Result<SharedOutcome, Error> {
     match observer {
-        Some(mut observer) => run_flows(shared, plans, &mut observer),
-        None => run_flows(shared, plans, &mut Nobody),
+        Some(mut observer) => run_arranged(shared, plans, arrangement, &mut observer),
+        None => run_arranged(shared, plans, arrangement, &mut Nobody),
     }
 }
 
@@ -120,6 +139,16 @@ pub fn run_arms(
 pub fn run_flows<S: Startup, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
+    observer: &mut O,
+) -> Result<SharedOutcome, Error> {
+    run_arranged(shared, plans, &Arrangement::default(), observer)
+}
+
+/// The same by an [`Arrangement`].
+pub(crate) fn run_arranged<S: Startup, O: Observer>(
+    shared: &Shared<'_>,
+    plans: Vec<FlowPlan<S>>,
+    arrangement: &Arrangement,
     observer: &mut O,
 ) -> Result<SharedOutcome, Error> {
     let path = shared.path;
@@ -136,7 +165,16 @@ pub fn run_flows<S: Startup, O: Observer>(
         .zip(&plans)
         .map(|(id, plan)| (plan.start.0, late(id).of(plan.start.0) - plan.start.0))
         .collect();
-    let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count();
+    let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count()
+        + usize::from(arrangement.whole);
+    let ways = Stream::new(shared.seed, shared.path_index, Purpose::Jitter).branch(5);
+    let behind = |id: u32| {
+        let access = arrangement.access.get(id as usize).cloned().unwrap_or_default();
+        let most = access.packets.unwrap_or(u64::MAX);
+        let none = Access { stop: None, packets: None, ..access.clone() } == Access::default();
+        let way = (!none).then(|| OnAccess::new(access, ways.branch(u64::from(id))));
+        (way, most)
+    };
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
@@ -146,10 +184,13 @@ pub fn run_flows<S: Startup, O: Observer>(
                     let sender =
                         quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
                     let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
-                    flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
+                    let (way, most) = behind(id);
+                    let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
+                    flow.written_by(&app, start)
                 },
             );
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited)
+                .arranged(arrangement)
                 .run(observer)
         }
         Hosts::Tcp(host) => {
@@ -159,10 +200,13 @@ pub fn run_flows<S: Startup, O: Observer>(
                     let sender =
                         tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
                     let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
-                    flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
+                    let (way, most) = behind(id);
+                    let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
+                    flow.written_by(&app, start)
                 },
             );
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited)
+                .arranged(arrangement)
                 .run(observer)
         }
     })
@@ -225,6 +269,11 @@ struct Bottleneck<E: Ends> {
     limit: u64,
     sample: Option<Nanos>,
     delivered: Vec<Vec<u64>>,
+    queue_every: Option<Nanos>,
+    counted: Vec<Vec<Counted>>,
+    queue: Vec<u64>,
+    /// When flows end that are stopped, the last one first.
+    stops: Vec<(u64, usize)>,
 }
 
 impl<E: Ends> Bottleneck<E> {
@@ -253,27 +302,70 @@ impl<E: Ends> Bottleneck<E> {
             limit: shared.limit.0,
             sample,
             delivered: Vec::new(),
+            queue_every: None,
+            counted: Vec::new(),
+            queue: Vec::new(),
+            stops: Vec::new(),
+        }
+    }
+
+    fn arranged(mut self, arrangement: &Arrangement) -> Self {
+        self.queue_every = arrangement.queue_every.filter(|every| every.0 > 0);
+        let stop = |(flow, access): (usize, &Access)| Some((access.stop?.0, flow));
+        let flows = arrangement.access.iter().enumerate().take(self.flows.len());
+        self.stops = flows.filter_map(stop).collect();
+        self.stops.sort_by(|a, b| b.cmp(a));
+        self
+    }
+
+    /// Notes what there is to be noted up to `now`.
+    fn note(&mut self, now: u64, sample_at: &mut u64, queue_at: &mut u64) {
+        while *sample_at <= now {
+            self.delivered.push(self.flows.iter().map(Flow::delivered).collect());
+            if self.queue_every.is_some() {
+                self.counted.push(self.flows.iter().map(Flow::counted).collect());
+            }
+            *sample_at = sample_at.saturating_add(self.sample.unwrap_or_default().0);
+        }
+        while *queue_at <= now {
+            self.queue.push(self.forward.queued_bytes(*queue_at));
+            *queue_at = queue_at.saturating_add(self.queue_every.unwrap_or_default().0);
+        }
+    }
+
+    /// The next flow that is stopped ends.
+    fn stop(&mut self, now: u64) {
+        if let Some((_, flow)) = self.stops.pop()
+            && self.ends[flow].is_none()
+        {
+            self.ends[flow] = Some(now);
+            self.turns.set(flow, NEVER);
+            self.openings.abandon(flow);
         }
     }
 
     fn run<O: Observer>(mut self, observer: &mut O) -> SharedOutcome {
         let mut sample_at = self.sample.map_or(NEVER, |_| 0);
+        let mut queue_at = self.queue_every.map_or(NEVER, |_| 0);
         let mut now = 0;
         while self.left > 0 {
             let (own, flow) = self.turns.first();
             let release = self.back.next_event();
             let start = self.openings.next();
-            let next = own.min(release).min(start);
-            while sample_at <= next.min(self.limit.saturating_sub(1)) {
-                self.delivered.push(self.flows.iter().map(Flow::delivered).collect());
-                sample_at = sample_at.saturating_add(self.sample.unwrap_or_default().0);
+            let stop = self.stops.last().map_or(NEVER, |(at, _)| *at);
+            let next = own.min(release).min(start).min(stop);
+            let past = next.min(self.limit.saturating_sub(1));
+            if sample_at.min(queue_at) <= past {
+                self.note(past, &mut sample_at, &mut queue_at);
             }
             if next >= self.limit {
                 break;
             }
             // A timer that shrank into the past fires at once.
             now = next.max(now);
-            if own == next {
+            if stop == next {
+                self.stop(now);
+            } else if own == next {
                 self.flows[flow].step(now, &mut self.forward, &mut self.back, observer);
                 self.look_at(flow, now);
             } else if start == next {
@@ -294,6 +386,8 @@ impl<E: Ends> Bottleneck<E> {
             flows: self.flows.into_iter().zip(self.ends).map(finish).collect(),
             starts,
             delivered: self.delivered,
+            counted: self.counted,
+            queue: self.queue,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The tests of the simulator, one program that links once.
 
+mod access;
 mod apps;
 mod closed_forms;
 mod conservation;
