@@ -13,6 +13,7 @@ mod inputs;
 mod lists;
 mod outputs;
 mod refusals;
+mod readme;
 mod replay;
 mod reproduce;
 mod sweep;

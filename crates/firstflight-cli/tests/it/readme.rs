@@ -1,0 +1,46 @@
+//! The numbers in README.md's own sentences.
+
+use crate::command::well;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The sentence that says why it matters ends with the command that measured it.
+#[test]
+fn the_first_numbers_of_the_readme_are_what_their_command_measures() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).expect("README.md");
+    let said = readme
+        .split("\n\n")
+        .find(|paragraph| paragraph.starts_with("It matters: "))
+        .expect("the paragraph")
+        .replace('\n', " ");
+    let command = said.split('`').nth(1).expect("a command");
+    let mut words: Vec<&str> = command.split(' ').skip(1).collect();
+    words.extend(["--json", "-"]);
+    let answer = well(&words).json();
+
+    let row = |arm: &str| {
+        let rows = answer["results"].as_array().expect("rows");
+        let of = |row: &&Value| row["part"] == "all" && row["arm"] == arm;
+        rows.iter().find(of).expect("the arm's row")["versus_baseline"].clone()
+    };
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let rapid = row("rapid");
+    let saved = &rapid["reduction_pct"]["mean"];
+    let range = answer["sensitivity"][0]["effects"]
+        .as_array()
+        .and_then(|effects| effects.iter().find(|effect| effect["arm"] == "rapid"))
+        .map(|effect| effect["loss_points"]["range"].clone())
+        .expect("what the answer hangs on");
+    for part in [
+        format!("{:.0} % shorter than slow start", number(&saved["value"])),
+        format!("[{:.1}, {:.1}]", number(&saved["low"]), number(&saved["high"])),
+        format!("{:.2} points more loss", number(&rapid["loss_points"]["value"])),
+        format!("({:.1} to {:.1},", number(&range[0]), number(&range[1])),
+    ] {
+        assert!(said.contains(&part), "{command} says {part}; README.md: {said}");
+    }
+    let other = number(&row("hystart++")["reduction_pct"]["mean"]["value"]);
+    assert!(other.abs() < 0.5, "{command} says {other} %; README.md: HyStart++ none");
+}
