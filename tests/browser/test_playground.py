@@ -25,6 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "web"))
 from plans import native, plan  # noqa: E402
 
+PLAYED = json.loads((HERE.parents[1] / "crates/firstflight-web/tests/it/played.json").read_text())
 TOUR = json.loads((HERE.parents[1] / "crates/firstflight-web/page/tour.json").read_text())
 # Enough to meet every kind of arm and path; tests/web/run.sh does more of them without a browser.
 PLANS = int(os.environ.get("BROWSER_PLANS", "15"))
@@ -221,6 +222,32 @@ def test_a_capture_is_replayed_and_a_broken_one_says_so(page, tmp_path):
         file.truncate(10**9)
     assert "1 GB" in given(page, tmp_path / "large.pcap").replace("\u202f", " ")
     page.slide("rate", 400)
+
+
+def test_a_recorded_game_has_the_same_score_as_without_a_browser(page):
+    page.open()
+    seen = page.ask({"do": "play", "round": PLAYED["round"], "windows": PLAYED["windows"], "until_ms": 10000, "points": 400})
+    assert json.loads(seen["text"])["over"]["scores"][0] == PLAYED["score"]
+
+
+def test_the_game_is_played_with_the_keyboard_and_scored_beside_every_arm(page):
+    page.open("#path=rapid-slide&bytes=1MB&arms=slowstart&game=11")
+    facts = json.loads(page.ask({"do": "facts"})["text"])
+    page.script("document.getElementById('game-speed').value = '2'; document.getElementById('game-start').click()")
+    window = page.browser.switch_to.active_element
+    assert window.get_attribute("id") == "game-window"
+    for key in (Keys.ARROW_UP, Keys.ARROW_UP, Keys.PAGE_UP, Keys.ARROW_DOWN):
+        window.send_keys(key)
+        time.sleep(0.2)
+    page.until("return !document.getElementById('game-over').hidden")
+    played = json.loads(page.script("return document.getElementById('game-over').dataset.played"))
+    assert played["round"] == 11 and len(played["windows"]) >= 4, played
+    over = json.loads(page.ask({"do": "play", **played, "until_ms": 10000, "points": 400})["text"])["over"]
+    scores = {score["arm"]: score["points"] for score in over["scores"]}
+    shown = dict(page.script("return [...document.querySelectorAll('#game-scores [data-score]')].map((row) => [row.dataset.score, Number(row.querySelector('td').textContent)])"))
+    assert shown == scores and "you" in shown
+    assert {row["name"] for row in facts["startups"]} <= set(shown)
+    assert f"{scores['you']} points" in page.text("#game-finding") and over["path"] in page.text("#game-path")
 
 
 def test_it_can_be_used_with_the_keyboard(page):

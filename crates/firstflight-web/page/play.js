@@ -111,6 +111,7 @@ async function begin() {
   });
   buildTour();
   buildReplay();
+  buildGame();
   await compute();
   if (wrong) say(wrong);
   root.ready = "";

@@ -5,6 +5,8 @@ const LONGEST_ADDRESS = 6000;
 // Options of `compare` by name, as they would be typed; what is not there has its default.
 const asked = { path: "rapid-slide", bytes: "10MB", arms: "slowstart,hystart++,rapid" };
 let chosen = 1;
+// The path of the game, once somebody has asked for one.
+let gameRound = null;
 
 // At commas outside of parentheses, or at another sign.
 function splitOutside(text, sign) {
@@ -53,17 +55,21 @@ function withKey(text, key, value) {
 function address() {
   const query = new URLSearchParams(asked);
   query.set("arm", chosen);
+  if (gameRound !== null) query.set("game", gameRound);
   return `#${query.toString().replaceAll("%2C", ",").replaceAll("%2F", "/").replaceAll("%3D", "=").replaceAll("%28", "(").replaceAll("%29", ")")}`;
 }
 
 // What the address asks for; a sentence if it makes no sense. The engine judges names and values.
 function readAddress() {
   const text = location.hash.slice(1);
-  if (text === "") return null;
+  // Links within the page: to a heading, not to a state.
+  if (text === "" || byId(text)) return null;
   if (text.length > LONGEST_ADDRESS) return `The address is longer than ${LONGEST_ADDRESS} characters; this is the page without it.`;
   const query = new URLSearchParams(text.replaceAll("+", "%2B"));
   const arm = query.get("arm");
   query.delete("arm");
+  if (/^\d{1,15}$/.test(query.get("game") ?? "")) gameRound = Number(query.get("game"));
+  query.delete("game");
   const options = Object.fromEntries(query);
   for (const key of Object.keys(asked)) if (!["path", "bytes", "arms"].includes(key)) delete asked[key];
   Object.assign(asked, options);

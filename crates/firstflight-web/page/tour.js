@@ -14,5 +14,5 @@ function buildTour() {
     });
     return button;
   });
-  byId("tour").append(html("span", { class: "muted" }, "Five things to see:"), ...buttons, text);
+  byId("tour").append(html("span", { class: "muted" }, "Five things to see:"), ...buttons, html("a", { href: "#beat", class: "to-game" }, "Beat the oracle"), text);
 }

@@ -1,6 +1,7 @@
 //! Requests in, answers out.
 
 use crate::events::{Line, lines};
+use crate::game::Game;
 use crate::replay::replay;
 use crate::signals::Signals;
 use crate::step::Step;
@@ -28,6 +29,8 @@ enum Request {
     Step { arm: usize, at_ms: f64, by: i64 },
     /// What `firstflight replay --json -` answers to the file.
     Replay { name: String, arms: Option<String> },
+    /// A game against every arm, as far as it has been played.
+    Play(Game),
     /// What there is: parts of arms, paths, options.
     Facts,
 }
@@ -70,6 +73,7 @@ impl Engine {
             Request::View { plan, points, arm } => self.view(&plan, points, arm),
             Request::Step { arm, at_ms, by } => self.step(arm, at_ms, by),
             Request::Replay { name, arms } => replay(&name, file, arms.as_deref()),
+            Request::Play(game) => text(&game.play()?),
             Request::Facts => text(&facts::facts()),
         }
     }

@@ -12,6 +12,7 @@ mod events;
 #[cfg(target_arch = "wasm32")]
 pub mod exports;
 mod facts;
+mod game;
 pub mod page;
 mod replay;
 mod signals;

@@ -32,6 +32,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../page/grid.js"),
     include_str!("../page/tour.js"),
     include_str!("../page/replay.js"),
+    include_str!("../page/game.js"),
     include_str!("../page/play.js"),
 ];
 

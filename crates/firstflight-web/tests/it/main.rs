@@ -1,6 +1,8 @@
 //! The engine without a browser: the same requests, natively. `tests/web` compares it with the
 //! program, `tests/browser/test_playground.py` looks at the page.
 
+mod game;
+
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Plan, Scenario, parse_arms};
 use firstflight_path::Path;
