@@ -1,0 +1,287 @@
+//! Which arm a new connection gets.
+//!
+//! The hash of a unit under a key that nobody outside knows is a number from 0 to 1, the same
+//! whenever the unit comes back. Of k arms, the baseline being arm 0, arm i holds an interval that
+//! begins at i/k and grows upwards to (i+1)/k at most; what no arm holds is the baseline's. So a
+//! share that grows takes only from the baseline, and one that shrinks gives only to it: no unit
+//! moves from one treatment to another.
+
+use siphasher::sip::SipHasher24;
+use std::fmt;
+use std::hash::Hasher;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Bits of an address that are one client's: a network of a provider or a home (RIPE-690: homes
+/// have /56 or shorter).
+pub const PREFIX_V4: u8 = 24;
+/// The same for IPv6.
+pub const PREFIX_V6: u8 = 56;
+
+/// Hashes are compared in this many bits, so that limits are exact and the same in BPF.
+const BITS: u32 = 32;
+const WHOLE: u64 = 1 << BITS;
+
+/// 128 random bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub [u8; 16]);
+
+/// A key is not shown by accident.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+impl Key {
+    fn hash(&self, purpose: u8, unit: &Unit) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(&[purpose]);
+        hasher.write(unit.bytes());
+        hasher.finish()
+    }
+}
+
+/// What is assigned: all connections of a unit get one arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unit {
+    bytes: [u8; 17],
+    len: u8,
+}
+
+impl Unit {
+    /// A connection, by a number that no other has: a socket cookie, or a counter.
+    pub fn connection(number: u64) -> Unit {
+        Unit::of(0, &number.to_le_bytes())
+    }
+
+    /// A client, by its network: [`PREFIX_V4`] or [`PREFIX_V6`] bits of its address.
+    pub fn client(address: IpAddr) -> Unit {
+        Unit::client_within(address, PREFIX_V4, PREFIX_V6)
+    }
+
+    /// A client, by this many bits of its IPv4 (0 to 32) or IPv6 address (0 to 128). An IPv4
+    /// address inside an IPv6 one counts as IPv4. A home that is seen over both may be two units.
+    pub fn client_within(address: IpAddr, v4: u8, v6: u8) -> Unit {
+        match address.to_canonical() {
+            IpAddr::V4(address) => {
+                let keep = u32::MAX.checked_shl(32 - u32::from(v4.min(32))).unwrap_or(0);
+                Unit::of(4, &(address.to_bits() & keep).to_be_bytes())
+            }
+            IpAddr::V6(address) => {
+                let keep = u128::MAX.checked_shl(128 - u32::from(v6.min(128))).unwrap_or(0);
+                Unit::of(6, &Ipv6Addr::from_bits(address.to_bits() & keep).octets())
+            }
+        }
+    }
+
+    fn of(kind: u8, raw: &[u8]) -> Unit {
+        let mut bytes = [0; 17];
+        bytes[0] = kind;
+        bytes[1..=raw.len()].copy_from_slice(raw);
+        Unit { bytes, len: raw.len() as u8 + 1 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// An arm and the part of all units that it is meant to get.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// The arm's name.
+    pub arm: String,
+    /// Its part, from 0 to 1.
+    pub part: f64,
+}
+
+impl Share {
+    /// A share.
+    pub fn of(arm: impl Into<String>, part: f64) -> Share {
+        Share { arm: arm.into(), part }
+    }
+}
+
+/// Why shares are refused, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Draws arms.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    key: Key,
+    names: Vec<String>,
+    /// Beginning and end of what each arm but the baseline holds, in hashes.
+    ranges: Vec<(u64, u64)>,
+    epoch: u32,
+}
+
+impl Assignment {
+    /// The first arm is the baseline. Parts add up to 1; one arm's is at most 1/k of k arms, but
+    /// for the baseline's.
+    ///
+    /// # Errors
+    /// One line: fewer than two arms, an arm twice, parts that do not add up or are too large.
+    pub fn new(key: Key, shares: &[Share]) -> Result<Assignment, Error> {
+        let names: Vec<String> = shares.iter().map(|share| share.arm.clone()).collect();
+        let ranges = ranges(shares)?;
+        Ok(Assignment { key, names, ranges, epoch: 0 })
+    }
+
+    /// Other parts for the same arms, with which a new epoch begins.
+    ///
+    /// # Errors
+    /// As [`Assignment::new`], and one line for other arms.
+    pub fn reshare(&mut self, shares: &[Share]) -> Result<(), Error> {
+        if !self.names.iter().eq(shares.iter().map(|share| &share.arm)) {
+            return Err(Error(format!("a trial keeps its arms: {}", self.names.join(", "))));
+        }
+        self.ranges = ranges(shares)?;
+        self.epoch += 1;
+        Ok(())
+    }
+
+    /// The number of this unit's arm; 0 is the baseline.
+    pub fn arm(&self, unit: &Unit) -> usize {
+        let hash = self.key.hash(b'a', unit) >> (64 - BITS);
+        let held = self.ranges.iter().position(|(from, to)| (*from..*to).contains(&hash));
+        held.map_or(0, |index| index + 1)
+    }
+
+    /// Whether this unit takes part at all, if this part of all units do. Drawn by another hash,
+    /// before the arm: who does not is in no arm, and no baseline.
+    pub fn enrols(&self, unit: &Unit, part: f64) -> bool {
+        (self.key.hash(b'e', unit) >> (64 - BITS)) < limit(part)
+    }
+
+    /// The arms' names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Counts up with every change of shares.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+}
+
+fn limit(part: f64) -> u64 {
+    (part.clamp(0.0, 1.0) * WHOLE as f64).round() as u64
+}
+
+/// What each arm but the first holds.
+fn ranges(shares: &[Share]) -> Result<Vec<(u64, u64)>, Error> {
+    let k = shares.len();
+    if k < 2 {
+        return Err(Error("a trial has a baseline and at least one other arm".to_owned()));
+    }
+    for (index, share) in shares.iter().enumerate() {
+        if shares[..index].iter().any(|other| other.arm == share.arm) {
+            return Err(Error(format!("{}: named twice", share.arm)));
+        }
+        let most = if index == 0 { 1.0 } else { 1.0 / k as f64 };
+        if !(share.part > 0.0 && share.part <= most + 1e-9) {
+            let (part, most) = (100.0 * share.part, 100.0 * most);
+            return Err(Error(format!(
+                "{}={part}%: allowed: more than 0 and at most {most:.4}% with {k} arms",
+                share.arm
+            )));
+        }
+    }
+    let sum: f64 = shares.iter().map(|share| share.part).sum();
+    if (sum - 1.0).abs() > 1e-6 {
+        return Err(Error(format!("the shares add up to {:.4}%, not to 100%", 100.0 * sum)));
+    }
+    let range = |(index, share): (usize, &Share)| {
+        let from = (index as u64 * WHOLE).div_ceil(k as u64);
+        (from, (from + limit(share.part)).min(((index as u64 + 1) * WHOLE).div_ceil(k as u64)))
+    };
+    Ok(shares.iter().enumerate().skip(1).map(range).collect())
+}
+
+/// Reads shares as a command line has them: `slowstart,rapid=20%`. The first arm is the baseline
+/// and gets what is left, as does any arm without a share if none has one: then all are equal.
+/// Commas and signs inside parentheses belong to an arm.
+///
+/// # Errors
+/// One line.
+pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
+    let parts = outside(text, ',');
+    let read = |part: &&str| -> Result<(String, Option<f64>), Error> {
+        let (arm, share) = match outside(part, '=').as_slice() {
+            [arm] => (*arm, None),
+            [arm, share] => (*arm, Some(*share)),
+            _ => return Err(Error(format!("{part}: allowed: ARM or ARM=SHARE, as rapid=20%"))),
+        };
+        let number = share.map(|share| {
+            let (digits, scale) =
+                share.trim().strip_suffix('%').map_or((share, 1.0), |digits| (digits, 0.01));
+            let number = digits.trim().parse::<f64>().ok().filter(|part| part.is_finite());
+            number
+                .map(|part| part * scale)
+                .ok_or_else(|| Error(format!("{part}: `{share}` is no share, as 20% or 0.2")))
+        });
+        match arm.trim() {
+            "" => Err(Error(format!("`{text}`: an arm is missing"))),
+            arm => Ok((arm.to_owned(), number.transpose()?)),
+        }
+    };
+    let read: Vec<(String, Option<f64>)> = parts.iter().map(read).collect::<Result<_, _>>()?;
+    let given: f64 = read.iter().filter_map(|(_, part)| *part).sum();
+    let without = read.iter().filter(|(_, part)| part.is_none()).count();
+    if without > 1 && without < read.len() {
+        let told = "only the first arm, the baseline, may go without a share";
+        return Err(Error(format!("`{text}`: {told}, or all of them")));
+    }
+    let rest = (1.0 - given) / without.max(1) as f64;
+    let share = |(arm, part): (String, Option<f64>)| Share::of(arm, part.unwrap_or(rest));
+    let all: Vec<Share> = read.into_iter().map(share).collect();
+    ranges(&all)?;
+    Ok(all)
+}
+
+/// The pieces between `by`, where it stands outside of parentheses.
+fn outside(text: &str, by: char) -> Vec<&str> {
+    let (mut depth, mut from, mut pieces) = (0_i32, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            letter if letter == by && depth == 0 => {
+                pieces.push(&text[from..at]);
+                from = at + letter.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[from..]);
+    pieces
+}
+
+/// Names for units that say nothing about them: a hash under a key of its own, which is never
+/// shown. With a known key all 2^24 IPv4 networks could be tried in a second.
+#[derive(Clone, Debug)]
+pub struct Pseudonyms(Key);
+
+impl Pseudonyms {
+    /// With this key, which must not be that of the assignment.
+    pub fn new(key: Key) -> Pseudonyms {
+        Pseudonyms(key)
+    }
+
+    /// The name of a unit: 16 hexadecimal digits.
+    pub fn name(&self, unit: &Unit) -> String {
+        format!("{:016x}", self.0.hash(b'p', unit))
+    }
+}
+
+#[cfg(test)]
+mod tests;

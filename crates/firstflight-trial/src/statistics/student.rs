@@ -1,0 +1,55 @@
+//! The interval for the end of a test: Student's t.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The t below which `p` of the distribution with these degrees of freedom lie. Infinite below one
+/// degree, where there is nothing to tell.
+pub fn quantile(p: f64, degrees: f64) -> f64 {
+    let found = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees >= 1.0);
+    // The last digits depend on the machine's logarithm.
+    found.map_or(f64::INFINITY, |t| (t.inverse_cdf(p) * 1e9).round() / 1e9)
+}
+
+/// Half of the interval that covers `level` of what could be, e.g. 0.95.
+pub fn half_width(variance: f64, degrees: f64, level: f64) -> f64 {
+    quantile(0.5 + level / 2.0, degrees) * libm::sqrt(variance)
+}
+
+/// The probability of a value as far from 0 by chance, two-sided.
+pub fn two_sided(value: f64, variance: f64, degrees: f64) -> f64 {
+    if variance <= 0.0 {
+        return if value == 0.0 { 1.0 } else { 0.0 };
+    }
+    let t = value.abs() / libm::sqrt(variance);
+    let found = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees >= 1.0);
+    found.map_or(1.0, |student| ((2.0 * student.sf(t)).min(1.0) * 1e12).round() / 1e12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{half_width, quantile, two_sided};
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (degrees, t) in [
+            (1.0, 12.706),
+            (2.0, 4.303),
+            (10.0, 2.228),
+            (30.0, 2.042),
+            (120.0, 1.980),
+            (1e6, 1.960),
+        ] {
+            let ours = quantile(0.975, degrees);
+            assert!((ours - t).abs() < 5e-4, "t of {degrees} degrees is {t}, not {ours}");
+        }
+        assert!(quantile(0.975, 0.5).is_infinite());
+        assert!((half_width(4.0, 10.0, 0.95) - 2.0 * 2.228).abs() < 2e-3);
+    }
+
+    #[test]
+    fn probabilities_belong_to_the_quantiles() {
+        assert!((two_sided(2.228_139, 1.0, 10.0) - 0.05).abs() < 1e-6);
+        assert!((two_sided(0.0, 1.0, 10.0) - 1.0).abs() < 1e-9);
+        assert!(two_sided(1.0, 0.0, 10.0).abs() < 1e-9);
+    }
+}

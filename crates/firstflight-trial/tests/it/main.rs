@@ -1,0 +1,6 @@
+//! What the statistics promise, counted over simulated trials.
+#![cfg(feature = "statistics")]
+
+#[path = "../../examples/promises/clients.rs"]
+mod clients;
+mod promises;
