@@ -9,7 +9,7 @@ engine=
 for program in docker podman; do
     if "$program" info >/dev/null 2>&1; then engine=$program && break; fi
 done
-[ -e "$dist/$name.tar.gz" ] || { echo "container: run packaging/static.sh first" && exit 1; }
+[ -e "$dist/$name.tar.gz" ] || { echo "container: skipped, static.sh made nothing" && exit; }
 if [ -z "$engine" ]; then echo "container: skipped, no docker or podman answers" && exit 0; fi
 
 work=$(mktemp -d)
@@ -17,6 +17,11 @@ trap 'rm -rf "$work"' EXIT
 tar -xzf "$dist/$name.tar.gz" --strip-components=1 -C "$work"
 cp -r packaging/Containerfile samples "$work/"
 "$engine" build --quiet --tag "firstflight:$version" --file "$work/Containerfile" "$work" >/dev/null
-"$engine" run --rm "firstflight:$version" compare >/dev/null
+# With as little as it can have: no network, nothing to write to, no privilege.
+least=(--network none --read-only --cap-drop all --ulimit nofile=256:256 --ulimit nproc=256:256)
+for question in compare "advise /samples/plain.pcap.gz --flows 300 --report /dev/null"; do
+    # shellcheck disable=SC2086 # words of a command
+    "$engine" run --rm "${least[@]}" "firstflight:$version" $question >/dev/null
+done
 "$engine" save "firstflight:$version" | gzip -n9 >"$dist/firstflight-$version-container.tar.gz"
 made "$dist/firstflight-$version-container.tar.gz"

@@ -12,7 +12,7 @@ name=firstflight-$version-$triple
 
 rustup target list --installed 2>/dev/null | grep -qx "$triple" ||
     rustup target add "$triple" >/dev/null 2>&1 ||
-    skip "no standard library for $triple (rustup target add $triple)"
+    { echo "static: skipped, no standard library for $triple (rustup target add $triple)" && exit; }
 needs static
 engine
 

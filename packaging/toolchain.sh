@@ -9,6 +9,6 @@ if ! type -P rustup >/dev/null; then
     export PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
     [ -z "${GITHUB_PATH:-}" ] || echo "${CARGO_HOME:-$HOME/.cargo}/bin" >>"$GITHUB_PATH"
 fi
-rustup toolchain install stable --profile minimal --component clippy,rustfmt
+rustup toolchain install stable --no-self-update --profile minimal --component clippy,rustfmt
 rustup default stable
-[ "$channel" = stable ] || rustup toolchain install "$channel" --profile minimal
+[ "$channel" = stable ] || rustup toolchain install "$channel" --no-self-update --profile minimal

@@ -37,6 +37,7 @@ export root
 try_static() {
     part="try static"
     local name=firstflight-$version-$(uname -m)-unknown-linux-musl
+    [ -e "$dist/$name.tar.gz" ] || { echo "$part: skipped, static.sh made nothing" && return; }
     mkdir -p "$root"
     tar -xzf "$dist/$name.tar.gz" -C "$root" --strip-components=1 "$name/firstflight"
     cp samples/plain.pcap.gz "$root/"
@@ -72,6 +73,7 @@ PYTHON
 
 try_wheel() {
     part="try wheel"
+    compgen -G "$dist/*.whl" >/dev/null || { echo "$part: skipped, wheels.sh made none" && return; }
     python3 -m venv "$work/venv"
     # pip chooses by what this machine's Python can run.
     env -i HOME="$work" "$work/venv/bin/pip" install --quiet --disable-pip-version-check \
