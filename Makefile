@@ -20,12 +20,19 @@ help: ## this list
 # Servers, links and kernels are tested in real time, minutes in which no core has work: Python, lints, documentation and pages go on beside
 # them, after everything is built. What fails does not keep the rest from being seen.
 test: ## everything we claim, checked; installs what it needs on Debian
-	@failed=; \
+	@failed=; mkdir -p $(TARGET); rm -f $(TIMES); \
 	cargo fmt --all --check || failed=1; \
-	$(MAKE) --no-print-directory built || failed=1; \
-	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target unit python lint package docs site guide browser bare || failed=1; \
+	$(MAKE) --no-print-directory timed-built || failed=1; \
+	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
+		$(addprefix timed-,unit python lint package docs site guide browser bare) || failed=1; \
+	echo "make test took, of it beside each other all but what is built first:"; cat $(TIMES); \
 	[ -z "$$failed" ]
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
+
+# How long each part takes.
+TIMES = $(TARGET)/times.log
+timed-%:
+	@tests/timed.sh $(TIMES) $* $(MAKE) --no-print-directory $*
 
 # One set of features for all that is compiled here, so that each crate is built once: everything, or all but the kernel's where clang and
 # libelf cannot be had. Asked for when a recipe runs.
