@@ -5,7 +5,7 @@ from ._table import Table
 
 
 def arms() -> Table:
-    """Everything an arm can be made of: startups, avoidances, recoveries with their options, options of the sender, short names."""
+    """Everything an arm can be made of: startups, avoidances, recoveries with their options, options of the sender, short names, controllers of QUIC stacks."""
     return Table(_engine.list_arms())
 
 

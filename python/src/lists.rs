@@ -3,7 +3,7 @@
 use crate::{refuse, refused};
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
-use firstflight_lab::{Population, parse_arms};
+use firstflight_lab::{Population, STACK_ARMS, parse_arms};
 use firstflight_papers::SOURCES;
 use firstflight_path::{Path, builtins};
 use pyo3::prelude::*;
@@ -82,6 +82,9 @@ pub(crate) fn list_arms() -> PyResult<Batches> {
     }
     for short in SHORT_NAMES {
         row(["short name", short.name, short.summary, short.arm, ""]);
+    }
+    for arm in STACK_ARMS {
+        row(["stack", arm.name, arm.summary, arm.source, ""]);
     }
     table.finish()
 }

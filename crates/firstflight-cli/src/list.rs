@@ -7,7 +7,7 @@ use crate::sheet::{Field, Sheet, Side};
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
-use firstflight_lab::Error;
+use firstflight_lab::{Error, STACK_ARMS};
 use firstflight_path::{Path, builtins};
 
 /// Parts of an arm: what their table is called, and the kind of part in data.
@@ -51,11 +51,15 @@ impl Output for Arms {
         for name in SHORT_NAMES {
             short.row([name.name, name.arm, name.summary]);
         }
-        sheets.extend([sender, short]);
+        let mut stacks = parts_sheet("controllers of QUIC stacks", "arm of `--on quic`");
+        for arm in STACK_ARMS {
+            stacks.row([arm.name, arm.summary, arm.source]);
+        }
+        sheets.extend([sender, short, stacks]);
         sheets
     }
 
-    /// A row for each part, each option and each short name.
+    /// A row for each part, each option, each short name and each controller of a stack.
     fn rows(&self) -> Rows {
         let mut rows = Rows::new(&["kind", "name", "option", "values", "arm", "summary", "source"]);
         let mut row = |cells: [&str; 7]| {
@@ -75,6 +79,9 @@ impl Output for Arms {
         }
         for short in SHORT_NAMES {
             row(["short name", short.name, "", "", short.arm, short.summary, ""]);
+        }
+        for arm in STACK_ARMS {
+            row(["stack", arm.name, "", "", arm.name, arm.summary, arm.source]);
         }
         rows
     }

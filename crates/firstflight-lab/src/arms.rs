@@ -2,6 +2,7 @@
 
 use crate::error::nearest;
 use crate::own::OwnStartup;
+use crate::stacks::{STACK_ARMS, StackArm};
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
 };
@@ -14,6 +15,8 @@ pub enum Sender {
     Arm(Arm),
     /// A controller of the running kernel: `cubic` of `kernel:cubic`.
     Kernel(String),
+    /// A controller that comes with a QUIC stack, on that stack.
+    Stack(&'static StackArm),
     /// A startup that is not ours in an arm of ours.
     Own {
         /// The startup.
@@ -39,6 +42,7 @@ impl NamedArm {
         match &self.sender {
             Sender::Arm(arm) => arm.to_string(),
             Sender::Kernel(name) => format!("{KERNEL}{name}"),
+            Sender::Stack(arm) => arm.name.to_owned(),
             Sender::Own { startup, rest } => {
                 let text = rest.to_string();
                 format!("{}{}", startup.name(), text.strip_prefix(STAND_IN).unwrap_or_default())
@@ -50,7 +54,7 @@ impl NamedArm {
     pub fn parts(&self) -> Option<&Arm> {
         match &self.sender {
             Sender::Arm(arm) | Sender::Own { rest: arm, .. } => Some(arm),
-            Sender::Kernel(_) => None,
+            Sender::Kernel(_) | Sender::Stack(_) => None,
         }
     }
 
@@ -63,22 +67,24 @@ impl NamedArm {
     /// The arm, where all of it is ours.
     ///
     /// # Errors
-    /// One line for a controller of the kernel and for a foreign startup.
+    /// One line for a controller of the kernel or of a QUIC stack and for a foreign startup.
     pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
-            Sender::Kernel(_) => Err(self.kernel_only()),
+            Sender::Kernel(_) | Sender::Stack(_) => Err(self.elsewhere()),
             Sender::Own { .. } => {
                 Err(Error::new(format!("arm `{}`: its startup is not one of ours", self.label)))
             }
         }
     }
 
-    pub(crate) fn kernel_only(&self) -> Error {
-        Error::new(format!(
-            "arm `{}`: the kernel's own controllers run on the testbed `linux` only",
-            self.label
-        ))
+    /// Where what is none of ours runs.
+    pub(crate) fn elsewhere(&self) -> Error {
+        let whose = match &self.sender {
+            Sender::Stack(_) => "the QUIC stacks' own controllers run on the testbed `quic` only",
+            _ => "the kernel's own controllers run on the testbed `linux` only",
+        };
+        Error::new(format!("arm `{}`: {whose}", self.label))
     }
 
     /// An arm with a startup of one's own; `rest` is what would follow a startup's name:
@@ -152,7 +158,8 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
                 let arm = format!("slowstart/cubic/{}", lower(name));
                 return Some(format!(", it is a recovery; `{arm}` runs it"));
             }
-            nearest(name, names()).map(named)
+            let stacks = STACK_ARMS.iter().map(|arm| arm.name);
+            nearest(name, names().chain(stacks)).map(named)
         }
         ArmError::UnknownAvoidance(name) => of(name, AVOIDANCES),
         ArmError::UnknownRecovery(name) => of(name, RECOVERIES),
@@ -180,6 +187,15 @@ fn sender_option(text: &str, key: &str) -> Option<String> {
     Arm::parse(&arm).is_ok().then_some(arm)
 }
 
+/// A stack that there is with a controller that it has not.
+fn no_such_controller(label: &str) -> Error {
+    let names = || STACK_ARMS.iter().map(|arm| arm.name);
+    let near = nearest(&label.to_lowercase(), names())
+        .map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
+    let known = names().collect::<Vec<_>>().join(", ");
+    Error::new(format!("arm `{label}`: no such controller{near}; the stacks have {known}"))
+}
+
 fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     let label = text.trim().to_owned();
     if let Some(name) = label.strip_prefix(KERNEL) {
@@ -190,6 +206,12 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
             ))
         })?;
         return Ok(NamedArm { label, sender: Sender::Kernel(name) });
+    }
+    if let Some(arm) = StackArm::find(&label.to_lowercase()) {
+        return Ok(NamedArm { label, sender: Sender::Stack(arm) });
+    }
+    if StackArm::is_meant(&label.to_lowercase()) {
+        return Err(no_such_controller(&label));
     }
     match Arm::parse(text) {
         Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),

@@ -1,6 +1,6 @@
 //! A comparison: every arm on the same path, the same object and the same seeds, side by side.
 
-use crate::arms::NamedArm;
+use crate::arms::{NamedArm, Sender};
 use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
@@ -341,7 +341,11 @@ impl Plan {
             path: path.to_string(),
             path_name: path.name().to_owned(),
             testbed: self.testbed.info().name.to_owned(),
-            stack: self.testbed.info().stacks.unwrap_or("firstflight-sim").to_owned(),
+            stack: match &arm.sender {
+                Sender::Stack(stack) => stack.source,
+                _ => self.testbed.info().stacks.unwrap_or("firstflight-sim"),
+            }
+            .to_owned(),
             transport: scenario.host.transport().to_owned(),
             detection: scenario.host.detection().to_owned(),
             seed,
@@ -395,6 +399,11 @@ impl Plan {
                 "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
             );
         }
+        warnings.extend(self.arms.iter().filter_map(|arm| {
+            let Sender::Stack(stack) = &arm.sender else { return None };
+            let why = stack.varies?;
+            Some(format!("{} is not repeatable: {why}, so no two runs are alike", arm.label))
+        }));
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(

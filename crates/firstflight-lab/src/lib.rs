@@ -22,6 +22,7 @@ pub mod request;
 pub mod scenario;
 pub mod sharing;
 pub mod size;
+pub mod stacks;
 pub mod stats;
 pub mod sweep;
 pub mod table;
@@ -36,6 +37,7 @@ pub use outcome::Outcome;
 pub use own::OwnStartup;
 pub use population::Population;
 pub use scenario::{Hosts, Scenario, hosts_of_tcp};
+pub use stacks::{STACK_ARMS, StackArm};
 pub use testbed::{Testbed, Testbeds};
 pub use trial::TrialRow;
 

@@ -94,6 +94,11 @@ impl Scenario {
                     "the kernel's own controllers run on the testbed `linux` only, one flow at a time",
                 );
             }
+            Sender::Stack(_) => {
+                return refused(
+                    "the QUIC stacks' own controllers run on the testbed `quic` only, one flow at a time",
+                );
+            }
             Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
         };
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {

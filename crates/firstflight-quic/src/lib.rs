@@ -39,6 +39,8 @@ mod driver;
 )]
 mod numbers;
 mod plan;
+#[cfg(any(feature = "noq", feature = "quinn"))]
+mod voice;
 
 #[cfg(feature = "noq")]
 pub mod noq;
@@ -50,6 +52,8 @@ pub mod s2n;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 pub use driver::{SharedRecorder, Status};
 pub use plan::{Plan, Refused};
+#[cfg(any(feature = "noq", feature = "quinn"))]
+pub use voice::{Said, Voice};
 
 /// The example of the page that registries show.
 #[cfg(all(doctest, feature = "sockets", feature = "s2n-sockets"))]

@@ -5,9 +5,14 @@
 //! pacer's bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause are larger than
 //! the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
 
+mod beside;
+
+pub use beside::{BesideFactory, Foreign};
+
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
+use beside::Beside;
 use firstflight::{Nanos, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -37,8 +42,13 @@ pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
 
 /// Tells the recorder of the ACK that is still open, for a log that ends here.
 pub fn close_log(controller: &dyn congestion::Controller) {
-    if let Ok(ours) = controller.clone_box().into_any().downcast::<Controller>() {
-        ours.driver.record_open();
+    match controller.clone_box().into_any().downcast::<Controller>() {
+        Ok(ours) => ours.driver.record_open(),
+        Err(other) => {
+            if let Ok(both) = other.downcast::<Beside>() {
+                both.ours.driver.record_open();
+            }
+        }
     }
 }
 
@@ -87,28 +97,26 @@ impl Factory {
     pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
         Factory { recorder: Some(recorder), ..self }
     }
+
+    fn controller(&self, now: Instant, current_mtu: u16) -> Controller {
+        let chosen = self.choice.as_ref().and_then(|choice| choice.0.get());
+        let now = since(self.origin, now);
+        let plan = *chosen.unwrap_or(&self.plan);
+        Controller {
+            origin: self.origin,
+            now,
+            driver: Driver::new(plan, current_mtu, now, self.recorder.clone()),
+            numbers: Numbers::default(),
+            present: false,
+            older: None,
+            choice: if chosen.is_none() { self.choice.clone() } else { None },
+        }
+    }
 }
 
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let chosen = self.choice.as_ref().and_then(|choice| choice.0.get());
-        let driver = Driver::new(
-            *chosen.unwrap_or(&self.plan),
-            current_mtu,
-            since(self.origin, now),
-            self.recorder.clone(),
-        );
-        let choice = if chosen.is_none() { self.choice.clone() } else { None };
-        let now = since(self.origin, now);
-        Box::new(Controller {
-            origin: self.origin,
-            now,
-            driver,
-            numbers: Numbers::default(),
-            present: false,
-            older: None,
-            choice,
-        })
+        Box::new(self.controller(now, current_mtu))
     }
 }
 

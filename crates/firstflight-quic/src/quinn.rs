@@ -12,9 +12,14 @@
 //!   ACKs included, so that recovery by delivered bytes (PRR) counts a little too much as sent.
 //! * False alarms: nothing takes a reduction back.
 
+mod beside;
+
+pub use beside::{BesideFactory, Foreign};
+
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
+use beside::Beside;
 use firstflight::Nanos;
 use firstflight::arm::StartupSpec;
 use quinn_proto::RttEstimator;
@@ -40,8 +45,13 @@ pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
 
 /// Tells the recorder of the ACK that is still open, for a log that ends here.
 pub fn close_log(controller: &dyn congestion::Controller) {
-    if let Ok(ours) = controller.clone_box().into_any().downcast::<Controller>() {
-        ours.driver.record_open();
+    match controller.clone_box().into_any().downcast::<Controller>() {
+        Ok(ours) => ours.driver.record_open(),
+        Err(other) => {
+            if let Ok(both) = other.downcast::<Beside>() {
+                both.ours.driver.record_open();
+            }
+        }
     }
 }
 
@@ -100,19 +110,22 @@ impl Factory {
     pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
         Factory { recorder: Some(recorder), ..self }
     }
+
+    fn controller(&self, now: Instant, current_mtu: u16) -> Controller {
+        let now = since(self.origin, now);
+        Controller {
+            origin: self.origin,
+            driver: Driver::new(self.plan, current_mtu, now, self.recorder.clone()),
+            numbers: Numbers::default(),
+            present: false,
+            older: false,
+        }
+    }
 }
 
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let driver =
-            Driver::new(self.plan, current_mtu, since(self.origin, now), self.recorder.clone());
-        Box::new(Controller {
-            origin: self.origin,
-            driver,
-            numbers: Numbers::default(),
-            present: false,
-            older: false,
-        })
+        Box::new(self.controller(now, current_mtu))
     }
 }
 

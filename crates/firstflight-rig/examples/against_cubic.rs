@@ -10,7 +10,7 @@
 use firstflight::Nanos;
 use firstflight_path::Path;
 use firstflight_quic::Plan;
-use firstflight_rig::{Control, Outcome, Setup, run};
+use firstflight_rig::{Control, Outcome, Own, OwnControl, Setup, run};
 use std::error::Error;
 use std::process::ExitCode;
 
@@ -107,15 +107,21 @@ fn all<'a>(path: &Path, object: u64, arms: &[&'a str]) -> Result<Vec<Ran<'a>>, B
     Ok(done)
 }
 
+/// A stack with its own controller.
+fn control(own: Own) -> Result<Control, Box<dyn Error>> {
+    let beside = Plan::parse("slowstart/cubic/immediate")?;
+    Ok(Control::Own(OwnControl { own, initial_window: 10, beside }))
+}
+
 /// The arm that a duel is about against quinn's CUBIC; whether it won wherever it ran.
 fn duel(what: &str, text: &str, object: u64, arms: [&str; 2]) -> Result<bool, Box<dyn Error>> {
     let path = Path::parse(text)?;
     println!("\n{what}: {object} bytes on {path}");
     let done = all(&path, object, &arms)?;
-    let Some(own) = trial("quinn its own CUBIC", &path, object, Control::QuinnCubic) else {
+    let Some(own) = trial("quinn its own CUBIC", &path, object, control(Own::QuinnCubic)?) else {
         return Ok(false);
     };
-    trial("noq   its own CUBIC", &path, object, Control::NoqCubic);
+    trial("noq   its own CUBIC", &path, object, control(Own::NoqCubic)?);
     let ours: Vec<u64> = done
         .iter()
         .filter(|(arm, _)| *arm == arms[0])
@@ -138,8 +144,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let object = words.next().map_or(Ok(10_000_000), |bytes| bytes.parse())?;
         println!("{object} bytes on {path}");
         all(&path, object, &ARMS)?;
-        trial("quinn its own CUBIC", &path, object, Control::QuinnCubic);
-        trial("noq   its own CUBIC", &path, object, Control::NoqCubic);
+        trial("quinn its own CUBIC", &path, object, control(Own::QuinnCubic)?);
+        trial("noq   its own CUBIC", &path, object, control(Own::NoqCubic)?);
         return Ok(ExitCode::SUCCESS);
     }
     let mut won = true;

@@ -22,9 +22,12 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod followed;
+mod install;
 mod logbook;
 mod merge;
 mod noq_sender;
+mod own;
 #[cfg(feature = "qlog")]
 mod qlog;
 #[cfg(feature = "quinn")]
@@ -36,14 +39,14 @@ mod wire;
 
 pub use firstflight_sim::Observer;
 pub use logbook::Logbook;
+pub use own::{Own, OwnControl};
 
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::{Error, Path, Release, Reverse};
-use firstflight_quic::noq::Factory;
 use firstflight_quic::{Plan, Status};
 use hdrhistogram::Histogram;
+use install::{Installed, install};
 use merge::Merge;
-use noq_proto::congestion::CubicConfig;
 use noq_sender::NoqSender;
 use receiver::Receiver;
 use sender::Sender;
@@ -63,15 +66,12 @@ const STEPS: u64 = 50_000_000;
 pub enum Control {
     /// An arm on noq.
     Noq(Plan),
-    /// noq with its own CUBIC.
-    NoqCubic,
+    /// A stack with a controller of its own.
+    Own(OwnControl),
     /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false
     /// alarms.
     #[cfg(feature = "quinn")]
     Quinn(Plan),
-    /// quinn with its own CUBIC.
-    #[cfg(feature = "quinn")]
-    QuinnCubic,
 }
 
 /// What a trial runs on.
@@ -108,6 +108,9 @@ pub struct Outcome {
     pub delivered: u64,
     /// Ack-eliciting packets sent, repeats and probes included.
     pub packets_sent: u64,
+    /// The stack named each packet that it declared lost. quinn does not: then dropped packets count
+    /// as lost, and nothing is known of false alarms, retransmissions and probes.
+    pub names_losses: bool,
     /// Packets declared lost that the path had dropped.
     pub packets_lost: u64,
     /// Packets that the path dropped.
@@ -125,11 +128,13 @@ pub struct Outcome {
     /// was declared lost.
     pub probe_timeouts: u64,
     /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows,
-    /// in whole datagrams.
-    pub recoveries_below_ssthresh: u64,
-    /// How startup ended, if it did.
+    /// in whole datagrams; `None` for a stack's own controller, which does not say when it
+    /// recovers.
+    pub recoveries_below_ssthresh: Option<u64>,
+    /// How startup ended, if it did. Of a stack's own controller: the first time that its window
+    /// was not below its threshold; never if it has none (BBR).
     pub exit: Option<Exit>,
-    /// Recovery episodes.
+    /// Recovery episodes; none of a stack's own controller.
     pub episodes: Vec<Episode>,
     /// Waiting time of every datagram at the bottleneck, microseconds.
     pub queue_us: Histogram<u32>,
@@ -207,25 +212,24 @@ struct Rig<'a> {
     stream_window: u64,
 }
 
-/// Without a recorder a datagram counts as data if it is larger than a packet with nothing but an ACK,
-/// bytes.
-const ACK_AT_MOST: usize = 100;
-
 impl Control {
     fn plan(&self) -> Option<&Plan> {
         match self {
             Control::Noq(plan) => Some(plan),
-            Control::NoqCubic => None,
+            Control::Own(_) => None,
             #[cfg(feature = "quinn")]
             Control::Quinn(plan) => Some(plan),
-            #[cfg(feature = "quinn")]
-            Control::QuinnCubic => None,
         }
     }
 
     /// The stack names each packet that it declares lost.
     fn names_losses(&self) -> bool {
-        matches!(self, Control::Noq(_))
+        match self {
+            Control::Noq(_) => true,
+            Control::Own(control) => control.own.names_losses(),
+            #[cfg(feature = "quinn")]
+            Control::Quinn(_) => false,
+        }
     }
 }
 
@@ -239,52 +243,19 @@ fn sender(
     let object = setup.object.max(1);
     let log = log.map(|log| (epoch, log));
     let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
-    Ok(match setup.control {
-        Control::Noq(plan) => {
-            let factory = Factory::new(plan).with_origin(epoch).with_recorder(logbook.clone());
-            Box::new(NoqSender::new(
-                object,
-                setup.datagram,
-                Arc::new(factory),
-                from_receiver,
-                seed,
-                log,
-            )?)
+    Ok(match install(setup, epoch, logbook)? {
+        Installed::Noq(factory) => {
+            Box::new(NoqSender::new(object, setup.datagram, factory, from_receiver, seed, log)?)
         }
-        Control::NoqCubic => Box::new(NoqSender::new(
+        #[cfg(feature = "quinn")]
+        Installed::Quinn(factory) => Box::new(quinn_sender::QuinnSender::new(
             object,
             setup.datagram,
-            Arc::new(CubicConfig::default()),
-            from_receiver,
+            factory,
+            RECEIVER,
             seed,
             log,
         )?),
-        #[cfg(feature = "quinn")]
-        Control::Quinn(plan) => {
-            let factory = firstflight_quic::quinn::Factory::new(plan)
-                .map_err(|refused| Error::new(refused.0))?;
-            let factory = factory.with_origin(epoch).with_recorder(logbook.clone());
-            Box::new(quinn_sender::QuinnSender::new(
-                object,
-                setup.datagram,
-                Arc::new(factory),
-                RECEIVER,
-                seed,
-                log,
-            )?)
-        }
-        #[cfg(feature = "quinn")]
-        Control::QuinnCubic => {
-            let factory = Arc::new(quinn_proto::congestion::CubicConfig::default());
-            Box::new(quinn_sender::QuinnSender::new(
-                object,
-                setup.datagram,
-                factory,
-                RECEIVER,
-                seed,
-                log,
-            )?)
-        }
     })
 }
 
@@ -483,16 +454,12 @@ impl<'a> Rig<'a> {
         }
         loop {
             let before = open(&self.logbook).packets_sent();
-            let recorded = self.setup.control.plan().is_some();
             let Some((ecn, bytes)) = self.sender.transmit(instant) else { break };
             let fate = self.down.offer(self.now, ecn, bytes);
             if self.marks.begin.is_none() {
                 continue;
             }
             let mut book = open(&self.logbook);
-            if !recorded && bytes.len() > ACK_AT_MOST {
-                book.on_untold(Time(self.now));
-            }
             let data = book.packets_sent() > before;
             match fate {
                 Offered::Sent { waited, at } if data => {
@@ -546,13 +513,16 @@ impl<'a> Rig<'a> {
             return Err(Error::new("the sender ran another controller"));
         }
         let book = open(&self.logbook);
-        let episodes = book.episodes(Time(begin), status.map_or(0, |status| status.cwnd));
+        let episodes =
+            status.map_or_else(Vec::new, |status| book.episodes(Time(begin), status.cwnd));
+        let exit = status.and_then(|status| status.exit).or_else(|| book.seen_exit());
         Ok(Outcome {
             complete,
             acked_after: Nanos(self.now - begin),
             delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
             delivered: self.receiver.received(),
             packets_sent: book.packets_sent(),
+            names_losses: self.setup.control.names_losses(),
             packets_lost: if self.setup.control.names_losses() {
                 book.packets_lost
             } else {
@@ -564,13 +534,11 @@ impl<'a> Rig<'a> {
             retransmitted_bytes: book.repeated_bytes,
             lost_retransmissions: book.lost_repeats,
             probe_timeouts: self.probe_timeouts,
-            recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
-            exit: status
-                .and_then(|status| status.exit)
-                .map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
+            recoveries_below_ssthresh: status.map(|_| book.account.recoveries_below_ssthresh()),
+            exit: exit.map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
             episodes,
             queue_us: self.queue_us.clone(),
-            cwnd_max: book.account.cwnd_max(),
+            cwnd_max: book.cwnd_max(),
             status,
             stream_window: self.stream_window,
             handshake_rtt: status.and_then(|status| status.handshake_rtt),

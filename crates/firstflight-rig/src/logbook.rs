@@ -4,11 +4,15 @@
 //! are known by their position in the order of sending; the trial says which of them the path
 //! dropped.
 
+use crate::followed::Followed;
+use firstflight::Exit;
 use firstflight::account::Kept;
 use firstflight::arm::ArmController;
 use firstflight::state::{Packet, State};
 use firstflight::{Account, Begin, Episode, Event, Nanos, Recorder, Time};
+use firstflight_quic::Voice;
 use firstflight_sim::{Cause, Observer, Record, Snapshot, Tape};
+use std::sync::Arc;
 
 /// One packet that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +53,7 @@ pub struct Logbook {
     pub account: Account<Vec<Kept>>,
     datagram: u64,
     seen: Option<Seen>,
+    followed: Option<Followed>,
 }
 
 /// What an observer is to hear.
@@ -78,8 +83,29 @@ impl Logbook {
             account: Account::new(self.datagram),
             datagram: self.datagram,
             seen: self.seen.take(),
+            followed: self.followed.take(),
             ..Logbook::default()
         };
+    }
+
+    /// A controller that is not ours steers: what is recorded is what it says of itself in the voice
+    /// that this returns, and the controller that tells the events steers nothing.
+    pub(crate) fn follow(&mut self) -> Arc<Voice> {
+        let followed = self.followed.insert(Followed::default());
+        followed.voice.clone()
+    }
+
+    /// How the startup of the followed controller ended, if that could be seen.
+    pub(crate) fn seen_exit(&self) -> Option<Exit> {
+        self.followed.as_ref().and_then(|followed| followed.exit)
+    }
+
+    /// Largest window, bytes.
+    pub(crate) fn cwnd_max(&self) -> u64 {
+        match &self.followed {
+            Some(followed) => followed.cwnd_max,
+            None => self.account.cwnd_max(),
+        }
     }
 
     /// Packets sent.
@@ -146,13 +172,6 @@ impl Logbook {
         }
     }
 
-    /// A packet left of which no recorder hears.
-    pub(crate) fn on_untold(&mut self, now: Time) {
-        let position = self.packets.last().map_or(0, |packet| packet.position + 1);
-        self.account.on_sent(now);
-        self.on_sent(now, position, 0);
-    }
-
     fn on_sent(&mut self, now: Time, position: u64, bytes: u64) {
         let repeat = self.owed > 0;
         if repeat {
@@ -197,6 +216,9 @@ impl Recorder<ArmController> for Logbook {
         if let Event::Sent(sent) = event {
             self.on_sent(sent.now, sent.nxt.0.saturating_sub(1), sent.bytes);
         }
+        if let Some(followed) = &mut self.followed {
+            followed.take(event);
+        }
         let Some(seen) = &mut self.seen else { return };
         seen.inflight = event.inflight().unwrap_or(seen.inflight);
         if let Event::Ack(ack) = event {
@@ -205,6 +227,9 @@ impl Recorder<ArmController> for Logbook {
         seen.tape.on_event(event, after);
         if let Some(record) = seen.tape.newest() {
             (record.state.inflight, record.state.min_rtt) = (seen.inflight, seen.min_rtt);
+            if let Some(followed) = &self.followed {
+                followed.write(record);
+            }
         }
     }
 

@@ -52,6 +52,8 @@ pub struct Info {
     pub in_real_time: bool,
     /// It runs controllers of the running kernel, [`Sender::Kernel`].
     pub kernel_arms: bool,
+    /// It runs controllers that come with a QUIC stack, [`Sender::Stack`].
+    pub stack_arms: bool,
     /// It runs startups that are not ours, [`Sender::Own`].
     pub own_startups: bool,
     /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has
@@ -75,6 +77,7 @@ impl Info {
         speaks: Speaks::Both,
         in_real_time: false,
         kernel_arms: false,
+        stack_arms: false,
         own_startups: false,
         chooses_detection: false,
         obeys_ack_every: false,
@@ -101,7 +104,8 @@ impl Info {
             );
         }
         match arm.sender {
-            Sender::Kernel(_) if !self.kernel_arms => return Err(arm.kernel_only()),
+            Sender::Kernel(_) if !self.kernel_arms => return Err(arm.elsewhere()),
+            Sender::Stack(_) if !self.stack_arms => return Err(arm.elsewhere()),
             Sender::Own { .. } if !self.own_startups => {
                 return refused("a startup of your own runs on the testbed `sim` only");
             }

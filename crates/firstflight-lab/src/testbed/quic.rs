@@ -20,5 +20,6 @@ const INFO: Info = Info {
     summary: "Real QUIC stacks",
     place: "over real QUIC",
     speaks: Speaks::Quic,
+    stack_arms: true,
     ..Info::REAL_STACKS
 };

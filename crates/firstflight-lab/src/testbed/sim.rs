@@ -102,7 +102,7 @@ impl Scenario {
     ) -> Result<firstflight_sim::Outcome, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
-        let parts = arm.parts().ok_or_else(|| arm.kernel_only())?;
+        let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
         let mut recording = recording;
         if let Some(recording) = recording.as_deref_mut() {
             let (arm, config) = (*parts, parts.configure(self.config()));

@@ -13,6 +13,8 @@ mod report;
 #[cfg(feature = "request")]
 mod request;
 mod sharing;
+#[cfg(feature = "quic")]
+mod stacks;
 mod takeoff;
 mod testbeds;
 mod traces;

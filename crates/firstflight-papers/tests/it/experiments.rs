@@ -25,7 +25,7 @@ enum Same {
 }
 
 /// Every experiment of a document: the file, the document, and what both have in common. `my-paths`
-/// is a template, and `best-satellite-kernel` has the arms of a kernel.
+/// is a template, `best-satellite-kernel` has the arms of a kernel, `bbr3-or-cubic` those of a stack.
 const FILES: &[(&str, &str, Same)] = &[
     ("hystart-plus-plus", "hystart++", Same::Arms),
     ("rapid-start-slide", "rapid-start", Same::PlottedStartups),
@@ -35,7 +35,7 @@ const FILES: &[(&str, &str, Same)] = &[
     ("prr-bursts", "prr", Same::Recoveries),
     ("early-retransmit", "early-retransmit", Same::Startups),
 ];
-const OTHERS: &[&str] = &["best-satellite-kernel", "my-paths"];
+const OTHERS: &[&str] = &["bbr3-or-cubic", "best-satellite-kernel", "my-paths"];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../experiments")

@@ -8,7 +8,7 @@ use firstflight_quic::Plan;
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::ConnectionRow;
-use firstflight_rig::{Control, Setup, run_logged};
+use firstflight_rig::{Control, Own, OwnControl, Setup, run_logged};
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
@@ -78,6 +78,12 @@ fn finds(log: Vec<u8>, stack: &str, rate_mbps: f64, rtt_ms: f64) -> ConnectionRo
     row
 }
 
+/// A stack with its own controller.
+fn stack(own: Own) -> Control {
+    let arm = Arm::parse("slowstart/cubic/immediate").expect("an arm");
+    Control::Own(OwnControl { own, initial_window: 10, beside: Plan::new(arm) })
+}
+
 const PATHS: [(&str, f64, f64); 3] = [
     ("rate=100Mbit,rtt=30ms,queue=30ms", 100.0, 30.0),
     ("rate=20Mbit,rtt=80ms,queue=1bdp", 20.0, 80.0),
@@ -87,9 +93,10 @@ const PATHS: [(&str, f64, f64); 3] = [
 #[test]
 fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
     for (path, rate, rtt) in PATHS {
-        for control in
-            [Control::NoqCubic, Control::Noq(Plan::new(Arm::parse("hystart++").expect("an arm")))]
-        {
+        for control in [
+            stack(Own::NoqCubic),
+            Control::Noq(Plan::new(Arm::parse("hystart++").expect("an arm"))),
+        ] {
             let row = finds(logged(path, control, 20_000_000), "noq", rate, rtt);
             assert_eq!(row.transport, "quic");
         }
@@ -100,7 +107,7 @@ fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
 fn rate_and_rtt_found_in_a_log_of_quinn_are_those_of_the_path() {
     for (path, rate, rtt) in PATHS {
         for control in [
-            Control::QuinnCubic,
+            stack(Own::QuinnCubic),
             Control::Quinn(Plan::new(Arm::parse("hystart++").expect("an arm"))),
         ] {
             finds(logged(path, control, 20_000_000), "quinn", rate, rtt);

@@ -3,7 +3,7 @@
 use firstflight::{Nanos, Phase, Time};
 use firstflight_path::Path;
 use firstflight_quic::Plan;
-use firstflight_rig::{Control, Outcome, Setup, run};
+use firstflight_rig::{Control, Outcome, Own, OwnControl, Setup, run};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Observer, Snapshot};
 
@@ -216,6 +216,12 @@ fn the_handshake_measures_the_idle_path_whatever_its_return_path_does() {
     }
 }
 
+/// A stack with its own controller.
+fn stack(own: Own) -> Control {
+    let beside = Plan::parse("slowstart/cubic/immediate").expect("an arm");
+    Control::Own(OwnControl { own, initial_window: 10, beside })
+}
+
 #[cfg(feature = "quinn")]
 mod quinn {
     use super::*;
@@ -282,7 +288,7 @@ mod quinn {
         ];
         for (arm, path, object) in table {
             let ours = on(Control::Quinn(Plan::parse(arm).unwrap()), path, object).acked_after.0;
-            let own = on(Control::QuinnCubic, path, object).acked_after.0;
+            let own = on(stack(Own::QuinnCubic), path, object).acked_after.0;
             assert!(ours < own, "{arm} on {path}: {ours} ns, quinn's own CUBIC {own} ns");
         }
     }

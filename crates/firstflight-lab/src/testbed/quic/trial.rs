@@ -1,6 +1,6 @@
 //! A trial on a real QUIC stack in virtual time, measured as the simulator measures it.
 
-use crate::arms::NamedArm;
+use crate::arms::{NamedArm, Sender};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
@@ -8,7 +8,7 @@ use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
 use firstflight_path::Error;
 use firstflight_quic::Plan;
-use firstflight_rig::{self as rig, Control, Setup};
+use firstflight_rig::{self as rig, Control, Own, OwnControl, Setup};
 use firstflight_sim::{Observer, quic};
 
 /// Real QUIC stacks in virtual time.
@@ -28,10 +28,10 @@ impl Testbed for Quic {
         seed: u64,
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
-        let (plan, host) = plan(scenario, arm)?;
+        let (control, host) = control(scenario, arm)?;
         let setup = Setup {
             path: &scenario.path,
-            control: Control::Noq(plan),
+            control,
             datagram: host.datagram as u16,
             ack_packet: host.ack_packet,
             object: scenario.bytes,
@@ -44,6 +44,35 @@ impl Testbed for Quic {
             .map_err(|fault| Error::new(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
         Ok(measured(&outcome))
     }
+
+    /// Every stack paces whatever it runs.
+    fn paced(&self, scenario: &Scenario, arm: &NamedArm) -> bool {
+        arm.parts().is_none_or(|arm| arm.configure(scenario.config()).paced)
+    }
+}
+
+/// Which stack sends, what controls it, and the sizes of the hosts.
+fn control(scenario: &Scenario, arm: &NamedArm) -> Result<(Control, quic::Host), Error> {
+    let Sender::Stack(stack) = &arm.sender else {
+        return plan(scenario, arm).map(|(plan, host)| (Control::Noq(plan), host));
+    };
+    let own = Own::from_name(stack.name)
+        .ok_or_else(|| Error::new(format!("arm `{}`: this build has no such stack", arm.label)))?;
+    let beside = Plan::parse(BESIDE).map_err(|refused| Error::new(refused.0))?;
+    let control = Control::Own(OwnControl { own, initial_window: scenario.iw, beside });
+    hosts(scenario).map(|host| (control, host))
+}
+
+/// What hears the same calls as a stack's own controller, and steers nothing.
+const BESIDE: &str = "slowstart/cubic/immediate";
+
+fn hosts(scenario: &Scenario) -> Result<quic::Host, Error> {
+    match scenario.host {
+        Hosts::Quic(host) => Ok(host),
+        Hosts::Tcp(_) => Err(Error::new(
+            "testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
+        )),
+    }
 }
 
 /// What the stack's controller is built from, and the sizes of the hosts.
@@ -54,11 +83,7 @@ pub(in crate::testbed) fn plan(
     scenario: &Scenario,
     arm: &NamedArm,
 ) -> Result<(Plan, quic::Host), Error> {
-    let Hosts::Quic(host) = scenario.host else {
-        return Err(Error::new(
-            "testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
-        ));
-    };
+    let host = hosts(scenario)?;
     let plan = Plan {
         initial_window: Some(scenario.iw),
         oracle_exit: scenario.oracle_exit(),
@@ -69,7 +94,9 @@ pub(in crate::testbed) fn plan(
 
 /// What only an endpoint of our own can count stays unknown.
 fn measured(outcome: &rig::Outcome) -> Outcome {
-    let stats = outcome.status.map_or(Stats::default(), |status| status.stats);
+    // A stack's own controller says nothing of its recovery.
+    let named = |count: u64| outcome.names_losses.then_some(count);
+    let stats: Option<Stats> = outcome.status.map(|status| status.stats);
     Outcome {
         complete: outcome.complete || outcome.delivered_after.is_some(),
         acked_after: outcome.complete.then_some(outcome.acked_after),
@@ -78,16 +105,16 @@ fn measured(outcome: &rig::Outcome) -> Outcome {
         delivered: Some(outcome.delivered),
         packets_sent: Some(outcome.packets_sent),
         packets_lost: Some(outcome.packets_lost),
-        spurious_losses: Some(outcome.spurious_losses),
-        retransmitted_bytes: Some(outcome.retransmitted_bytes),
-        retransmissions: Some(outcome.retransmissions),
-        lost_retransmissions: Some(outcome.lost_retransmissions),
-        rtos: Some(outcome.probe_timeouts),
-        recoveries: Some(u64::from(stats.loss_episodes)),
-        recoveries_below_ssthresh: Some(outcome.recoveries_below_ssthresh),
-        slow_starts_after_recovery: Some(u64::from(stats.slow_starts_after_recovery)),
+        spurious_losses: named(outcome.spurious_losses),
+        retransmitted_bytes: named(outcome.retransmitted_bytes),
+        retransmissions: named(outcome.retransmissions),
+        lost_retransmissions: named(outcome.lost_retransmissions),
+        rtos: named(outcome.probe_timeouts),
+        recoveries: stats.map(|stats| u64::from(stats.loss_episodes)),
+        recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
+        slow_starts_after_recovery: stats.map(|stats| u64::from(stats.slow_starts_after_recovery)),
         exit: outcome.exit,
-        episodes: Some(outcome.episodes.clone()),
+        episodes: stats.map(|_| outcome.episodes.clone()),
         queueing: Some(Queueing::of(&outcome.queue_us)),
         ..Outcome::default()
     }

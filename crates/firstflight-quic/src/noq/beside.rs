@@ -1,0 +1,168 @@
+//! A controller of noq that is not ours, with one of ours beside it: the first steers, the second
+//! hears the same calls and steers nothing.
+
+use super::{Controller, Factory};
+use crate::voice::{Said, Voice};
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{self, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A factory of somebody else's controllers.
+pub type Foreign = Arc<dyn congestion::ControllerFactory + Send + Sync>;
+
+/// Builds somebody else's controllers, each with one of ours beside it.
+#[derive(Clone)]
+pub struct BesideFactory {
+    foreign: Foreign,
+    ours: Arc<Factory>,
+    voice: Arc<Voice>,
+}
+
+impl Factory {
+    /// A factory of `foreign` controllers that steer, with this factory's beside them: its recorder
+    /// hears what ours is told, and `voice` says what the foreign one made of it. One connection
+    /// at a time speaks through a voice.
+    pub fn beside(self, foreign: Foreign, voice: Arc<Voice>) -> BesideFactory {
+        BesideFactory { foreign, ours: Arc::new(self), voice }
+    }
+}
+
+impl congestion::ControllerFactory for BesideFactory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let foreign = self.foreign.clone().build(now, current_mtu);
+        say(&self.voice, &*foreign);
+        let ours = self.ours.controller(now, current_mtu);
+        Box::new(Beside { foreign, ours, voice: self.voice.clone() })
+    }
+}
+
+/// A controller that is not ours, and ours beside it.
+#[derive(Debug)]
+pub(super) struct Beside {
+    foreign: Box<dyn congestion::Controller>,
+    pub(super) ours: Controller,
+    voice: Arc<Voice>,
+}
+
+/// A threshold that was never set is the largest number.
+fn say(voice: &Voice, foreign: &dyn congestion::Controller) {
+    let metrics = foreign.metrics();
+    voice.say(Said {
+        cwnd: foreign.window(),
+        ssthresh: metrics.ssthresh.filter(|ssthresh| *ssthresh < u64::MAX),
+        pacing_rate: metrics.pacing_rate,
+    });
+}
+
+/// Ours hears of each call first: what it records then is the ACK before, which the foreign
+/// controller must not have gone past.
+impl congestion::Controller for Beside {
+    fn on_sent(&mut self, now: Instant, bytes: u64, largest_pn: u64) {
+        self.ours.on_sent(now, bytes, largest_pn);
+        self.foreign.on_sent(now, bytes, largest_pn);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        self.ours.on_packet_sent(now, bytes, pn);
+        self.foreign.on_packet_sent(now, bytes, pn);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.ours.on_cwnd_limited();
+        self.foreign.on_cwnd_limited();
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        pn: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.ours.on_ack(now, sent, bytes, pn, app_limited, rtt);
+        self.foreign.on_ack(now, sent, bytes, pn, app_limited, rtt);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
+        self.ours.on_end_acks(now, in_flight, app_limited, largest);
+        self.foreign.on_end_acks(now, in_flight, app_limited, largest);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {
+        self.ours.on_packet_lost(bytes, pn, now);
+        self.foreign.on_packet_lost(bytes, pn, now);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        persistent: bool,
+        is_ecn: bool,
+        lost: u64,
+        largest_lost: u64,
+    ) {
+        self.ours.on_congestion_event(now, sent, persistent, is_ecn, lost, largest_lost);
+        self.foreign.on_congestion_event(now, sent, persistent, is_ecn, lost, largest_lost);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        // Ours records this at once, with what the foreign controller makes of it.
+        self.ours.driver.settle();
+        self.foreign.on_spurious_congestion_event();
+        say(&self.voice, &*self.foreign);
+        self.ours.on_spurious_congestion_event();
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.ours.on_mtu_update(new_mtu);
+        self.foreign.on_mtu_update(new_mtu);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_ack_frequency_update(&mut self, threshold: u64, max_ack_delay: Duration) {
+        self.ours.on_ack_frequency_update(threshold, max_ack_delay);
+        self.foreign.on_ack_frequency_update(threshold, max_ack_delay);
+    }
+
+    fn window(&self) -> u64 {
+        self.foreign.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.foreign.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(Beside {
+            foreign: self.foreign.clone_box(),
+            ours: self.ours.clone(),
+            voice: self.voice.clone(),
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.foreign.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

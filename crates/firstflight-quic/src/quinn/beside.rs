@@ -1,0 +1,124 @@
+//! A controller of quinn that is not ours, with one of ours beside it: the first steers, the second
+//! hears the same calls and steers nothing.
+
+use super::{Controller, Factory};
+use crate::voice::{Said, Voice};
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{self, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A factory of somebody else's controllers.
+pub type Foreign = Arc<dyn congestion::ControllerFactory + Send + Sync>;
+
+/// Builds somebody else's controllers, each with one of ours beside it.
+#[derive(Clone)]
+pub struct BesideFactory {
+    foreign: Foreign,
+    ours: Arc<Factory>,
+    voice: Arc<Voice>,
+}
+
+impl Factory {
+    /// A factory of `foreign` controllers that steer, with this factory's beside them: its recorder
+    /// hears what ours is told, and `voice` says what the foreign one made of it. One connection
+    /// at a time speaks through a voice.
+    pub fn beside(self, foreign: Foreign, voice: Arc<Voice>) -> BesideFactory {
+        BesideFactory { foreign, ours: Arc::new(self), voice }
+    }
+}
+
+impl congestion::ControllerFactory for BesideFactory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let foreign = self.foreign.clone().build(now, current_mtu);
+        say(&self.voice, &*foreign);
+        let ours = self.ours.controller(now, current_mtu);
+        Box::new(Beside { foreign, ours, voice: self.voice.clone() })
+    }
+}
+
+/// A controller that is not ours, and ours beside it.
+pub(super) struct Beside {
+    foreign: Box<dyn congestion::Controller>,
+    pub(super) ours: Controller,
+    voice: Arc<Voice>,
+}
+
+/// A threshold that was never set is the largest number. quinn's pacer asks its controllers for no
+/// rate, whatever they say.
+fn say(voice: &Voice, foreign: &dyn congestion::Controller) {
+    let ssthresh = foreign.metrics().ssthresh.filter(|ssthresh| *ssthresh < u64::MAX);
+    voice.say(Said { cwnd: foreign.window(), ssthresh, pacing_rate: None });
+}
+
+/// Ours hears of each call first: what it records then is the ACK before, which the foreign
+/// controller must not have gone past.
+impl congestion::Controller for Beside {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.ours.on_sent(now, bytes, last_packet_number);
+        self.foreign.on_sent(now, bytes, last_packet_number);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.ours.on_ack(now, sent, bytes, app_limited, rtt);
+        self.foreign.on_ack(now, sent, bytes, app_limited, rtt);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
+        self.ours.on_end_acks(now, in_flight, app_limited, largest);
+        self.foreign.on_end_acks(now, in_flight, app_limited, largest);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
+        self.ours.on_congestion_event(now, sent, persistent, lost);
+        self.foreign.on_congestion_event(now, sent, persistent, lost);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.ours.on_mtu_update(new_mtu);
+        self.foreign.on_mtu_update(new_mtu);
+        say(&self.voice, &*self.foreign);
+    }
+
+    fn window(&self) -> u64 {
+        self.foreign.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.foreign.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(Beside {
+            foreign: self.foreign.clone_box(),
+            ours: self.ours.clone(),
+            voice: self.voice.clone(),
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.foreign.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

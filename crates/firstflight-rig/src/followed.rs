@@ -1,0 +1,84 @@
+//! A stack's own controller as it can be seen from outside: its window and its threshold after each
+//! event.
+
+use firstflight::{Event, Exit, ExitReason, Nanos, Phase, Seq, Time};
+use firstflight_quic::{Said, Voice};
+use firstflight_sim::Record;
+use std::sync::Arc;
+
+/// What is seen of it.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    pub(crate) voice: Arc<Voice>,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) cwnd_max: u64,
+    /// Window after the event before.
+    cwnd: u64,
+    first_send: Option<Time>,
+    /// Round trips completed, and what ends the present one.
+    rounds: u32,
+    round_ends: Option<Seq>,
+}
+
+impl Followed {
+    /// One event, and the controller right after it.
+    pub(crate) fn take(&mut self, event: &Event) {
+        let said = self.voice.last();
+        let before = std::mem::replace(&mut self.cwnd, said.cwnd);
+        self.cwnd_max = self.cwnd_max.max(said.cwnd);
+        match event {
+            Event::Sent(sent) => {
+                self.first_send.get_or_insert(sent.now);
+                self.round_ends.get_or_insert(sent.nxt);
+            }
+            Event::Ack(ack) => {
+                if self.round_ends.is_some_and(|end| ack.una >= end) {
+                    self.rounds += 1;
+                    self.round_ends = Some(Seq(ack.nxt.0.max(ack.una.0 + 1)));
+                }
+                if self.exit.is_none() && !in_slow_start(said) {
+                    let reason = match () {
+                        () if ack.lost > 0 => ExitReason::Loss,
+                        () if ack.ce => ExitReason::Ecn,
+                        () => ExitReason::Threshold,
+                    };
+                    self.leave(reason, ack.now, (before, said.cwnd), ack.inflight_before);
+                }
+            }
+            Event::Congestion(congestion) if self.exit.is_none() && !in_slow_start(said) => {
+                let flight = congestion.inflight_before;
+                self.leave(ExitReason::Timeout, congestion.now, (before, said.cwnd), flight);
+            }
+            _ => {}
+        }
+    }
+
+    fn leave(&mut self, reason: ExitReason, at: Time, (before, cwnd): (u64, u64), flight: u64) {
+        self.exit = Some(Exit {
+            reason,
+            at,
+            since_first_send: self.first_send.map_or(Nanos::ZERO, |first| at.since(first)),
+            rounds: self.rounds,
+            detect_cwnd: before,
+            cwnd,
+            inflight: flight,
+            estimate: None,
+        });
+    }
+
+    /// What stands in the record is of the controller beside it: this one's takes its place.
+    pub(crate) fn write(&self, record: &mut Record) {
+        let said = self.voice.last();
+        let state = &mut record.state;
+        (state.cwnd, state.ssthresh, state.pacing_rate) =
+            (said.cwnd, said.ssthresh, said.pacing_rate);
+        state.phase = if in_slow_start(said) { Phase::Startup } else { Phase::Avoidance };
+        record.exit = self.exit;
+        record.signals.clear();
+    }
+}
+
+/// Also a controller without a threshold: what it does it does not say.
+fn in_slow_start(said: Said) -> bool {
+    said.ssthresh.is_none_or(|ssthresh| said.cwnd < ssthresh)
+}

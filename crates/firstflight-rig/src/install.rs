@@ -1,0 +1,61 @@
+//! Which controllers a sender's stack is given.
+
+use crate::logbook::Logbook;
+use crate::own::OwnControl;
+use crate::{Control, Error, Setup, open};
+use firstflight_quic::noq;
+#[cfg(feature = "quinn")]
+use firstflight_quic::{Plan, quinn};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// A factory for the stack that sends.
+pub(crate) enum Installed {
+    Noq(noq::Foreign),
+    #[cfg(feature = "quinn")]
+    Quinn(quinn::Foreign),
+}
+
+/// The factory of this trial's controllers, which tell `logbook` everything.
+pub(crate) fn install(
+    setup: &Setup<'_>,
+    epoch: Instant,
+    logbook: &Arc<Mutex<Logbook>>,
+) -> Result<Installed, Error> {
+    Ok(match setup.control {
+        Control::Noq(plan) => Installed::Noq(Arc::new(
+            noq::Factory::new(plan).with_origin(epoch).with_recorder(logbook.clone()),
+        )),
+        Control::Own(control) => own(&control, setup.datagram, epoch, logbook)?,
+        #[cfg(feature = "quinn")]
+        Control::Quinn(plan) => Installed::Quinn(Arc::new(of_quinn(plan, epoch, logbook)?)),
+    })
+}
+
+#[cfg(feature = "quinn")]
+fn of_quinn(
+    plan: Plan,
+    epoch: Instant,
+    logbook: &Arc<Mutex<Logbook>>,
+) -> Result<quinn::Factory, Error> {
+    let factory = quinn::Factory::new(plan).map_err(|refused| Error::new(refused.0))?;
+    Ok(factory.with_origin(epoch).with_recorder(logbook.clone()))
+}
+
+/// One of the stack's own, with one of ours beside it for the logbook.
+fn own(
+    control: &OwnControl,
+    datagram: u16,
+    epoch: Instant,
+    logbook: &Arc<Mutex<Logbook>>,
+) -> Result<Installed, Error> {
+    let voice = open(logbook).follow();
+    #[cfg(feature = "quinn")]
+    if let Some(foreign) = control.of_quinn(datagram) {
+        let ours = of_quinn(control.beside, epoch, logbook)?;
+        return Ok(Installed::Quinn(Arc::new(ours.beside(foreign, voice))));
+    }
+    let foreign = control.of_noq(datagram).ok_or_else(|| Error::new("a stack without a rig"))?;
+    let ours = noq::Factory::new(control.beside).with_origin(epoch).with_recorder(logbook.clone());
+    Ok(Installed::Noq(Arc::new(ours.beside(foreign, voice))))
+}
