@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from . import _engine
 from ._arm import ArmLike
 from ._engine import Refused
-from ._options import Number, folder_of, write_whole
+from ._options import Number, folder_of, write_report, write_whole
 from ._population import Population, engine_test, population_of
 from ._progress import progress as progress_bar
 from ._request import request
@@ -157,8 +157,7 @@ class AbResult:
 
     def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report, one self-contained HTML page."""
-        folder_of(file)
-        write_whole(file, self._shard.report("firstflight.ab(...)"))
+        write_report(file, self._shard.report, "ab")
 
     def part(self, part: Part = "all") -> list[dict[str, Any]]:
         """The rows of `results` of one kind of part."""

@@ -154,6 +154,11 @@ def arms_of(given: ArmLike | Sequence[ArmLike]) -> list[str | Own]:
     return [arm if isinstance(arm, str) else arm_of(arm)._for_engine() for arm in given]
 
 
+def as_list(given: ArmLike | Sequence[ArmLike]) -> str:
+    """Arms as the command takes them, with commas between; text goes through as it is."""
+    return given if isinstance(given, str) else ",".join(as_text(given))
+
+
 def as_text(given: ArmLike | Sequence[ArmLike]) -> list[str]:
     """Arms as text, for machines that have no Python of the user's: refuses those that are none."""
     texts = []

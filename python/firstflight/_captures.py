@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, final
 
 from . import _engine
-from ._arm import ArmLike
-from ._options import Number, folder_of, write_whole
+from ._arm import ArmLike, as_list
+from ._options import Number, write_report
 from ._progress import progress as progress_bar
 from ._request import request
 from ._table import Table
@@ -36,10 +36,7 @@ def replay(
     `paced` says whether the sender paced, `iw` its initial window in packets; left out, both are read off the first flight. Of files that
     are partly unreadable the rest counts, and `warnings` says so.
     """
-    from ._arm import as_text
-
-    text = arms if isinstance(arms, str) else ",".join(as_text(arms))
-    return Replay(_engine.replay(_names(files), text, paced, iw))
+    return Replay(_engine.replay(_names(files), as_list(arms), paced, iw))
 
 
 @final
@@ -76,8 +73,7 @@ class Replay:
 
     def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report, one self-contained HTML page."""
-        folder_of(file)
-        write_whole(file, self._inner.report("firstflight.replay(...)"))
+        write_report(file, self._inner.report, "replay")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.rows.__arrow_c_stream__(requested_schema)
@@ -106,11 +102,8 @@ def advise(
 
     The options are those of `firstflight advise`. Ctrl-C ends it between two connections.
     """
-    from ._arm import as_text
-
-    keywords = {**locals(), "arms": arms if isinstance(arms, str) else ",".join(as_text(arms))}
-    keywords["baseline"] = baseline if isinstance(baseline, str) else ",".join(as_text(baseline))
-    options, _ = request(keywords, "files", "threads", "progress", "as_text")
+    keywords = {**locals(), "arms": as_list(arms), "baseline": as_list(baseline)}
+    options, _ = request(keywords, "files", "threads", "progress")
     with progress_bar(progress, 0, "connections") as bar:
         return Advice(_engine.advise(_names(files), options, threads, bar))
 
@@ -154,8 +147,7 @@ class Advice:
 
     def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the page with all the evidence."""
-        folder_of(file)
-        write_whole(file, self._inner.report("firstflight.advise(...)"))
+        write_report(file, self._inner.report, "advise")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.results.__arrow_c_stream__(requested_schema)

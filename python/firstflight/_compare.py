@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from . import _engine
 from ._arm import ArmLike
-from ._options import Number, folder_of, write_whole
+from ._options import Number, write_report
 from ._path import Path
 from ._progress import progress as progress_bar
 from ._request import request
@@ -122,8 +122,7 @@ class Comparison:
 
     def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report, one self-contained HTML page."""
-        folder_of(file)
-        write_whole(file, self._inner.report("firstflight.compare(...)"))
+        write_report(file, self._inner.report, "compare")
 
     def plot_window(self, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
         """The congestion window of each arm's first trial over time, with the path's limits. Needs matplotlib."""

@@ -1,7 +1,7 @@
 """Options as the command line writes them: a Python value becomes the same text."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from ._engine import Refused
@@ -50,6 +50,12 @@ def folder_of(file: str | os.PathLike[str]) -> str:
     if not os.path.isdir(folder):
         raise Refused(f"output folder {folder} does not exist")
     return folder
+
+
+def write_report(file: str | os.PathLike[str], page: Callable[[str], str], call: str) -> None:
+    """Writes the page of an answer, which names the call that made it; a folder that does not exist is refused before the page is made."""
+    folder_of(file)
+    write_whole(file, page(f"firstflight.{call}(...)"))
 
 
 def write_whole(file: str | os.PathLike[str], content: str | bytes) -> None:

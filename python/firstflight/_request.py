@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._arm import Own, arms_of, as_text
+from ._arm import Own, arms_of, as_list
 from ._engine import Refused
 from ._options import number, size
 
@@ -24,7 +24,7 @@ def request(keywords: Mapping[str, Any], *without: str) -> tuple[Pairs, dict[str
         if name in ("arms", "baseline") and not isinstance(given, str):
             objects[name] = arms_of(given)
         elif name in ("arms", "baseline", "cross"):
-            pairs.append((name, given if isinstance(given, str) else ",".join(as_text(given))))
+            pairs.append((name, as_list(given)))
         else:
             pairs.append((name, _text(name, given)))
     if len(objects.get("baseline", [""])) != 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from . import _engine
 from ._arm import ArmLike
-from ._options import Number, Value, folder_of, size, value, write_whole
+from ._options import Number, Value, size, value, write_report
 from ._path import Path
 from ._progress import progress as progress_bar
 from ._request import request
@@ -126,8 +126,7 @@ class Sweep:
 
     def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report, one self-contained HTML page."""
-        folder_of(file)
-        write_whole(file, self._inner.report("firstflight.sweep(...)"))
+        write_report(file, self._inner.report, "sweep")
 
     def plot_map(self, *, measure: str = "ttlb_ms", ax: Axes | None = None) -> Axes:
         """The best arm at each point of two keys, or the values of each arm over one. Needs matplotlib."""

@@ -28,7 +28,7 @@ import ray
 
 from . import _engine
 from ._ab import AbResult
-from ._arm import ArmLike, as_text
+from ._arm import ArmLike, as_list
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
 from ._population import Population, engine_test, population_of
@@ -255,7 +255,7 @@ def ab(
     """
     given = dict(locals())
     # Machines of a cluster have no Python of the user's: arms travel as text.
-    given.update(arms=",".join(as_text(arms)), baseline=",".join(as_text(baseline)))
+    given.update(arms=as_list(arms), baseline=as_list(baseline))
     options, _ = request(given, "population", "shards", "checkpoint", "out", "address", "progress")
     if shards is not None and not 1 <= shards <= 1_000_000:
         raise Refused(f"shards {shards}: is out of range; allowed: 1 to 1000000")
