@@ -45,9 +45,9 @@ for part in "${parts[@]}"; do
         ;;
     agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
     pictures)
-        firstflight compare --report "$target/report.html" >/dev/null
+        firstflight compare --plain-report --report "$target/report.html" >/dev/null
         picture "$target/report.html" docs/pictures/report.png 1180 1800
-        firstflight compare --arms slowstart,hystart++,rapid --report "$target/three.html" >/dev/null
+        firstflight compare --arms slowstart,hystart++,rapid --plain-report --report "$target/three.html" >/dev/null
         picture "$target/three.html" docs/pictures/window.png 1180 500 806
         firstflight ab --population geo --flows 100000 --baseline hystart --arms slowstart,hystart++,search,best,rapid-nojump,rapid \
             --report "$target/geo.html" >/dev/null

@@ -15,7 +15,7 @@ output=$profile
 # The simulator for browsers goes into the program, where it can be built.
 engine() {
     crates/firstflight-web/build.sh
-    [ ! -e "$target/web/engine.wasm" ] || export FIRSTFLIGHT_ENGINE=$target/web/engine.wasm
+    [ ! -e "$target/web/engine.wasm.gz" ] || export FIRSTFLIGHT_ENGINE=$target/web/engine.wasm.gz
 }
 
 made() { echo "$part: $(basename "$1"), $(du -h "$1" | cut -f1)"; }

@@ -8,7 +8,7 @@ use std::process::Command;
 /// A packager's word for the commit.
 const COMMIT: &str = "FIRSTFLIGHT_COMMIT";
 
-/// The absolute path of what `make web` builds.
+/// The absolute path of `engine.wasm.gz`, which `make web` builds.
 const ENGINE: &str = "FIRSTFLIGHT_ENGINE";
 
 fn main() {
@@ -22,16 +22,19 @@ fn main() {
     engine();
 }
 
-/// The engine as `engine.wasm` of the build, empty where there is none: `firstflight ui` says so.
+/// The engine as `engine.wasm.gz` of the build, empty where there is none: `firstflight ui` says so,
+/// and reports are without it.
 fn engine() {
     println!("cargo::rerun-if-env-changed={ENGINE}");
     let named = std::env::var(ENGINE).ok().filter(|file| !file.trim().is_empty());
     let out = std::env::var("OUT_DIR").expect("cargo says where to write");
     let bytes = named.map_or_else(Vec::new, |file| {
         println!("cargo::rerun-if-changed={file}");
-        std::fs::read(&file).unwrap_or_else(|error| panic!("{ENGINE}={file}: {error}"))
+        let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{ENGINE}={file}: {error}"));
+        assert!(bytes.starts_with(b"\x1f\x8b"), "{ENGINE}={file}: is no engine.wasm.gz");
+        bytes
     });
-    std::fs::write(Path::new(&out).join("engine.wasm"), bytes).expect("the build can write");
+    std::fs::write(Path::new(&out).join("engine.wasm.gz"), bytes).expect("the build can write");
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the playground's engine, target/web/engine.wasm: the only thing of the playground that is
+# Builds the playground's engine, target/web/engine.wasm and the same as gzip: the only thing of the playground that is
 # built. Needs the standard library for wasm32-unknown-unknown: installs it where rustup is; Debian
 # has it as libstd-rust-dev-wasm32. Where it cannot be had (a CI machine may reach no server of
 # rustup's), says so and skips. No optimiser runs behind the compiler: the same sources and compiler give the same bytes.
@@ -25,5 +25,7 @@ cargo rustc --locked --quiet -p firstflight-web --lib --crate-type cdylib --targ
 mkdir -p "$target/web"
 cp "$target/$triple/web/firstflight_web.wasm" "$target/web/engine.wasm.new"
 mv "$target/web/engine.wasm.new" "$target/web/engine.wasm"
+gzip -9 -n -c "$target/web/engine.wasm" >"$target/web/engine.wasm.gz.new"
+mv "$target/web/engine.wasm.gz.new" "$target/web/engine.wasm.gz"
 echo "web: $target/web/engine.wasm, $(stat -c %s "$target/web/engine.wasm") bytes," \
-    "$(gzip -9 -c "$target/web/engine.wasm" | wc -c) compressed"
+    "$(stat -c %s "$target/web/engine.wasm.gz") compressed"

@@ -18,7 +18,7 @@ if [ -n "${FIRSTFLIGHT_SERVE:-}" ]; then
     if [ -e "${FIRSTFLIGHT_ENGINE_FILE:-}" ]; then
         FIRSTFLIGHT_ENGINE_FILE=$(realpath "$FIRSTFLIGHT_ENGINE_FILE")
         export FIRSTFLIGHT_ENGINE_FILE
-        tests+=(test_playground.py)
+        tests+=(test_inside.py test_playground.py)
     else
         echo "browser: without the playground, make web builds its engine"
     fi

@@ -2,6 +2,7 @@
 
 mod sweep;
 
+use crate::engine;
 use crate::files::{check_outputs, write_whole};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
@@ -18,6 +19,7 @@ use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::sweep::Axis;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
+use firstflight_web::inside;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -32,9 +34,13 @@ pub(crate) struct Options {
     /// Write the results as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the report, one self-contained HTML page
+    /// Write the report, one self-contained HTML page; with sliders of its own where this program
+    /// has the simulator for browsers
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// A report without the simulator inside: smaller by 1.1 MB
+    #[arg(long, requires = "report")]
+    plain_report: bool,
     /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet,
     /// .qlog or .sqlog, or a folder for a CSV of every arm's first trial
     #[arg(long, value_name = "FILE")]
@@ -66,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
     outputs.finish()?;
     if let Some(file) = &options.report {
-        let page = comparison.report(&command_line()).to_html();
+        let page = page(&comparison, options.plain_report);
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
     give(options.json.as_ref(), &comparison)?;
@@ -78,6 +84,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         return Ok(Done::Because(format!("stopped: {done} of {of} trials per arm")));
     }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
+}
+
+/// The report, with the simulator inside where there is one that can compute it.
+fn page(comparison: &Comparison, plain: bool) -> String {
+    let module = if plain { None } else { engine::as_text() };
+    module
+        .and_then(|module| inside::page(comparison, &command_line(), &module))
+        .unwrap_or_else(|| comparison.report(&command_line()).to_html())
 }
 
 /// Several flows at a time.

@@ -9,6 +9,7 @@ mod advise;
 mod compare;
 mod completions;
 mod diff;
+mod engine;
 mod examples;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod exits;

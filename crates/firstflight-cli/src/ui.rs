@@ -1,5 +1,6 @@
 //! `firstflight ui`: the playground, a page with the simulator inside, on the loopback address.
 
+use crate::engine;
 use crate::files::{check_folder_of_ours, make_folder, write_whole};
 use crate::terminal::{TITLE, say, whisper};
 use crate::{Done, failed};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -31,13 +32,6 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     engine: Option<PathBuf>,
 }
-
-/// The engine that this program was built with (`FIRSTFLIGHT_ENGINE`, see `build.rs`); nothing if
-/// it was built without.
-static BUILT_IN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/engine.wasm"));
-
-/// How every module of WebAssembly begins.
-const MAGIC: &[u8] = b"\0asm";
 
 /// A file as it is handed out.
 struct Handed {
@@ -71,7 +65,9 @@ fn write(all: &[Handed], folder: &Path) -> Result<Done, Error> {
     check_folder_of_ours(folder)?;
     make_folder(folder)?;
     for file in all {
-        write_whole(&folder.join(file.name), |out| out.write_all(&file.bytes))?;
+        // Any web server hands out what it finds.
+        let bytes = engine::unpacked(&file.bytes).map_err(|error| failed(folder, &error))?;
+        write_whole(&folder.join(file.name), |out| out.write_all(&bytes))?;
     }
     say(&format!("{}: {} files\n", folder.display(), all.len()))?;
     Ok(Done::Well)
@@ -79,30 +75,20 @@ fn write(all: &[Handed], folder: &Path) -> Result<Done, Error> {
 
 /// The engine: the one asked for, the one built in, or the one that `make web` left beside.
 fn engine(options: &Options) -> Result<Cow<'static, [u8]>, Error> {
-    if let Some(file) = &options.engine {
-        let bytes = fs::read(file).map_err(|error| failed(file, &error))?;
-        if !bytes.starts_with(MAGIC) {
-            return Err(Error::new(format!(
-                "--engine {}: is no module of WebAssembly",
-                file.display()
-            )));
-        }
+    let Some(file) = &options.engine else {
+        return engine::packed().ok_or_else(|| {
+            Error::new(
+                "this program was built without the simulator for browsers: `make web` in a \
+                 checkout of firstflight builds it, and `firstflight ui` of that checkout finds it \
+                 there",
+            )
+        });
+    };
+    let bytes = fs::read(file).map_err(|error| failed(file, &error))?;
+    if bytes.starts_with(engine::MAGIC) || bytes.starts_with(engine::GZIP) {
         return Ok(bytes.into());
     }
-    if !BUILT_IN.is_empty() {
-        return Ok(BUILT_IN.into());
-    }
-    // target/release/firstflight, target/web/engine.wasm
-    let beside = env::current_exe()
-        .ok()
-        .and_then(|program| Some(program.parent()?.parent()?.join("web").join(ENGINE.0)));
-    match beside.map(fs::read) {
-        Some(Ok(bytes)) if bytes.starts_with(MAGIC) => Ok(bytes.into()),
-        _ => Err(Error::new(
-            "this program was built without the simulator for browsers: `make web` in a checkout \
-             of firstflight builds it, and `firstflight ui` of that checkout finds it there",
-        )),
-    }
+    Err(Error::new(format!("--engine {}: is no module of WebAssembly", file.display())))
 }
 
 /// Shows the page to the user; false if there is nothing to show it in.
@@ -184,7 +170,10 @@ fn respond(
         ("X-Content-Type-Options", "nosniff"),
         ("Cache-Control", "no-store"),
         ("Connection", "close"),
-    ] {
+    ]
+    .into_iter()
+    .chain(body.starts_with(engine::GZIP).then_some(("Content-Encoding", "gzip")))
+    {
         let _ = write!(head, "{name}: {value}\r\n");
     }
     head.push_str("\r\n");

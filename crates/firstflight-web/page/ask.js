@@ -10,7 +10,7 @@ class Asker {
   }
 
   begin() {
-    this.worker = new Worker("worker.js", { type: "module" });
+    this.worker = makeWorker();
     this.worker.addEventListener("message", ({ data }) => this.settle(data.id, data));
     this.worker.addEventListener("error", () => this.lose("the engine cannot be started"));
   }

@@ -1,62 +1,9 @@
 // The controls: each edits what is asked for as text and shows what came of it.
 
-const logarithmic = (from, to) => ({
-  at: (position) => from * (to / from) ** (position / 1000),
-  position: (value) => 1000 * Math.log(Math.min(to, Math.max(from, value)) / from) / Math.log(to / from),
-});
-const linear = (from, to) => ({
-  at: (position) => from + ((to - from) * position) / 1000,
-  position: (value) => 1000 * (Math.min(to, Math.max(from, value)) - from) / (to - from),
-});
-// Two significant digits are as fine as a hand is.
-const tidy = (value, digits = 2) => Number(value.toPrecision(digits));
-
-const SECONDS = { us: 1e-3, ms: 1, s: 1e3 };
-const asMs = (text) => {
-  const [, number, unit] = /^([\d.]+)(us|ms|s)$/.exec(text ?? "") ?? [];
-  return unit ? number * SECONDS[unit] : 0;
-};
-const asPercent = (text) => (text?.endsWith("%") ? Number.parseFloat(text) : 100 * (Number(text) || 0));
-
-const PATH_SLIDERS = [
-  { key: "rate", label: "Rate", ...logarithmic(0.5, 1000), text: (x) => `${tidy(x)}Mbit`, show: (x) => rate(tidy(x)), read: (path) => path.rate_mbps },
-  { key: "rtt", label: "Round trip", ...logarithmic(2, 800), text: (x) => `${tidy(x)}ms`, show: (x) => time(tidy(x)), read: (path) => path.rtt_ms },
-  { key: "queue", label: "Queue", ...logarithmic(0.05, 10), text: (x) => `${tidy(x)}bdp`, show: (x) => `${tidy(x)} BDP`, read: (path) => path.queue_bytes / path.bdp_bytes },
-  { key: "loss", label: "Random loss", ...linear(0, 5), text: (x) => (x ? `${tidy(x)}%` : null), show: (x) => `${tidy(x)} %`, read: (path) => asPercent(pathValue(path.text, "loss")) },
-  { key: "jitter", label: "Jitter", ...linear(0, 50), text: (x) => (x ? `${tidy(x)}ms` : null), show: (x) => time(tidy(x)), read: (path) => asMs(pathValue(path.text, "jitter")) },
-];
 const RETURNS = [["plain", "plain"], ["wifi", "Wi-Fi"], ["lte", "LTE"], ["geo_warm", "satellite grid, warm"], ["geo_cold", "satellite grid, cold"], ["leo", "low orbit, hand-over every 15 s"]];
 const AQMS = [["", "none: the tail is dropped"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"]];
 const TRANSPORTS = [["quic", "QUIC, paced"], ["tcp", "TCP, RACK"], ["tcp:linux26", "TCP, Linux 2.6"], ["tcp:sack6675", "TCP, RFC 6675"], ["tcp:reno", "TCP, without SACK"], ["tcp:windows", "TCP, Windows"]];
-const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
-
-function sizeText(value) {
-  const [unit, name] = SIZES.find(([unit]) => value >= unit);
-  return `${tidy(value / unit)}${name}`;
-}
-const TRANSFER_SLIDERS = [
-  { key: "bytes", label: "Object", ...logarithmic(1e4, 1e8), text: sizeText, show: (x) => bytes(tidy(x)) },
-];
-
 const choices = (list) => list.map(([value, text]) => html("option", { value }, text));
-
-function sliderRow(slider, edit) {
-  slider.output = html("output", { id: `${slider.key}-shown` });
-  slider.input = html("input", { type: "range", min: 0, max: 1000, step: 1, id: `slider-${slider.key}`, "aria-describedby": slider.output.id });
-  slider.input.addEventListener("input", () => {
-    const value = slider.at(slider.input.valueAsNumber);
-    showSlider(slider, value);
-    edit(slider, slider.text(value));
-  });
-  return html("div", { class: "slider" }, html("label", { for: slider.input.id }, slider.label), slider.output, slider.input);
-}
-
-function showSlider(slider, value) {
-  const known = Number.isFinite(value);
-  slider.output.textContent = known ? slider.show(value) : "as written";
-  slider.input.setAttribute("aria-valuetext", slider.output.textContent);
-  if (known && document.activeElement !== slider.input) slider.input.value = slider.position(value);
-}
 
 function set(key, value) {
   if (value === "" || value === null) delete asked[key];

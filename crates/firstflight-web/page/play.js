@@ -1,6 +1,7 @@
 // The page: what is asked for goes to the engine, what it answers is drawn; the newest wishes count.
 
 let known = null;
+const makeWorker = () => new Worker("worker.js", { type: "module" });
 const engine = new Asker();
 let busy = false;
 let again = false;
@@ -22,15 +23,30 @@ function changed() {
   else compute();
 }
 
-async function compute() {
+// While a slider moves, a third of the points is drawn, and text is laid out now and then only: both take longer than computing. Once it
+// rests, everything is shown.
+const QUICK_MS = 150;
+let shownAt = 0;
+let wordsAt = 0;
+let resting = null;
+
+// As many points as a chart has pixels, as it was drawn last.
+const mostPoints = (quick) => Math.round(Math.min(1500, Math.max(300, charts[0].wide ?? byId("charts").clientWidth)) / (quick ? 3 : 1));
+
+async function compute(inFull = false) {
   busy = true;
   again = false;
-  const points = Math.min(1500, Math.max(300, byId("charts").clientWidth));
-  const answer = await engine.ask({ do: "view", plan: asked, points, arm: chosen });
+  clearTimeout(resting);
+  const quick = !inFull && performance.now() < shownAt + QUICK_MS;
+  byId("charts").classList.toggle("moving", quick);
+  const answer = await engine.ask({ do: "view", plan: asked, points: mostPoints(quick), arm: chosen });
   busy = false;
-  if (answer.ok) show(JSON.parse(answer.text));
-  else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
+  if (answer.ok) {
+    show(JSON.parse(answer.text));
+    if (!inFull) root.views = Number(root.views ?? 0) + 1;
+  } else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
   if (again) compute();
+  else if (quick && answer.ok) resting = setTimeout(() => compute(true), QUICK_MS);
 }
 
 let legendOf = "";
@@ -40,16 +56,23 @@ function show(seen) {
   say("");
   use(seen.report);
   chosen = Math.min(chosen, Math.max(0, armTexts().length - 1));
-  const names = JSON.stringify(arms.map((arm) => [arm.arm, arm.look, arm.shown]));
+  const names = JSON.stringify(arms.map((arm) => [arm.arm, arm.look]));
   if (names !== legendOf) {
     legendOf = names;
     byId("legend").replaceChildren();
     byId("layers").replaceChildren();
     legend();
   }
-  showInside(seen);
-  entitle();
+  curves(seen);
   change();
+  shownAt = performance.now();
+  if (!again || shownAt > wordsAt + QUICK_MS) wordsOf();
+}
+
+function wordsOf() {
+  wordsAt = shownAt;
+  listInside();
+  entitle();
   byId("finding").textContent = report.finding;
   byId("notes").replaceChildren(...report.notes.filter(({ level }) => level === "warning").map(({ text }) => html("p", { class: "note warning" }, html("strong", {}, "Note "), text)));
   table();
@@ -62,7 +85,6 @@ function show(seen) {
   byId("command").textContent = report.command;
   syncControls();
   laterGrid();
-  root.views = Number(root.views ?? 0) + 1;
 }
 
 function csv() {

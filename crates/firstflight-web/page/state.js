@@ -39,19 +39,6 @@ function armText({ name, options, avoidance, recovery, sender }) {
   return name + (list ? `(${list})` : "") + tail + (sender ? `@${sender}` : "");
 }
 
-// A path is a name or keys, separated by commas; later keys take the place of those of the name.
-const keyOf = (part) => part.split("=")[0].trim();
-const pathValue = (text, key) => text.split(",").find((part) => keyOf(part) === key)?.split("=").slice(1).join("=");
-
-function withKey(text, key, value) {
-  const parts = text.split(",").map((part) => part.trim()).filter(Boolean);
-  const place = parts.findIndex((part) => keyOf(part) === key);
-  const part = value === null ? [] : [value === "" ? key : `${key}=${value}`];
-  if (place >= 0) parts.splice(place, 1, ...part);
-  else parts.push(...part);
-  return parts.join(",");
-}
-
 function address() {
   const query = new URLSearchParams(asked);
   query.set("arm", chosen);

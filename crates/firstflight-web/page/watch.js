@@ -26,11 +26,8 @@ charts.splice(3, 0, {
 function drawSignals(g, frame, chart) {
   chart.y = null;
   const curves = shownCurves();
-  for (const { t_ms } of events) {
-    if (t_ms < view.from || t_ms > view.to) continue;
-    const x = round(frame.x(t_ms));
-    g.append(svg("path", { d: `M${x} ${frame.top}V${frame.bottom}`, class: "event" }));
-  }
+  const upright = events.filter(({ t_ms }) => t_ms >= view.from && t_ms <= view.to).map(({ t_ms }) => `M${round(frame.x(t_ms))} ${frame.top}V${frame.bottom}`);
+  g.append(svg("path", { d: upright.join(""), class: "event" }));
   const all = curves.flatMap((curve) => curve.values.filter((value, i) => value !== null && signals.t_ms[i] >= view.from && signals.t_ms[i] <= view.to));
   if (!all.length) {
     g.append(svg("text", { x: frame.left + 8, y: frame.top + 16, class: "tick" }, "It has none that change here."));
@@ -56,9 +53,14 @@ function drawSignals(g, frame, chart) {
   g.append(lines);
 }
 
-function showInside(seen) {
+// What the charts draw of it.
+function curves(seen) {
   signals = seen.signals;
   events = seen.events[chosen] ?? [];
+}
+
+// The same as a list, and its key.
+function listInside() {
   byId("events-of").textContent = arms[chosen]?.arm ?? "no arm";
   byId("events").replaceChildren(...events.map(({ t_ms, rule, says }) => {
     const go = html("button", { type: "button", class: "event-entry" }, html("span", { class: "when" }, time(t_ms)), html("span", {}, says), html("small", {}, rule));

@@ -13,6 +13,7 @@ mod events;
 pub mod exports;
 mod facts;
 mod game;
+pub mod inside;
 pub mod page;
 mod replay;
 mod signals;

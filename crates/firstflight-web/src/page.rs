@@ -24,9 +24,14 @@ pub const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eva
                           'self'; img-src data:; connect-src 'self'; worker-src 'self'; base-uri \
                           'none'; form-action 'none'";
 
+pub(crate) const ASK: &str = include_str!("../page/ask.js");
+pub(crate) const SLIDERS: &str = include_str!("../page/sliders.js");
+pub(crate) const ENGINE_SCRIPT: &str = include_str!("../page/engine.js");
+
 const SCRIPTS: &[&str] = &[
-    include_str!("../page/ask.js"),
+    ASK,
     include_str!("../page/state.js"),
+    SLIDERS,
     include_str!("../page/controls.js"),
     include_str!("../page/watch.js"),
     include_str!("../page/grid.js"),
@@ -49,6 +54,6 @@ pub fn files() -> Vec<File> {
         file("playground.css", "text/css; charset=utf-8", &style),
         file("playground.js", SCRIPT, &format!("(() => {{\n\"use strict\";\n{scripts}}})();\n")),
         file("worker.js", SCRIPT, include_str!("../page/worker.js")),
-        file("engine.js", SCRIPT, include_str!("../page/engine.js")),
+        file("engine.js", SCRIPT, ENGINE_SCRIPT),
     ]
 }

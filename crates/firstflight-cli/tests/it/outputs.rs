@@ -281,6 +281,22 @@ fn a_report_is_one_file_that_asks_the_network_for_nothing() {
 }
 
 #[test]
+fn a_plain_report_has_no_simulator_and_no_other_says_it_has_one_without() {
+    let of = |more: &[&str]| {
+        let arguments =
+            [&["compare", "--arms", "rapid", "--bytes", "100kB", "--report", "out.html"], more];
+        read(&well_in_a_folder(&arguments.concat()).0, "out.html")
+    };
+    let parts = ["id=\"engine\"", "wasm-unsafe-eval", "What if the path were another?"];
+    let plain = of(&["--plain-report"]);
+    assert!(parts.iter().all(|part| !plain.contains(part)), "a plain report is plain");
+    // Whether it has one hangs on what this program was built with.
+    let page = of(&[]);
+    let has = page.contains(parts[0]);
+    assert!(parts.iter().all(|part| page.contains(part) == has), "the simulator is in it: {has}");
+}
+
+#[test]
 fn a_report_says_whose_packets_it_shows() {
     for (transport, whose) in [
         ("quic", "Simulated QUIC: 1"),

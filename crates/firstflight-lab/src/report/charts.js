@@ -63,6 +63,8 @@ function layOut() {
     if (chart.id === "phases") caption.append(html("p", { class: "phase-key", id: "phase-key" }));
     byId("charts").append(html("figure", { id: chart.id }, caption, chart.plot, chart.saying));
   }
+  // Asked for while much else changes, a width would lay the page out again and again: it is kept until it can be another.
+  new ResizeObserver(() => charts.forEach((chart) => delete chart.wide)).observe(byId("charts"));
   if (report) entitle();
 }
 
@@ -86,7 +88,7 @@ const phaseClass = (name) => `phase-${PHASES.includes(name) ? name : "other"}`;
 // Draws everything anew at the width the page offers, or at `width` for the printer.
 function render(width) {
   // All are asked before any is drawn: each answer after a change would lay the page out again.
-  const widths = charts.map((chart) => Math.max(280, Math.floor(width ?? chart.plot.clientWidth)));
+  const widths = charts.map((chart) => Math.max(280, Math.floor(width ?? (chart.wide ??= chart.plot.clientWidth))));
   for (const [index, chart] of charts.entries()) {
     const wide = widths[index];
     const below = chart.below?.() ?? 0;
@@ -104,12 +106,21 @@ function render(width) {
     chart.svg.replaceChildren(svg("defs", {}, clip), data, chart.overlay);
     timeAxis(data, frame);
     chart.draw(data, frame, chart);
-    chart.saying.textContent = `${time(view.from)} to ${time(view.to)}. ${shownArms().map(chart.says).join("; ")}.`;
   }
+  describe();
   const state = byId("charts").dataset;
   state.from = view.from;
   state.to = view.to;
   state.shown = JSON.stringify(shownArms().map((arm) => arm.arm));
+}
+
+// The charts in words, once nothing moves any more: nobody can listen to what changes twenty times a second.
+let describing = null;
+function describe() {
+  clearTimeout(describing);
+  describing = setTimeout(() => {
+    for (const chart of charts) chart.saying.textContent = `${time(view.from)} to ${time(view.to)}. ${shownArms().map(chart.says).join("; ")}.`;
+  }, 100);
 }
 
 function timeAxis(g, frame) {
@@ -117,9 +128,9 @@ function timeAxis(g, frame) {
   const unit = seconds ? 1000 : 1;
   const { list, decimals } = ticks(view.from / unit, view.to / unit, (frame.right - frame.left) / 72);
   const row = frame.height - 9;
+  g.append(svg("path", { d: list.map((tick) => `M${round(frame.x(tick * unit))} ${frame.top}V${frame.bottom}`).join(""), class: "grid" }));
   for (const tick of list) {
     const x = round(frame.x(tick * unit));
-    g.append(svg("path", { d: `M${x} ${frame.top}V${frame.bottom}`, class: "grid" }));
     const last = tick === list.at(-1);
     const label = number(tick, tick ? decimals : 0) + (last ? NARROW + (seconds ? "s" : "ms") : "");
     const anchor = x > frame.right - 24 ? "end" : "middle";
@@ -131,9 +142,11 @@ function byteAxis(g, frame, low, high) {
   const [unit, name] = byteUnit(high);
   const y = scale(low, high, frame.bottom, frame.top);
   const { list, decimals } = ticks(low / unit, high / unit, (frame.bottom - frame.top) / 48);
+  const across = (ticks) => ticks.map((tick) => `M${frame.left} ${round(y(tick * unit))}H${frame.right}`).join("");
+  g.append(svg("path", { d: across(list.filter((tick) => tick !== 0)), class: "grid" }));
+  if (list.includes(0)) g.append(svg("path", { d: across([0]), class: "axis" }));
   for (const tick of list) {
     const row = round(y(tick * unit));
-    g.append(svg("path", { d: `M${frame.left} ${row}H${frame.right}`, class: tick === 0 ? "axis" : "grid" }));
     const last = tick === list.at(-1);
     g.append(svg("text", { x: frame.left - 7, y: row + 4, class: "tick", "text-anchor": "end" }, number(tick, tick ? decimals : 0) + (last ? NARROW + name : "")));
   }

@@ -46,11 +46,14 @@ function staircase(times, values, x, y) {
   const right = x(x.to) + 4;
   const px = (i) => round(Math.min(right, Math.max(left, x(times[i]))));
   let d = "";
-  let open = false;
+  // Where the line is; null where there is none. A step that no pixel shows is none.
+  let height = null;
   for (let i = first; i <= last; i++) {
-    if (open) d += `H${px(i)}`;
-    if (values[i] !== null) d += open ? `V${round(y(values[i]))}` : `M${px(i)} ${round(y(values[i]))}`;
-    open = values[i] !== null;
+    const next = values[i] === null ? null : round(y(values[i]));
+    if (next === height && i < last) continue;
+    if (height !== null) d += `H${px(i)}`;
+    if (next !== null) d += height === null ? `M${px(i)} ${next}` : `V${next}`;
+    height = next;
   }
   return d;
 }

@@ -41,7 +41,7 @@ pub const COMPARE_SCRIPTS: &[&str] = &[
 ];
 
 /// The page of a comparison.
-const COMPARE: Page<'_> = Page {
+pub const COMPARE: Page<'_> = Page {
     kind: "compare",
     skip: "results",
     styles: &[],
@@ -108,6 +108,15 @@ pub(super) const DIFF: Page<'_> = Page {
     scripts: &[include_str!("diff.js")],
 };
 
+/// A simulator inside a page, which the page's scripts run.
+#[derive(Clone, Copy, Debug)]
+pub struct Inside<'a> {
+    /// Its module of WebAssembly, as gzip in base64.
+    pub module: &'a str,
+    /// What was asked for when the page was written: options and values, as JSON.
+    pub plan: &'a str,
+}
+
 impl Report {
     /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
     pub fn to_html(&self) -> String {
@@ -123,12 +132,39 @@ impl Report {
 impl Page<'_> {
     /// The page with this title and these data. `json` is the data as the scripts read it.
     pub fn fill(&self, title: &str, version: &str, json: &str) -> String {
+        self.fill_with(title, version, json, None)
+    }
+
+    /// The same page with a simulator inside. Its policy then allows to compile that, and to run it
+    /// beside the page.
+    pub fn fill_with(
+        &self,
+        title: &str,
+        version: &str,
+        json: &str,
+        inside: Option<&Inside<'_>>,
+    ) -> String {
         let (title, version, data) = (text(title), text(version), script(json));
+        let policy = inside.map_or("", |_| " 'wasm-unsafe-eval'; worker-src blob:");
+        let inside = inside.map_or(String::new(), |inside| {
+            let plan = script(inside.plan);
+            format!(
+                "<script type=\"application/json\" id=\"plan\">{plan}</script>\n\
+                 <script type=\"application/gzip\" id=\"engine\">{}</script>\n",
+                inside.module
+            )
+        });
         let styles = [&[STYLE], self.styles].concat().join("\n");
         let scripts = [self.common, self.scripts].concat().join("\n");
         // One pass over the frame alone: marks inside the data or the title stay what they are.
         let mut out = String::with_capacity(
-            FRAME.len() + styles.len() + scripts.len() + self.body.len() + data.len() + 1_000,
+            FRAME.len()
+                + styles.len()
+                + scripts.len()
+                + self.body.len()
+                + data.len()
+                + inside.len()
+                + 1_000,
         );
         let mut rest = FRAME;
         while let Some((before, tail)) = rest.split_once("{{")
@@ -139,6 +175,8 @@ impl Page<'_> {
                 "title" => &title,
                 "version" => &version,
                 "data" => &data,
+                "policy" => policy,
+                "inside" => &inside,
                 "kind" => self.kind,
                 "skip" => self.skip,
                 "styles" => &styles,

@@ -4,10 +4,12 @@
 
 function legend() {
   for (const arm of arms) {
-    const button = html("button", { type: "button", "aria-pressed": "true", "data-toggle": arm.arm }, swatch(arm), arm.arm);
+    const button = html("button", { type: "button", "aria-pressed": String(arm.shown), "data-toggle": arm.arm }, swatch(arm), arm.arm);
     button.addEventListener("click", () => {
-      arm.shown = !arm.shown;
-      button.setAttribute("aria-pressed", arm.shown);
+      // Where data are computed anew, so are the arms.
+      const now = arms[arm.index];
+      now.shown = !now.shown;
+      button.setAttribute("aria-pressed", now.shown);
       change();
     });
     byId("legend").append(button);

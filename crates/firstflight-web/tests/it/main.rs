@@ -2,6 +2,7 @@
 //! program, `tests/browser/test_playground.py` looks at the page.
 
 mod game;
+mod inside;
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Plan, Scenario, parse_arms};

@@ -1,0 +1,71 @@
+//! Reports with the simulator inside: sliders beside the printed result.
+
+use crate::page::{ASK, ENGINE_SCRIPT, SLIDERS};
+use firstflight_lab::report::html::{COMPARE, Inside, Page};
+use firstflight_lab::{Comparison, Hosts, Plan, Scenario, Sender, hosts_of_tcp};
+use serde_json::{Value, json};
+
+/// More trials of an arm than that are not repeated while a slider moves.
+const MOST_REPEATS: u32 = 20;
+
+/// Where the sliders stand: above this part of the page.
+const ABOVE: &str = "  <section aria-labelledby=\"results\">";
+
+/// The page of a comparison with the simulator inside. `command` is as in
+/// [`Comparison::report`], `module` the engine as gzip in base64.
+///
+/// `None` if that simulator cannot compute what was printed: another testbed, a startup that is not
+/// ours, hosts that no option names, or more than 20 trials of an arm.
+pub fn page(comparison: &Comparison, command: &str, module: &str) -> Option<String> {
+    let plan = options(&comparison.plan)?.to_string();
+    let report = comparison.report(command);
+    let body =
+        COMPARE.body.replacen(ABOVE, &[include_str!("../page/inside.html"), ABOVE].concat(), 1);
+    debug_assert!(body.len() > COMPARE.body.len(), "the page has no results to stand above");
+    // As a string of the worker's script, in which nothing can end the element.
+    let engine = ENGINE_SCRIPT.replace("export class", "class");
+    let engine = Value::String(engine).to_string().replace('<', "\\u003c");
+    let engine = format!("const ENGINE_SCRIPT = {engine};");
+    let scripts =
+        [COMPARE.scripts, &[&engine, ASK, SLIDERS, include_str!("../page/inside.js")]].concat();
+    let page = Page {
+        body: &body,
+        styles: &[include_str!("../page/inside.css")],
+        scripts: &scripts,
+        ..COMPARE
+    };
+    let data = serde_json::to_string(&report.bounded()).ok()?;
+    let inside = Inside { module, plan: &plan };
+    Some(page.fill_with(&report.title, &report.version, &data, Some(&inside)))
+}
+
+/// The options of `compare` that ask for this plan, if there are any.
+fn options(plan: &Plan) -> Option<Value> {
+    let scenario = &plan.scenario;
+    let plain = Scenario::new(scenario.path.clone(), scenario.bytes);
+    let ours = plan.arms.iter().all(|arm| matches!(arm.sender, Sender::Arm(_)));
+    let named = (scenario.burst, scenario.path_index) == (plain.burst, plain.path_index)
+        && scenario.limit.0.is_multiple_of(1_000);
+    if plan.testbed.info().name != "sim" || !ours || !named || plan.repeat > MOST_REPEATS {
+        return None;
+    }
+    let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
+    let mut options = json!({
+        "path": scenario.path.to_string(),
+        "bytes": format!("{}B", scenario.bytes),
+        "arms": labels.join(","),
+        "seed": plan.seed,
+        "repeat": plan.repeat,
+        "iw": scenario.iw,
+        "limit": format!("{}us", scenario.limit.0 / 1_000),
+    });
+    match scenario.host {
+        Hosts::Quic(_) if scenario.host == plain.host => {}
+        Hosts::Tcp(_) if hosts_of_tcp(scenario.host.detection()) == Ok(scenario.host) => {
+            options["transport"] = "tcp".into();
+            options["detection"] = scenario.host.detection().into();
+        }
+        _ => return None,
+    }
+    Some(options)
+}
