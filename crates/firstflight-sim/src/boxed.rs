@@ -59,6 +59,12 @@ impl Startup for Boxed {
     fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
         self.0.beside_avoidance(ack, acked, w, cx)
     }
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        self.0.reach(max_fs, w, cx)
+    }
+    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
+        self.0.reach_beside(max_fs, w)
+    }
     fn reached(&mut self) -> ExitReason {
         self.0.reached()
     }

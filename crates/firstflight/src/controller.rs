@@ -14,9 +14,12 @@
 mod config;
 mod episode;
 mod growth;
+mod increase;
+mod three_amounts;
 
 pub use crate::exit::Exit;
 pub use config::Config;
+pub use increase::Increase;
 
 use crate::avoidance::{Avoidance, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Timeout, Transport, Window};
@@ -26,6 +29,7 @@ use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use core::num::NonZero;
 use episode::{Episode, Repairer, Undo};
+use three_amounts::ThreeAmounts;
 
 /// Counters that every controller keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,9 +57,8 @@ struct Ended {
     sent: bool,
     rounds: u32,
     at: Time,
-    detect_cwnd: u64,
-    cwnd: u64,
-    inflight: u64,
+    /// The window that was found, the one it became, the bytes in flight.
+    amounts: ThreeAmounts,
     /// Meaningful if `estimated`.
     estimate: u64,
 }
@@ -71,6 +74,10 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     cx: Context,
     recovery_gain: Ratio,
     idle_restart: bool,
+    increase: Increase,
+    /// `maxFS` of [`Increase::MaxFs`]: the largest flight since the last cut, in bytes; zero while
+    /// none was sent since.
+    max_fs: u64,
     /// In ns; zero is no RTT to pace by.
     srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
@@ -124,6 +131,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             cx,
             recovery_gain: config.recovery_gain,
             idle_restart: config.idle_restart,
+            increase: config.increase,
+            // RATELIMITED 3-start: the initial window, before anything was sent.
+            max_fs: iw,
             srtt: None,
             episode: None,
             marked: false,
@@ -171,6 +181,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                     let restart = self.w.cwnd.min(self.cx.iw);
                     if restart < self.w.cwnd {
                         self.w.cwnd = restart;
+                        self.forget_flights();
                         if !self.w.in_slow_start() {
                             self.avoidance.hand_over(Handover::LossFree, self.w, &self.cx);
                         }
@@ -201,6 +212,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             (self.sent, self.first_sent) = (true, sent.now);
         }
         self.note_srtt(sent.srtt);
+        // RATELIMITED 3-flight.
+        self.max_fs = self.max_fs.max(sent.inflight.min(MAX_BYTES));
         if let Some(policy) = self.policy() {
             policy.on_sent(sent.bytes.min(MAX_BYTES));
         }
@@ -304,6 +317,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
         }
         self.after_timeout = true;
+        self.forget_flights();
         self.startup.on_timeout(event.timeout, event.now, event.nxt);
         if in_startup {
             self.record(ExitReason::Timeout, event.now, before.cwnd, inflight, None);
@@ -324,8 +338,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it
         // always is: what a policy shows there is the pipe and what may be added to it,
         // which right after the first loss is as much as the old window.
-        if episode.is_some() || self.w.cwnd < undo.window.cwnd {
-            self.set_window(undo.window);
+        let [cwnd, ssthresh, max_fs] = undo.amounts.get();
+        if episode.is_some() || self.w.cwnd < cwnd {
+            self.set_window(Window { cwnd, ssthresh });
+            self.max_fs = max_fs;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
             if self.exit_in_doubt {
@@ -401,8 +417,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// How startup ended, once it has.
     pub fn exit(&self) -> Option<Exit> {
-        let Ended { reason, estimated, sent, rounds, at, detect_cwnd, cwnd, inflight, estimate } =
-            self.ended?;
+        let Ended { reason, estimated, sent, rounds, at, amounts, estimate } = self.ended?;
+        let [detect_cwnd, cwnd, inflight] = amounts.get();
         let since_first_send = if sent { at.since(self.first_sent) } else { Nanos::ZERO };
         Some(Exit {
             reason,
@@ -450,13 +466,6 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    fn limited(&self, ack: &Ack) -> bool {
-        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start
-        // half of it in flight is use enough, since the window doubles within the round
-        // trip that the test looks back on.
-        ack.cwnd_limited || (self.w.in_slow_start() && ack.inflight_before >= self.w.cwnd / 2)
-    }
-
     fn count_round(&mut self, ack: &Ack) {
         if self.ended.is_none() && ack.una > self.round_end {
             self.round_end = ack.nxt;
@@ -493,9 +502,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             sent: self.sent,
             rounds: self.rounds(),
             at,
-            detect_cwnd,
-            cwnd: self.w.cwnd,
-            inflight,
+            amounts: ThreeAmounts::new([detect_cwnd, self.w.cwnd, inflight]),
             estimate: estimate.unwrap_or(0),
         });
     }

@@ -389,6 +389,7 @@ impl Arm {
         if let Some(gain) = self.sender.recovery_gain {
             config.recovery_gain = gain;
         }
+        config.increase = self.sender.increase;
         config
     }
 

@@ -1,5 +1,6 @@
 //! What belongs to the sender and not to an algorithm: `@(iw=30,pace=off)`.
 
+use crate::controller::Increase;
 use crate::detection::early_retransmit;
 use crate::detection::presets::Preset;
 use crate::named::named;
@@ -24,6 +25,9 @@ params! {
         /// Early retransmit, where the detection leaves it to the arm.
         pub early: Option<early_retransmit::Options> = None, "early" ["off, naive, a, b, ab"]
             "early retransmit with detection linux26: no guard, off after reordering (a), delayed by RTT/4 (b)";
+        /// Which windows may grow that are not filled.
+        pub increase: Increase = Increase::Limited, "increase" []
+            "which windows grow: used ones (RFC 9002), those within reach of the largest flight, or these to the letter of the draft";
     }
 }
 

@@ -39,6 +39,9 @@ impl Avoidance for AnyAvoidance {
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         each!(self, a => a.grow(ack, acked, w, cx));
     }
+    fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        each!(self, a => a.reach(ack, max_fs, w, cx))
+    }
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         each!(self, a => a.reduce(cut, w, cx))
     }

@@ -368,6 +368,27 @@ impl Avoidance for Cubic {
         w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
     }
 
+    /// RATELIMITED cubic-reach (the draft has no formula): the share that a flight of `max_fs` has
+    /// of the window also has of the way to the target; as Reno where that is less.
+    fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let (mss, cwnd, max_fs) = (segment(cx), window(w), max_fs.min(MAX_BYTES));
+        let most = max_fs + max_fs / 2;
+        let grows = match &self.state.epoch {
+            Epoch::Curve(e) => {
+                let curve =
+                    Curve::resumed(self.state.w_max, e.k_us, u64::from(self.state.epoch_mss));
+                let ahead = ack.now.since(e.start).micros();
+                let ahead = ahead.saturating_add(ack.srtt.unwrap_or_default().micros());
+                mul_div(curve.at(ahead).saturating_sub(cwnd), max_fs, cwnd)
+            }
+            // The kernel's arithmetic counts whole segments; what bounds it is the RFC's bound.
+            Epoch::Linux(_) => max_fs / 2,
+            Epoch::Pending(_) => 0,
+        };
+        let floor = if self.params.ca_floor_20 { max_fs / 20 } else { 0 };
+        max_fs.saturating_add(grows.max(floor).max(mss)).min(most.max(max_fs + mss))
+    }
+
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         let mss = segment(cx);
         let cwnd = self.cut(

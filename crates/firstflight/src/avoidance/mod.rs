@@ -47,6 +47,14 @@ pub trait Avoidance {
     /// a new epoch.
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context);
 
+    /// The window after ACKs of a whole flight of `max_fs` bytes, from which
+    /// [`Increase::MaxFs`](crate::controller::Increase::MaxFs) bounds growth: a segment more, if
+    /// the algorithm knows of no other.
+    fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let _ = (ack, w);
+        max_fs.saturating_add(segment(cx))
+    }
+
     /// Loss or marks: computes the new threshold and window from the old window `w` and remembers
     /// what the next epoch needs.
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced;

@@ -1,5 +1,6 @@
 //! What a connection tells its controller once, at the start.
 
+use super::Increase;
 use crate::event::Transport;
 use crate::startup::GAIN_AVOIDANCE;
 use crate::units::Ratio;
@@ -23,6 +24,8 @@ pub struct Config {
     /// After an idle period longer than the timeout the window falls back to the initial one (RFC
     /// 5681 section 4.1; on for TCP).
     pub idle_restart: bool,
+    /// Which windows may grow that are not filled.
+    pub increase: Increase,
 }
 
 impl Config {
@@ -44,6 +47,7 @@ impl Config {
             max_burst: mss.saturating_mul(10),
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: false,
+            increase: Increase::Limited,
         }
     }
 
@@ -57,6 +61,7 @@ impl Config {
             max_burst: 65_536,
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: true,
+            increase: Increase::Limited,
         }
     }
 }

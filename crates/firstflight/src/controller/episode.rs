@@ -2,6 +2,7 @@
 //! false alarm gives back.
 
 use super::Controller;
+use super::three_amounts::ThreeAmounts;
 use crate::avoidance::{Avoidance, Cut};
 use crate::event::{Ack, Signal, Transport, Window};
 use crate::exit::ExitReason;
@@ -29,7 +30,8 @@ pub(super) enum Repairer<R, P> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo<S, A> {
-    pub(super) window: Window,
+    /// Window, threshold, largest flight.
+    pub(super) amounts: ThreeAmounts,
     pub(super) avoidance: A,
     pub(super) startup: S,
 }
@@ -67,6 +69,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // of an earlier loss.
         self.undo = (signal == Signal::Loss).then(|| self.copy(before));
         self.exit_in_doubt = signal == Signal::Loss && self.ended.is_none();
+        self.forget_flights();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
@@ -233,6 +236,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// What a false alarm gives back; `window` is the one before the reduction.
     pub(super) fn copy(&self, window: Window) -> Undo<S::Saved, A::Saved> {
-        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
+        Undo {
+            amounts: ThreeAmounts::new([window.cwnd, window.ssthresh, self.max_fs]),
+            avoidance: self.avoidance.save(),
+            startup: self.startup.save(),
+        }
     }
 }

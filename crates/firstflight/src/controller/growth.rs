@@ -1,7 +1,7 @@
 //! Growth of a controller's window, and how slow start ends by itself: at a threshold, or because
 //! the startup leaves.
 
-use super::Controller;
+use super::{Controller, Increase};
 use crate::avoidance::Avoidance;
 use crate::event::{Ack, Transport};
 use crate::exit::Handover;
@@ -26,14 +26,16 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // Anew: the sample hook or the end of an episode may have moved this ACK across the
         // threshold, where the stricter test applies.
         self.cx.limited = self.limited(ack);
+        let reach = if self.increase == Increase::Limited { 0 } else { self.reach(ack) };
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
+            self.bound(before, reach, ack);
             let left = grown.verdict != Verdict::Stay && self.apply(grown.verdict, ack);
             if !left
                 && self.note_threshold(ack.now, before.cwnd, ack.inflight_before)
                 && grown.leftover > 0
             {
-                self.cx.limited = ack.cwnd_limited;
+                self.cx.limited = self.limited(ack);
                 self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
             }
         } else {
@@ -43,6 +45,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 self.w.cwnd = self.w.cwnd.max(floor);
             }
         }
+        self.bound(before, reach, ack);
         self.install(self.w.cwnd);
     }
 
@@ -76,16 +79,24 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         match verdict {
             Verdict::Stay => {}
             Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
-            Verdict::Hold { cwnd } => self.install(cwnd),
+            Verdict::Hold { cwnd } => self.change(cwnd),
             Verdict::Leave(leave) => self.leave(leave, ack),
         }
         matches!(verdict, Verdict::Leave(_))
     }
 
+    /// The window that a startup asks for; a smaller one is a cut.
+    fn change(&mut self, cwnd: u64) {
+        if cwnd < self.w.cwnd {
+            self.forget_flights();
+        }
+        self.install(cwnd);
+    }
+
     fn leave(&mut self, leave: Leave, ack: &Ack) {
         let detected = self.w.cwnd;
         if let Some(cwnd) = leave.cwnd {
-            self.install(cwnd);
+            self.change(cwnd);
         }
         self.w.ssthresh = leave
             .ssthresh

@@ -113,6 +113,12 @@ impl Startup for AnyStartup {
     fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
         each!(self, s => s.beside_avoidance(ack, acked, w, cx))
     }
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        each!(self, s => s.reach(max_fs, w, cx))
+    }
+    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
+        each!(self, s => s.reach_beside(max_fs, w))
+    }
     fn reached(&mut self) -> ExitReason {
         each!(self, s => s.reached())
     }

@@ -404,6 +404,19 @@ impl Startup for HyStartPlusPlus {
         Some(w.cwnd.saturating_add(growth.step(n, w.ssthresh, LSS_DIVISOR, w.cwnd, k)))
     }
 
+    fn reach(&self, max_fs: u64, _w: Window, _cx: &Context) -> u64 {
+        let grows = match self.stage {
+            Stage::Css { .. } => max_fs / u64::from(self.params.css_divisor.max(1)),
+            Stage::SlowStart | Stage::Lss { .. } | Stage::Over => max_fs,
+        };
+        max_fs.saturating_add(grows)
+    }
+
+    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
+        let lss = matches!(self.stage, Stage::Lss { .. });
+        lss.then(|| max_fs.saturating_add(w.ssthresh / LSS_DIVISOR))
+    }
+
     fn reached(&mut self) -> ExitReason {
         // A threshold that somebody else set ends the search; LSS stands above its own.
         if let Stage::SlowStart | Stage::Css { .. } = self.stage {

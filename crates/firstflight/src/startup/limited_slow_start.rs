@@ -130,6 +130,12 @@ impl Startup for LimitedSlowStart {
         Grown { leftover, verdict: Verdict::Stay }
     }
 
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
+        let grows = if w.cwnd <= max_ssthresh { max_fs } else { max_ssthresh / DIVISOR };
+        max_fs.saturating_add(grows)
+    }
+
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("lss_rest", self.growth.rest());
     }

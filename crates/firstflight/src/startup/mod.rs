@@ -126,6 +126,22 @@ pub trait Startup {
         None
     }
 
+    /// The window after ACKs of a whole flight of `max_fs` bytes, from which [`Increase::MaxFs`]
+    /// bounds growth below the threshold (Limited Slow Start, HyStart++ and Rapid Start grow by
+    /// other factors than two).
+    ///
+    /// [`Increase::MaxFs`]: crate::controller::Increase::MaxFs
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let _ = (w, cx);
+        max_fs.saturating_mul(2)
+    }
+
+    /// The same where [`Startup::beside_avoidance`] lets the window grow.
+    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
+        let _ = (max_fs, w);
+        None
+    }
+
     /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle
     /// know better than "threshold").
     fn reached(&mut self) -> ExitReason {

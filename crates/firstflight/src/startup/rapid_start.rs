@@ -163,6 +163,16 @@ impl Startup for RapidStart {
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
     }
 
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let twice = match &self.hystart {
+            Some(hystart) => hystart.reach(max_fs, w, cx),
+            None => max_fs.saturating_mul(2),
+        };
+        let slow_start = self.hystart.is_none_or(|hystart| hystart.phase() == Phase::Startup);
+        let third = self.probing && slow_start && cx.paced && self.rapid();
+        twice.saturating_add(if third { max_fs } else { 0 })
+    }
+
     fn on_congestion(
         &mut self,
         signal: Signal,

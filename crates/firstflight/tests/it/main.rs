@@ -24,6 +24,7 @@ mod hystart;
 mod hystart_linux;
 mod hystart_plus_plus;
 mod hystart_recorded;
+mod increase;
 mod jump_start;
 mod limited_slow_start;
 mod rapid_recovery;

@@ -91,6 +91,8 @@ pub(crate) const SENDERS: &[&str] = &[
     "@(iw=30,recgain=1)",
     "@(recgain=4,burst=1)",
     "@(detection=linux26,early=ab)",
+    "@(increase=maxfs)",
+    "@(increase=literal)",
 ];
 
 /// A connection and the text of its arm.

@@ -3,7 +3,7 @@
 
 use super::Reached;
 use firstflight::arm::{Arm, ArmController, StartupSpec};
-use firstflight::controller::Stats;
+use firstflight::controller::{Increase, Stats};
 use firstflight::startup::jump::JumpWindow;
 use firstflight::units::{MAX_BYTES, UNSET_SSTHRESH};
 use firstflight::{
@@ -18,6 +18,8 @@ pub(super) struct Watch {
     iw: u64,
     /// The jump window in bytes.
     jump: Option<u64>,
+    /// Only windows that are used grow.
+    used_only: bool,
     stats: Stats,
     exit: Option<Exit>,
     mark: Option<Seq>,
@@ -45,6 +47,7 @@ impl Watch {
             mss,
             iw,
             jump: jump.filter(|_| config.paced),
+            used_only: config.increase == Increase::Limited,
             stats: *controller.stats(),
             exit: None,
             mark: None,
@@ -251,7 +254,7 @@ impl Watch {
                 ack.acked
             );
         }
-        if quiet && !ack.cwnd_limited && ack.inflight_before < old / 2 {
+        if quiet && self.used_only && !ack.cwnd_limited && ack.inflight_before < old / 2 {
             assert!(
                 new <= old,
                 "{arm}: the window was not used, {} of {old} bytes, and grew to {new}",
