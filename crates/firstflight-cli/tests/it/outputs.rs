@@ -1,6 +1,6 @@
 //! What `firstflight compare` writes: traces that agree with the results, a report that needs
 //! nothing but itself, and plain text into pipes.
-#![expect(
+#![allow(
     clippy::float_cmp,
     reason = "the numbers compared are integers, or the same number printed twice"
 )]

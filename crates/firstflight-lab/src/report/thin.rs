@@ -57,12 +57,12 @@ fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
     for (i, p) in points.iter().enumerate() {
         let kept = seen[bucket(p)].get_or_insert([i; PER_BUCKET]);
         kept[1] = i;
-        for (pair, curve) in kept[2..].chunks_exact_mut(2).zip(CURVES) {
-            if curve(p) < curve(&points[pair[0]]) {
-                pair[0] = i;
+        for ([least, most], curve) in kept[2..].as_chunks_mut().0.iter_mut().zip(CURVES) {
+            if curve(p) < curve(&points[*least]) {
+                *least = i;
             }
-            if curve(p) > curve(&points[pair[1]]) {
-                pair[1] = i;
+            if curve(p) > curve(&points[*most]) {
+                *most = i;
             }
         }
     }

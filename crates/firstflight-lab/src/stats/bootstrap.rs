@@ -28,7 +28,7 @@ const AT_MOST: [u16; 7] = [24_109, 48_219, 60_273, 64_291, 65_296, 65_497, 65_53
 pub fn weights(seed: u64, index: u64) -> Weights {
     let key = mix(mix(seed ^ SALT).wrapping_add(index));
     let mut weights = [0; REPLICATES];
-    for (k, four) in weights.chunks_exact_mut(4).enumerate() {
+    for (k, four) in weights.as_chunks_mut::<4>().0.iter_mut().enumerate() {
         let draw = mix(key.wrapping_add((k as u64).wrapping_mul(GOLDEN)));
         for (place, weight) in four.iter_mut().enumerate() {
             let part = (draw >> (16 * place)) as u16;
@@ -76,7 +76,7 @@ impl Replicates {
     /// Reads what [`Replicates::write`] wrote.
     pub fn read(from: &mut Reader<'_>) -> Option<Replicates> {
         let mut sums = Replicates::default();
-        for sum in sums.0.iter_mut() {
+        for sum in &mut *sums.0 {
             *sum = from.get()?;
         }
         Some(sums)

@@ -29,6 +29,6 @@ mod tests {
         assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005], 0.05), [true, false, false, true]);
         assert_eq!(holm(&[0.001, 0.02, 0.04], 0.05), [true, true, true]);
         assert_eq!(holm(&[f64::NAN, 0.001], 0.05), [false, true]);
-        assert!(holm(&[], 0.05).is_empty());
+        assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
     }
 }

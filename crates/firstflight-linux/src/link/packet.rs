@@ -72,10 +72,8 @@ pub(crate) fn mark(packet: &mut [u8]) -> bool {
     }
     packet[1] |= CE;
     packet[10..12].fill(0);
-    let sum: u32 = packet[..header]
-        .chunks_exact(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
-        .sum();
+    let (words, _) = packet[..header].as_chunks();
+    let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());

@@ -132,7 +132,7 @@ impl Segment {
             let (body, rest) = (&options[2..len], &options[len..]);
             match kind {
                 SACK => {
-                    for (place, block) in self.sacks.iter_mut().zip(body.chunks_exact(8)) {
+                    for (place, block) in self.sacks.iter_mut().zip(body.as_chunks::<8>().0) {
                         *place = long(block, 0).zip(long(block, 4));
                     }
                 }
