@@ -1,7 +1,7 @@
 """One headless browser for all pages.
 
-Chromium and its driver are looked up on the PATH, or named by CHROMIUM and CHROMEDRIVER. With CI=true nothing may be missing.
-`make browser` does all of it.
+Chromium and its driver, or with BROWSER=firefox Firefox and geckodriver, are looked up on the PATH, or named by CHROMIUM, CHROMEDRIVER,
+FIREFOX and GECKODRIVER. With CI=true nothing may be missing. `make browser` does all of it.
 """
 
 import os
@@ -12,6 +12,7 @@ import pytest
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install -r tests/browser/requirements.txt")
 missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
 from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.firefox.service import Service as FirefoxService  # noqa: E402
 
 FLAGS = [
     "--headless=new",
@@ -31,18 +32,68 @@ def program(variable, *names):
     return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    chromium = program("CHROMIUM", "chromium", "chromium-browser", "google-chrome")
+class Chromium(webdriver.Chrome):
+    themes = ("light", "dark")
+
+    def show(self, width=None, theme=None):
+        """At the window's own size, or at this width; in the system's colours, or in these."""
+        if width is None:
+            self.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        else:
+            self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+        self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}] if theme else []})
+
+    def complaints(self):
+        """What the console has said since the last time."""
+        return [entry["message"] for entry in self.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+class Firefox(webdriver.Firefox):
+    # It has no command for the system's colours.
+    themes = ("light",)
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.heard = []
+        self.script.add_javascript_error_handler(lambda entry: self.heard.append(entry.text))
+        self.script.add_console_message_handler(lambda entry: entry.level in ("error", "warn") and self.heard.append(entry.text))
+
+    def show(self, width=None, theme=None):
+        self.browsing_context.set_viewport(context=self.current_window_handle, viewport={"width": width or 1280, "height": 900})
+
+    def complaints(self):
+        heard, self.heard = self.heard, []
+        return heard
+
+
+def chromium(folder):
+    binary = program("CHROMIUM", "chromium", "chromium-browser", "google-chrome")
     driver = program("CHROMEDRIVER", "chromedriver")
-    if not chromium or not driver:
-        missing("chromium and chromedriver are needed to look at a report, and at least one is missing")
+    if not binary or not driver:
+        missing("chromium and chromedriver are needed to look at a page, and at least one is missing")
     options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
+    options.binary_location = binary
+    for flag in [*FLAGS, f"--user-data-dir={folder}"]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(driver))
+    return Chromium(options=options, service=Service(driver))
+
+
+def firefox():
+    binary = program("FIREFOX", "firefox", "firefox-esr")
+    driver = program("GECKODRIVER", "geckodriver")
+    if not binary or not driver:
+        missing("firefox and geckodriver are needed, and at least one is missing")
+    options = webdriver.FirefoxOptions()
+    options.binary_location = binary
+    options.add_argument("-headless")
+    options.enable_bidi = True
+    return Firefox(options=options, service=FirefoxService(driver))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    driver = firefox() if os.environ.get("BROWSER") == "firefox" else chromium(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -51,12 +102,12 @@ def browser(tmp_path_factory):
 def open_page(browser):
     """Opens a page, light and at the window's own size, and looks afterwards whether the console stayed silent."""
     def go(path):
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        for kind in ("browser", "performance"):
-            browser.get_log(kind)
+        browser.show(theme="light")
+        browser.complaints()
+        if isinstance(browser, Chromium):
+            browser.get_log("performance")
         browser.get(path.as_uri())
 
     yield go
-    errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    errors = browser.complaints()
     assert not errors, f"the console says {errors}"

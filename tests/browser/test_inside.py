@@ -105,7 +105,7 @@ def test_what_cannot_be_computed_is_one_sentence(browser, report, open_page):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_fits(browser, report, open_page, width):
     open_page(report)
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+    browser.show(width, "light")
     browser.execute_script(SLIDE, "rate", 400)
     until(browser, COMPUTED)
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")

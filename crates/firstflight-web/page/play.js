@@ -26,8 +26,8 @@ function changed() {
 // While a slider moves, a third of the points is drawn, and text is laid out now and then only: both take longer than computing. Once it
 // rests, everything is shown.
 const QUICK_MS = 150;
-let shownAt = 0;
-let wordsAt = 0;
+let shownAt = -Infinity;
+let wordsAt = -Infinity;
 let resting = null;
 
 // As many points as a chart has pixels, as it was drawn last.
@@ -42,8 +42,9 @@ async function compute(inFull = false) {
   const answer = await engine.ask({ do: "view", plan: asked, points: mostPoints(quick), arm: chosen });
   busy = false;
   if (answer.ok) {
-    show(JSON.parse(answer.text));
-    if (!inFull) root.views = Number(root.views ?? 0) + 1;
+    const seen = JSON.parse(answer.text);
+    if (inFull) refine(seen);
+    else show(seen);
   } else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
   if (again) compute();
   else if (quick && answer.ok) resting = setTimeout(() => compute(true), QUICK_MS);
@@ -67,6 +68,15 @@ function show(seen) {
   change();
   shownAt = performance.now();
   if (!again || shownAt > wordsAt + QUICK_MS) wordsOf();
+  root.views = Number(root.views ?? 0) + 1;
+}
+
+// The same with all points: what is being read or stepped through stays.
+function refine(seen) {
+  use(seen.report);
+  curves(seen);
+  render();
+  if (reading !== null) for (const chart of charts) crosshair(chart, reading);
 }
 
 function wordsOf() {
