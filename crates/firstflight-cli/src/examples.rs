@@ -44,6 +44,12 @@ Examples:
   firstflight reproduce --all --quick --report published.html
   firstflight reproduce rapid-start --csv rows.csv";
 
+pub(crate) const EVALUATE: &str = "\
+Examples:
+  firstflight evaluate rapid --dry-run                # how long it would take
+  firstflight evaluate rapid --quick --criteria 7.11 --annex annex.md
+  firstflight evaluate rapid --cell 7.8/outage:2s     # one cell, number by number";
+
 pub(crate) const ARMS: &str = "\
 Examples:
   firstflight arms

@@ -10,6 +10,7 @@ mod compare;
 mod completions;
 mod diff;
 mod engine;
+mod evaluate;
 mod examples;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod exits;
@@ -84,6 +85,9 @@ enum Command {
     /// Reproduce published results, row by row, with interval and verdict
     #[command(after_help = examples::REPRODUCE)]
     Reproduce(reproduce::Options),
+    /// Evaluate an algorithm as RFC 9743 asks: every criterion beside a baseline in the same seat
+    #[command(after_help = examples::EVALUATE)]
+    Evaluate(Box<evaluate::Options>),
     /// List the parts an arm can be made of, their options and the short names
     #[command(after_help = examples::ARMS)]
     Arms,
@@ -175,6 +179,7 @@ fn run(command: Command) -> Result<Done, Error> {
         Command::Advise(options) => advise::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
+        Command::Evaluate(options) => evaluate::run(&options),
         #[cfg(target_os = "linux")]
         Command::Kernel(options) => kernel::run(&options),
         #[cfg(target_os = "linux")]

@@ -40,6 +40,8 @@ pub struct Arrangement {
     /// How often to note what waits at the bottleneck; never for `None`. With it, what each flow has
     /// sent and lost is noted with what it has delivered ([`crate::Shared::sample`]).
     pub queue_every: Option<Nanos>,
+    /// Chooses other chances of jitter with the same seed.
+    pub draws: u64,
     /// It ends with the limit only, even if nobody is waited for any more.
     pub whole: bool,
 }

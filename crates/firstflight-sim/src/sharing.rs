@@ -167,7 +167,9 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
         .collect();
     let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count()
         + usize::from(arrangement.whole);
-    let ways = Stream::new(shared.seed, shared.path_index, Purpose::Jitter).branch(5);
+    let ways = Stream::new(shared.seed, shared.path_index, Purpose::Jitter)
+        .branch(5)
+        .branch(arrangement.draws);
     let behind = |id: u32| {
         let access = arrangement.access.get(id as usize).cloned().unwrap_or_default();
         let most = access.packets.unwrap_or(u64::MAX);

@@ -14,6 +14,8 @@ const TABLES: &[&[&str]] = &[
     &["populations"],
     &["populations", "describe", "geo"],
     &["reproduce", "--list", "rapid-start"],
+    &["evaluate", "--list", "--criteria", "7"],
+    &["evaluate", "rapid", "--quick", "--criteria", "7.11"],
 ];
 
 fn in_format(words: &[&str], format: &str) -> Run {

@@ -144,6 +144,9 @@ fn no_error_repeats_a_long_input() {
             vec!["ab", "--population", long],
             vec!["ab", "--shard", long],
             vec!["reproduce", long],
+            vec!["evaluate", long],
+            vec!["evaluate", "rapid", "--criteria", long],
+            vec!["evaluate", "rapid", "--cell", long],
         ]);
     }
     for arguments in all {
@@ -181,6 +184,7 @@ fn nothing_is_written_before_every_output_is_known_to_be_writable() {
             "/proc/out.md",
         ],
         &["reproduce", "--list", "--json", "/proc/out.json"],
+        &["evaluate", "rapid", "--quick", "--json", "out.json", "--annex", "/proc/out.md"],
         #[cfg(feature = "replay")]
         &["replay", "trace.csv", "--json", "out.json", "--report", "/proc/out.html"],
         #[cfg(feature = "quic")]

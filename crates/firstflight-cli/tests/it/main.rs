@@ -7,6 +7,7 @@ mod advise;
 mod command;
 mod compare;
 mod diff;
+mod evaluate;
 mod experiments;
 mod formats;
 mod inputs;

@@ -12,7 +12,12 @@ fn run(arms: &[&str], access: Vec<Access>, seconds: u64) -> SharedOutcome {
     let every = Some(Nanos(SECOND / 10));
     let shared = Shared { sample: every, ..shared(&path, host, seconds * SECOND + 1) };
     let plans = arms.iter().map(|arm| plan(arm, host, App::Endless, Nanos::ZERO)).collect();
-    let arrangement = Arrangement { access, queue_every: Some(Nanos(SECOND / 100)), whole: true };
+    let arrangement = Arrangement {
+        access,
+        queue_every: Some(Nanos(SECOND / 100)),
+        whole: true,
+        ..Arrangement::default()
+    };
     run_arms_with(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 

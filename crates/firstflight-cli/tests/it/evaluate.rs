@@ -1,0 +1,133 @@
+//! `firstflight evaluate`: the table, the annex, one cell, and helpful refusals.
+
+use crate::command;
+
+use command::{run, run_in, well};
+use std::fs;
+
+#[test]
+fn a_section_is_evaluated_with_the_same_bytes_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let evaluated = |threads: &str| {
+        let run = run_in(
+            &folder,
+            &[
+                "evaluate",
+                "rapid",
+                "--quick",
+                "--criteria",
+                "7.11,7.10,5.3",
+                "--threads",
+                threads,
+                "--annex",
+                "annex.md",
+                "--json",
+                "-",
+            ],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        (run.stdout, fs::read_to_string(folder.path().join("annex.md")).expect("the annex"))
+    };
+    let (json, annex) = evaluated("1");
+    assert_eq!((&json, &annex), (&evaluated("3").0, &evaluated("2").1));
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let verdicts: Vec<&str> = report["criteria"]
+        .as_array()
+        .expect("criteria")
+        .iter()
+        .filter_map(|criterion| criterion["verdict"].as_str())
+        .collect();
+    assert_eq!(verdicts, ["author", "author", "n/a", "author"], "5.3.1, 5.3.2, 7.10, 7.11");
+    assert_eq!(report["baseline"], "slowstart/cubic/prr");
+    assert!(
+        annex.starts_with("# Evaluation of rapid\n") && annex.contains("\nAUTHOR: "),
+        "{annex}"
+    );
+    let sha = report["sha256"].as_str().expect("a hash");
+    assert!(annex.contains(sha), "the annex names the battery");
+    for line in annex.lines().filter(|line| !line.contains(sha)) {
+        assert!(line.chars().count() <= 72, "longer than a line of an RFC: {line}");
+    }
+    for text in [&json, &annex] {
+        assert!(!text.to_lowercase().contains("compliant"), "nothing is compliant");
+    }
+}
+
+#[test]
+fn the_table_has_a_line_per_criterion_and_says_how_it_was_done() {
+    let table = well(&["evaluate", "hystart++", "--quick", "--criteria", "7.10,7.11"]).stdout;
+    for said in ["7.10", "n/a", "7.11", "author", "no thresholds", "battery rfc9743", "five seeds"]
+    {
+        assert!(table.contains(said), "`{said}` is missing: {table}");
+    }
+}
+
+#[test]
+fn a_cell_is_shown_number_by_number_with_the_baseline_beside_it() {
+    let place = &["evaluate", "rapid", "--cell", "7.11/incast:8", "--seed", "3"];
+    let table = well(place).stdout;
+    for said in ["7.11/incast:8", "seed 3", "fct_ms", "rapid", "slowstart/cubic/prr"] {
+        assert!(table.contains(said), "`{said}` is missing: {table}");
+    }
+    let json = well(&[place, &["--json", "-"][..]].concat()).json();
+    assert_eq!(json["cell"]["runs"].as_array().map(Vec::len), Some(2), "both seats over time");
+}
+
+#[test]
+fn cells_are_listed_and_counted_without_a_run() {
+    let list = well(&["evaluate", "--list", "--criteria", "5.1.3"]).stdout;
+    assert!(list.contains("5.1.3/grid:1,0.1bdp") && list.contains("SHA-256"), "{list}");
+    let csv = well(&["evaluate", "--list", "--criteria", "5.1.3", "--format", "csv"]).stdout;
+    assert_eq!(csv.lines().next(), Some("cell,path,seconds,flows,seeds"));
+    let dry = well(&["evaluate", "rapid", "--dry-run"]).stdout;
+    assert!(dry.contains("million packets") && dry.contains("two cores"), "{dry}");
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused_in_a_line() {
+    let table: &[(&[&str], &str)] = &[
+        (&["evaluate"], "ARM"),
+        (&["evaluate", "rapit"], "did you mean `rapid`?"),
+        (&["evaluate", "rapid,search"], "2 arms; allowed: one"),
+        (&["evaluate", "rapid", "--criteria", "5.1.33"], "no criterion `5.1.33`"),
+        (&["evaluate", "rapid", "--exclude", "9"], "no criterion `9`"),
+        (&["evaluate", "rapid", "--cell", "7.11/incast:9"], "did you mean `7.11/incast:8`?"),
+        (&["evaluate", "rapid", "--battery", "/no/such"], "/no/such"),
+        (&["evaluate", "kernel:bbr", "--criteria", "7.11"], "`compare --on linux`"),
+        (&["evaluate", "rapid", "--quick", "--full"], "--quick and --full: allowed: one of them"),
+        (
+            &["evaluate", "rapid", "--dry-run", "--annex", "x.md"],
+            "--annex: there are no results here",
+        ),
+    ];
+    for (arguments, said) in table {
+        let run = run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn an_earlier_run_is_held_against_a_later_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["evaluate", "rapid", "--quick", "--criteria", "7.11,7.10"];
+    let first =
+        run_in(&folder, &[&asked[..], &["--json", "old.json", "--report", "page.html"]].concat());
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("the page");
+    assert!(page.contains("<!doctype html>") && page.contains("\"section\":\"7.11\""));
+    let against = ["--against", "old.json", "--junit", "junit.xml", "--markdown", "note.md"];
+    let same = run_in(&folder, &[&asked[..], &against].concat());
+    assert_eq!(same.code, 0, "{}", same.stderr);
+    let [xml, note] = ["junit.xml", "note.md"]
+        .map(|name| fs::read_to_string(folder.path().join(name)).expect(name));
+    assert!(xml.contains("tests=\"2\" failures=\"0\"") && xml.contains("<skipped"), "{xml}");
+    assert!(note.contains("has not become worse"), "{note}");
+    let other = run_in(&folder, &[&asked[..], &against, &["--seed", "2"]].concat());
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("another first seed (1, now 2)"), "{}", other.stderr);
+    fs::write(folder.path().join("no.json"), "{}").expect("a file");
+    let bad = run_in(&folder, &[&asked[..], &["--against", "no.json"]].concat());
+    assert!(bad.code == 2 && bad.stderr.contains("no answer of `evaluate`"), "{}", bad.stderr);
+}

@@ -1,0 +1,207 @@
+//! Two evaluations of one battery: what has become worse, for continuous integration.
+
+use crate::report::{CellRow, CriterionRow, Report, Verdict};
+use crate::words::figure;
+use firstflight_path::Error;
+use serde::Deserialize;
+use std::fmt::Write as _;
+
+/// What is read of the older report.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Older {
+    version: String,
+    sha256: String,
+    baseline_full: String,
+    effort: String,
+    seed: u64,
+    algorithm: String,
+    criteria: Vec<OlderCriterion>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct OlderCriterion {
+    section: String,
+    verdict: Verdict,
+    judges: Vec<OlderRow>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct OlderRow {
+    cell: String,
+    metric: String,
+    of: String,
+    window: String,
+    difference: Option<f64>,
+    interval: Option<[f64; 2]>,
+}
+
+/// How a criterion stands against the older report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Section of the RFC.
+    pub section: String,
+    /// What it is called.
+    pub title: String,
+    /// What it came to before; nothing if it was not asked for then.
+    pub before: Option<Verdict>,
+    /// What it comes to now.
+    pub now: Verdict,
+    /// What has become worse, in sentences; empty if nothing has.
+    pub worse: Vec<String>,
+}
+
+impl Older {
+    /// Reads the JSON that `evaluate --json` wrote.
+    ///
+    /// # Errors
+    /// One line if it is something else.
+    pub fn parse(name: &str, json: &str) -> Result<Older, Error> {
+        serde_json::from_str(json)
+            .map_err(|error| Error::new(format!("{name}: no answer of `evaluate`: {error}")))
+    }
+
+    fn refuse(&self, now: &Report) -> Option<String> {
+        let table = [
+            ("battery", &self.sha256, &now.sha256),
+            ("version of the battery", &self.version, &now.version),
+            ("baseline", &self.baseline_full, &now.baseline_full),
+            ("effort", &self.effort, &now.effort.to_owned()),
+            ("first seed", &self.seed.to_string(), &now.seed.to_string()),
+        ];
+        let differs = |(_, old, new): &(&str, &String, &String)| old != new;
+        table
+            .into_iter()
+            .find(differs)
+            .map(|(what, old, new)| format!("another {what} ({old}, now {new})"))
+    }
+}
+
+impl Report {
+    /// Holds this report against an older one: a criterion has become worse if its verdict has, or if
+    /// a comparison is worse by more than `tolerance` beyond both intervals.
+    ///
+    /// # Errors
+    /// One line if they cannot be compared: another battery, baseline, effort or seed.
+    pub fn against(&self, older: &Older, tolerance: f64) -> Result<Vec<Change>, Error> {
+        if let Some(why) = older.refuse(self) {
+            return Err(Error::new(format!("--against: {why}; nothing to compare")));
+        }
+        Ok(self.criteria.iter().map(|criterion| change(criterion, older, tolerance)).collect())
+    }
+}
+
+fn change(now: &CriterionRow, older: &Older, tolerance: f64) -> Change {
+    let before = older.criteria.iter().find(|criterion| criterion.section == now.section);
+    let mut worse = Vec::new();
+    if let Some(before) = before {
+        if now.verdict.rank() > before.verdict.rank() {
+            let said = now.decided();
+            worse.push(format!("{}, was {}: {said}", now.verdict.name(), before.verdict.name()));
+        }
+        for row in &now.judges {
+            let same = |old: &&OlderRow| {
+                (&old.cell, &old.metric, &old.of, old.window.as_str())
+                    == (&row.cell, &row.metric, &row.of, row.window)
+            };
+            worse.extend(before.judges.iter().find(same).and_then(|old| fell(row, old, tolerance)));
+        }
+    }
+    Change {
+        section: now.section.clone(),
+        title: now.title.clone(),
+        before: before.map(|criterion| criterion.verdict),
+        now: now.verdict,
+        worse,
+    }
+}
+
+/// A comparison that is worse now: its interval lies beyond the older one and the tolerance.
+fn fell(row: &CellRow, old: &OlderRow, tolerance: f64) -> Option<String> {
+    row.margin?;
+    let ([low, _], [_, high]) = (row.interval?, old.interval?);
+    (low > high + tolerance).then(|| {
+        let [was, is] =
+            [old.difference, row.difference].map(|value| value.map_or("-".into(), figure));
+        format!("{} in {} is worse than the baseline's by {is}, was {was}", row.what(), row.cell)
+    })
+}
+
+/// What has become worse as a table for a pull request.
+pub fn markdown(changes: &[Change], older: &Older, now: &Report) -> String {
+    let fallen = changes.iter().filter(|change| !change.worse.is_empty()).count();
+    let mut out = format!(
+        "### RFC 9743: {} {}\n\n{}, battery {} {}, {}; before: {}\n\n| section | criterion | before | now |\n|---|---|---|---|\n",
+        now.algorithm,
+        if fallen == 0 {
+            "has not become worse".to_owned()
+        } else {
+            format!("has become worse in {fallen} criteria")
+        },
+        now.summary(),
+        now.battery,
+        now.version,
+        now.effort,
+        older.algorithm
+    );
+    for change in changes {
+        let before = change.before.map_or("-", Verdict::name);
+        let mark = if change.worse.is_empty() { "" } else { "**" };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {before} | {mark}{}{mark} |",
+            change.section,
+            change.title,
+            change.now.name()
+        );
+    }
+    for change in changes {
+        for line in &change.worse {
+            let _ = write!(out, "\n* {}: {line}", change.section);
+        }
+    }
+    out + "\n"
+}
+
+/// The same as JUnit XML: a test case per criterion.
+pub fn junit(changes: &[Change], now: &Report) -> String {
+    let fallen = changes.iter().filter(|change| !change.worse.is_empty()).count();
+    let skipped = |change: &&Change| matches!(change.now, Verdict::NotRun | Verdict::NotApplicable);
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"RFC 9743 {}\" tests=\"{}\" failures=\"{fallen}\" errors=\"0\" skipped=\"{}\">\n",
+        escaped(&now.algorithm),
+        changes.len(),
+        changes.iter().filter(skipped).filter(|change| change.worse.is_empty()).count()
+    );
+    for change in changes {
+        let name = escaped(&format!("{} {}", change.section, change.title));
+        let _ = write!(out, "  <testcase classname=\"rfc9743\" name=\"{name}\"");
+        if !change.worse.is_empty() {
+            let text = escaped(&change.worse.join("\n"));
+            let what = escaped(&format!("{} against before", change.now.name()));
+            let _ =
+                writeln!(out, ">\n    <failure message=\"{what}\">{text}</failure>\n  </testcase>");
+        } else if skipped(&change) {
+            let _ =
+                writeln!(out, ">\n    <skipped message=\"{}\"/>\n  </testcase>", change.now.name());
+        } else {
+            out.push_str("/>\n");
+        }
+    }
+    out + "</testsuite>\n"
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // XML has no way to write other control characters.
+            letter if letter.is_control() && letter != '\n' => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}

@@ -1,0 +1,291 @@
+//! From scenarios to cells: every combination of values, with path, flows and times read.
+
+use crate::battery::Battery;
+use crate::evaluate::Effort;
+use crate::schema::{Criterion, Flow, Judge, Scenario, Sweep, text_of};
+use firstflight::Nanos;
+use firstflight_lab::sharing::App;
+use firstflight_lab::{NamedArm, parse_arms, size};
+use firstflight_path::{Error, Path};
+use toml::Value;
+
+/// One flow of a cell.
+#[derive(Clone, Debug)]
+pub struct PlannedFlow {
+    /// Who sends; `None` is the seat.
+    pub arm: Option<NamedArm>,
+    /// What rules call it.
+    pub role: String,
+    /// When it starts, but for what chance adds.
+    pub start: Nanos,
+    /// When it ends, if before the cell.
+    pub stop: Option<Nanos>,
+    /// What it carries.
+    pub app: App,
+    /// What its round trip is longer than the path's.
+    pub rtt_extra: Nanos,
+    /// Its ACKs are let go at multiples of this.
+    pub ack_batch: Nanos,
+    /// Its ACKs are late by up to this.
+    pub ack_jitter: Nanos,
+}
+
+/// One scenario with one set of values.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// `5.1.3/grid:0.25bdp,8`.
+    pub id: String,
+    /// Index of its criterion in the battery.
+    pub criterion: usize,
+    /// Index of its scenario there.
+    pub scenario: usize,
+    /// Its values, as its name has them.
+    pub values: Vec<String>,
+    /// The path.
+    pub path: Path,
+    /// Simulated time.
+    pub time: Nanos,
+    /// Flows.
+    pub flows: Vec<PlannedFlow>,
+    /// What `t90_s` and `overshoot` count from.
+    pub event: Option<Nanos>,
+    /// Longer ways of all flows: from when, by how much.
+    pub steps: Vec<(Nanos, Nanos)>,
+    /// The role that is run alone, too.
+    pub solo: Option<String>,
+    /// Each packet is late by up to one packet time, by chance.
+    pub phase: bool,
+    /// How many seeds.
+    pub seeds: u32,
+    /// Its rules.
+    pub judges: Vec<Judge>,
+    /// The cell before it in the sweep.
+    pub before: Option<usize>,
+}
+
+impl Cell {
+    /// When the last of the flows that stay starts: both horizons count from there.
+    pub fn newcomer(&self) -> Nanos {
+        let stays = self.flows.iter().filter(|flow| flow.stop.is_none());
+        stays.map(|flow| flow.start).max().unwrap_or_default()
+    }
+
+    /// The longest idle round trip of a flow.
+    pub fn rtt(&self) -> Nanos {
+        let extra = self.flows.iter().map(|flow| flow.rtt_extra.0).max().unwrap_or(0);
+        let steps = self.steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
+        Nanos(self.path.rtt() + extra + steps)
+    }
+}
+
+/// Cells of these criteria at this effort, in their order.
+///
+/// # Errors
+/// One line that names the scenario and the cell.
+pub fn cells(battery: &Battery, criteria: &[usize], effort: Effort) -> Result<Vec<Cell>, Error> {
+    let mut all: Vec<Cell> = Vec::new();
+    for index in criteria {
+        let criterion = &battery.criteria[*index];
+        for (place, scenario) in criterion.scenario.iter().enumerate() {
+            let mut before = None;
+            for values in combinations(battery, scenario, effort) {
+                let name: Vec<String> = values.label();
+                let id = format!("{}/{}{}", criterion.criterion, scenario.id, suffix(&name));
+                let cell = read(criterion, scenario, &values)
+                    .map_err(|bad| Error::new(format!("cell {id}: {bad}")))?;
+                let seeds = effort.seeds(scenario.seeds);
+                let cell = Cell { id, criterion: *index, scenario: place, seeds, before, ..cell };
+                before = Some(all.len());
+                all.push(cell);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn suffix(name: &[String]) -> String {
+    if name.is_empty() { String::new() } else { format!(":{}", name.join(",")) }
+}
+
+/// Values by name, and those that its name shows.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    all: Vec<(String, String)>,
+    shown: Vec<String>,
+}
+
+impl Values {
+    fn label(&self) -> Vec<String> {
+        self.shown.clone()
+    }
+
+    fn with(&self, name: &str, value: &str) -> Values {
+        let mut new = self.clone();
+        new.all.push((name.to_owned(), value.to_owned()));
+        new.shown.push(value.to_owned());
+        new
+    }
+
+    /// Text with every `$name` replaced.
+    fn fill(&self, text: &str) -> Result<String, Error> {
+        let mut out = String::new();
+        let mut parts = text.split('$');
+        out.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let end = part
+                .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+                .unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            let value = self.all.iter().find(|(known, _)| known == name);
+            let value = value.ok_or_else(|| Error::new(format!("`${name}` has no value")))?;
+            out.push_str(&value.1);
+            out.push_str(rest);
+        }
+        Ok(out)
+    }
+}
+
+/// The name of a cell of a grid or a list; its values are then not shown.
+const NAME: &str = "name";
+
+fn combinations(battery: &Battery, scenario: &Scenario, effort: Effort) -> Vec<Values> {
+    let tables = match &scenario.grid {
+        Some(grid) => battery.grid(grid),
+        None => &scenario.cells,
+    };
+    let quick = effort == Effort::Quick;
+    let mut all: Vec<Values> = tables
+        .iter()
+        .map(|table| {
+            let mut values = Values::default();
+            for (key, value) in table {
+                let text = text_of(value).unwrap_or_default();
+                if key != NAME {
+                    values.all.push((key.clone(), text.clone()));
+                }
+                if key == NAME || !table.contains_key(NAME) {
+                    values.shown.push(text);
+                }
+            }
+            values
+        })
+        .collect();
+    if let Some(names) = scenario.quick.get("cell").filter(|_| quick) {
+        let keeps =
+            |values: &Values| names.iter().filter_map(text_of).any(|name| values.shown[0] == name);
+        all.retain(keeps);
+    }
+    if all.is_empty() {
+        all.push(Values::default());
+    }
+    for (name, given) in &scenario.sweep {
+        let fewer = scenario.quick.get(name).filter(|_| quick);
+        let texts: Vec<String> = fewer.unwrap_or(given).iter().filter_map(text_of).collect();
+        all = all
+            .iter()
+            .flat_map(|values| texts.iter().map(|text| values.with(name, text)))
+            .collect();
+    }
+    all
+}
+
+/// The first value of a sweep that is neither text nor a number.
+pub(crate) fn check_sweep(sweep: &Sweep) -> Option<&Value> {
+    sweep.values().flatten().find(|value| text_of(value).is_none())
+}
+
+/// See [`firstflight_lab::scenario::rtt_jitter`].
+const MOST_RTT_JITTER: u64 = 500_000;
+
+fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<Cell, Error> {
+    let time = |text: &str| -> Result<Nanos, Error> {
+        let text = values.fill(text)?;
+        size::time(&text).map_err(|bad| Error::new(format!("`{text}`: {bad}")))
+    };
+    let maybe = |text: &Option<String>| text.as_deref().map(time).transpose();
+    let path = Path::parse(&values.fill(&scenario.path)?)?;
+    // As long as chance makes it.
+    path.clone().with_rtt(path.rtt() + MOST_RTT_JITTER).check()?;
+    let mut flows = Vec::new();
+    for flow in &scenario.flow {
+        flows.extend(read_flow(flow, values, &path)?);
+    }
+    let steps = scenario
+        .rtt_steps
+        .as_ref()
+        .map_or(Ok(Vec::new()), |text| read_steps(&values.fill(text)?, &path))?;
+    let judges = scenario.judge.iter().filter(|judge| {
+        judge.at.is_empty() || judge.at.iter().any(|value| values.shown.contains(value))
+    });
+    let everywhere = criterion.everywhere;
+    debug_assert!(!everywhere, "a criterion that looks everywhere has no scenarios");
+    Ok(Cell {
+        id: String::new(),
+        criterion: 0,
+        scenario: 0,
+        values: values.label(),
+        path,
+        time: time(&scenario.time)?,
+        flows,
+        event: maybe(&scenario.event)?,
+        steps,
+        solo: scenario.solo.clone(),
+        phase: !scenario.phase_off,
+        seeds: 0,
+        judges: judges.cloned().collect(),
+        before: None,
+    })
+}
+
+fn read_flow(flow: &Flow, values: &Values, path: &Path) -> Result<Vec<PlannedFlow>, Error> {
+    let time = |text: &str| -> Result<Nanos, Error> {
+        let text = values.fill(text)?;
+        size::time(&text).map_err(|bad| Error::new(format!("`{text}`: {bad}")))
+    };
+    let maybe = |text: &Option<String>| text.as_deref().map(time).transpose();
+    let count = values.fill(&text_of(&flow.count).unwrap_or_default())?;
+    let count = size::count(&count, 0..=10_000, "flows")
+        .map_err(|bad| Error::new(format!("count `{count}`: {bad}")))?;
+    let who = values.fill(&flow.who)?;
+    let arm = if flow.is_seat() { None } else { parse_arms(&who)?.into_iter().next() };
+    let app = match values.fill(&flow.app)?.as_str() {
+        "endless" => App::Endless,
+        bytes => {
+            App::Bulk(size::parse(bytes).map_err(|bad| Error::new(format!("`{bytes}`: {bad}")))?)
+        }
+    };
+    let rtt = maybe(&flow.rtt)?.map_or(path.rtt(), |rtt| rtt.0);
+    let rtt_extra = rtt
+        .checked_sub(path.rtt())
+        .map(Nanos)
+        .ok_or_else(|| Error::new("a flow's `rtt` is below the path's"))?;
+    let (start, apart) = (time(&flow.start)?, time(&flow.apart)?);
+    let (stop, app) = (maybe(&flow.stop)?, &app);
+    let ack_batch = maybe(&flow.ack_batch)?.unwrap_or_default();
+    let ack_jitter = maybe(&flow.ack_jitter)?.unwrap_or_default();
+    let one = |place: u64| PlannedFlow {
+        arm: arm.clone(),
+        role: flow.role().to_owned(),
+        start: Nanos(start.0 + apart.0 * place),
+        stop,
+        app: app.clone(),
+        rtt_extra,
+        ack_batch,
+        ack_jitter,
+    };
+    Ok((0..count).map(one).collect())
+}
+
+/// `TIME:RTT/TIME:RTT` as what is longer than the path's round trip.
+fn read_steps(text: &str, path: &Path) -> Result<Vec<(Nanos, Nanos)>, Error> {
+    let bad = || {
+        Error::new(format!("rtt_steps={text}: allowed: TIME:RTT/TIME:RTT, no RTT below the path's"))
+    };
+    text.split('/')
+        .map(|step| {
+            let (at, rtt) = step.split_once(':').ok_or_else(bad)?;
+            let [at, rtt] = [at, rtt].map(|text| size::time(text).map_err(|_| bad()));
+            Ok((at?, Nanos(rtt?.0.checked_sub(path.rtt()).ok_or_else(bad)?)))
+        })
+        .collect()
+}

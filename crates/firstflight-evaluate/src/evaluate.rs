@@ -1,0 +1,527 @@
+//! Running a battery: all cells with all seeds, the algorithm and the baseline in the same seat.
+
+use crate::battery::Battery;
+use crate::cell::{Cell, cells};
+use crate::judge::{Readings, settle, together};
+use crate::metric::measure;
+use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
+use crate::run::{Run, Seat, expected_packets};
+use crate::schema::{Answer, Criterion, Judge};
+use firstflight_lab::{NamedArm, Sender};
+use firstflight_path::Error;
+use rayon::prelude::*;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Five seeds, and fewer cells where a scenario says so. Intervals are too wide to judge many
+    /// rules together.
+    Quick,
+    /// What the battery says: 20 seeds, or 10.
+    Standard,
+    /// A hundred seeds.
+    Full,
+}
+
+impl Effort {
+    /// As in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Effort::Quick => "quick",
+            Effort::Standard => "standard",
+            Effort::Full => "full",
+        }
+    }
+
+    pub(crate) fn seeds(self, standard: u32) -> u32 {
+        match self {
+            Effort::Quick => standard.min(5),
+            Effort::Standard => standard,
+            Effort::Full => 100,
+        }
+    }
+}
+
+/// What is to be evaluated, and how.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// The battery.
+    pub battery: Battery,
+    /// Indices of its criteria, see [`Battery::select`].
+    pub criteria: Vec<usize>,
+    /// Who is evaluated.
+    pub algorithm: NamedArm,
+    /// Who has the same seat.
+    pub baseline: NamedArm,
+    /// How much is run.
+    pub effort: Effort,
+    /// The first seed.
+    pub seed: u64,
+    /// Sections that the algorithm is not made for: not run.
+    pub excludes: Vec<String>,
+}
+
+/// How much there is to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Cells.
+    pub cells: u32,
+    /// Cells with a plan of their own: some are of several criteria.
+    pub plans: u32,
+    /// Runs.
+    pub runs: u64,
+    /// Data packets at most, if every path is full all the time.
+    pub packets: u64,
+}
+
+/// Cells that differ only in their rules, run once.
+struct Group {
+    cells: Vec<usize>,
+    seeds: u32,
+}
+
+/// What one seed of a group gave: for each of its cells and each rule the algorithm's value and the
+/// baseline's.
+type Values = Vec<Vec<[Option<f64>; 2]>>;
+
+/// A seed of one cell: what each of its rules read.
+type OneSeed = (u64, Vec<[Option<f64>; 2]>);
+
+/// Values of the rules that look everywhere, behind those of the cell itself.
+struct Seeded {
+    seed: u64,
+    values: Values,
+}
+
+/// Who said what is wrong with the algorithm.
+#[derive(Default)]
+struct Troubles {
+    found: Mutex<BTreeMap<String, (u32, String)>>,
+    end: AtomicBool,
+}
+
+/// After so many runs with the same trouble the rest would only say it again.
+const ENOUGH: u32 = 10;
+
+impl Troubles {
+    fn add(&self, what: &str, cell: &str, seed: u64, ends: bool) {
+        let mut found = self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let place = format!("{cell} --seed {seed}");
+        let known = found.entry(what.to_owned()).or_insert((0, place.clone()));
+        known.0 += 1;
+        // Whatever thread comes first: the same words.
+        if place < known.1 {
+            known.1 = place;
+        }
+        if ends || known.0 >= ENOUGH {
+            self.end.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn lines(self, label: &str) -> Vec<String> {
+        let found = self.found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let line =
+            |(what, (_, place)): (String, (u32, String))| format!("{label} {what}: --cell {place}");
+        found.into_iter().map(line).collect()
+    }
+}
+
+impl Evaluation {
+    fn runs_of(&self, index: usize) -> bool {
+        let criterion = &self.battery.criteria[index];
+        !self.excludes.contains(&criterion.criterion) && criterion.not_run.is_none()
+    }
+
+    /// The cells that are run.
+    ///
+    /// # Errors
+    /// One line that names a cell with a mistake in it.
+    pub fn cells(&self) -> Result<Vec<Cell>, Error> {
+        let runs: Vec<usize> =
+            self.criteria.iter().copied().filter(|index| self.runs_of(*index)).collect();
+        let mut cells = cells(&self.battery, &runs, self.effort)?;
+        // A cell gets the rules that look everywhere behind its own.
+        let everywhere: Vec<Judge> = runs
+            .iter()
+            .map(|index| &self.battery.criteria[*index])
+            .filter(|criterion| criterion.everywhere)
+            .flat_map(|criterion| criterion.judge.clone())
+            .collect();
+        for cell in &mut cells {
+            cell.judges.extend(everywhere.clone());
+        }
+        Ok(cells)
+    }
+
+    /// How much there is to run.
+    ///
+    /// # Errors
+    /// Those of [`Evaluation::cells`].
+    pub fn job(&self) -> Result<Job, Error> {
+        let cells = self.cells()?;
+        let groups = groups(&cells);
+        let mut job =
+            Job { cells: cells.len() as u32, plans: groups.len() as u32, ..Job::default() };
+        for group in &groups {
+            let cell = &cells[group.cells[0]];
+            let runs = u64::from(group.seeds) * (2 + u64::from(cell.solo.is_some()));
+            job.runs += runs;
+            job.packets += runs * expected_packets(cell);
+        }
+        Ok(job)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        for arm in [&self.algorithm, &self.baseline] {
+            let Sender::Arm(parts) = &arm.sender else {
+                return Err(Error::new(format!(
+                    "arm `{}`: the simulator's battery evaluates arms of ours; the kernel's own controllers run one flow at a time with `compare --on linux`",
+                    arm.label
+                )));
+            };
+            if parts.sender.detection.is_some() || parts.sender.early.is_some() {
+                return Err(Error::new(format!(
+                    "arm `{}`: flows that share a path share their hosts: no `detection` or `early`",
+                    arm.label
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The algorithm is its own baseline: other starts and phases, or nothing would differ.
+    fn is_itself(&self) -> bool {
+        self.algorithm.full() == self.baseline.full()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "RFC 9743 gives no thresholds and is no checklist: a concern is something to explain, and no concern is no approval.".to_owned(),
+        ];
+        if self.is_itself() {
+            notes.push("The algorithm is the baseline: the baseline's runs have other starts and phases with the same seeds.".into());
+        }
+        if self.effort == Effort::Quick {
+            notes.push("Quick: five seeds cannot decide rules that are judged together with thousands of others; what is marked is below 0.05 by itself, and some are by chance.".into());
+        }
+        notes
+    }
+}
+
+/// Cells with the same plan together.
+fn groups(cells: &[Cell]) -> Vec<Group> {
+    let mut by_plan: BTreeMap<String, usize> = BTreeMap::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        let Cell { path, time, flows, event, steps, solo, phase, .. } = cell;
+        let plan = format!("{path} {time:?} {flows:?} {event:?} {steps:?} {solo:?} {phase}");
+        let place = *by_plan.entry(plan).or_insert_with(|| {
+            groups.push(Group { cells: Vec::new(), seeds: 0 });
+            groups.len() - 1
+        });
+        groups[place].cells.push(index);
+        groups[place].seeds = groups[place].seeds.max(cell.seeds);
+    }
+    groups
+}
+
+/// Evaluates: `tick` is called after every seed of a plan with how many packets it stood for, until
+/// somebody sets `stop`. The result does not depend on the number of threads.
+///
+/// # Errors
+/// One line if an arm cannot be evaluated here, or a file of the battery has a mistake, or it is
+/// stopped before any seed was through.
+pub fn evaluate(
+    evaluation: &Evaluation,
+    tick: &(impl Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<Report, Error> {
+    evaluation.check()?;
+    let cells = evaluation.cells()?;
+    let groups = groups(&cells);
+    let tasks: Vec<(usize, u32)> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(group, plan)| (0..plan.seeds).map(move |seed| (group, seed)))
+        .collect();
+    let total = tasks.len();
+    let troubles = Troubles::default();
+    let done: Vec<Option<Seeded>> = tasks
+        .par_iter()
+        .map(|(group, seed)| {
+            if stop.load(Ordering::Relaxed) || troubles.end.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let group = &groups[*group];
+            let seeded = seeded(evaluation, &cells, group, *seed, &troubles)?;
+            let cell = &cells[group.cells[0]];
+            tick(expected_packets(cell) * (2 + u64::from(cell.solo.is_some())));
+            Ok(seeded)
+        })
+        .collect::<Result<_, Error>>()?;
+    let through = done.iter().filter(|one| one.is_some()).count();
+    let ended = troubles.end.load(Ordering::Relaxed);
+    let broken = troubles.lines(&evaluation.algorithm.label);
+    if through == 0 && total > 0 && broken.is_empty() {
+        return Err(Error::new("stopped before one run was through"));
+    }
+    let runs: u64 = tasks
+        .iter()
+        .zip(&done)
+        .filter(|(_, done)| done.is_some())
+        .map(|((group, _), _)| 2 + u64::from(cells[groups[*group].cells[0]].solo.is_some()))
+        .sum();
+    let partial = (through < total).then(|| {
+        let why = if ended { "ended, since the algorithm is broken" } else { "stopped" };
+        format!("{why} after {through} of {total} seeds of its plans; rules without two seeds were not run")
+    });
+    let mut per_cell: Vec<Vec<OneSeed>> = cells.iter().map(|_| Vec::new()).collect();
+    for ((group, _), seeded) in tasks.iter().zip(done) {
+        let Some(Seeded { seed, values }) = seeded else { continue };
+        for (cell, values) in groups[*group].cells.iter().zip(values) {
+            per_cell[*cell].push((seed, values));
+        }
+    }
+    let (rows, tests, marked) = judged(&cells, &per_cell);
+    let criteria = criteria(evaluation, &cells, &rows, &broken);
+    Ok(Report {
+        firstflight: env!("CARGO_PKG_VERSION"),
+        battery: "rfc9743",
+        version: evaluation.battery.version.clone(),
+        sha256: evaluation.battery.sha256.clone(),
+        algorithm: evaluation.algorithm.label.clone(),
+        algorithm_full: evaluation.algorithm.full(),
+        baseline: evaluation.baseline.label.clone(),
+        baseline_full: evaluation.baseline.full(),
+        testbed: "sim",
+        effort: evaluation.effort.name(),
+        seed: evaluation.seed,
+        cells: cells.len() as u32,
+        runs,
+        tests,
+        marked,
+        notes: evaluation.notes(),
+        partial,
+        broken,
+        criteria,
+    })
+}
+
+/// What a panic said.
+fn said(thrown: &(dyn Any + Send)) -> String {
+    let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| thrown.downcast_ref::<String>().cloned());
+    text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+}
+
+/// One seed of a group: the algorithm, the baseline, and who is run alone.
+fn seeded(
+    evaluation: &Evaluation,
+    cells: &[Cell],
+    group: &Group,
+    round: u32,
+    troubles: &Troubles,
+) -> Result<Option<Seeded>, Error> {
+    let seed = evaluation.seed.wrapping_add(u64::from(round));
+    let members = || group.cells.iter().map(|index| &cells[*index]);
+    let cell = &cells[group.cells[0]];
+    let watched = members().flat_map(|cell| &cell.judges);
+    let sends = watched.into_iter().any(|judge| crate::metric::needs_sends(&judge.metric));
+    let ours = Seat { arm: &evaluation.algorithm, seed, draws: 0, only: None, sends };
+    let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, ours))) {
+        Ok(run) => run?,
+        Err(thrown) => {
+            troubles.add(&format!("panicked ({})", said(&*thrown)), &cell.id, seed, true);
+            return Ok(None);
+        }
+    };
+    let draws = u64::from(evaluation.is_itself());
+    let theirs = Seat { arm: &evaluation.baseline, seed, draws, only: None, sends };
+    let theirs = Run::of(cell, theirs)?;
+    if ours.delivered() == 0 && theirs.delivered() > 0 {
+        let arm = &evaluation.baseline.label;
+        troubles.add(&format!("delivered nothing where {arm} did"), &cell.id, seed, false);
+    }
+    if ours.runaway {
+        let what = "sent more than eight times what the path carries and was stopped";
+        troubles.add(what, &cell.id, seed, false);
+    }
+    let alone = cell.solo.as_deref().map(|role| {
+        let seat = Seat {
+            only: Some(role),
+            draws: 0,
+            sends: false,
+            ..Seat::of(&evaluation.baseline, seed)
+        };
+        Run::of(cell, seat)
+    });
+    let alone = alone.transpose()?;
+    let read = |run: &Run<'_>, judge: &Judge| {
+        measure(run, alone.as_ref(), &judge.metric, judge.window, &judge.of)
+    };
+    let values = members()
+        .map(|cell| {
+            cell.judges.iter().map(|judge| [read(&ours, judge), read(&theirs, judge)]).collect()
+        })
+        .collect();
+    Ok(Some(Seeded { seed, values }))
+}
+
+/// Every rule of every cell, settled together, with the number of relative ones and how many of
+/// them are marked.
+fn judged(cells: &[Cell], per_cell: &[Vec<OneSeed>]) -> (Vec<Vec<CellRow>>, u32, u32) {
+    let column = |cell: usize, judge: usize, who: usize| -> Vec<Option<f64>> {
+        let seeds = cells[cell].seeds as usize;
+        per_cell[cell].iter().take(seeds).map(|(_, values)| values[judge][who]).collect()
+    };
+    let mut rows: Vec<Vec<CellRow>> = Vec::with_capacity(cells.len());
+    for (index, cell) in cells.iter().enumerate() {
+        let mut own = Vec::new();
+        for (place, judge) in cell.judges.iter().enumerate() {
+            let twin = cell.before.and_then(|before| {
+                let same = |other: &Judge| other.name() == judge.name() && other.rule == judge.rule;
+                Some((before, cells[before].judges.iter().position(same)?))
+            });
+            let seeds = per_cell[index].iter().take(cell.seeds as usize).map(|(seed, _)| *seed);
+            let queue = cell
+                .path
+                .queue_bytes()
+                .map(|bytes| bytes as f64 * 8e3 / cell.path.link_bps().max(1) as f64);
+            let readings = Readings {
+                cell: &cell.id,
+                judge,
+                seeds: seeds.collect(),
+                ours: column(index, place, 0),
+                theirs: column(index, place, 1),
+                before: twin.map_or(Vec::new(), |(cell, judge)| column(cell, judge, 0)),
+                queue_ms: queue,
+                rtt_s: cell.rtt().0 as f64 / 1e9,
+            };
+            own.push(readings.row());
+        }
+        rows.push(own);
+    }
+    let mut all: Vec<&mut CellRow> =
+        rows.iter_mut().flatten().filter(|row| row.seeds >= 2).collect();
+    let relative = |row: &&&mut CellRow| row.chance.is_some();
+    let tests = all.iter().filter(relative).count() as u32;
+    let marked = all.iter().filter(|row| row.marked).count() as u32;
+    settle(&mut all);
+    (rows, tests, marked)
+}
+
+fn criteria(
+    evaluation: &Evaluation,
+    cells: &[Cell],
+    rows: &[Vec<CellRow>],
+    broken: &[String],
+) -> Vec<CriterionRow> {
+    let battery = &evaluation.battery;
+    let everywhere: usize = evaluation
+        .criteria
+        .iter()
+        .filter(|index| evaluation.runs_of(**index) && battery.criteria[**index].everywhere)
+        .map(|index| battery.criteria[*index].judge.len())
+        .sum();
+    let own = |cell: usize| cells[cell].judges.len() - everywhere;
+    let row = |index: &usize| {
+        let criterion = &battery.criteria[*index];
+        let of = |cell: &usize| criterion.everywhere || cells[*cell].criterion == *index;
+        let judges: Vec<CellRow> = (0..cells.len())
+            .filter(of)
+            .flat_map(|cell| {
+                let range =
+                    if criterion.everywhere { own(cell)..rows[cell].len() } else { 0..own(cell) };
+                rows[cell][range].to_vec()
+            })
+            .filter(|row| row.seeds >= 2)
+            .collect();
+        finished(evaluation, criterion, cells, judges, broken)
+    };
+    evaluation.criteria.iter().map(row).collect()
+}
+
+/// A criterion with its rows.
+fn finished(
+    evaluation: &Evaluation,
+    criterion: &Criterion,
+    cells: &[Cell],
+    judges: Vec<CellRow>,
+    broken: &[String],
+) -> CriterionRow {
+    let covered = criterion.covers.as_deref().map(|kind| coverage(kind, cells));
+    let found = together(judges.iter());
+    let (verdict, reason) = if evaluation.excludes.contains(&criterion.criterion) {
+        (Verdict::NotApplicable, Some("excluded by the declaration".to_owned()))
+    } else if let Some(why) = &criterion.not_applicable {
+        (Verdict::NotApplicable, Some(why.clone()))
+    } else if let Some(why) = &criterion.not_run {
+        (Verdict::NotRun, Some(why.clone()))
+    } else if let Some(covered) = covered {
+        match covered {
+            Some(words) if broken.is_empty() => (Verdict::Pass, Some(words)),
+            _ => (Verdict::NotRun, Some("no cell of this kind was run".into())),
+        }
+    } else if found == Verdict::Concern {
+        (found, None)
+    } else if criterion.answer == Some(Answer::Author) {
+        (Verdict::Author, None)
+    } else if judges.is_empty() {
+        let why = if criterion.everywhere {
+            "it looks at the cells of other criteria, and none was run"
+        } else {
+            "no cell of it was through"
+        };
+        (Verdict::NotRun, Some(why.to_owned()))
+    } else {
+        (found, None)
+    };
+    let deciding = deciding(&judges, verdict);
+    CriterionRow {
+        section: criterion.criterion.clone(),
+        title: criterion.title.clone(),
+        strength: criterion.strength.clone(),
+        source: criterion.source.clone(),
+        about: criterion.about.clone(),
+        verdict,
+        reason,
+        ours: criterion.ours.clone(),
+        author: criterion.author.clone(),
+        missing: criterion.missing.clone(),
+        deciding,
+        judges,
+    }
+}
+
+/// What cells of a kind cover, in words; `None` without one.
+fn coverage(kind: &str, cells: &[Cell]) -> Option<String> {
+    let fits = |cell: &&Cell| {
+        let effects = cell.path.effects();
+        let tail = effects.aqm.is_none() && effects.ecn.is_none();
+        tail && (kind == "drop-tail" || effects.ge.is_none() && cell.path.loss_ppb() == 0)
+    };
+    let some: Vec<&Cell> = cells.iter().filter(fits).collect();
+    let ends = |of: &dyn Fn(&Cell) -> f64| {
+        let values = || some.iter().map(|cell| of(cell));
+        (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
+    };
+    let (slow, fast) = ends(&|cell| cell.path.rate_bps() as f64 / 1e6);
+    let (near, far) = ends(&|cell| cell.rtt().0 as f64 / 1e6);
+    let queue = |cell: &Cell| {
+        cell.path
+            .queue_bytes()
+            .map_or(0.0, |queue| queue as f64 / cell.path.bdp_bytes().max(1) as f64)
+    };
+    let (short, long) = ends(&queue);
+    (!some.is_empty()).then(|| {
+        format!(
+            "was evaluated: {} cells, {slow} to {fast} Mbit/s, {near} to {far} ms, queues of {short:.2} to {long:.1} BDP",
+            some.len()
+        )
+    })
+}

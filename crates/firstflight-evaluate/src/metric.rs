@@ -1,0 +1,516 @@
+//! What is measured of a run: name, unit, which end is worse, and how it is read from the samples.
+
+use crate::run::Run;
+use crate::schema::Window;
+use firstflight_lab::nearest;
+use firstflight_lab::sharing::App;
+use firstflight_lab::stats::jain;
+use firstflight_path::{Error, PACKET};
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MetricDoc {
+    /// Its name in the battery, with its unit at the end.
+    pub name: &'static str,
+    /// Unit, empty for a share or an index.
+    pub unit: &'static str,
+    /// Less is worse.
+    pub high_is_good: bool,
+    /// Differences are of logarithms: a margin of 0.05 is five percent.
+    pub logarithm: bool,
+    /// It compares with a run of these flows alone.
+    pub harm: bool,
+    /// It counts from the scenario's event.
+    pub event: bool,
+    /// The definition.
+    pub doc: &'static str,
+}
+
+const PLAIN: MetricDoc = MetricDoc {
+    name: "",
+    unit: "",
+    high_is_good: false,
+    logarithm: false,
+    harm: false,
+    event: false,
+    doc: "",
+};
+
+const fn of(name: &'static str, unit: &'static str, doc: &'static str) -> MetricDoc {
+    MetricDoc { name, unit, doc, ..PLAIN }
+}
+
+const fn good(metric: MetricDoc) -> MetricDoc {
+    MetricDoc { high_is_good: true, ..metric }
+}
+
+const fn times(metric: MetricDoc) -> MetricDoc {
+    MetricDoc { logarithm: true, ..metric }
+}
+
+const fn harm(metric: MetricDoc) -> MetricDoc {
+    MetricDoc { harm: true, ..metric }
+}
+
+const fn after_event(metric: MetricDoc) -> MetricDoc {
+    MetricDoc { event: true, ..metric }
+}
+
+/// Every metric. Bytes are those delivered in order; a window is a horizon of the rule.
+pub const METRICS: &[MetricDoc] = &[
+    good(of(
+        "util",
+        "",
+        "goodput of the flows over the bottleneck's rate; where the rate varies, over its mean in the window",
+    )),
+    good(of("x_mbps", "Mbit/s", "goodput of the flows together")),
+    of("loss", "", "packets that the path dropped, of those sent"),
+    of(
+        "queue_p50_ms",
+        "ms",
+        "what waits at the bottleneck over its rate (in an outage the rate before), over time: median",
+    ),
+    of(
+        "queue_p95_ms",
+        "ms",
+        "the same: 95 % of the time it is not longer. What a packet of somebody else would wait",
+    ),
+    of("queue_p99_ms", "ms", "the same for 99 %"),
+    of("standing_ms", "ms", "the same for 10 %: the queue that never drains"),
+    good(of("jain", "", "Jain's index of the flows' goodput; 1 is equal")),
+    times(of(
+        "conv_s",
+        "s",
+        "from the newcomer's start until all flows stay within 0.8 to 1.25 of an equal share for 5 s, in bins of the longer of 1 s and 5 RTT",
+    )),
+    of(
+        "starved",
+        "",
+        "1 if some flow stays below a tenth of its equal share in three consecutive windows of the longer of 5 s and 50 RTT, from 5 s after its start",
+    ),
+    of("gap_s", "s", "the longest time in which a flow delivers nothing, to a tenth of a second"),
+    of("ratio", "", "goodput per flow of the role over that of all others"),
+    of(
+        "rtt_p95_ms",
+        "ms",
+        "idle round trip of the flows plus the queueing delay at its 95th percentile",
+    ),
+    harm(of(
+        "harm_x",
+        "",
+        "what the flows lose of the goodput that they have alone: (alone - now) / alone",
+    )),
+    harm(of("harm_rtt", "", "what their round trip grows at p95: (now - alone) / now")),
+    harm(of("harm_kept", "", "what they lose of 1 - loss: (alone - now) / alone")),
+    after_event(of(
+        "t90_s",
+        "s",
+        "from the event until goodput stays at nine tenths of its later mean for 5 s, in windows of the longer of 1 s and 5 RTT",
+    )),
+    after_event(of(
+        "overshoot_ms",
+        "ms",
+        "99th percentile of the queueing delay in the 10 s after the event",
+    )),
+    after_event(of(
+        "overshoot_loss",
+        "",
+        "packets dropped of those sent in the 10 s after the event",
+    )),
+    times(of(
+        "fct_ms",
+        "ms",
+        "completion time from the first byte sent to the last delivered, geometric mean of the flows",
+    )),
+    of("unfinished", "", "share of the flows with an end that did not get there"),
+    of(
+        "spurious",
+        "",
+        "packets declared lost that the path had not dropped, of those sent, over the whole run",
+    ),
+    of("timeouts", "", "probe or retransmission timeouts per flow, over the whole run"),
+    of("rate_pps", "packets/s", "packets that a flow sends"),
+    of("packets_per_rtt", "", "the same in an idle round trip"),
+    good(of(
+        "packets_10_rtt",
+        "",
+        "packets per idle round trip from the 10th to the 20th round trip of a flow",
+    )),
+    good(of(
+        "backoff",
+        "",
+        "after the last ACK: the smallest ratio of a gap between two expiries of the timer to the one before, from the third gap on, while gaps are below 60 s; packets within a millisecond are one expiry, those of the first idle round trip none",
+    )),
+    of(
+        "silent_packets",
+        "",
+        "packets sent after the last ACK over the window then, in packets, plus two; below 1 is as it should be",
+    ),
+    of(
+        "breaker",
+        "",
+        "1 if a flow of the role would trip a circuit breaker: more than a tenth of its packets lost in each of three consecutive windows of 5 s, or over 60 s in at least half of whose windows it sent",
+    ),
+];
+
+/// The metric of that name.
+pub(crate) fn metric_named(name: &str) -> Result<&'static MetricDoc, Error> {
+    METRICS.iter().find(|metric| metric.name == name).ok_or_else(|| {
+        let meant = nearest(name, METRICS.iter().map(|metric| metric.name));
+        let meant = meant.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+        Error::new(format!("no metric `{name}`{meant}"))
+    })
+}
+
+/// It is read from the times of single packets.
+pub(crate) fn needs_sends(metric: &str) -> bool {
+    matches!(metric, "backoff" | "silent_packets")
+}
+
+/// Seconds of samples.
+fn seconds(samples: usize, every: u64) -> f64 {
+    samples as f64 * every as f64 / 1e9
+}
+
+/// What a rule reads of a run, with the run of the role alone where it is harm. `None` is unknown.
+pub(crate) fn measure(
+    run: &Run<'_>,
+    alone: Option<&Run<'_>>,
+    name: &str,
+    window: Window,
+    role: &str,
+) -> Option<f64> {
+    let flows = run.of_role(role);
+    if flows.is_empty() {
+        return None;
+    }
+    let span = span(run, window);
+    match name {
+        "util" => Some(goodput(run, &flows, span)? / mean_mbps(run, span)?),
+        "x_mbps" => goodput(run, &flows, span),
+        "loss" => loss(run, &flows, span),
+        "queue_p50_ms" => queue(run, times_of(run, span), 0.5),
+        "queue_p95_ms" => queue(run, times_of(run, span), 0.95),
+        "queue_p99_ms" => queue(run, times_of(run, span), 0.99),
+        "standing_ms" => queue(run, times_of(run, span), 0.1),
+        "jain" => jain(&each(run, &flows, span)?),
+        "conv_s" => convergence(run, &flows),
+        "starved" => Some(f64::from(u8::from(starved(run, &flows)))),
+        "gap_s" => flows.iter().map(|flow| gap(run, *flow)).reduce(f64::max),
+        "ratio" => ratio(run, &flows, span),
+        "rtt_p95_ms" => rtt_p95(run, &flows, span),
+        "harm_x" => {
+            let [now, alone] =
+                both(run, alone?, role, |run, flows| goodput(run, flows, self::span(run, window)))?;
+            (alone > 0.0).then(|| (alone - now) / alone)
+        }
+        "harm_rtt" => {
+            let [now, alone] =
+                both(run, alone?, role, |run, flows| rtt_p95(run, flows, self::span(run, window)))?;
+            Some((now - alone) / now)
+        }
+        "harm_kept" => {
+            let [now, alone] =
+                both(run, alone?, role, |run, flows| loss(run, flows, self::span(run, window)))?
+                    .map(|loss| 1.0 - loss);
+            (alone > 0.0).then(|| (alone - now) / alone)
+        }
+        "t90_s" => recovery(run, &flows),
+        "overshoot_ms" => queue(run, after_event_times(run)?, 0.99),
+        "overshoot_loss" => {
+            let (from, to) = after_event_times(run)?;
+            loss(run, &flows, (sample(run, from), sample(run, to)))
+        }
+        "fct_ms" => completion(run, &flows),
+        "unfinished" => unfinished(run, &flows),
+        "spurious" | "timeouts" => whole(run, &flows, name),
+        "rate_pps" => Some(sent(run, &flows, span)? / flows.len() as f64),
+        "packets_per_rtt" => {
+            Some(sent(run, &flows, span)? / flows.len() as f64 * run.path.rtt() as f64 / 1e9)
+        }
+        "packets_10_rtt" => packets_10_rtt(run, &flows),
+        "backoff" => backoff(run),
+        "silent_packets" => {
+            let silence = &run.silence;
+            let window = silence.cwnd as f64 / PACKET as f64 + 2.0;
+            (silence.last_ack > 0).then(|| silence.sent.len() as f64 / window)
+        }
+        "breaker" => Some(f64::from(u8::from(flows.iter().any(|flow| trips(run, *flow))))),
+        _ => None,
+    }
+}
+
+/// The same of the role's flows in both runs.
+fn both(
+    run: &Run<'_>,
+    alone: &Run<'_>,
+    role: &str,
+    read: impl Fn(&Run<'_>, &[usize]) -> Option<f64>,
+) -> Option<[f64; 2]> {
+    Some([read(run, &run.of_role(role))?, read(alone, &alone.of_role(role))?])
+}
+
+/// First and last sample of a horizon.
+type Span = (usize, usize);
+
+fn sample(run: &Run<'_>, at: u64) -> usize {
+    ((at / run.every) as usize).min(run.outcome.delivered.len().saturating_sub(1))
+}
+
+/// A horizon in ns.
+pub(crate) fn horizon(run: &Run<'_>, window: Window) -> (u64, u64) {
+    let (from, end) = (run.cell.newcomer().0, run.cell.time.0);
+    match window {
+        Window::Start => (from, end.min(from + (100 * run.cell.rtt().0).min(10_000_000_000))),
+        Window::Steady => (from + (end - from) / 3, end),
+        Window::Whole => (from, end),
+    }
+}
+
+fn span(run: &Run<'_>, window: Window) -> Span {
+    let (from, to) = horizon(run, window);
+    (sample(run, from), sample(run, to))
+}
+
+fn times_of(run: &Run<'_>, (from, to): Span) -> (u64, u64) {
+    (from as u64 * run.every, to as u64 * run.every)
+}
+
+fn after_event_times(run: &Run<'_>) -> Option<(u64, u64)> {
+    let event = run.cell.event?.0;
+    Some((event, run.cell.time.0.min(event + 10_000_000_000)))
+}
+
+/// Goodput of each flow, Mbit/s.
+fn each(run: &Run<'_>, flows: &[usize], (from, to): Span) -> Option<Vec<f64>> {
+    let seconds = seconds(to.checked_sub(from).filter(|samples| *samples > 0)?, run.every);
+    let bytes = run.outcome.between(from, to);
+    flows.iter().map(|flow| Some(*bytes.get(*flow)? as f64 * 8e-6 / seconds)).collect()
+}
+
+fn goodput(run: &Run<'_>, flows: &[usize], span: Span) -> Option<f64> {
+    Some(each(run, flows, span)?.iter().sum())
+}
+
+/// The bottleneck's mean rate, Mbit/s.
+fn mean_mbps(run: &Run<'_>, (from, to): Span) -> Option<f64> {
+    let samples = to.checked_sub(from).filter(|samples| *samples > 0)?;
+    let rates = (from..to).map(|place| run.bps_at(place as u64 * run.every) as f64);
+    Some(rates.sum::<f64>() / 1e6 / samples as f64).filter(|mbps| *mbps > 0.0)
+}
+
+fn counts(run: &Run<'_>, flows: &[usize], (from, to): Span) -> Option<(u64, u64)> {
+    let (from, to) = (run.outcome.counted.get(from)?, run.outcome.counted.get(to)?);
+    let sum = |of: fn(&firstflight_sim::Counted) -> u64| {
+        flows.iter().map(|flow| of(&to[*flow]) - of(&from[*flow])).sum::<u64>()
+    };
+    Some((sum(|counted| counted.sent), sum(|counted| counted.dropped)))
+}
+
+fn loss(run: &Run<'_>, flows: &[usize], span: Span) -> Option<f64> {
+    let (sent, dropped) = counts(run, flows, span)?;
+    (sent > 0).then(|| dropped as f64 / sent as f64)
+}
+
+/// Packets per second.
+fn sent(run: &Run<'_>, flows: &[usize], (from, to): Span) -> Option<f64> {
+    let seconds = seconds(to.checked_sub(from).filter(|samples| *samples > 0)?, run.every);
+    Some(counts(run, flows, (from, to))?.0 as f64 / seconds)
+}
+
+/// A quantile over time of the queueing delay, ms.
+fn queue(run: &Run<'_>, (from, to): (u64, u64), quantile: f64) -> Option<f64> {
+    let last = run.outcome.queue.len();
+    let [from, to] = [from, to].map(|at| (at / run.queue_every) as usize);
+    let mut waits: Vec<f64> = (from..to.min(last)).map(|sample| run.queue_ms(sample)).collect();
+    waits.sort_by(f64::total_cmp);
+    let place = (quantile * waits.len() as f64) as usize;
+    waits.get(place.min(waits.len().saturating_sub(1))).copied()
+}
+
+fn rtt_p95(run: &Run<'_>, flows: &[usize], span: Span) -> Option<f64> {
+    let extra = |flow: &usize| run.cell.flows[run.flows[*flow]].rtt_extra.0;
+    let mean = flows.iter().map(|flow| (run.path.rtt() + extra(flow)) as f64).sum::<f64>();
+    Some(queue(run, times_of(run, span), 0.95)? + mean / 1e6 / flows.len() as f64)
+}
+
+fn ratio(run: &Run<'_>, flows: &[usize], span: Span) -> Option<f64> {
+    let others: Vec<usize> = (0..run.flows.len()).filter(|flow| !flows.contains(flow)).collect();
+    let per_flow = |flows: &[usize]| Some(goodput(run, flows, span)? / flows.len() as f64);
+    let others = per_flow(&others).filter(|x| *x > 0.0)?;
+    Some(per_flow(flows)? / others)
+}
+
+/// Samples in the longer of so much time and so many round trips.
+fn bin(run: &Run<'_>, time: u64, rtts: u64) -> usize {
+    (time.max(rtts * run.cell.rtt().0)).div_ceil(run.every).max(1) as usize
+}
+
+fn convergence(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
+    let begin = sample(run, run.cell.newcomer().0);
+    let last = run.outcome.delivered.len().checked_sub(1)?;
+    let bin = bin(run, 1_000_000_000, 5);
+    let needed = (5_000_000_000 / run.every) as usize;
+    let equal = |from: usize| {
+        each(run, flows, (from, from + bin)).is_some_and(|shares| {
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            mean > 0.0 && shares.iter().all(|x| (0.8..=1.25).contains(&(x / mean)))
+        })
+    };
+    let mut since = None;
+    for from in (begin..=last.checked_sub(bin)?).step_by(bin) {
+        if !equal(from) {
+            since = None;
+            continue;
+        }
+        let start = *since.get_or_insert(from);
+        if from + bin - start >= needed {
+            return Some(seconds((start - begin).max(1), run.every));
+        }
+    }
+    None
+}
+
+fn starved(run: &Run<'_>, flows: &[usize]) -> bool {
+    let length = bin(run, 5_000_000_000, 50);
+    let last = run.outcome.delivered.len().saturating_sub(1);
+    let everyone: Vec<usize> = (0..run.flows.len()).collect();
+    flows.iter().any(|flow| {
+        let begin = sample(run, run.began(*flow).saturating_add(5_000_000_000));
+        let mut poor = 0;
+        let mut from = begin;
+        while from + length <= last {
+            let end = from + length;
+            let there = |other: &&usize| {
+                let stop = run.cell.flows[run.flows[**other]].stop.map_or(u64::MAX, |at| at.0);
+                sample(run, run.began(**other)) <= from && stop >= end as u64 * run.every
+            };
+            let active: Vec<usize> = everyone.iter().filter(there).copied().collect();
+            let shares = each(run, &active, (from, end)).unwrap_or_default();
+            let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+            let place = active.iter().position(|other| other == flow);
+            let is_poor = place.is_some_and(|place| shares[place] < mean / 10.0);
+            poor = if is_poor { poor + 1 } else { 0 };
+            if poor == 3 {
+                return true;
+            }
+            from = end;
+        }
+        false
+    })
+}
+
+fn gap(run: &Run<'_>, flow: usize) -> f64 {
+    let begin = sample(run, run.began(flow));
+    let stop = run.cell.flows[run.flows[flow]].stop.map_or(u64::MAX, |at| at.0);
+    let end = sample(run, stop);
+    let (mut longest, mut last) = (0, begin);
+    for place in begin..end {
+        if run.outcome.delivered[place + 1][flow] > run.outcome.delivered[place][flow] {
+            last = place + 1;
+        }
+        longest = longest.max(place + 1 - last);
+    }
+    seconds(longest, run.every)
+}
+
+fn recovery(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
+    let event = sample(run, run.cell.event?.0);
+    let last = run.outcome.delivered.len().checked_sub(1)?;
+    let later = goodput(run, flows, (event + last.checked_sub(event)? / 3, last))?;
+    let bin = bin(run, 1_000_000_000, 5);
+    let needed = (5_000_000_000 / run.every) as usize;
+    let mut since = None;
+    for from in event..=last.checked_sub(bin)? {
+        if goodput(run, flows, (from, from + bin))? < 0.9 * later {
+            since = None;
+            continue;
+        }
+        let start = *since.get_or_insert(from);
+        if from - start >= needed {
+            return Some(seconds(start - event, run.every));
+        }
+    }
+    None
+}
+
+fn finite(run: &Run<'_>, flows: &[usize]) -> Vec<usize> {
+    let ends = |flow: &&usize| run.cell.flows[run.flows[**flow]].app != App::Endless;
+    flows.iter().filter(ends).copied().collect()
+}
+
+fn completion(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
+    let times: Option<Vec<f64>> = finite(run, flows)
+        .into_iter()
+        .map(|flow| run.outcome.flows[flow].delivered_after.map(|time| time.0 as f64 / 1e6))
+        .collect();
+    let times = times.filter(|times| !times.is_empty())?;
+    let sum: f64 = times.iter().map(|time| libm::log(*time)).sum();
+    Some(libm::exp(sum / times.len() as f64))
+}
+
+fn unfinished(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
+    let flows = finite(run, flows);
+    let open = flows.iter().filter(|flow| run.outcome.flows[**flow].delivered_after.is_none());
+    (!flows.is_empty()).then(|| open.count() as f64 / flows.len() as f64)
+}
+
+/// What transports count over a whole run.
+fn whole(run: &Run<'_>, flows: &[usize], name: &str) -> Option<f64> {
+    let sum = |of: fn(&firstflight_sim::Outcome) -> u64| {
+        flows.iter().map(|flow| of(&run.outcome.flows[*flow])).sum::<u64>() as f64
+    };
+    let sent = sum(|flow| flow.packets_sent);
+    match name {
+        "spurious" => (sent > 0.0).then(|| sum(|flow| flow.spurious_losses) / sent),
+        _ => Some(sum(|flow| flow.rtos) / flows.len() as f64),
+    }
+}
+
+fn packets_10_rtt(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
+    let counts = flows.iter().map(|flow| {
+        let [from, to] = [10, 20].map(|rtts| sample(run, run.began(*flow) + rtts * run.path.rtt()));
+        if run.outcome.flows[*flow].delivered_after.is_some_and(|at| at.0 < 20 * run.path.rtt()) {
+            // It was through before anybody could ask.
+            return None;
+        }
+        Some(counts(run, &[*flow], (from, to))?.0 as f64 / 10.0)
+    });
+    counts.flatten().reduce(f64::min)
+}
+
+fn backoff(run: &Run<'_>) -> Option<f64> {
+    let silence = &run.silence;
+    let quiet = silence.last_ack + run.path.rtt();
+    let mut expiries: Vec<u64> = Vec::new();
+    let mut before = 0;
+    for at in silence.sent.iter().copied().filter(|at| *at > quiet) {
+        if expiries.is_empty() || at - before > 1_000_000 {
+            expiries.push(at);
+        }
+        before = at;
+    }
+    let gaps: Vec<f64> = expiries.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let ratios =
+        gaps.windows(2).skip(1).filter(|pair| pair[1] < 60e9).map(|pair| pair[1] / pair[0]);
+    ratios.reduce(f64::min)
+}
+
+/// Windows of 5 s in 60 s; half of them must have packets, or the loss does not persist.
+const WINDOWS: usize = 12;
+
+fn trips(run: &Run<'_>, flow: usize) -> bool {
+    let length = (5_000_000_000 / run.every).max(1) as usize;
+    let last = run.outcome.counted.len().saturating_sub(1);
+    let windows: Vec<(u64, u64)> = (0..last / length)
+        .filter_map(|place| counts(run, &[flow], (place * length, (place + 1) * length)))
+        .collect();
+    let bad = |(sent, dropped): (u64, u64)| dropped * 10 > sent;
+    let fast = windows.windows(3).any(|three| three.iter().all(|window| bad(*window)));
+    let slow = windows.windows(WINDOWS).any(|minute| {
+        let sum = minute.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let busy = minute.iter().filter(|(sent, _)| *sent > 0).count();
+        bad(sum) && busy * 2 >= WINDOWS
+    });
+    fast || slow
+}

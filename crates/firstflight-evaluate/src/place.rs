@@ -1,0 +1,153 @@
+//! One cell with one seed: every number that its rules read, and the flows over time.
+
+use crate::battery::Battery;
+use crate::cell::{Cell, cells};
+use crate::evaluate::{Effort, Evaluation};
+use crate::metric::{measure, metric_named};
+use crate::run::{Run, Seat};
+use firstflight_lab::NamedArm;
+use firstflight_path::Error;
+use serde::Serialize;
+
+/// One number of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// The metric.
+    pub metric: String,
+    /// Flows of which role.
+    pub of: String,
+    /// Which horizon.
+    pub window: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// With the algorithm in the seat.
+    pub value: Option<f64>,
+    /// With the baseline.
+    pub baseline: Option<f64>,
+}
+
+/// A flow over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Course {
+    /// Its role.
+    pub role: String,
+    /// Its arm.
+    pub arm: String,
+    /// Goodput of each second, Mbit/s.
+    pub x_mbps: Vec<f64>,
+}
+
+/// A run over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Courses {
+    /// Who sat in the seat.
+    pub seat: String,
+    /// Flows, at most eight.
+    pub flows: Vec<Course>,
+    /// Longest queueing delay of each second, ms.
+    pub queue_ms: Vec<f64>,
+    /// Packets dropped in each second.
+    pub dropped: Vec<u64>,
+}
+
+/// One cell with one seed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// The cell.
+    pub cell: String,
+    /// What it is.
+    pub about: String,
+    /// The path.
+    pub path: String,
+    /// The seed.
+    pub seed: u64,
+    /// What its rules read.
+    pub figures: Vec<Figure>,
+    /// The algorithm's run and the baseline's.
+    pub runs: Vec<Courses>,
+}
+
+/// Runs one cell with one seed.
+///
+/// # Errors
+/// One line if there is no such cell, with the nearest, or it cannot be run.
+pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Error> {
+    let (cell, about) = find(&evaluation.battery, cell)?;
+    let draws = u64::from(evaluation.algorithm.full() == evaluation.baseline.full());
+    let run =
+        |arm: &NamedArm, draws, only| Run::of(&cell, Seat { arm, seed, draws, only, sends: true });
+    let ours = run(&evaluation.algorithm, 0, None)?;
+    let theirs = run(&evaluation.baseline, draws, None)?;
+    let alone =
+        cell.solo.as_deref().map(|role| run(&evaluation.baseline, 0, Some(role))).transpose()?;
+    let figures = cell.judges.iter().map(|judge| {
+        let read =
+            |run: &Run<'_>| measure(run, alone.as_ref(), &judge.metric, judge.window, &judge.of);
+        Ok(Figure {
+            metric: judge.metric.clone(),
+            of: judge.of.clone(),
+            window: judge.window.name(),
+            unit: metric_named(&judge.metric)?.unit,
+            value: read(&ours),
+            baseline: read(&theirs),
+        })
+    });
+    Ok(Place {
+        cell: cell.id.clone(),
+        about,
+        path: cell.path.to_string(),
+        seed,
+        figures: figures.collect::<Result<_, Error>>()?,
+        runs: vec![courses(&ours, &evaluation.algorithm), courses(&theirs, &evaluation.baseline)],
+    })
+}
+
+fn find(battery: &Battery, name: &str) -> Result<(Cell, String), Error> {
+    let all: Vec<usize> = (0..battery.criteria.len()).collect();
+    let all = cells(battery, &all, Effort::Full)?;
+    if let Some(cell) = all.iter().find(|cell| cell.id == name) {
+        let criterion = &battery.criteria[cell.criterion];
+        let scenario = &criterion.scenario[cell.scenario];
+        let about = if scenario.about.is_empty() { &criterion.title } else { &scenario.about };
+        return Ok((cell.clone(), about.clone()));
+    }
+    let near = firstflight_lab::nearest(name, all.iter().map(|cell| cell.id.as_str()));
+    let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    Err(Error::new(format!("no cell `{name}`{near}; `firstflight evaluate --list` names all")))
+}
+
+/// Flows that are shown.
+const MOST_FLOWS: usize = 8;
+
+fn courses(run: &Run<'_>, seat: &NamedArm) -> Courses {
+    let per_second = (1_000_000_000 / run.every).max(1) as usize;
+    let last = run.outcome.delivered.len().saturating_sub(1);
+    let seconds =
+        || (0..last / per_second).map(|second| (second * per_second, (second + 1) * per_second));
+    let flow = |place: usize| {
+        let planned = &run.cell.flows[run.flows[place]];
+        let bytes = |(from, to): (usize, usize)| {
+            run.outcome.delivered[to][place] - run.outcome.delivered[from][place]
+        };
+        Course {
+            role: planned.role.clone(),
+            arm: planned.arm.as_ref().unwrap_or(seat).label.clone(),
+            x_mbps: seconds().map(|span| bytes(span) as f64 * 8e-6).collect(),
+        }
+    };
+    let queue = |(from, to): (usize, usize)| {
+        let [from, to] = [from, to].map(|at| at * (run.every / run.queue_every) as usize);
+        let samples = from..to.min(run.outcome.queue.len());
+        samples.map(|sample| run.queue_ms(sample)).fold(0.0, f64::max)
+    };
+    let dropped = |(from, to): (usize, usize)| {
+        let sum = |at: usize| run.outcome.counted[at].iter().map(|flow| flow.dropped).sum::<u64>();
+        sum(to) - sum(from)
+    };
+    Courses {
+        seat: seat.label.clone(),
+        flows: (0..run.flows.len().min(MOST_FLOWS)).map(flow).collect(),
+        queue_ms: seconds().map(queue).collect(),
+        dropped: seconds().map(dropped).collect(),
+    }
+}

@@ -1,0 +1,229 @@
+//! One cell run once: an arm in the seat, a seed, the samples that metrics are read from.
+
+use crate::cell::{Cell, PlannedFlow};
+use firstflight::{Nanos, Time};
+use firstflight_lab::scenario::rtt_jitter;
+use firstflight_lab::sharing::{Access, App, Arrangement, JITTER, SharedOutcome, SharingFlow};
+use firstflight_lab::{NamedArm, Scenario};
+use firstflight_path::{Error, PACKET, Path, Purpose, Rate, Stream};
+use firstflight_sim::observe::Signals;
+use firstflight_sim::{Cause, Observer, Snapshot};
+
+/// Samples of what flows delivered, sent and lost.
+pub(crate) const EVERY: u64 = 100_000_000;
+/// Samples of what waits.
+pub(crate) const QUEUE_EVERY: u64 = 10_000_000;
+/// No more samples of the queue than this, whatever the time.
+const MOST_SAMPLES: u64 = 20_000;
+
+/// What became of a run.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) cell: &'a Cell,
+    /// The flows that took part, by their places in the cell.
+    pub(crate) flows: Vec<usize>,
+    /// The path with the seed's round trip.
+    pub(crate) path: Path,
+    pub(crate) outcome: SharedOutcome,
+    /// Between samples, ns.
+    pub(crate) every: u64,
+    pub(crate) queue_every: u64,
+    /// What the first flow of the seat did when it heard nothing any more.
+    pub(crate) silence: Silence,
+    /// A flow sent so many packets that it was stopped.
+    pub(crate) runaway: bool,
+}
+
+/// Which of a cell's runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat<'a> {
+    /// Who sits in the seat of the algorithm.
+    pub(crate) arm: &'a NamedArm,
+    pub(crate) seed: u64,
+    /// Chooses other starts and phases with the same seed.
+    pub(crate) draws: u64,
+    /// Only the flows of this role, for harm.
+    pub(crate) only: Option<&'a str>,
+    /// Times of single packets are noted.
+    pub(crate) sends: bool,
+}
+
+impl<'a> Seat<'a> {
+    /// This arm with this seed, and nothing special.
+    pub(crate) fn of(arm: &'a NamedArm, seed: u64) -> Seat<'a> {
+        Seat { arm, seed, draws: 0, only: None, sends: false }
+    }
+}
+
+/// What a sender did after the last acknowledgement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Silence {
+    flow: u32,
+    /// When the last one came.
+    pub(crate) last_ack: u64,
+    /// The window right after it.
+    pub(crate) cwnd: u64,
+    /// When packets left since.
+    pub(crate) sent: Vec<u64>,
+}
+
+impl Observer for Silence {
+    fn on_event(&mut self, snapshot: &Snapshot, _signals: &Signals<'_>) {
+        if snapshot.flow != self.flow {
+            return;
+        }
+        match snapshot.event {
+            Cause::Ack => {
+                (self.last_ack, self.cwnd) = (snapshot.now.0, snapshot.state.cwnd);
+                self.sent.clear();
+            }
+            Cause::Sent => self.sent.push(snapshot.now.0),
+            Cause::Timer => {}
+        }
+    }
+}
+
+/// The largest rate that a path ever has, bit/s.
+pub(crate) fn most_bps(path: &Path) -> u64 {
+    match path.rate() {
+        Rate::Steps(steps) => {
+            steps.then.iter().map(|(_, bps)| *bps).chain([steps.first]).max().unwrap_or(0)
+        }
+        _ => path.rate_bps(),
+    }
+}
+
+/// Packets that a flow may send in a cell: eight times what the path carries.
+pub(crate) fn most_packets(cell: &Cell) -> u64 {
+    packets_of(cell) * 8 + 20_000
+}
+
+/// Packets that the path carries in the time of a cell, if it is full all the time.
+fn packets_of(cell: &Cell) -> u64 {
+    let bits = u128::from(most_bps(&cell.path)) * u128::from(cell.time.0) / 1_000_000_000;
+    (bits / u128::from(8 * PACKET)) as u64
+}
+
+/// The same, or what its flows have to send if all of them end.
+pub(crate) fn expected_packets(cell: &Cell) -> u64 {
+    let bytes = cell.flows.iter().map(|flow| match flow.app {
+        App::Endless => u64::MAX,
+        _ => flow.app.bytes() / 1_400,
+    });
+    packets_of(cell).min(bytes.fold(0, u64::saturating_add))
+}
+
+impl<'a> Run<'a> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If the path cannot carry the packets of the hosts, or an arm cannot share it.
+    pub(crate) fn of(cell: &'a Cell, seat: Seat<'_>) -> Result<Run<'a>, Error> {
+        let takes_part = |flow: &PlannedFlow| seat.only.is_none_or(|role| flow.role == role);
+        let flows: Vec<usize> =
+            (0..cell.flows.len()).filter(|place| takes_part(&cell.flows[*place])).collect();
+        let path = cell.path.clone().with_rtt(cell.path.rtt() + rtt_jitter(seat.seed));
+        let several = cell.flows.len() > 1;
+        let chance = Stream::new(seat.seed, seat.draws, Purpose::FlowStart).branch(7);
+        let late = |place: usize| {
+            let draw = u128::from(chance.value(place as u64));
+            if several { ((draw * u128::from(path.rtt())) >> 64) as u64 } else { 0 }
+        };
+        let starts: Vec<u64> =
+            flows.iter().map(|place| cell.flows[*place].start.0 + late(*place)).collect();
+        let sharing: Vec<SharingFlow> = flows
+            .iter()
+            .zip(&starts)
+            .map(|(place, start)| {
+                let flow = &cell.flows[*place];
+                SharingFlow {
+                    arm: flow.arm.as_ref().unwrap_or(seat.arm).clone(),
+                    app: flow.app.clone(),
+                    start: Nanos(*start),
+                    rtt_extra: flow.rtt_extra,
+                }
+            })
+            .collect();
+        let most = most_packets(cell);
+        let packet_time = 8 * PACKET * 1_000_000_000 / most_bps(&path).max(1);
+        let access = |place: &usize| {
+            let flow = &cell.flows[*place];
+            Access {
+                jitter: Nanos(if cell.phase { packet_time } else { 0 }),
+                ack_jitter: flow.ack_jitter,
+                ack_batch: flow.ack_batch,
+                steps: cell.steps.clone(),
+                stop: flow.stop,
+                packets: Some(most),
+            }
+        };
+        let endless = flows.iter().any(|place| cell.flows[*place].app == App::Endless);
+        let queue_every = QUEUE_EVERY.max(cell.time.0 / MOST_SAMPLES);
+        let every = EVERY.max(10 * queue_every);
+        let arrangement = Arrangement {
+            access: flows.iter().map(access).collect(),
+            queue_every: Some(Nanos(queue_every)),
+            draws: seat.draws,
+            whole: endless,
+        };
+        // The last sample is at the end itself.
+        let limit = Nanos(cell.time.0 + 1);
+        let scenario = Scenario { limit, ..Scenario::new(path.clone(), 1) };
+        let seat_place = flows.iter().position(|place| cell.flows[*place].arm.is_none());
+        let mut silence = Silence { flow: seat_place.unwrap_or(0) as u32, ..Silence::default() };
+        let observer = seat.sends.then_some(&mut silence as &mut dyn Observer);
+        let outcome = scenario.run_flows_arranged(
+            &sharing,
+            seat.seed,
+            Some(Nanos(every)),
+            JITTER,
+            &arrangement,
+            observer,
+        )?;
+        let runaway = outcome.flows.iter().any(|flow| flow.packets_sent >= most);
+        Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway })
+    }
+
+    /// Bytes that flows of the seat delivered.
+    pub(crate) fn delivered(&self) -> u64 {
+        let seat = |place: &usize| self.cell.flows[self.flows[*place]].arm.is_none();
+        let all = || 0..self.flows.len();
+        all().filter(seat).map(|flow| self.outcome.flows[flow].delivered).sum()
+    }
+
+    /// When the first data of a flow left, ns; of one that never did, the end.
+    pub(crate) fn began(&self, flow: usize) -> u64 {
+        self.outcome.starts[flow].map_or(self.cell.time.0, |start: Time| start.0)
+    }
+
+    /// Places in this run of the flows of a role; `all` is every flow.
+    pub(crate) fn of_role(&self, role: &str) -> Vec<usize> {
+        let is = |place: &usize| role == "all" || self.cell.flows[self.flows[*place]].role == role;
+        (0..self.flows.len()).filter(is).collect()
+    }
+
+    /// What waits at a sample of the queue, as time at the bottleneck's rate, ms; in an outage at
+    /// the rate before it.
+    pub(crate) fn queue_ms(&self, sample: usize) -> f64 {
+        let at = sample as u64 * self.queue_every;
+        let bps = match self.path.rate() {
+            Rate::Steps(steps) => {
+                let past = steps.then.iter().take_while(|(from, _)| *from <= at);
+                past.filter(|(_, bps)| *bps > 0).last().map_or(steps.first, |(_, bps)| *bps)
+            }
+            _ => self.path.rate_bps(),
+        };
+        self.outcome.queue[sample] as f64 * 8e3 / bps.max(1) as f64
+    }
+
+    /// Rate of the bottleneck at a time, bit/s.
+    pub(crate) fn bps_at(&self, at: u64) -> u64 {
+        match self.path.rate() {
+            Rate::Steps(steps) => {
+                let past = steps.then.iter().take_while(|(from, _)| *from <= at).last();
+                past.map_or(steps.first, |(_, bps)| *bps)
+            }
+            _ => self.path.rate_bps(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Student's t on a few paired differences: mean, interval, and how likely they are by chance.
+
+/// What N differences say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Paired {
+    /// Their mean.
+    pub(crate) mean: f64,
+    /// Ends of its 95 % interval; infinite with fewer than two differences.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Upper end of the one-sided 95 % interval.
+    pub(crate) upper: f64,
+    /// One-sided probability of a mean this large if the true one were the margin.
+    pub(crate) chance: f64,
+}
+
+impl Paired {
+    /// Of these differences against a margin; `None` without any. If all are equal they are
+    /// compared as they are.
+    pub(crate) fn of(differences: &[f64], margin: f64) -> Option<Paired> {
+        let first = *differences.first()?;
+        let n = differences.len() as f64;
+        let mean = differences.iter().sum::<f64>() / n;
+        if differences.iter().all(|one| one.to_bits() == first.to_bits()) && differences.len() > 1 {
+            let chance = if first > margin { 0.0 } else { 1.0 };
+            return Some(Paired { mean: first, low: first, high: first, upper: first, chance });
+        }
+        if differences.len() < 2 {
+            let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+            return Some(Paired { mean, low, high, upper: high, chance: 1.0 });
+        }
+        let squares: f64 = differences.iter().map(|one| (one - mean) * (one - mean)).sum();
+        let error = (squares / (n - 1.0) / n).sqrt();
+        let degrees = differences.len() as u32 - 1;
+        let half = error * quantile(0.975, degrees);
+        Some(Paired {
+            mean,
+            low: mean - half,
+            high: mean + half,
+            upper: mean + error * quantile(0.95, degrees),
+            chance: 1.0 - below((mean - margin) / error, degrees),
+        })
+    }
+}
+
+/// Probability that Student's t with so many degrees of freedom is below `t` (Abramowitz and Stegun
+/// 26.7.3 and 26.7.4: finite sums for whole degrees).
+pub(crate) fn below(t: f64, degrees: u32) -> f64 {
+    let nu = f64::from(degrees.max(1));
+    let length = (nu + t * t).sqrt();
+    let (sine, cosine) = (t.abs() / length, nu.sqrt() / length);
+    let odd = degrees % 2 == 1;
+    // Terms cos^k with k of the parity of degrees - 2, each from the one before.
+    let (mut term, mut sum, mut k) =
+        (if odd { cosine } else { 1.0 }, 0.0, if odd { 1.0 } else { 0.0 });
+    while k <= nu - 2.0 {
+        sum += term;
+        term *= cosine * cosine * (k + 1.0) / (k + 2.0);
+        k += 2.0;
+    }
+    let within = if odd {
+        (libm::atan(t.abs() / nu.sqrt()) + sine * sum) * std::f64::consts::FRAC_2_PI
+    } else {
+        sine * sum
+    };
+    0.5 + 0.5 * within * t.signum()
+}
+
+/// The value below which t lies with this probability, at least one half.
+pub(crate) fn quantile(probability: f64, degrees: u32) -> f64 {
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..80 {
+        let middle = f64::midpoint(low, high);
+        if below(middle, degrees) < probability { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (degrees, two_sided, one_sided) in [
+            (1, 12.706, 6.314),
+            (2, 4.303, 2.920),
+            (4, 2.776, 2.132),
+            (9, 2.262, 1.833),
+            (19, 2.093, 1.729),
+            (30, 2.042, 1.697),
+            (99, 1.984, 1.660),
+        ] {
+            let ours = [quantile(0.975, degrees), quantile(0.95, degrees)];
+            for (ours, table) in ours.into_iter().zip([two_sided, one_sided]) {
+                assert!((ours - table).abs() < 6e-4, "{degrees} degrees: {ours}, not {table}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_differences_are_compared_as_they_are() {
+        let equal = Paired::of(&[0.06; 5], 0.05).expect("differences");
+        assert_eq!((equal.low, equal.high, equal.chance), (0.06, 0.06, 0.0));
+        assert!(Paired::of(&[0.05; 5], 0.05).expect("differences").chance > 0.99);
+        assert_eq!(Paired::of(&[], 0.0), None);
+        let one = Paired::of(&[9.0], 0.0).expect("a difference");
+        assert!(one.high.is_infinite() && one.chance >= 1.0, "one says nothing: {one:?}");
+    }
+
+    #[test]
+    fn a_mean_at_the_margin_is_as_likely_as_not() {
+        let at = Paired::of(&[0.04, 0.05, 0.06], 0.05).expect("differences");
+        assert!((at.chance - 0.5).abs() < 1e-9, "{at:?}");
+        let half = 4.303 * 0.01 / 3_f64.sqrt();
+        assert!((at.high - at.mean - half).abs() < 1e-4, "{at:?}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Reports in sentences.
+
+use crate::report::{CellRow, CriterionRow, Report, RuleName, Verdict};
+
+/// A number with what a reader needs of it: three digits.
+pub fn figure(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if !(0.000_995..9999.5).contains(&size) {
+        return format!("{value:.1e}");
+    }
+    let places = (2 - libm::floor(libm::log10(size)) as i32).max(0) as usize;
+    let text = format!("{value:.places$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    if unit.is_empty() { figure(value) } else { format!("{} {unit}", figure(value)) }
+}
+
+impl CellRow {
+    /// What was measured, of what, over which horizon.
+    pub fn what(&self) -> String {
+        let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
+        format!("{}{of} ({})", self.metric, self.window)
+    }
+
+    /// The algorithm's value.
+    pub fn ours(&self) -> String {
+        self.value.map_or("not reached".into(), |value| with_unit(value, self.unit))
+    }
+
+    /// The baseline's value.
+    pub fn theirs(&self) -> String {
+        self.baseline.map_or("-".into(), |value| with_unit(value, self.unit))
+    }
+
+    /// How much worse, with its interval; empty where nothing was compared.
+    pub fn worse(&self) -> String {
+        let Some(difference) = self.difference else { return String::new() };
+        let shown = |value: f64| {
+            if self.logarithm {
+                let percent = (libm::exp(value) - 1.0) * 100.0;
+                format!("{}{} %", if percent > 0.0 { "+" } else { "" }, figure(percent))
+            } else {
+                // Turned so that more is worse; shown as the metric goes.
+                let value = if self.high_is_good { -value } else { value };
+                format!("{}{}", if value > 0.0 { "+" } else { "" }, figure(value))
+            }
+        };
+        match self.interval {
+            Some([low, high]) if self.high_is_good && !self.logarithm => {
+                format!("{} [{}, {}]", shown(difference), shown(high), shown(low))
+            }
+            Some([low, high]) => format!("{} [{}, {}]", shown(difference), shown(low), shown(high)),
+            None => shown(difference),
+        }
+    }
+
+    /// Why it is a concern, in a sentence without its end.
+    pub fn why(&self, baseline: &str) -> String {
+        let what = format!("{} is {}", self.what(), self.ours());
+        if self.missed >= 0.1 {
+            let share = figure(self.missed * 100.0);
+            return format!(
+                "{} is not reached in {share} % of the seeds in which {baseline} gets there",
+                self.what()
+            );
+        }
+        match self.rule {
+            RuleName::Below | RuleName::Above => {
+                let side = if self.rule == RuleName::Below { "below" } else { "above" };
+                let share = figure(self.beyond.unwrap_or(0.0) * 100.0);
+                let limit = self.limit.map_or(String::new(), figure);
+                format!(
+                    "{what}, {} with {baseline}; it should stay {side} {limit} and does not in {share} % of the seeds",
+                    self.theirs()
+                )
+            }
+            RuleName::NotRising => {
+                format!("{what}, {} against the cell before: it should not rise", self.worse())
+            }
+            RuleName::NotMoreThanBaseline | RuleName::Report => {
+                format!("{what}, {} with {baseline}: {}", self.theirs(), self.worse())
+            }
+        }
+    }
+}
+
+impl CriterionRow {
+    /// The number that decided, with interval, the baseline's and the cell.
+    pub fn decided(&self) -> String {
+        match (self.deciding_row(), &self.reason) {
+            (_, Some(reason)) => reason.clone(),
+            (Some(row), None) => {
+                let worse = row.worse();
+                let worse = if worse.is_empty() { String::new() } else { format!("; {worse}") };
+                format!(
+                    "{} {}, baseline {}{worse}; {}",
+                    row.what(),
+                    row.ours(),
+                    row.theirs(),
+                    row.cell
+                )
+            }
+            (None, None) if self.verdict == Verdict::Author => "for the author to answer".into(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Rows that are concerns, the most certain first.
+    pub fn concerns(&self) -> Vec<&CellRow> {
+        let mut rows: Vec<&CellRow> =
+            self.judges.iter().filter(|row| row.verdict == Verdict::Concern).collect();
+        rows.sort_by(|a, b| {
+            a.chance.unwrap_or(0.0).total_cmp(&b.chance.unwrap_or(0.0)).then(a.cell.cmp(&b.cell))
+        });
+        rows
+    }
+}
+
+impl Report {
+    /// How many criteria came to what, in one line.
+    pub fn summary(&self) -> String {
+        let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
+            let number = self.number(verdict);
+            (number > 0).then(|| format!("{number} {}", verdict.name()))
+        });
+        let counted = counted.collect::<Vec<_>>().join(", ");
+        format!("{} of RFC 9743 beside {}: {counted}", self.algorithm, self.baseline)
+    }
+
+    /// How it was done, in one line.
+    pub fn method(&self) -> String {
+        format!(
+            "battery {} {} (SHA-256 {}), firstflight {}, testbed {}, {}: {} cells, {} runs, seeds from {}; {} relative rules judged together (Holm, 5 %), {} below 0.05 by themselves",
+            self.battery,
+            self.version,
+            &self.sha256[..12.min(self.sha256.len())],
+            self.firstflight,
+            self.testbed,
+            self.effort,
+            self.cells,
+            self.runs,
+            self.seed,
+            self.tests,
+            self.marked
+        )
+    }
+
+    /// Concerns in sentences, the worst cell of each rule, each with the command that shows it.
+    pub fn sentences(&self) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
+        for criterion in &self.criteria {
+            let concerns = criterion.concerns();
+            let mut told: Vec<String> = Vec::new();
+            for row in &concerns {
+                let key = row.what();
+                if told.contains(&key) {
+                    continue;
+                }
+                let same = concerns.iter().filter(|other| other.what() == key).count();
+                let more = match same {
+                    1 => String::new(),
+                    2 => " (and another cell)".to_owned(),
+                    _ => format!(" (and {} other cells)", same - 1),
+                };
+                told.push(key);
+                let why = row.why(&self.baseline);
+                let sentence = format!("{} {}: {why}{more}.", criterion.section, criterion.title);
+                lines.push((sentence, self.command(row)));
+            }
+        }
+        lines
+    }
+
+    /// The command that shows a cell.
+    pub fn command(&self, row: &CellRow) -> String {
+        let word = |text: &str| {
+            let plain =
+                |letter: char| letter.is_ascii_alphanumeric() || "-_./:,@=%+".contains(letter);
+            if text.chars().all(plain) { text.to_owned() } else { format!("'{text}'") }
+        };
+        let seed = row.worst_seed.map_or(String::new(), |seed| format!(" --seed {seed}"));
+        let other = if self.baseline == DEFAULT_BASELINE {
+            String::new()
+        } else {
+            format!(" --baseline {}", word(&self.baseline))
+        };
+        format!(
+            "firstflight evaluate {}{other} --cell {}{seed}",
+            word(&self.algorithm),
+            word(&row.cell)
+        )
+    }
+}
+
+/// Who has the same seat where nobody else is named.
+pub const DEFAULT_BASELINE: &str = "slowstart/cubic/prr";
+
+#[cfg(test)]
+mod tests {
+    use super::figure;
+
+    #[test]
+    fn figures_have_three_digits_and_no_idle_zeros() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.123_456, "0.123"),
+            (1.0, "1"),
+            (12.34, "12.3"),
+            (-0.05, "-0.05"),
+            (1234.0, "1234"),
+            (100.0, "100"),
+            (0.000_012, "1.2e-5"),
+            (99_999.0, "1.0e5"),
+        ] {
+            assert_eq!(figure(value), text);
+        }
+    }
+}
