@@ -102,6 +102,38 @@ def test_what_cannot_be_computed_is_one_sentence(browser, report, open_page):
     assert not browser.execute_script(PROBLEM)
 
 
+SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "samples"
+
+
+@pytest.fixture
+def replay(browser, open_page):
+    path = pathlib.Path(os.environ.get("FIRSTFLIGHT_REPLAY") or missing("FIRSTFLIGHT_REPLAY does not name a page to open"))
+    if 'id="engine"' not in path.read_text():
+        missing("the page of the replay has no simulator inside")
+    open_page(path.resolve())
+    return browser
+
+
+COMPUTED_ROWS = """
+    return [...document.querySelectorAll("[data-computed]")].map((row) => [row.dataset.computed, ...[...row.querySelectorAll("td .value")].slice(0, 5).map((cell) => Number(cell.textContent))])"""
+
+
+def test_the_page_of_a_replay_replays_a_file_with_other_algorithms(replay):
+    program = os.environ.get("FIRSTFLIGHT_SERVE") or missing("FIRSTFLIGHT_SERVE does not name the program")
+    file = SAMPLES / "plain.pcap.gz"
+    arms = "slowstart,hystart,hystart++(cap=2)"
+    replay.execute_script("document.getElementById('inside-arms').value = arguments[0]", arms)
+    replay.find_element("id", "inside-file").send_keys(str(file))
+    until(replay, "return !document.getElementById('computed').hidden")
+    done = subprocess.run([program, "replay", str(file), "--arms", arms, "--json", "-"], capture_output=True, text=True, check=True)
+    verdicts = json.loads(done.stdout)["verdicts"]
+    assert replay.execute_script(COMPUTED_ROWS) == [[row["arm"], *[row[key] for key in ("connections", "early", "right", "late", "silent")]] for row in verdicts]
+    assert "plain.pcap.gz" in replay.execute_script("return document.getElementById('computed').textContent")
+    replay.execute_script("const arms = document.getElementById('inside-arms'); arms.value = 'warp'; arms.dispatchEvent(new Event('change'))")
+    said = until(replay, "const text = document.getElementById('inside-problem').textContent; return text && !text.includes('…') && text")
+    assert "unknown arm or startup `warp`" in said and "\n" not in said, said
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_fits(browser, report, open_page, width):
     open_page(report)

@@ -3,13 +3,13 @@
 pub(crate) mod population;
 mod text;
 
-use crate::Done;
 use crate::files::{check_outputs, write_whole};
 use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, whisper};
+use crate::{Done, engine};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;
@@ -18,6 +18,7 @@ use firstflight_replay::files::{self, GroupBy, OnBytes};
 use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
+use firstflight_web::inside;
 use std::path::PathBuf;
 
 /// Whether the sender paced.
@@ -49,9 +50,13 @@ pub(crate) struct Options {
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the report, one self-contained HTML page
+    /// Write the report, one self-contained HTML page; it can replay the file with other startups
+    /// where this program has the simulator for browsers
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// A report without the simulator inside: smaller by 1.1 MB
+    #[arg(long, requires = "report")]
+    plain_report: bool,
 }
 
 /// Connections whose course over time a report shows.
@@ -74,11 +79,21 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
     let results = Results::new(&replay, files);
     if let Some(file) = &options.report {
-        let page = report::page(&replay, &results, &command_line());
+        let page = page(&replay, &results, options);
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
     give(options.json.as_ref(), &results)?;
     Ok(finish(&results.files))
+}
+
+/// The report, with the replay inside where there is one that does as was asked here.
+fn page(replay: &Replay, results: &Results, options: &Options) -> String {
+    let plain = options.plain_report || options.pace != Pace::Auto || options.iw.is_some();
+    let module = if plain { None } else { engine::as_text() };
+    match module {
+        Some(module) => inside::replay_page(replay, results, &command_line(), &module),
+        None => report::page(replay, results, &command_line()),
+    }
 }
 
 /// Says what was wrong with files, and ends as they deserve.

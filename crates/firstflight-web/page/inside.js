@@ -7,33 +7,6 @@ let insideAgain = false;
 let trusted = false;
 let simulator = null;
 
-// Behind the script of the engine, in a worker that is made of both. Its first message brings the module.
-function insideWorker() {
-  let loading;
-  addEventListener("message", async ({ data: { id, request, module } }) => {
-    if (module) {
-      const packed = new Blob([Uint8Array.from(atob(module), (c) => c.charCodeAt(0))]);
-      loading = Engine.load(new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))));
-      return;
-    }
-    let engine;
-    try {
-      engine = await loading;
-      postMessage({ id, ...engine.call(request) });
-    } catch (error) {
-      await engine?.begin();
-      postMessage({ id, ok: false, text: engine ? "the simulator ran out of room: a smaller object?" : `the simulator cannot be started here: ${error.message}` });
-    }
-  });
-}
-const insideSource = URL.createObjectURL(new Blob([`${ENGINE_SCRIPT}\n(${insideWorker})();`], { type: "text/javascript" }));
-
-function makeWorker() {
-  const worker = new Worker(insideSource);
-  worker.postMessage({ module: byId("engine").textContent });
-  return worker;
-}
-
 function sayInside(text) {
   byId("inside-problem").hidden = text === "";
   byId("inside-problem").textContent = text;

@@ -3,13 +3,13 @@
 use crate::page::{ASK, ENGINE_SCRIPT, SLIDERS};
 use firstflight_lab::report::html::{COMPARE, Inside, Page};
 use firstflight_lab::{Comparison, Hosts, Plan, Scenario, Sender, hosts_of_tcp};
+use firstflight_replay::replay::Replay;
+use firstflight_replay::report;
+use firstflight_replay::results::Results;
 use serde_json::{Value, json};
 
 /// More trials of an arm than that are not repeated while a slider moves.
 const MOST_REPEATS: u32 = 20;
-
-/// Where the sliders stand: above this part of the page.
-const ABOVE: &str = "  <section aria-labelledby=\"results\">";
 
 /// The page of a comparison with the simulator inside. `command` is as in
 /// [`Comparison::report`], `module` the engine as gzip in base64.
@@ -19,24 +19,54 @@ const ABOVE: &str = "  <section aria-labelledby=\"results\">";
 pub fn page(comparison: &Comparison, command: &str, module: &str) -> Option<String> {
     let plan = options(&comparison.plan)?.to_string();
     let report = comparison.report(command);
-    let body =
-        COMPARE.body.replacen(ABOVE, &[include_str!("../page/inside.html"), ABOVE].concat(), 1);
-    debug_assert!(body.len() > COMPARE.body.len(), "the page has no results to stand above");
-    // As a string of the worker's script, in which nothing can end the element.
-    let engine = ENGINE_SCRIPT.replace("export class", "class");
-    let engine = Value::String(engine).to_string().replace('<', "\\u003c");
-    let engine = format!("const ENGINE_SCRIPT = {engine};");
-    let scripts =
-        [COMPARE.scripts, &[&engine, ASK, SLIDERS, include_str!("../page/inside.js")]].concat();
-    let page = Page {
-        body: &body,
-        styles: &[include_str!("../page/inside.css")],
-        scripts: &scripts,
-        ..COMPARE
-    };
     let data = serde_json::to_string(&report.bounded()).ok()?;
-    let inside = Inside { module, plan: &plan };
-    Some(page.fill_with(&report.title, &report.version, &data, Some(&inside)))
+    let own = Own {
+        page: &COMPARE,
+        above: "  <section aria-labelledby=\"results\">",
+        body: include_str!("../page/inside.html"),
+        scripts: &[SLIDERS, include_str!("../page/inside.js")],
+    };
+    Some(own.fill(&report.title, &report.version, &data, &Inside { module, plan: &plan }))
+}
+
+/// The page of a replay with the replay itself inside: a reader chooses the file and names other
+/// algorithms. What was recorded is not inside: it holds the addresses of whoever was recorded.
+/// `command` and `module` are as above.
+pub fn replay_page(replay: &Replay, results: &Results, command: &str, module: &str) -> String {
+    let data = report::data(replay, results, command);
+    let own = Own {
+        page: &report::PAGE,
+        above: "  <section id=\"connections\"",
+        body: include_str!("../page/inside_replay.html"),
+        scripts: &[include_str!("../page/inside_replay.js")],
+    };
+    let plan = json!({"arms": results.arms.join(",")}).to_string();
+    own.fill(&data.title, &data.version, &data.to_json(), &Inside { module, plan: &plan })
+}
+
+/// What a page has more than without the simulator.
+struct Own<'a> {
+    page: &'a Page<'a>,
+    /// Its controls stand above this part of the page.
+    above: &'a str,
+    body: &'a str,
+    scripts: &'a [&'a str],
+}
+
+impl Own<'_> {
+    fn fill(&self, title: &str, version: &str, data: &str, inside: &Inside<'_>) -> String {
+        let body = self.page.body.replacen(self.above, &[self.body, self.above].concat(), 1);
+        debug_assert!(body.len() > self.page.body.len(), "{} is not on the page", self.above);
+        // As a string of the worker's script, in which nothing can end the element.
+        let engine = ENGINE_SCRIPT.replace("export class", "class");
+        let engine = Value::String(engine).to_string().replace('<', "\\u003c");
+        let engine = format!("const ENGINE_SCRIPT = {engine};");
+        let worker = include_str!("../page/inside_worker.js");
+        let scripts = [self.page.scripts, &[&engine, ASK, worker], self.scripts].concat();
+        let styles = [self.page.styles, &[include_str!("../page/inside.css")]].concat();
+        let page = Page { body: &body, styles: &styles, scripts: &scripts, ..*self.page };
+        page.fill_with(title, version, data, Some(inside))
+    }
 }
 
 /// The options of `compare` that ask for this plan, if there are any.

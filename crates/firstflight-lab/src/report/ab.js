@@ -189,13 +189,8 @@ function words() {
 }
 
 words();
-theme();
-copy();
-tips();
 fronts();
 reductionCurve();
 forests();
 lossCurve();
-keepDrawn();
-saves();
-root.ready = "";
+finish();

@@ -93,9 +93,4 @@ function tables() {
 words();
 picture();
 tables();
-theme();
-copy();
-tips();
-keepDrawn();
-saves();
-root.ready = "";
+finish();

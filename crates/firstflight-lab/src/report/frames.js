@@ -96,3 +96,13 @@ function keepDrawn() {
     drawn = innerWidth;
   });
 }
+
+// The end of every page of charts that stand still: what works on all that has been drawn.
+function finish() {
+  theme();
+  copy();
+  tips();
+  keepDrawn();
+  saves();
+  root.ready = "";
+}

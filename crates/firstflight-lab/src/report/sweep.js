@@ -130,8 +130,4 @@ for (const measure of known) {
   byId("measures").append(button);
 }
 show(known[0]);
-theme();
-copy();
-tips();
-saves();
-root.ready = "";
+finish();

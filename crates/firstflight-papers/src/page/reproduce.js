@@ -6,9 +6,4 @@ byId("command").textContent = report.command;
 for (const { name, figures } of report.chapters) {
   for (const spec of figures) chart(byId(`figures-${name}`), spec);
 }
-theme();
-copy();
-tips();
-keepDrawn();
-saves();
-root.ready = "";
+finish();

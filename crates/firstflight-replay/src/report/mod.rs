@@ -11,6 +11,8 @@ use crate::results::{Results, VerdictRow};
 use crate::shown::{mbps, ms};
 use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE};
 use firstflight::Time;
+#[cfg(feature = "advice")]
+use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
 use serde::Serialize;
 
 /// Styles besides those of all pages.
@@ -124,22 +126,29 @@ impl Data<'_> {
     }
 }
 
+/// What the page of a replay has of its own.
+#[cfg(feature = "advice")]
+pub const PAGE: Page<'_> = Page {
+    kind: "replay",
+    skip: "verdicts",
+    styles: &[STILL_STYLE, STYLE],
+    body: BODY,
+    common: STILL_SCRIPTS,
+    scripts: &[SCRIPT],
+};
+
 /// The page: what a replay has to show, in the frame of all pages; `command` made it.
 #[cfg(feature = "advice")]
 pub fn page(replay: &Replay, results: &Results, command: &str) -> String {
-    use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
-    use firstflight_lab::report::looks;
-    let looks = looks(results.arms.iter().map(String::as_str));
-    let data = Data::new(replay, results, &looks, command);
-    let frame = Page {
-        kind: "replay",
-        skip: "verdicts",
-        styles: &[STILL_STYLE, STYLE],
-        body: BODY,
-        common: STILL_SCRIPTS,
-        scripts: &[SCRIPT],
-    };
-    frame.fill(&data.title, &data.version, &data.to_json())
+    let data = data(replay, results, command);
+    PAGE.fill(&data.title, &data.version, &data.to_json())
+}
+
+/// What that page shows, each startup drawn as on every page.
+#[cfg(feature = "advice")]
+pub fn data<'a>(replay: &Replay, results: &'a Results, command: &'a str) -> Data<'a> {
+    let looks = firstflight_lab::report::looks(results.arms.iter().map(String::as_str));
+    Data::new(replay, results, &looks, command)
 }
 
 /// Microseconds and thousandths of Mbit/s are finer than anything that is drawn.

@@ -257,9 +257,4 @@ if (report.count > 1) {
   byId("connections").remove();
 }
 report.lines.forEach(connection);
-theme();
-copy();
-tips();
-keepDrawn();
-saves();
-root.ready = "";
+finish();

@@ -3,6 +3,10 @@
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Comparison, Hosts, Plan, Scenario, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
+use firstflight_replay::advice::named;
+use firstflight_replay::files::follow_bytes;
+use firstflight_replay::replay::Settings;
+use firstflight_replay::results::Results;
 use firstflight_web::{Engine, inside};
 use serde_json::{Value, json};
 
@@ -53,4 +57,19 @@ fn a_page_with_a_simulator_may_run_it_and_nothing_else() {
 fn what_takes_too_long_for_a_slider_has_no_simulator() {
     let comparison = compared("rapid-slide", Hosts::default(), 21);
     assert!(inside::page(&comparison, "", "AAAA").is_none());
+}
+
+#[test]
+fn the_page_of_a_replay_has_the_replay_inside_and_not_the_recording() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/plain.pcap.gz");
+    let bytes = std::fs::read(sample).expect("a sample");
+    let arms = named("hystart,rapid(jump=off)").expect("arms");
+    let settings = Settings { arms, paced: None, iw: None, lines: 1 };
+    let (replay, files) = follow_bytes("plain.pcap.gz", bytes, settings).expect("a replay");
+    let results = Results::new(&replay, files);
+    let page = inside::replay_page(&replay, &results, "firstflight replay", "AAAA");
+    assert_eq!(element(&page, "plan"), r#"{"arms":"hystart,rapid(jump=off)"}"#);
+    assert_eq!(element(&page, "engine"), "AAAA");
+    assert!(page.contains("What would another algorithm have done?") && !page.contains("{{"));
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }
