@@ -250,6 +250,59 @@ def test_the_game_is_played_with_the_keyboard_and_scored_beside_every_arm(page):
     assert f"{scores['you']} points" in page.text("#game-finding") and over["path"] in page.text("#game-path")
 
 
+def drop(page, name, text):
+    """Drops a file of that name, or with no name something that is no file."""
+    page.script("""
+        const [name, text] = arguments;
+        const dataTransfer = new DataTransfer();
+        if (name) dataTransfer.items.add(new File([text], name));
+        else dataTransfer.setData("text/plain", text);
+        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));""", name, text)
+
+
+def test_what_is_dropped_and_is_no_recording_says_so_and_nothing_freezes(page):
+    page.open()
+    drop(page, None, "a line of text")
+    assert page.text("#replay-state") == ""
+    drop(page, "letter.txt", "Dear reader,")
+    said = page.until("const text = document.getElementById('replay-state').textContent; return text.includes('…') ? null : text")
+    assert "letter.txt" in said and "\n" not in said, said
+    page.slide("rate", 400)
+    assert page.script("return document.getElementById('problem').hidden")
+
+
+def test_an_arm_that_was_switched_off_stays_so_while_a_slider_moves(page):
+    page.open("#path=rapid-slide&bytes=1MB&arms=slowstart,rapid")
+    shown = "return JSON.parse(document.getElementById('charts').dataset.shown)"
+    toggle = "document.querySelector('[data-toggle=slowstart]').click()"
+    page.slide("rate", 400)
+    page.script(toggle)
+    assert page.script(shown) == ["rapid"]
+    page.slide("rate", 420)
+    assert page.script(shown) == ["rapid"]
+    assert page.script("return document.querySelector('[data-toggle=slowstart]').getAttribute('aria-pressed')") == "false"
+    page.script(toggle)
+    assert page.script(shown) == ["slowstart", "rapid"]
+
+
+def test_once_a_slider_rests_everything_is_drawn(page):
+    page.open()
+    whole = page.script("return document.querySelector('#window .line.window').getAttribute('d').length")
+    for position in (400, 410, 420):
+        page.slide("queue", position)
+    page.until("return !document.getElementById('charts').classList.contains('moving')")
+    page.until("return document.querySelector('#window .line.window').getAttribute('d').length > arguments[0] / 2", whole)
+
+
+def test_a_link_within_the_page_asks_for_nothing_else(page):
+    page.open("#path=rapid-slide&bytes=1MB&arms=slowstart,rapid")
+    before = page.text("#command")
+    page.script("document.querySelector('.to-game').click()")
+    page.slide("rate", 400)
+    assert page.script("return document.getElementById('problem').hidden")
+    assert "rapid-slide" in before and "rate=" in page.text("#command")
+
+
 def test_it_can_be_used_with_the_keyboard(page):
     page.open()
     page.script("document.getElementById('slider-queue').focus()")
