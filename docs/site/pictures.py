@@ -34,6 +34,8 @@ OWN = {
     "best": 3,
     "search": 5,
     "jumpstart": 1,
+    "bbr": 3,
+    "careful": 2,
 }
 NAMES = {
     "cwnd": "congestion window, kB",

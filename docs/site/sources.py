@@ -147,6 +147,8 @@ EXPLAINED = {
     "best": "best",
     "best-published": "best",
     "rapid": "rapid-start",
+    "bbr": "bbr",
+    "careful": "careful",
     "jumpstart": "jump-start",
     "oracle": "slow-start",
     "cubic": "cubic-and-reno",

@@ -6,10 +6,10 @@ use crate::outcome::Outcome;
 use crate::sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
 use crate::trial::{Setup, run};
 use firstflight::avoidance::AnyAvoidance;
-use firstflight::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use firstflight::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use firstflight::recovery::{AnyRecovery, OwnRecovery};
 use firstflight::startup::{ExitReason, Grown, Startup, Verdict};
-use firstflight::{Controller, Nanos, Ratio, Seq, Time};
+use firstflight::{Controller, Nanos, Rate, Ratio, Seq, Time};
 use firstflight_path::Error;
 
 /// Runs one trial with a startup of somebody's own.
@@ -50,6 +50,9 @@ impl Startup for Boxed {
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         self.0.before_send(ready, w, cx);
     }
+    fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
+        self.0.on_sent(sent, w, cx);
+    }
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         self.0.sample(ack, w, cx)
     }
@@ -78,6 +81,9 @@ impl Startup for Boxed {
     ) -> Option<OwnRecovery> {
         self.0.on_congestion(signal, beta, ack, w, cx)
     }
+    fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
+        self.0.absorbs(signal, ack, cx)
+    }
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.0.on_timeout(timeout, now, nxt);
     }
@@ -92,6 +98,9 @@ impl Startup for Boxed {
     }
     fn pacing_gain(&self) -> Ratio {
         self.0.pacing_gain()
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.0.pacing_rate()
     }
     fn phase(&self) -> Phase {
         self.0.phase()

@@ -7,7 +7,7 @@
 
 use crate::Error;
 use firstflight::event::{Ack, Context, Ready, Signal, Window};
-use firstflight::recovery::{OwnRecovery, SafeRetreat};
+use firstflight::recovery::{OwnRecovery, Retreat, SafeRetreat};
 use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Ratio, Time, UNSET_SSTHRESH};
 use firstflight_lab::arms::ALL;
@@ -151,7 +151,8 @@ impl Startup for Hand {
         w: Window,
         cx: &Context,
     ) -> Option<OwnRecovery> {
-        Some(OwnRecovery::Retreat(SafeRetreat::new(beta, w.cwnd, ack.nxt, cx.iw, cx.mss)))
+        let retreat = SafeRetreat::new(beta, w.cwnd, ack.nxt, cx.iw, cx.mss);
+        Some(OwnRecovery::Retreat(Retreat::Safe(retreat)))
     }
 }
 

@@ -214,6 +214,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.note_srtt(sent.srtt);
         // RATELIMITED 3-flight.
         self.max_fs = self.max_fs.max(sent.inflight.min(MAX_BYTES));
+        if self.ended.is_none() {
+            self.startup.on_sent(sent, self.w, &self.cx);
+        }
         if let Some(policy) = self.policy() {
             policy.on_sent(sent.bytes.min(MAX_BYTES));
         }
@@ -260,6 +263,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         if (ack.lost > 0 || ack.ce)
             && let Some(signal) = self.congested(ack, replaced)
+            && !(self.w.in_slow_start() && self.startup.absorbs(signal, ack, &self.cx))
         {
             return self.open(signal, ack);
         }
@@ -382,6 +386,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
+        if self.episode.is_none()
+            && self.w.in_slow_start()
+            && let Some(rate) = self.startup.pacing_rate()
+        {
+            return Some(rate);
+        }
         // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den())

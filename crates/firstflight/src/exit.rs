@@ -35,6 +35,10 @@ named! {
         Estimate = "estimate",
         /// Oracle: the window reached the BDP that it was told.
         Oracle = "oracle",
+        /// BBR: the delivery rate stopped growing.
+        Plateau = "plateau",
+        /// BBR: too much was lost in a round trip.
+        HighLoss = "high_loss",
     }
 }
 
@@ -77,6 +81,8 @@ impl ExitReason {
             ExitReason::Flattened => "delivery had stopped keeping up with sending",
             ExitReason::Estimate => "the window reached the estimated bandwidth times round trip",
             ExitReason::Oracle => "the window reached the BDP that it was told",
+            ExitReason::Plateau => "the delivery rate had stopped growing",
+            ExitReason::HighLoss => "too much had been lost in a round trip",
         }
     }
 }

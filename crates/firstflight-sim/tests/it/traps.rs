@@ -157,6 +157,8 @@ const CANARY: &str = "rate=50Mbit,rtt=80ms,queue=3bdp";
 fn arms_behave_differently_on_the_canary_path_unless_they_are_one_arm_under_two_names() {
     let names =
         STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
+    // Careful Resume with nothing saved is slow start.
+    let names = names.map(|name| if name == "careful" { "careful(saved=300)" } else { name });
     let seen: Vec<(&str, Arm, String)> = names
         .map(|name| {
             (

@@ -17,9 +17,10 @@ use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
-    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle,
-    RapidStart, Search, SlowStart, Startup, best, best_published, hystart, hystart_plus_plus,
-    jump_start, limited_slow_start, oracle, rapid_start, search,
+    AnyStartup, Bbr, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
+    LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup, bbr, best, best_published,
+    careful, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle, rapid_start,
+    search,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -103,6 +104,8 @@ parts! {
     Best(best::Params) = "best", "BEST, robust: aim at the bandwidth that ACK spacing shows", "ours, after the BEST slides";
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
+    Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: measure the delivery rate, leave with the estimated BDP", "draft-ietf-ccwg-bbr";
+    Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier connection's window, retreat if it was too much", "RFC 9959";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
     Oracle(oracle::Params) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
 }
@@ -370,6 +373,10 @@ impl Arm {
             StartupSpec::Rapid(p) if !paced && p.jump.is_some() => Err(
                 "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
             ),
+            StartupSpec::Bbr(_) if !paced => Err("bbr finds the rate by pacing: drop pace=off"),
+            StartupSpec::Careful(p) if !paced && p.saved.is_some() => {
+                Err("careful spreads its jump over a round trip and needs the pacer: drop pace=off")
+            }
             StartupSpec::Jump(_) if !paced => Err(
                 "jumpstart spreads its window over a round trip and needs the pacer: drop pace=off",
             ),
@@ -385,6 +392,9 @@ impl Arm {
         }
         if let Some(pace) = self.sender.pace {
             config.paced = pace == Pace::On;
+        } else if matches!(self.startup, StartupSpec::Bbr(_)) {
+            // BBR pace-1: without its pacer it is no BBR, also where the transport does not pace.
+            config.paced = true;
         }
         if let Some(gain) = self.sender.recovery_gain {
             config.recovery_gain = gain;
@@ -405,6 +415,8 @@ impl Arm {
             StartupSpec::Best(params) => Best::new(params).into(),
             StartupSpec::BestPublished(params) => BestPublished::new(params).into(),
             StartupSpec::Rapid(params) => RapidStart::new(params).into(),
+            StartupSpec::Bbr(params) => Bbr::new(params).into(),
+            StartupSpec::Careful(params) => Careful::new(params).into(),
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
             StartupSpec::Oracle(params) => Oracle::new(params.exit.unwrap_or(oracle_exit)).into(),
         };

@@ -152,19 +152,25 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                     Transport::Quic => (past_mark, Some(ack.acked.saturating_sub(ack.acked_fresh))),
                     Transport::Tcp => (ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark), None),
                 };
+                // CR9959 retreat-exit: when the jump is acknowledged, not with a later packet.
+                let over = own.is_over(ack.una).unwrap_or(over);
                 if over {
                     own.account_last(ack.acked, before, ack.lost, ack.una);
                 } else {
                     own.account(ack.acked, ack.lost, ack.una);
                 }
-                let (cwnd, handover) = (own.cwnd(), own.handover());
+                let (cwnd, handover, ssthresh) = (own.cwnd(), own.handover(), own.ssthresh());
                 self.install(cwnd);
                 self.w.ssthresh = self.w.cwnd;
                 if over {
                     self.avoidance.hand_over(handover, self.w, &self.cx);
                     self.close();
+                    if let Some(ssthresh) = ssthresh {
+                        self.w.ssthresh = ssthresh.max(self.cx.minimum_window());
+                    }
                     // OURS rapid-repair: in TCP the window stands until the holes are filled.
-                    self.episode = (!past_mark).then_some(Episode::Repair);
+                    let holes = self.cx.transport == Transport::Tcp && !past_mark;
+                    self.episode = holes.then_some(Episode::Repair);
                 }
                 (false, false)
             }

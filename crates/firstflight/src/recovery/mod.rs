@@ -4,6 +4,7 @@
 //! episode is open, admits or holds back each segment, and says what window to leave with.
 
 mod any;
+pub mod careful_retreat;
 pub mod immediate;
 pub mod prr;
 pub mod rapid_recovery;
@@ -12,6 +13,7 @@ pub mod sack;
 pub mod safe_retreat;
 
 pub use any::{AnyRecovery, AnySettings};
+pub use careful_retreat::CarefulRetreat;
 pub use immediate::Immediate;
 pub use prr::Prr;
 pub use rapid_recovery::RapidRecovery;
@@ -28,8 +30,18 @@ use crate::units::Seq;
 pub enum OwnRecovery {
     /// Rapid Start's gradual reduction.
     Rapid(RapidRecovery),
-    /// Jump start's safe retreat.
-    Retreat(SafeRetreat),
+    /// The safe retreat from a jump.
+    Retreat(Retreat),
+}
+
+/// Which retreat. Apart from [`OwnRecovery`], whose size every connection reserves: so it fits
+/// beside what is larger without a tag of its own.
+#[derive(Clone, Copy, Debug)]
+pub enum Retreat {
+    /// Jump start's.
+    Safe(SafeRetreat),
+    /// Careful Resume's.
+    Careful(CarefulRetreat),
 }
 
 impl OwnRecovery {
@@ -37,7 +49,8 @@ impl OwnRecovery {
     pub fn cwnd(&self) -> u64 {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.cwnd(),
-            OwnRecovery::Retreat(retreat) => retreat.cwnd(),
+            OwnRecovery::Retreat(Retreat::Safe(retreat)) => retreat.cwnd(),
+            OwnRecovery::Retreat(Retreat::Careful(retreat)) => retreat.cwnd(),
         }
     }
 
@@ -45,7 +58,8 @@ impl OwnRecovery {
     pub fn account(&mut self, acked: u64, lost: u64, una: Seq) {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.account(acked, lost),
-            OwnRecovery::Retreat(retreat) => retreat.account(acked, una),
+            OwnRecovery::Retreat(Retreat::Safe(retreat)) => retreat.account(acked, una),
+            OwnRecovery::Retreat(Retreat::Careful(retreat)) => retreat.account(acked),
         }
     }
 
@@ -54,7 +68,8 @@ impl OwnRecovery {
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64, una: Seq) {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.account_last(acked, before, lost),
-            OwnRecovery::Retreat(retreat) => retreat.account(acked, una),
+            OwnRecovery::Retreat(Retreat::Safe(retreat)) => retreat.account(acked, una),
+            OwnRecovery::Retreat(Retreat::Careful(retreat)) => retreat.account(acked),
         }
     }
 
@@ -62,7 +77,24 @@ impl OwnRecovery {
     pub fn handover(&self) -> Handover {
         match self {
             OwnRecovery::Rapid(rapid) => Handover::RapidDone { beta: rapid.beta() },
-            OwnRecovery::Retreat(_) => Handover::AfterLoss,
+            OwnRecovery::Retreat(Retreat::Safe(_)) => Handover::AfterLoss,
+            OwnRecovery::Retreat(Retreat::Careful(_)) => Handover::LossFree,
+        }
+    }
+
+    /// Is it over, where its own rule and not that of recovery periods says so?
+    pub fn is_over(&self, una: Seq) -> Option<bool> {
+        match self {
+            OwnRecovery::Rapid(_) | OwnRecovery::Retreat(Retreat::Safe(_)) => None,
+            OwnRecovery::Retreat(Retreat::Careful(retreat)) => Some(retreat.is_over(una)),
+        }
+    }
+
+    /// The threshold to leave with, if it is not the window.
+    pub fn ssthresh(&self) -> Option<u64> {
+        match self {
+            OwnRecovery::Rapid(_) | OwnRecovery::Retreat(Retreat::Safe(_)) => None,
+            OwnRecovery::Retreat(Retreat::Careful(retreat)) => Some(retreat.ssthresh()),
         }
     }
 }

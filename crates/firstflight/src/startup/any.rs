@@ -1,12 +1,12 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
 use super::{
-    Best, BestPublished, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
-    Oracle, RapidStart, Search, SlowStart, Startup, Verdict,
+    Bbr, Best, BestPublished, Careful, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart,
+    LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup, Verdict,
 };
-use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
-use crate::units::{Nanos, Ratio, Seq, Time};
+use crate::units::{Nanos, Rate, Ratio, Seq, Time};
 
 macro_rules! startups {
     ($($(#[$doc:meta])* $name:ident($type:ty),)*) => {
@@ -75,6 +75,10 @@ startups! {
     BestPublished(BestPublished),
     /// Rapid Start.
     Rapid(RapidStart),
+    /// BBR's startup.
+    Bbr(Bbr),
+    /// Careful Resume.
+    Careful(Careful),
     /// Jump start.
     Jump(JumpStart),
     /// Slow start that is told the BDP.
@@ -100,6 +104,10 @@ impl Startup for AnyStartup {
     #[inline]
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         each!(self, s => s.before_send(ready, w, cx));
+    }
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
+        each!(self, s => s.on_sent(sent, w, cx));
     }
     #[inline]
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
@@ -132,6 +140,9 @@ impl Startup for AnyStartup {
     ) -> Option<OwnRecovery> {
         each!(self, s => s.on_congestion(signal, beta, ack, w, cx))
     }
+    fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
+        each!(self, s => s.absorbs(signal, ack, cx))
+    }
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         each!(self, s => s.on_timeout(timeout, now, nxt));
     }
@@ -147,6 +158,9 @@ impl Startup for AnyStartup {
     #[inline]
     fn pacing_gain(&self) -> Ratio {
         each!(self, s => s.pacing_gain())
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        each!(self, s => s.pacing_rate())
     }
     fn phase(&self) -> Phase {
         each!(self, s => s.phase())

@@ -16,7 +16,7 @@ use super::slow_start::double;
 use super::{GAIN_SLOW_START, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
-use crate::recovery::{OwnRecovery, SafeRetreat};
+use crate::recovery::{OwnRecovery, Retreat, SafeRetreat};
 use crate::units::{Ratio, Seq, Time};
 
 params! {
@@ -64,8 +64,10 @@ impl Startup for JumpStart {
         let (pipe_size, end) = self.jump.crash(ack)?;
         // CR 3.5-1: a loss before the jump is validated retreats to what the path has proven to
         // carry (D2).
-        (signal == Signal::Loss)
-            .then(|| OwnRecovery::Retreat(SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss)))
+        (signal == Signal::Loss).then(|| {
+            let retreat = SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss);
+            OwnRecovery::Retreat(Retreat::Safe(retreat))
+        })
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {

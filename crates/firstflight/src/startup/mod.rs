@@ -5,8 +5,10 @@
 //! aim at a threshold, or leave, and why.
 
 mod any;
+pub mod bbr;
 pub mod best;
 pub mod best_published;
+pub mod careful;
 pub mod hystart;
 pub mod hystart_plus_plus;
 pub mod jump;
@@ -18,8 +20,10 @@ pub mod search;
 pub mod slow_start;
 
 pub use any::{AnySavedStartup, AnyStartup};
+pub use bbr::Bbr;
 pub use best::Best;
 pub use best_published::BestPublished;
+pub use careful::Careful;
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
 pub use jump_start::JumpStart;
@@ -31,9 +35,9 @@ pub use slow_start::SlowStart;
 
 pub use crate::exit::{ExitReason, Handover};
 
-use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
-use crate::units::{Nanos, Ratio, Seq, Time};
+use crate::units::{Nanos, Rate, Ratio, Seq, Time};
 
 /// A startup leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +110,11 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
+    /// A packet or burst left, while startup goes on (BBR marks some to measure the delivery rate).
+    fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
+        let _ = (sent, w, cx);
+    }
+
     /// The sample hook: below the threshold, outside recovery, before losses of this ACK are looked
     /// at (HyStart, SEARCH, BEST).
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
@@ -163,6 +172,13 @@ pub trait Startup {
         None
     }
 
+    /// Below the threshold: are these losses or marks this startup's own business, so that no
+    /// episode opens and nothing is cut (BBR, whose model answers them)?
+    fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
+        let _ = (signal, ack, cx);
+        false
+    }
+
     /// A timeout: some algorithms start afresh in the slow start that follows, others end for good.
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         let _ = (timeout, now, nxt);
@@ -188,6 +204,12 @@ pub trait Startup {
     /// Pacing gain while below the threshold, outside recovery, and in limited slow start.
     fn pacing_gain(&self) -> Ratio {
         GAIN_SLOW_START
+    }
+
+    /// The pacing rate while below the threshold, outside recovery, if the startup knows one and not
+    /// only a gain (BBR).
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
     }
 
     /// What the startup is doing, for traces.

@@ -488,7 +488,8 @@ fn a_congestion_window_is_at_least_two_packets_in_quic_from_the_start() {
 fn a_loss_writes_the_same_record_for_every_startup() {
     let names =
         STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
-    for name in names {
+    // One loss is no end for BBR, whose model answers losses.
+    for name in names.filter(|&name| name != "bbr") {
         let mut r = Rig::quic(name, 20 * MSS);
         r.fill();
         r.wait(30);

@@ -4,8 +4,10 @@
 mod ack_clock;
 mod any_history;
 mod arm;
+mod bbr;
 mod best;
 mod best_published;
+mod careful;
 mod conformance;
 mod context;
 mod controller;

@@ -6,11 +6,12 @@ use std::mem::{needs_drop, size_of};
 use firstflight::arm::ArmController;
 use firstflight::avoidance::{AnyAvoidance, AnySaved, Cubic, Reno};
 use firstflight::recovery::{
-    AnyRecovery, Immediate, OwnRecovery, Prr, RapidRecovery, RateHalving, Sack, SafeRetreat,
+    AnyRecovery, CarefulRetreat, Immediate, OwnRecovery, Prr, RapidRecovery, RateHalving, Sack,
+    SafeRetreat,
 };
 use firstflight::startup::{
-    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle,
-    RapidStart, Search, SlowStart,
+    AnyStartup, Bbr, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
+    LimitedSlowStart, Oracle, RapidStart, Search, SlowStart,
 };
 use firstflight::{Ack, Context, Controller, Exit};
 
@@ -39,6 +40,8 @@ fn every_part_is_a_plain_value() {
         Best,
         BestPublished,
         RapidStart,
+        Bbr,
+        Careful,
         JumpStart,
         Oracle,
         AnyAvoidance,
@@ -81,6 +84,8 @@ fn a_controller_fits_a_kibibyte_whatever_its_startup() {
         Best,
         BestPublished,
         RapidStart,
+        Bbr,
+        Careful,
         JumpStart,
         Oracle
     );
@@ -119,6 +124,8 @@ fn states_are_as_large_as_their_files_say() {
         "startup/best.rs": Best,
         "startup/best_published.rs": BestPublished,
         "startup/rapid_start.rs": RapidStart,
+        "startup/bbr.rs": Bbr,
+        "startup/careful.rs": Careful,
         "startup/jump_start.rs": JumpStart,
         "startup/oracle.rs": Oracle,
         "avoidance/reno.rs": Reno,
@@ -129,6 +136,7 @@ fn states_are_as_large_as_their_files_say() {
         "recovery/prr.rs": Prr,
         "recovery/rapid_recovery.rs": RapidRecovery,
         "recovery/safe_retreat.rs": SafeRetreat,
+        "recovery/careful_retreat.rs": CarefulRetreat,
     );
     // An algorithm whose state nobody measured would be one whose head may say anything.
     for (folder, is) in [

@@ -41,6 +41,13 @@ pub(crate) const STARTUPS: &[&str] = &[
     "rapid(jump=off,spread=on)",
     "rapid(jump=60,recovery=off)",
     "rapid(jump=100000iw)",
+    "bbr",
+    "bbr(aggregation=on,handover=longterm,ranges=1,rounds=1)",
+    "bbr(gain=1.5,drain=1,loss=0.5)",
+    "careful",
+    "careful(saved=300)",
+    "careful(saved=100000,rtt=1,hystart=on,beta=1)",
+    "careful(saved=100,max=40)",
     "jumpstart",
     "jumpstart(jump=100000)",
     "jumpstart(jump=3)",
@@ -126,6 +133,8 @@ impl Choice {
         let unpaced = sender == "@(pace=off)";
         // The parser refuses a jump without a pacer.
         let jumps = startup.starts_with("jumpstart")
+            || startup.starts_with("bbr")
+            || startup.contains("saved=")
             || (startup.starts_with("rapid") && !startup.contains("jump=off"));
         let sender = if unpaced && jumps { "" } else { sender };
         let flags = source.u8();

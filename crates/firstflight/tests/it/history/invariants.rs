@@ -32,9 +32,14 @@ impl Watch {
         let mss = config.mss.clamp(1, 1 << 16);
         let least = if config.transport == Transport::Quic { 2 * mss } else { mss };
         let iw = config.initial_window.clamp(least, MAX_BYTES);
+        // Every startup but BBR's, whose window follows the measured rate.
+        let gated = !matches!(arm.startup, StartupSpec::Bbr(_));
         let jump = match arm.startup {
             StartupSpec::Rapid(params) => params.jump,
             StartupSpec::Jump(params) => Some(params.window),
+            StartupSpec::Careful(params) => params
+                .saved
+                .map(|saved| JumpWindow::Packets((saved / 2).min(params.max.unwrap_or(u32::MAX)))),
             _ => None,
         };
         let jump = jump.map(|jump| match jump {
@@ -47,7 +52,7 @@ impl Watch {
             mss,
             iw,
             jump: jump.filter(|_| config.paced),
-            used_only: config.increase == Increase::Limited,
+            used_only: gated && config.increase == Increase::Limited,
             stats: *controller.stats(),
             exit: None,
             mark: None,

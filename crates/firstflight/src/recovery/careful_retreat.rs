@@ -1,0 +1,49 @@
+//! Careful Resume's safe retreat: the answer to loss or marks before a jump is validated.
+//!
+//! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24), Safe Retreat. State:
+//! 32 bytes. The window falls to half of what the path has proven to carry and stays there until
+//! all of the jump is acknowledged; then the threshold is set from all that was delivered.
+//! [`super::safe_retreat`] is the older rule.
+
+use crate::units::{MAX_BYTES, Ratio, Seq};
+
+/// The window rule of one retreat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarefulRetreat {
+    beta: Ratio,
+    pipe: u64,
+    end: Seq,
+    cwnd: u64,
+}
+
+impl CarefulRetreat {
+    /// Retreats after `pipe` bytes (PipeSize), the triggering ACK included; over when everything
+    /// before `end` is acknowledged. Never below two segments.
+    pub fn new(beta: Ratio, pipe: u64, end: Seq, mss: u64) -> CarefulRetreat {
+        // CR9959 retreat-window: half of PipeSize.
+        let cwnd = (pipe / 2).max(mss.saturating_mul(2));
+        CarefulRetreat { beta, pipe: pipe.min(MAX_BYTES), end, cwnd }
+    }
+
+    /// The window, in bytes: one for the whole retreat (CR9959 retreat-still).
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// `acked` more bytes arrived.
+    pub fn account(&mut self, acked: u64) {
+        // CR9959 retreat-pipe: PipeSize goes on counting.
+        self.pipe = self.pipe.saturating_add(acked).min(MAX_BYTES);
+    }
+
+    /// All of the jump is acknowledged.
+    pub fn is_over(&self, una: Seq) -> bool {
+        una >= self.end
+    }
+
+    /// The threshold to leave with, in bytes; not below the window.
+    pub fn ssthresh(&self) -> u64 {
+        // CR9959 retreat-exit: Beta times PipeSize.
+        self.beta.of(self.pipe).max(self.cwnd)
+    }
+}

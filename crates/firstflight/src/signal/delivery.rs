@@ -1,0 +1,172 @@
+//! Delivery rate: how fast the path carried what was sent a round trip ago.
+//!
+//! Follows: draft-ietf-ccwg-bbr (August 2026), section on delivery rate samples. A packet remembers
+//! what was delivered when it left; its ACK tells how much more is now, and the longer of the time
+//! that took to send and the time it took to be acknowledged divides it. State: 376 bytes.
+//!
+//! Departures:
+//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight; here sixteen packets of
+//!   a window are marked and only the first ACK that reaches a mark makes a sample, which is the
+//!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in 32 bits.
+//! * D2 (BBR rate-limited): the transport's word on its ACKs that the application is the limit
+//!   stands for the draft's own test.
+
+use crate::event::{Ack, Context, Sent, Transport};
+use crate::units::{Nanos, Rate, Time};
+
+/// Marks per window.
+const MARKS: usize = 16;
+
+/// A packet that remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mark {
+    /// Its ordinal.
+    tx: u32,
+    /// Bytes delivered when it left, and when the last of them was.
+    delivered: u32,
+    delivered_at: u32,
+    /// When it left, and when the packet left that had been delivered last by then.
+    sent: u32,
+    first_sent: u32,
+}
+
+/// What the ACK of a marked packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Bytes delivered since the packet left.
+    pub delivered: u64,
+    /// Bytes delivered before it left, counted from the start.
+    pub prior_delivered: u64,
+    /// `delivered` over the longer of the two spans, if that is a round trip at least.
+    pub rate: Option<Rate>,
+    /// The application was the limit when it left.
+    pub app_limited: bool,
+}
+
+/// The sampler of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    marks: [Mark; MARKS],
+    /// Bit `i` belongs to `marks[i]`.
+    limited: u16,
+    first: u8,
+    len: u8,
+    /// Moments count from here.
+    start: Time,
+    /// The ordinal of the next transmission.
+    tx_next: u64,
+    /// Bytes sent since the last mark.
+    unmarked: u64,
+    delivered: u64,
+    /// The application is the limit until more than this is delivered.
+    limited_until: u64,
+    delivered_at: u32,
+    first_sent: u32,
+}
+
+impl Default for Delivery {
+    fn default() -> Delivery {
+        Delivery {
+            marks: [Mark::default(); MARKS],
+            limited: 0,
+            first: 0,
+            len: 0,
+            start: Time(0),
+            tx_next: 0,
+            unmarked: 0,
+            delivered: 0,
+            limited_until: 0,
+            delivered_at: 0,
+            first_sent: 0,
+        }
+    }
+}
+
+impl Delivery {
+    /// A connection starts at `now`.
+    pub fn start(&mut self, now: Time) {
+        *self = Delivery { start: now, ..Delivery::default() };
+    }
+
+    /// Bytes delivered so far.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    fn moment(&self, now: Time) -> u32 {
+        (now.since(self.start).0 >> 10) as u32
+    }
+
+    /// A packet or burst left; `cwnd` is the window.
+    pub fn on_sent(&mut self, sent: &Sent, cwnd: u64, cx: &Context) {
+        let now = self.moment(sent.now);
+        let burst = sent.bytes.div_ceil(cx.mss.max(1)).max(1);
+        self.tx_next = match cx.transport {
+            Transport::Quic => sent.nxt.0,
+            Transport::Tcp => self.tx_next.saturating_add(burst),
+        };
+        // BBR rate-idle: nothing else is in flight, so both spans begin here.
+        if sent.inflight <= sent.bytes {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        self.unmarked = self.unmarked.saturating_add(sent.bytes);
+        if self.unmarked < cwnd / MARKS as u64 || usize::from(self.len) == MARKS {
+            return;
+        }
+        let at = (usize::from(self.first) + usize::from(self.len)) % MARKS;
+        self.marks[at] = Mark {
+            tx: self.tx_next.saturating_sub(1) as u32,
+            delivered: self.delivered as u32,
+            delivered_at: self.delivered_at,
+            sent: now,
+            first_sent: self.first_sent,
+        };
+        let limited = u16::from(self.limited_until > self.delivered);
+        self.limited = (self.limited & !(1 << at)) | (limited << at);
+        self.len += 1;
+        self.unmarked = 0;
+    }
+
+    /// The newest mark that the ACK of transmission `tx` reaches; older ones go with it.
+    fn reached(&mut self, tx: u64) -> Option<(Mark, bool)> {
+        let mut newest = None;
+        while self.len > 0 {
+            let at = usize::from(self.first);
+            let mark = self.marks[at];
+            if (tx as u32).wrapping_sub(mark.tx) > u32::MAX / 2 {
+                break;
+            }
+            newest = Some((mark, self.limited & (1 << at) != 0));
+            self.first = ((at + 1) % MARKS) as u8;
+            self.len -= 1;
+        }
+        newest
+    }
+
+    /// One ACK: what it says, if it is the first to reach a mark.
+    pub fn on_ack(&mut self, ack: &Ack) -> Option<Sample> {
+        self.tx_next = self.tx_next.max(ack.tx_next);
+        self.delivered = self.delivered.saturating_add(ack.acked);
+        // D2.
+        if ack.app_limited {
+            self.limited_until = self.delivered.saturating_add(ack.inflight);
+        }
+        if ack.acked == 0 {
+            return None;
+        }
+        let now = self.moment(ack.now);
+        self.delivered_at = now;
+        let (mark, app_limited) = self.reached(ack.tx_acked?)?;
+        self.first_sent = mark.sent;
+        let delivered = u64::from((self.delivered as u32).wrapping_sub(mark.delivered));
+        // BBR rate-span: packets cannot be delivered faster than they were sent, and ACKs that come
+        // in one burst were not delivered in one.
+        let spans = [mark.sent.wrapping_sub(mark.first_sent), now.wrapping_sub(mark.delivered_at)];
+        let span = Nanos(u64::from(spans[0].max(spans[1])) << 10);
+        // BBR rate-short: a span below the smallest RTT is one of a repeat that was not needed.
+        let least = ack.min_rtt.unwrap_or_default().0 >> 10 << 10;
+        let rate = Rate::from_bytes_over(delivered, span).filter(|_| span.0 >= least);
+        let prior_delivered = self.delivered.saturating_sub(delivered);
+        Some(Sample { delivered, prior_delivered, rate, app_limited })
+    }
+}

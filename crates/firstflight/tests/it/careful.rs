@@ -1,0 +1,261 @@
+//! Careful Resume: the figures of RFC 9959's examples and both sides of its tests. Amounts are
+//! packets of 1000 bytes; ten go out first, a window of 300 over 600 ms was saved.
+
+use crate::rig::{MSS, Rig};
+
+use firstflight::{Ack, ExitReason, Nanos, Phase, Seq, Timeout, Transport};
+use proptest::prelude::*;
+
+const ARM: &str = "careful(saved=300,rtt=600)";
+/// What went out and came back before the flight that the examples begin with.
+const FIRST: u64 = 10;
+
+/// The first round trip is acknowledged and `flight` packets are out; the next burst may jump.
+fn reconnoitred(arm: &str, transport: Transport, flight: u64, rtt: Nanos) -> Rig {
+    let mut rig = Rig::new(arm, transport, FIRST * MSS);
+    rig.rtt = rtt;
+    rig.send(FIRST * MSS);
+    rig.now += rtt;
+    rig.ack(MSS);
+    rig.send(flight * MSS);
+    rig.ack((FIRST - 1) * MSS);
+    rig
+}
+
+/// The jump of the examples: 29 packets out, `sent` more in the jump.
+fn jumping(arm: &str, transport: Transport, sent: u64) -> Rig {
+    let mut rig = reconnoitred(arm, transport, 29, Nanos::from_millis(600));
+    rig.send(sent * MSS);
+    rig
+}
+
+fn packets(rig: &Rig) -> (u64, u64) {
+    (rig.c.cwnd() / MSS, rig.signal("careful_pipe").expect("PipeSize") / MSS)
+}
+
+/// Shows CR9959 jump-half, CR9959 recon-data, CR9959 unvalidated-entry, CR9959 unvalidated-pacing.
+#[test]
+fn row_1_a_jump_to_half_of_what_was_saved() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut rig = reconnoitred(ARM, transport, 29, Nanos::from_millis(600));
+        assert_eq!(rig.c.phase(), Phase::Startup, "nothing before the next burst");
+        rig.send(MSS);
+        assert_eq!(packets(&rig), (150, 29));
+        assert_eq!(rig.c.phase(), Phase::Jump);
+        let sent = (1..=121).filter(|&sent| rig.c.admits(MSS, (29 + sent - 1) * MSS)).count();
+        assert_eq!(sent, 121);
+        assert_eq!(rig.c.pacing_rate().map(|rate| rate.0), Some(150 * MSS * 10 / 6));
+    }
+}
+
+/// Shows CR9959 check-1, CR9959 validating-end, CR9959 validating-growth.
+#[test]
+fn row_2_the_jump_is_validated_packet_by_packet() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut rig = jumping(ARM, transport, 121);
+        rig.ack(30 * MSS);
+        assert_eq!(packets(&rig), (150, 30), "packet 30 arrived, 150 were in flight");
+        rig.ack(119 * MSS);
+        assert_eq!(packets(&rig), (150 + 119, 149), "slow start by packets of the jump");
+        rig.ack(MSS);
+        assert_eq!(packets(&rig).1, 150, "and the last of them");
+        rig.fill();
+        rig.ack(MSS);
+        assert_eq!(packets(&rig).1, 150, "what follows is not of the jump");
+        assert_eq!(rig.c.exit(), None, "slow start goes on");
+    }
+}
+
+/// Shows CR9959 check-1, CR9959 unvalidated-still.
+#[test]
+fn rows_3_and_4_a_jump_that_was_not_used_is_cut_to_what_was() {
+    // (flight at the jump, sent in it, window after the check, PipeSize)
+    for (flight, sent, window, pipe) in
+        [(29, 50, 50, 30), (29, 21, 29, 29), (29, 5, 29, 29), (6, 2, 10, 6)]
+    {
+        let mut rig = reconnoitred(ARM, Transport::Quic, flight, Nanos::from_millis(600));
+        rig.send(sent * MSS);
+        assert_eq!(packets(&rig), (150, flight));
+        rig.ack((flight - 1) * MSS);
+        assert_eq!(packets(&rig), (150, flight), "neither full nor long nor validated");
+        if pipe == flight {
+            // More than a round trip after the jump, with an older packet's ACK.
+            rig.wait(601);
+            rig.ack(MSS);
+        } else {
+            rig.ack(MSS);
+            rig.ack(MSS);
+        }
+        assert_eq!(packets(&rig), (window, pipe), "{sent} packets sent on top of {flight}");
+    }
+}
+
+/// Shows CR9959 retreat-1, CR9959 retreat-window, CR9959 retreat-still,
+/// CR9959 retreat-pipe, CR9959 retreat-exit, CR9959 pipe-1.
+#[test]
+fn row_5_a_loss_retreats_to_half_of_the_pipe() {
+    let mut rig = jumping(ARM, Transport::Quic, 121);
+    rig.ack(63 * MSS);
+    let timer = Ack { lost: MSS, tx_lost: Some(FIRST + 63), rtt: None, ..rig.record(0) };
+    rig.deliver(&timer);
+    assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (31_500, true), "PS 63");
+    rig.ack(85 * MSS);
+    assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (31_500, true), "one window for all of it");
+    let last = Ack { una: Seq(FIRST + 150), ..rig.record(MSS) };
+    rig.deliver(&last);
+    assert_eq!((rig.c.cwnd(), rig.c.ssthresh()), (31_500, Some(74_500)), "PS 149");
+    assert!(!rig.c.in_recovery(), "over with the last packet of the jump");
+    assert_eq!(rig.c.exit().map(|exit| exit.reason), Some(ExitReason::Loss));
+}
+
+/// Shows CR9959 retreat-1, CR9959 pipe-1, CR9959 retreat-exit.
+#[test]
+fn row_6_a_marked_packet_was_delivered_and_retreats_all_the_same() {
+    for (beta, ssthresh) in [("", 75_000), (",beta=1", 150_000)] {
+        let mut rig = jumping(&format!("careful(saved=300,rtt=600{beta})"), Transport::Quic, 121);
+        rig.ack(63 * MSS);
+        rig.marked(MSS);
+        assert_eq!(rig.c.cwnd(), 32_000, "PS 64");
+        rig.ack(86 * MSS);
+        assert_eq!((rig.c.cwnd(), rig.c.ssthresh()), (32_000, Some(ssthresh)), "PS 150");
+        rig.fill();
+        rig.ack(MSS);
+        assert_eq!(rig.c.phase(), Phase::Startup, "slow start up to the threshold");
+    }
+}
+
+/// Shows CR9959 recon-rtt.
+#[test]
+fn row_7_another_rtt_is_another_path() {
+    for (ns, jumps) in
+        [(300_000_000, false), (300_000_001, true), (6_000_000_000, true), (6_000_000_001, false)]
+    {
+        let mut rig = reconnoitred(ARM, Transport::Quic, 5, Nanos(ns));
+        rig.send(MSS);
+        assert_eq!(rig.c.cwnd() == 150 * MSS, jumps, "a smallest RTT of {ns} ns");
+    }
+    let mut rig = reconnoitred("careful(saved=300)", Transport::Quic, 5, Nanos(1));
+    rig.send(MSS);
+    assert_eq!(rig.c.cwnd(), 150 * MSS, "no RTT was saved");
+}
+
+/// Shows CR9959 recon-congestion.
+#[test]
+fn row_8_congestion_before_the_jump_prevents_it() {
+    for (lost, ce) in [(MSS, false), (0, true)] {
+        let mut careful = Rig::quic(ARM, FIRST * MSS);
+        let mut usual = Rig::quic("slowstart", FIRST * MSS);
+        for rig in [&mut careful, &mut usual] {
+            rig.rtt = Nanos::from_millis(600);
+            rig.fill();
+            rig.ack(4 * MSS);
+            let hit = Ack { lost, ce, tx_lost: (lost > 0).then_some(4), ..rig.record(MSS) };
+            rig.deliver(&hit);
+            rig.complete_after_losses();
+        }
+        assert_eq!(careful.c.cwnd(), usual.c.cwnd(), "as slow start, lost {lost}, marks {ce}");
+    }
+}
+
+/// Shows CR9959 jump-half.
+#[test]
+fn row_9_a_jump_has_a_limit_and_has_to_be_one() {
+    for (arm, window) in
+        [("careful(saved=300,max=100)", 100), ("careful(saved=18)", 20), ("careful", 20)]
+    {
+        let mut rig = reconnoitred(arm, Transport::Quic, 5, Nanos::from_millis(600));
+        rig.send(MSS);
+        assert_eq!(rig.c.cwnd() / MSS, window, "{arm}");
+    }
+}
+
+/// Shows CR9959 timeout-1.
+#[test]
+fn row_10_a_timeout_is_a_timeout() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut rig = jumping(ARM, transport, 121);
+        rig.ack(40 * MSS);
+        rig.timeout(Timeout::Rto);
+        assert_eq!(rig.c.exit().map(|exit| exit.reason), Some(ExitReason::Timeout));
+        assert!(!rig.c.in_recovery());
+        let before = packets(&rig).1;
+        rig.ack(MSS);
+        assert_eq!(packets(&rig).1, before, "nothing is counted any more");
+    }
+}
+
+/// Shows CR9959 path-changed.
+#[test]
+fn an_rtt_of_half_during_the_jump_retreats_without_a_loss() {
+    let mut rig = jumping(ARM, Transport::Quic, 121);
+    rig.rtt = Nanos::from_millis(300);
+    rig.ack(30 * MSS);
+    assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (15_000, false), "half of PS 30");
+    rig.ack(119 * MSS);
+    assert_eq!(rig.c.cwnd(), 15_000, "it stays");
+    rig.ack(MSS);
+    assert_eq!((rig.c.cwnd(), rig.c.ssthresh()), (16_000, Some(75_000)), "slow start goes on");
+}
+
+#[test]
+fn nothing_is_sent_in_a_jump_before_all_of_the_first_round_trip_is_back() {
+    let mut rig = Rig::quic(ARM, FIRST * MSS);
+    rig.rtt = Nanos::from_millis(600);
+    rig.fill();
+    for packet in 1..FIRST {
+        rig.ack(MSS);
+        rig.fill();
+        assert_eq!(rig.c.cwnd(), (FIRST + packet) * MSS, "{packet} packets of the first are back");
+    }
+    rig.ack(MSS);
+    rig.fill();
+    assert_eq!(rig.c.cwnd(), 150 * MSS);
+}
+
+/// Shows CR9959 recon-data.
+#[test]
+fn an_ack_of_the_handshake_is_not_the_first_round_trip() {
+    let mut rig = Rig::quic(ARM, FIRST * MSS);
+    rig.rtt = Nanos::from_millis(600);
+    rig.send(MSS);
+    let ack = Ack { rtt: None, ..rig.record(MSS) };
+    rig.deliver(&ack);
+    rig.fill();
+    assert_eq!((rig.c.cwnd(), rig.c.phase()), ((FIRST + 1) * MSS, Phase::Startup));
+}
+
+proptest! {
+    /// Shows CR9959 retreat-still, CR9959 jump-half.
+    #[test]
+    fn a_jump_is_at_most_half_and_a_retreat_does_not_rise(
+        saved in 200u32..2_000,
+        flight in 1u64..40,
+        acked in 0u64..60,
+        after in prop::collection::vec(1u64..5, 1..20),
+        tcp in any::<bool>(),
+    ) {
+        let transport = if tcp { Transport::Tcp } else { Transport::Quic };
+        let arm = format!("careful(saved={saved},rtt=600)");
+        let mut rig = reconnoitred(&arm, transport, flight, Nanos::from_millis(600));
+        rig.c.before_send(&rig.ready());
+        let window = rig.c.cwnd();
+        prop_assert!(window <= u64::from(saved) * MSS / 2);
+        prop_assume!(rig.c.phase() == Phase::Jump);
+        rig.fill();
+        let acked = acked.min(rig.inflight() / MSS - 2);
+        for _ in 0..acked {
+            rig.ack(MSS);
+        }
+        rig.loss(MSS, MSS);
+        let retreat = rig.c.cwnd();
+        prop_assert!(retreat <= window, "{retreat} after {window}");
+        for packets in after {
+            let bytes = (packets * MSS).min(rig.inflight());
+            if bytes == 0 || !rig.c.in_recovery() {
+                break;
+            }
+            rig.ack(bytes);
+            prop_assert_eq!(rig.c.cwnd(), retreat);
+        }
+    }
+}
