@@ -178,7 +178,7 @@ impl Evaluation {
 
     fn check(&self) -> Result<(), Error> {
         for arm in [&self.algorithm, &self.baseline] {
-            let Sender::Arm(parts) = &arm.sender else {
+            let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else {
                 return Err(Error::new(format!(
                     "arm `{}`: the simulator's battery evaluates arms of ours; the kernel's own controllers run one flow at a time with `compare --on linux`",
                     arm.label
@@ -319,6 +319,11 @@ fn said(thrown: &(dyn Any + Send)) -> String {
     text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }
 
+/// A startup of somebody's own has said that it is broken.
+fn is_broken(arm: &NamedArm) -> bool {
+    matches!(&arm.sender, Sender::Own { startup, .. } if startup.is_broken())
+}
+
 /// One seed of a group: the algorithm, the baseline, and who is run alone.
 fn seeded(
     evaluation: &Evaluation,
@@ -334,7 +339,12 @@ fn seeded(
     let sends = watched.into_iter().any(|judge| crate::metric::needs_sends(&judge.metric));
     let ours = Seat { arm: &evaluation.algorithm, seed, draws: 0, only: None, sends };
     let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, ours))) {
-        Ok(run) => run?,
+        Ok(Ok(run)) => run,
+        Ok(Err(error)) if is_broken(&evaluation.algorithm) => {
+            troubles.add(&format!("broke ({error})"), &cell.id, seed, true);
+            return Ok(None);
+        }
+        Ok(Err(error)) => return Err(error),
         Err(thrown) => {
             troubles.add(&format!("panicked ({})", said(&*thrown)), &cell.id, seed, true);
             return Ok(None);
@@ -343,7 +353,9 @@ fn seeded(
     let draws = u64::from(evaluation.is_itself());
     let theirs = Seat { arm: &evaluation.baseline, seed, draws, only: None, sends };
     let theirs = Run::of(cell, theirs)?;
-    if ours.delivered() == 0 && theirs.delivered() > 0 {
+    // At a high loss that happens by chance.
+    let by_chance = cell.path.loss_ppb() >= 100_000_000;
+    if ours.delivered() == 0 && theirs.delivered() > 0 && !by_chance {
         let arm = &evaluation.baseline.label;
         troubles.add(&format!("delivered nothing where {arm} did"), &cell.id, seed, false);
     }
@@ -456,6 +468,7 @@ fn finished(
 ) -> CriterionRow {
     let covered = criterion.covers.as_deref().map(|kind| coverage(kind, cells));
     let found = together(judges.iter());
+    let of_this = format!("--cell {}/", criterion.criterion);
     let (verdict, reason) = if evaluation.excludes.contains(&criterion.criterion) {
         (Verdict::NotApplicable, Some("excluded by the declaration".to_owned()))
     } else if let Some(why) = &criterion.not_applicable {
@@ -467,6 +480,8 @@ fn finished(
             Some(words) if broken.is_empty() => (Verdict::Pass, Some(words)),
             _ => (Verdict::NotRun, Some("no cell of this kind was run".into())),
         }
+    } else if let Some(line) = broken.iter().find(|line| line.contains(&of_this)) {
+        (Verdict::Concern, Some(line.clone()))
     } else if found == Verdict::Concern {
         (found, None)
     } else if criterion.answer == Some(Answer::Author) {

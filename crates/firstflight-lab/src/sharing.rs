@@ -17,7 +17,7 @@ use firstflight_path::Error;
 pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{Access, Arrangement, Counted};
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
-use firstflight_sim::{FlowPlan, Observer, Part, Shared, run_arms_with};
+use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_arms_with, run_mixed_flows};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,10 +79,38 @@ impl Scenario {
         arrangement: &Arrangement,
         observer: Option<&mut dyn Observer>,
     ) -> Result<SharedOutcome, Error> {
-        let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Error>>()?;
         let &Scenario { ref path, host, limit, path_index, .. } = self;
         let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
-        run_arms_with(&shared, plans, arrangement, observer)
+        let own = |flow: &SharingFlow| matches!(flow.arm.sender, Sender::Own { .. });
+        if !flows.iter().any(own) {
+            let plans = flows.iter().map(|flow| self.flow_plan(flow));
+            return run_arms_with(&shared, plans.collect::<Result<_, _>>()?, arrangement, observer);
+        }
+        let plans = flows.iter().map(|flow| self.mixed_plan(flow)).collect::<Result<_, Error>>()?;
+        let done = run_mixed_flows(&shared, plans, arrangement, observer)?;
+        let broken = flows.iter().find(
+            |flow| matches!(&flow.arm.sender, Sender::Own { startup, .. } if startup.is_broken()),
+        );
+        match broken {
+            Some(flow) => Err(Error::new(format!("arm `{}`: its startup broke", flow.arm.label))),
+            None => Ok(done),
+        }
+    }
+
+    /// The plan of a flow beside others whose startups are not all ours.
+    fn mixed_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<Mixed>, Error> {
+        let (startup, rest) = match &flow.arm.sender {
+            Sender::Own { startup, rest } => (Mixed::Own(startup.make()), rest),
+            _ => (Mixed::Ours(*self.flow_plan(flow)?.controller.startup()), flow.arm.arm()?),
+        };
+        let now = Time(flow.start.0);
+        Ok(FlowPlan {
+            controller: rest.controller_with(startup, self.config(), now, Seq(0)),
+            pacer_burst: self.pacer_burst(rest),
+            app: flow.app.clone(),
+            start: flow.start,
+            rtt_extra: flow.rtt_extra,
+        })
     }
 
     fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Error> {

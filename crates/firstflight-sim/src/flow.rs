@@ -409,6 +409,10 @@ impl<E: Ends> Flow<E> {
     fn note_sender(&mut self) {
         (self.due.release, self.due.timer) =
             (due(self.ends.release_at()), self.late.of(due(self.ends.timer_at())));
+        if self.sent >= self.most_sent {
+            // Whatever its sender waits for, it will not come: nobody asks it for packets any more.
+            (self.due.release, self.due.timer) = (NEVER, NEVER);
+        }
     }
 
     /// The application looks at what was accepted and acknowledged. Returns whether it wrote.

@@ -30,7 +30,7 @@ pub mod wire;
 
 pub use access::{Access, Arrangement, Counted};
 pub use app::{App, Part, Response};
-pub use boxed::{Boxed, run_boxed, run_boxed_flows};
+pub use boxed::{Boxed, Mixed, run_boxed, run_mixed_flows};
 pub use firstflight::Episode;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};

@@ -1,7 +1,11 @@
 //! Arms that cannot be evaluated.
 
-use crate::{asked, battery_of};
-use firstflight_evaluate::{Effort, evaluate};
+use crate::{asked, battery_of, run};
+use firstflight::event::{Ack, Context, Ready, Window};
+use firstflight::startup::{Grown, SlowStart, Startup};
+use firstflight_evaluate::{Battery, Effort, Evaluation, Report, Verdict, evaluate};
+use firstflight_lab::{NamedArm, OwnStartup};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const SMALL: &str = "[[scenario]]\nid = \"a\"\npath = \"rate=5Mbit,rtt=40ms\"\nfor = \"5s\"\nflow = [{ who = \"@algorithm\" }]\njudge = [{ metric = \"loss\", rule = \"report\" }]\n";
@@ -16,4 +20,106 @@ fn what_the_simulator_cannot_put_into_the_seat_is_refused_in_a_line() {
             evaluate(&evaluation, &|_| (), &AtomicBool::new(false)).expect_err(arm).to_string();
         assert!(bad.contains(said) && !bad.contains('\n'), "of {arm} it is said: {bad}");
     }
+}
+
+/// What an algorithm of somebody's own may do.
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    /// What slow start does.
+    Right,
+    Panics,
+    /// Its window is nothing.
+    Nothing,
+    /// Its window is without end.
+    Everything,
+}
+
+struct Own(Does);
+
+impl Startup for Own {
+    type Saved = ();
+
+    fn before_send(&mut self, _: &Ready, w: &mut Window, _: &Context) {
+        match self.0 {
+            Does::Nothing => w.cwnd = 0,
+            Does::Everything => w.cwnd = u64::MAX,
+            Does::Right | Does::Panics => {}
+        }
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        match self.0 {
+            Does::Panics => panic!("a bug of its own"),
+            Does::Everything => {
+                w.cwnd = u64::MAX;
+                Grown::default()
+            }
+            Does::Nothing => {
+                w.cwnd = 0;
+                Grown::default()
+            }
+            Does::Right => SlowStart.grow(ack, acked, w, cx),
+        }
+    }
+}
+
+fn own(does: Does) -> Evaluation {
+    let startup =
+        OwnStartup::new("mine", Arc::new(AtomicBool::new(false)), move || Box::new(Own(does)));
+    let algorithm = NamedArm::with_own("mine", startup, "").expect("an arm");
+    let text = "[[scenario]]\nid = \"a\"\npath = \"rate=5Mbit,rtt=40ms\"\nfor = \"5s\"\nflow = [{ who = \"slowstart\" }, { who = \"@algorithm\" }]\njudge = [{ metric = \"loss\", rule = \"not-more-than-baseline\" }]\n";
+    Evaluation { algorithm, ..asked(battery_of(text), "slowstart", Effort::Standard) }
+}
+
+fn of(does: Does) -> Report {
+    run(&own(does))
+}
+
+#[test]
+fn a_startup_of_somebodys_own_is_evaluated_beside_ours() {
+    let report = of(Does::Right);
+    assert_eq!((report.broken.len(), &report.partial), (0, &None));
+    // It takes nothing back after a false alarm, and there is none here: it is slow start.
+    let row = &report.criteria[0].judges[0];
+    assert_eq!(row.value, row.baseline, "{row:?}");
+    assert_eq!(report.criteria[0].verdict, Verdict::Pass);
+}
+
+#[test]
+fn an_algorithm_that_panics_ends_the_run_and_the_report_says_so() {
+    let report = of(Does::Panics);
+    assert!(
+        report.broken[0].starts_with("mine panicked (a bug of its own): --cell 5.1.3/a"),
+        "{:?}",
+        report.broken
+    );
+    assert!(
+        report.partial.as_deref().is_some_and(|why| why.contains("broken")),
+        "{:?}",
+        report.partial
+    );
+    assert_eq!(report.criteria[0].verdict, Verdict::Concern);
+    assert_eq!(report.criteria[0].reason.as_ref(), report.broken.first());
+}
+
+#[test]
+fn nonsense_windows_end_and_are_told() {
+    // The core keeps every window between its least and 1 TiB: nothing is two packets.
+    let nothing = of(Does::Nothing);
+    assert_eq!(nothing.runs, 40, "twenty seeds for each");
+    assert!(nothing.broken.is_empty(), "{:?}", nothing.broken);
+    let everything = of(Does::Everything);
+    let said = &everything.broken[0];
+    assert!(
+        said.contains("eight times what the path carries") && said.contains("--cell"),
+        "{said}"
+    );
+    assert_eq!(everything.criteria[0].verdict, Verdict::Concern);
+}
+
+#[test]
+fn a_wrong_declaration_is_refused_in_a_line() {
+    let battery = Battery::builtin().expect("it comes with the program");
+    let bad = battery.select(&["7.111".into()]).expect_err("no such section").to_string();
+    assert!(bad.contains("did you mean `7.11`?"), "{bad}");
 }

@@ -15,7 +15,8 @@ use firstflight::startup::Startup;
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 use firstflight_sim::{
-    App, FlowPlan, Observer, Setup, Shared, run_arm, run_arms, run_boxed, run_boxed_flows, tcp,
+    App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, run_arm, run_arms, run_boxed,
+    run_mixed_flows, tcp,
 };
 
 /// The simulator.
@@ -158,8 +159,10 @@ impl Scenario {
             let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], None)?;
             return Ok(done.flows.swap_remove(0));
         };
-        let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
-        let mut done = run_boxed_flows(&shared, vec![self.alone(parts, app, controller)])?;
+        let own = Mixed::Own(startup.make());
+        let controller = rest.controller_with(own, self.config(), Time(0), Seq(0));
+        let plan = vec![self.alone(parts, app, controller)];
+        let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), None)?;
         if startup.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
     }
 
