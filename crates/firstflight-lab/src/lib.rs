@@ -7,6 +7,7 @@ pub mod ab;
 pub mod advise;
 pub mod arms;
 pub mod compare;
+pub mod conform;
 pub mod diff;
 pub mod error;
 mod finding;
@@ -28,6 +29,7 @@ pub mod sweep;
 pub mod table;
 pub mod testbed;
 pub mod trial;
+pub mod vectors;
 
 pub use arms::{DEFAULT_ARMS, NamedArm, Sender, parse_arms};
 pub use compare::{Comparison, Plan};

@@ -1,10 +1,24 @@
 //! A stack's own controller as it can be seen from outside: its window and its threshold after each
 //! event.
 
-use firstflight::{Event, Exit, ExitReason, Nanos, Phase, Seq, Time};
+use firstflight::arm::ArmController;
+use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, Time};
 use firstflight_quic::{Said, Voice};
 use firstflight_sim::Record;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Somebody who follows a stack's own controller and the one of ours beside it, which hears the same
+/// calls and steers nothing. Called from within the stack: must be quick.
+pub trait Witness: std::fmt::Debug {
+    /// Ours was built, or built anew once the handshake was over: what came before does not count.
+    fn on_begin(&mut self, begin: &Begin, said: Said);
+
+    /// Ours was told `event` and is now like `beside`; the stack's own is like `said`.
+    fn on_event(&mut self, event: &Event, beside: &ArmController, said: Said);
+}
+
+/// One that the stack's thread shares with whoever asks it.
+pub type SharedWitness = Arc<Mutex<dyn Witness + Send>>;
 
 /// What is seen of it.
 #[derive(Debug, Default)]
@@ -18,9 +32,28 @@ pub(crate) struct Followed {
     /// Round trips completed, and what ends the present one.
     rounds: u32,
     round_ends: Option<Seq>,
+    witness: Option<SharedWitness>,
 }
 
 impl Followed {
+    pub(crate) fn new(witness: Option<SharedWitness>) -> Followed {
+        Followed { witness, ..Followed::default() }
+    }
+
+    pub(crate) fn begin(&self, begin: &Begin) {
+        if let Some(witness) = &self.witness {
+            let mut witness = witness.lock().unwrap_or_else(PoisonError::into_inner);
+            witness.on_begin(begin, self.voice.last());
+        }
+    }
+
+    pub(crate) fn tell(&self, event: &Event, beside: &ArmController) {
+        if let Some(witness) = &self.witness {
+            let mut witness = witness.lock().unwrap_or_else(PoisonError::into_inner);
+            witness.on_event(event, beside, self.voice.last());
+        }
+    }
+
     /// One event, and the controller right after it.
     pub(crate) fn take(&mut self, event: &Event) {
         let said = self.voice.last();

@@ -1,5 +1,6 @@
 //! Which controllers a sender's stack is given.
 
+use crate::followed::SharedWitness;
 use crate::logbook::Logbook;
 use crate::own::OwnControl;
 use crate::{Control, Error, Setup, open};
@@ -21,12 +22,13 @@ pub(crate) fn install(
     setup: &Setup<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
+    witness: Option<SharedWitness>,
 ) -> Result<Installed, Error> {
     Ok(match setup.control {
         Control::Noq(plan) => Installed::Noq(Arc::new(
             noq::Factory::new(plan).with_origin(epoch).with_recorder(logbook.clone()),
         )),
-        Control::Own(control) => own(&control, setup.datagram, epoch, logbook)?,
+        Control::Own(control) => own(&control, setup.datagram, epoch, logbook, witness)?,
         #[cfg(feature = "quinn")]
         Control::Quinn(plan) => Installed::Quinn(Arc::new(of_quinn(plan, epoch, logbook)?)),
     })
@@ -48,8 +50,9 @@ fn own(
     datagram: u16,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
+    witness: Option<SharedWitness>,
 ) -> Result<Installed, Error> {
-    let voice = open(logbook).follow();
+    let voice = open(logbook).follow(witness);
     #[cfg(feature = "quinn")]
     if let Some(foreign) = control.of_quinn(datagram) {
         let ours = of_quinn(control.beside, epoch, logbook)?;

@@ -38,6 +38,7 @@ mod tls;
 mod wire;
 
 pub use firstflight_sim::Observer;
+pub use followed::{SharedWitness, Witness};
 pub use logbook::Logbook;
 pub use own::{Own, OwnControl};
 
@@ -159,7 +160,16 @@ pub fn run<'a>(
     setup: &'a Setup<'a>,
     observer: Option<&'a mut (dyn Observer + 'a)>,
 ) -> Result<Outcome, Error> {
-    Rig::new(setup, observer, None)?.run()
+    Rig::new(setup, observer, None, None)?.run()
+}
+
+/// Runs one trial of a stack's own controller ([`Control::Own`]), and a witness follows it and the
+/// one of ours beside it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_beside(setup: &Setup<'_>, witness: SharedWitness) -> Result<Outcome, Error> {
+    Rig::new(setup, None, None, Some(witness))?.run()
 }
 
 /// Where the sending stack writes its own qlog.
@@ -175,7 +185,7 @@ pub fn run_logged<'a>(
     observer: Option<&'a mut (dyn Observer + 'a)>,
     log: StackLog,
 ) -> Result<Outcome, Error> {
-    Rig::new(setup, observer, Some(log))?.run()
+    Rig::new(setup, observer, Some(log), None)?.run()
 }
 
 /// What is written in a logbook that a stack's controller shares.
@@ -237,13 +247,12 @@ fn sender(
     setup: &Setup<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
-    seed: [u8; 32],
-    log: Option<StackLog>,
+    (seed, log, witness): ([u8; 32], Option<StackLog>, Option<SharedWitness>),
 ) -> Result<Box<dyn Sender>, Error> {
     let object = setup.object.max(1);
     let log = log.map(|log| (epoch, log));
     let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
-    Ok(match install(setup, epoch, logbook)? {
+    Ok(match install(setup, epoch, logbook, witness)? {
         Installed::Noq(factory) => {
             Box::new(NoqSender::new(object, setup.datagram, factory, from_receiver, seed, log)?)
         }
@@ -271,6 +280,7 @@ impl<'a> Rig<'a> {
         setup: &'a Setup<'a>,
         observer: Option<&'a mut (dyn Observer + 'a)>,
         log: Option<StackLog>,
+        witness: Option<SharedWitness>,
     ) -> Result<Rig<'a>, Error> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is
         // counted from it.
@@ -299,7 +309,7 @@ impl<'a> Rig<'a> {
             observer,
             epoch,
             now: 0,
-            sender: sender(setup, epoch, &logbook, seeds(1), log)?,
+            sender: sender(setup, epoch, &logbook, (seeds(1), log, witness))?,
             receiver: Receiver::new(epoch, stream_window, SENDER, from_sender, seeds(2))?,
             down: Wire::new(down),
             up: Wire::new(up),

@@ -4,7 +4,7 @@
 //! are known by their position in the order of sending; the trial says which of them the path
 //! dropped.
 
-use crate::followed::Followed;
+use crate::followed::{Followed, SharedWitness};
 use firstflight::Exit;
 use firstflight::account::Kept;
 use firstflight::arm::ArmController;
@@ -90,8 +90,8 @@ impl Logbook {
 
     /// A controller that is not ours steers: what is recorded is what it says of itself in the voice
     /// that this returns, and the controller that tells the events steers nothing.
-    pub(crate) fn follow(&mut self) -> Arc<Voice> {
-        let followed = self.followed.insert(Followed::default());
+    pub(crate) fn follow(&mut self, witness: Option<SharedWitness>) -> Arc<Voice> {
+        let followed = self.followed.insert(Followed::new(witness));
         followed.voice.clone()
     }
 
@@ -205,6 +205,9 @@ fn tell(record: Record, begin: Time, observer: &mut dyn Observer) {
 
 impl Recorder<ArmController> for Logbook {
     fn on_begin(&mut self, begin: &Begin) {
+        if let Some(followed) = &self.followed {
+            followed.begin(begin);
+        }
         if let Some(seen) = &mut self.seen {
             seen.tape.clear();
             seen.begin = Some(*begin);
@@ -218,6 +221,7 @@ impl Recorder<ArmController> for Logbook {
         }
         if let Some(followed) = &mut self.followed {
             followed.take(event);
+            followed.tell(event, after);
         }
         let Some(seen) = &mut self.seen else { return };
         seen.inflight = event.inflight().unwrap_or(seen.inflight);

@@ -3,7 +3,7 @@
 use super::{Info, Speaks};
 
 #[cfg(feature = "quic")]
-pub(super) mod trial;
+pub(crate) mod trial;
 
 /// Real QUIC stacks in virtual time.
 #[cfg(feature = "quic")]

@@ -101,14 +101,27 @@ impl Scenario {
         seed: u64,
         recording: Option<&mut Recording>,
     ) -> Result<firstflight_sim::Outcome, Error> {
+        self.simulate_watched(arm, seed, recording.map(|recording| recording as &mut dyn Observer))
+    }
+
+    /// The same, watched by anybody.
+    ///
+    /// # Errors
+    /// Those of [`Scenario::simulate`].
+    pub fn simulate_watched(
+        &self,
+        arm: &NamedArm,
+        seed: u64,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<firstflight_sim::Outcome, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
-        let mut recording = recording;
-        if let Some(recording) = recording.as_deref_mut() {
+        let mut observer = observer;
+        if let Some(observer) = observer.as_deref_mut() {
             let (arm, config) = (*parts, parts.configure(self.config()));
             let oracle_exit = self.oracle_exit();
-            recording
+            observer
                 .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
         }
         let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
@@ -121,7 +134,6 @@ impl Scenario {
             seed,
             path_index,
         };
-        let observer = recording.map(|recording| recording as &mut dyn Observer);
         if let Sender::Own { startup, rest } = &arm.sender {
             let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
             let outcome = run_boxed(&setup, controller, observer)?;

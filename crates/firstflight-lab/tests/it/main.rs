@@ -3,6 +3,7 @@
 
 mod bindings;
 mod completion;
+mod conform;
 mod detection;
 mod measures;
 mod population;
@@ -19,3 +20,4 @@ mod takeoff;
 mod testbeds;
 mod traces;
 mod traps;
+mod vectors;

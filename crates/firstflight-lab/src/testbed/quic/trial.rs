@@ -1,15 +1,20 @@
 //! A trial on a real QUIC stack in virtual time, measured as the simulator measures it.
 
 use crate::arms::{NamedArm, Sender};
+use crate::conform::{Judge, Seen, Verdict};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use crate::stacks::StackArm;
 use crate::testbed::{Info, Testbed};
+use firstflight::arm::ArmController;
 use firstflight::controller::Stats;
+use firstflight::{Begin, Event};
 use firstflight_path::Error;
-use firstflight_quic::Plan;
+use firstflight_quic::{Plan, Said};
 use firstflight_rig::{self as rig, Control, Own, OwnControl, Setup};
 use firstflight_sim::{Observer, quic};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Real QUIC stacks in virtual time.
 pub struct Quic;
@@ -61,6 +66,53 @@ fn control(scenario: &Scenario, arm: &NamedArm) -> Result<(Control, quic::Host),
     let beside = Plan::parse(BESIDE).map_err(|refused| Error::new(refused.0))?;
     let control = Control::Own(OwnControl { own, initial_window: scenario.iw, beside });
     hosts(scenario).map(|host| (control, host))
+}
+
+/// A stack's own controller steers, an arm of ours hears the same calls, and `judge` compares.
+pub(crate) fn beside(
+    stack: &'static StackArm,
+    against: &NamedArm,
+    scenario: &Scenario,
+    seed: u64,
+    judge: Judge,
+) -> Result<Verdict, Error> {
+    let named = NamedArm { label: stack.name.to_owned(), sender: Sender::Stack(stack) };
+    let (control, host) = control(scenario, &named)?;
+    let Control::Own(own) = control else { return Err(named.elsewhere()) };
+    let (beside, _) = plan(scenario, against)?;
+    let setup = Setup {
+        path: &scenario.path,
+        control: Control::Own(OwnControl { beside, ..own }),
+        datagram: host.datagram as u16,
+        ack_packet: host.ack_packet,
+        object: scenario.bytes,
+        limit: scenario.limit,
+        seed,
+        path_index: scenario.path_index,
+    };
+    let compares = Arc::new(Mutex::new(Compares(judge)));
+    rig::run_beside(&setup, compares.clone())
+        .map_err(|fault| Error::new(format!("controller `{}`: {fault}", stack.name)))?;
+    let compares = compares.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(compares.0.verdict())
+}
+
+/// Compares what the rig sees.
+#[derive(Debug)]
+struct Compares(Judge);
+
+fn seen(said: Said) -> Seen {
+    Seen { cwnd: said.cwnd, ssthresh: said.ssthresh }
+}
+
+impl rig::Witness for Compares {
+    fn on_begin(&mut self, begin: &Begin, said: Said) {
+        self.0.begin(&begin.controller(), seen(said));
+    }
+
+    fn on_event(&mut self, event: &Event, beside: &ArmController, said: Said) {
+        self.0.step(event, beside, seen(said));
+    }
 }
 
 /// What hears the same calls as a stack's own controller, and steers nothing.

@@ -1,0 +1,359 @@
+//! Two windows side by side, event by event.
+
+use super::rule::Rule;
+use firstflight::arm::{Arm, ArmController};
+use firstflight::{Event, Phase, Time};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// How many steps before and after a difference are kept.
+const AROUND: usize = 3;
+
+/// A reduction is compared by its factor: what share of the window may lie between two that round
+/// differently, as one over this.
+const FACTOR_GRAIN: u64 = 1_000;
+
+/// The window of a controller that is not ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes; `None` while never set.
+    pub ssthresh: Option<u64>,
+}
+
+/// One controller before and after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// Window before, bytes.
+    pub cwnd_before: u64,
+    /// Window after, bytes.
+    pub cwnd: u64,
+    /// Threshold after, bytes; null while never set.
+    pub ssthresh: Option<u64>,
+}
+
+impl Side {
+    /// By how much the window grew.
+    pub(super) fn change(&self) -> i128 {
+        i128::from(self.cwnd) - i128::from(self.cwnd_before)
+    }
+}
+
+/// One event and what both controllers made of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// Which ACK of the connection, loss timers included; of another event the last one.
+    pub ack: u64,
+    /// When, on the connection's clock.
+    pub at_ms: f64,
+    /// What: `ack`, `timer`, `timeout`, `spurious`, ...
+    pub event: &'static str,
+    /// Bytes newly acknowledged.
+    pub acked_bytes: u64,
+    /// Bytes newly declared lost.
+    pub lost_bytes: u64,
+    /// In flight before it, where the event says so.
+    pub inflight_bytes: Option<u64>,
+    /// The foreign controller.
+    pub theirs: Side,
+    /// Ours.
+    pub ours: Side,
+    /// What ours was doing before.
+    #[serde(serialize_with = "name_of")]
+    pub phase: Phase,
+    /// Ours was in recovery before, or is afterwards.
+    pub in_recovery: bool,
+    #[serde(skip)]
+    pub(super) episode_begins: bool,
+    #[serde(skip)]
+    pub(super) exits: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn name_of<S: serde::Serializer>(phase: &Phase, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(phase.name())
+}
+
+/// The first time that a rule was answered differently.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// Which rule.
+    pub rule: Rule,
+    /// Where it is written.
+    pub section: &'static str,
+    /// The windows were equal before: nothing but this event set them apart. Of a reduction, which
+    /// is compared by its factor, always.
+    pub on_its_own: bool,
+    /// The event.
+    pub step: Step,
+    /// The three before it and the three behind it.
+    pub around: Vec<Step>,
+}
+
+/// How often a rule was put to the test.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuleRow {
+    /// Which.
+    pub rule: Rule,
+    /// Where it is written.
+    pub section: &'static str,
+    /// Events that put it to the test.
+    pub events: u64,
+    /// Of these, answered differently.
+    pub differ: u64,
+    /// Of these, from equal windows.
+    pub on_its_own: u64,
+    /// The largest difference of one answer, bytes.
+    pub largest_bytes: u64,
+    /// The first of them.
+    pub first: Option<Difference>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// ACKs and loss timers that both were told.
+    pub acks: u64,
+    /// After this many of them the windows were apart.
+    pub acks_apart: u64,
+    /// Bytes that may lie between two windows that count as equal.
+    pub tolerance_bytes: u64,
+    /// The first time that the windows were apart.
+    pub first: Option<Difference>,
+    /// Every rule that was put to the test.
+    pub rules: Vec<RuleRow>,
+}
+
+impl Verdict {
+    /// Every rule was answered alike.
+    pub fn is_same(&self) -> bool {
+        self.first.is_none() && self.rules.iter().all(|row| row.differ == 0)
+    }
+}
+
+/// Compares.
+#[derive(Debug)]
+pub struct Judge {
+    arm: Arm,
+    tolerance: u64,
+    ours: Ours,
+    theirs: Seen,
+    acks: u64,
+    acks_apart: u64,
+    first: Option<Difference>,
+    rows: Vec<RuleRow>,
+    /// The steps before the present one.
+    before: VecDeque<Step>,
+    /// Differences that still take the steps behind them: in `rows`, and the first of all.
+    open: usize,
+}
+
+/// What is looked at of ours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ours {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    phase: Phase,
+    in_recovery: bool,
+    episodes: u32,
+    has_exit: bool,
+}
+
+impl Ours {
+    fn of(core: &ArmController) -> Ours {
+        let stats = core.stats();
+        Ours {
+            cwnd: core.cwnd(),
+            ssthresh: core.ssthresh(),
+            phase: core.phase(),
+            in_recovery: core.in_recovery(),
+            episodes: stats.loss_episodes + stats.ecn_episodes,
+            has_exit: core.exit().is_some(),
+        }
+    }
+}
+
+impl Judge {
+    /// One that holds another controller against `arm`; windows no further apart than `tolerance`
+    /// bytes count as equal.
+    pub fn new(arm: Arm, tolerance: u64) -> Judge {
+        Judge {
+            arm,
+            tolerance,
+            ours: Ours::default(),
+            theirs: Seen::default(),
+            acks: 0,
+            acks_apart: 0,
+            first: None,
+            rows: Vec::new(),
+            before: VecDeque::new(),
+            open: 0,
+        }
+    }
+
+    /// Both were built: what came before does not count.
+    pub fn begin(&mut self, core: &ArmController, theirs: Seen) {
+        *self = Judge::new(self.arm, self.tolerance);
+        (self.ours, self.theirs) = (Ours::of(core), theirs);
+        let side = |cwnd: u64, ssthresh| Side { cwnd_before: 0, cwnd, ssthresh };
+        let step = Step {
+            ack: 0,
+            at_ms: 0.0,
+            event: "begin",
+            acked_bytes: 0,
+            lost_bytes: 0,
+            inflight_bytes: None,
+            theirs: side(theirs.cwnd, theirs.ssthresh),
+            ours: side(self.ours.cwnd, self.ours.ssthresh),
+            phase: self.ours.phase,
+            in_recovery: false,
+            episode_begins: false,
+            exits: false,
+        };
+        self.note(Rule::InitialWindow, step);
+    }
+
+    /// One event, and both controllers right after it.
+    pub fn step(&mut self, event: &Event, core: &ArmController, theirs: Seen) {
+        let (was, theirs_before) = (self.ours, self.theirs);
+        (self.ours, self.theirs) = (Ours::of(core), theirs);
+        let is = self.ours;
+        let (mut acked, mut lost) = (0, 0);
+        if let Event::Ack(ack) = event {
+            self.acks += 1;
+            self.acks_apart += u64::from(self.gap() > self.tolerance);
+            (acked, lost) = (ack.acked, ack.lost);
+        }
+        let side = |before: u64, cwnd, ssthresh| Side { cwnd_before: before, cwnd, ssthresh };
+        let step = Step {
+            ack: self.acks,
+            at_ms: since_start(event.now()),
+            event: event.name(),
+            acked_bytes: acked,
+            lost_bytes: lost,
+            inflight_bytes: flight(event),
+            theirs: side(theirs_before.cwnd, theirs.cwnd, theirs.ssthresh),
+            ours: side(was.cwnd, is.cwnd, is.ssthresh),
+            phase: was.phase,
+            in_recovery: was.in_recovery || is.in_recovery,
+            episode_begins: is.episodes != was.episodes,
+            exits: is.has_exit && !was.has_exit,
+        };
+        let rule = Rule::of(event, &step);
+        // A send that moves nothing is not worth a line.
+        if rule != Rule::Sending || step.theirs.change() != 0 || step.ours.change() != 0 {
+            self.note(rule, step);
+        }
+    }
+
+    /// What came of it.
+    pub fn verdict(&self) -> Verdict {
+        let mut rules = self.rows.clone();
+        rules.sort_by_key(|row| Rule::ALL.iter().position(|rule| *rule == row.rule));
+        Verdict {
+            acks: self.acks,
+            acks_apart: self.acks_apart,
+            tolerance_bytes: self.tolerance,
+            first: self.first.clone(),
+            rules,
+        }
+    }
+
+    fn gap(&self) -> u64 {
+        self.ours.cwnd.abs_diff(self.theirs.cwnd)
+    }
+
+    fn note(&mut self, rule: Rule, step: Step) {
+        self.trail(&step);
+        let section = rule.section(&self.arm);
+        let equal_before =
+            step.theirs.cwnd_before.abs_diff(step.ours.cwnd_before) <= self.tolerance;
+        let by_factor = rule == Rule::Reduction && step.ours.cwnd_before > 0;
+        let off = if by_factor { off_by_factor(&step) } else { off_by_bytes(&step) };
+        let differs = off > self.tolerance;
+        let on_its_own = equal_before || by_factor;
+        let found = |around: &VecDeque<Step>| Difference {
+            rule,
+            section,
+            on_its_own,
+            step: step.clone(),
+            around: around.iter().cloned().collect(),
+        };
+        if self.first.is_none() && self.gap() > self.tolerance {
+            self.first = Some(found(&self.before));
+            self.open = AROUND;
+        }
+        let index = self.rows.iter().position(|row| row.rule == rule).unwrap_or_else(|| {
+            self.rows.push(RuleRow {
+                rule,
+                section,
+                events: 0,
+                differ: 0,
+                on_its_own: 0,
+                largest_bytes: 0,
+                first: None,
+            });
+            self.rows.len() - 1
+        });
+        let row = &mut self.rows[index];
+        row.events += 1;
+        if differs {
+            row.differ += 1;
+            row.on_its_own += u64::from(on_its_own);
+            row.largest_bytes = row.largest_bytes.max(off);
+            // A difference of its own says more than one that follows from another.
+            if row.first.as_ref().is_none_or(|first| !first.on_its_own && on_its_own) {
+                row.first = Some(found(&self.before));
+                self.open = AROUND;
+            }
+        }
+        self.before.push_back(step);
+        if self.before.len() > AROUND {
+            self.before.pop_front();
+        }
+    }
+
+    /// The step behind differences that were found a moment ago.
+    fn trail(&mut self, step: &Step) {
+        if self.open == 0 {
+            return;
+        }
+        self.open -= 1;
+        let rows = self.rows.iter_mut().filter_map(|row| row.first.as_mut());
+        for found in rows.chain(self.first.as_mut()) {
+            let behind = found.around.iter().filter(|other| other.at_ms > found.step.at_ms);
+            if behind.count() < AROUND && step.ack > found.step.ack {
+                found.around.push(step.clone());
+            }
+        }
+    }
+}
+
+fn off_by_bytes(step: &Step) -> u64 {
+    let off = (step.theirs.change() - step.ours.change()).unsigned_abs();
+    u64::try_from(off).unwrap_or(u64::MAX)
+}
+
+/// How far their window is from where our factor would have put it; nothing within what rounding
+/// explains.
+fn off_by_factor(step: &Step) -> u64 {
+    let (theirs, ours) = (&step.theirs, &step.ours);
+    let wanted = u128::from(theirs.cwnd_before) * u128::from(ours.cwnd)
+        / u128::from(ours.cwnd_before.max(1));
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+    let off = theirs.cwnd.abs_diff(wanted);
+    if off <= wanted / FACTOR_GRAIN { 0 } else { off }
+}
+
+fn flight(event: &Event) -> Option<u64> {
+    match event {
+        Event::Ack(ack) => Some(ack.inflight_before),
+        Event::Congestion(congestion) => Some(congestion.inflight_before),
+        other => other.inflight(),
+    }
+}
+
+fn since_start(now: Time) -> f64 {
+    crate::trial::ms(now.0)
+}

@@ -1,0 +1,247 @@
+//! Conformance of a controller that is not ours: it runs beside one of ours on the same ACKs, and
+//! where the two windows part is shown with the rule that was at stake.
+//!
+//! Two ways to come by the ACKs:
+//! * A controller of a QUIC stack steers a real connection of that stack in virtual time; ours
+//!   hears the same calls ([`of_stack`]).
+//! * One of ours steers a simulated connection; whatever implements [`Foreign`] is told the same
+//!   events afterwards ([`of_foreign`]).
+
+mod judge;
+mod process;
+mod rule;
+
+pub use judge::{Difference, Judge, RuleRow, Seen, Side, Step, Verdict};
+pub use process::Process;
+pub use rule::Rule;
+
+use crate::arms::NamedArm;
+use crate::scenario::Scenario;
+use crate::stacks::StackArm;
+use firstflight::arm::{Arm, ArmController};
+use firstflight::{Begin, Event};
+use firstflight_path::{Error, Path};
+use firstflight_sim::observe::Signals;
+use firstflight_sim::{Observer, Record, Snapshot};
+use serde::Serialize;
+
+/// A controller that is not ours: it is told events and has a window.
+pub trait Foreign {
+    /// A connection begins. What is told afterwards belongs to it.
+    ///
+    /// # Errors
+    /// One line if it cannot.
+    fn begin(&mut self, begin: &Begin) -> Result<(), Error>;
+
+    /// One event, in the order of the connection.
+    ///
+    /// # Errors
+    /// One line if it cannot answer.
+    fn tell(&mut self, event: &Event) -> Result<(), Error>;
+
+    /// Congestion window and slow-start threshold now, bytes; no threshold while it was never set.
+    fn window(&self) -> (u64, Option<u64>);
+}
+
+/// One of ours behind the interface for foreign ones: with itself it must agree on every ACK.
+#[derive(Debug)]
+pub struct OneOfOurs {
+    arm: Arm,
+    core: Option<ArmController>,
+}
+
+impl OneOfOurs {
+    /// This arm.
+    pub fn new(arm: Arm) -> OneOfOurs {
+        OneOfOurs { arm, core: None }
+    }
+}
+
+impl Foreign for OneOfOurs {
+    fn begin(&mut self, begin: &Begin) -> Result<(), Error> {
+        let Begin { now, config, nxt, oracle_exit, .. } = *begin;
+        self.core = Some(self.arm.controller(config, oracle_exit, now, nxt));
+        Ok(())
+    }
+
+    fn tell(&mut self, event: &Event) -> Result<(), Error> {
+        if let Some(core) = &mut self.core {
+            core.tell(event);
+        }
+        Ok(())
+    }
+
+    fn window(&self) -> (u64, Option<u64>) {
+        self.core.as_ref().map_or((0, None), |core| (core.cwnd(), core.ssthresh()))
+    }
+}
+
+/// What came of it on every connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// Version of the program.
+    pub firstflight: &'static str,
+    /// The controller that was held against ours.
+    pub controller: String,
+    /// Ours, in full.
+    pub against: String,
+    /// Every rule was answered alike on every connection.
+    pub same: bool,
+    /// One after the other.
+    pub connections: Vec<Connection>,
+}
+
+/// What came of it on one connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Connection {
+    /// The path.
+    pub path: String,
+    /// Object size, bytes.
+    pub bytes: u64,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// What came of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+impl Answer {
+    /// Of these connections.
+    pub fn new(controller: &str, against: &NamedArm, connections: Vec<Connection>) -> Answer {
+        Answer {
+            firstflight: env!("CARGO_PKG_VERSION"),
+            controller: controller.to_owned(),
+            against: against.full(),
+            same: connections.iter().all(|connection| connection.verdict.is_same()),
+            connections,
+        }
+    }
+}
+
+/// Paths that together reach every rule: an overshoot, losses by chance again and again, and a long
+/// time in congestion avoidance.
+pub const PATHS: [(&str, u64); 3] = [
+    ("rapid-slide", 10_000_000),
+    ("rate=50Mbit,rtt=40ms,queue=1bdp,loss=0.1%", 20_000_000),
+    ("rate=20Mbit,rtt=80ms,queue=1bdp", 20_000_000),
+];
+
+/// The scenarios of [`PATHS`].
+///
+/// # Errors
+/// Never: every one of them is read.
+pub fn scenarios() -> Result<Vec<Scenario>, Error> {
+    let scenario = |(path, bytes): (&str, u64)| Ok(Scenario::new(Path::parse(path)?, bytes));
+    PATHS.into_iter().map(scenario).collect()
+}
+
+/// What of ours a controller of a stack is held against where nothing else is asked for; `None` if
+/// there is nothing like it.
+pub fn counterpart(stack: &StackArm) -> Option<&'static str> {
+    let controller = stack.name.split(':').nth(1)?;
+    match controller {
+        "cubic" => Some("slowstart/cubic/immediate"),
+        "newreno" => Some("slowstart/reno/immediate"),
+        _ => None,
+    }
+}
+
+/// One of ours steers a simulated connection, and `foreign` is told what it is told.
+///
+/// # Errors
+/// One line if the scenario cannot run, or the foreign controller cannot answer.
+pub fn of_foreign(
+    foreign: &mut dyn Foreign,
+    against: &NamedArm,
+    scenario: &Scenario,
+    seed: u64,
+    judge: Judge,
+) -> Result<Verdict, Error> {
+    let mut heard = Heard::default();
+    let (begin, events) = heard.listen(against, scenario, seed)?;
+    let mut core = begin.controller();
+    let mut judge = judge;
+    foreign.begin(&begin)?;
+    let seen = |foreign: &dyn Foreign| {
+        let (cwnd, ssthresh) = foreign.window();
+        Seen { cwnd, ssthresh }
+    };
+    judge.begin(&core, seen(foreign));
+    for event in &events {
+        core.tell(event);
+        foreign.tell(event)?;
+        judge.step(event, &core, seen(foreign));
+    }
+    Ok(judge.verdict())
+}
+
+/// A controller of a stack steers a connection of that stack, and one of ours hears the same calls.
+///
+/// # Errors
+/// One line if the scenario cannot run on the stack, or this build has none.
+pub fn of_stack(
+    stack: &'static StackArm,
+    against: &NamedArm,
+    scenario: &Scenario,
+    seed: u64,
+    judge: Judge,
+) -> Result<Verdict, Error> {
+    #[cfg(feature = "quic")]
+    return crate::testbed::quic::trial::beside(stack, against, scenario, seed, judge);
+    #[cfg(not(feature = "quic"))]
+    {
+        let _ = (stack, against, scenario, seed, judge);
+        crate::testbed::Testbeds::default()
+            .find("quic")
+            .and_then(|_| Err(Error::new("this build has no QUIC stacks")))
+    }
+}
+
+/// Everything that the controller of a simulated connection was told.
+#[derive(Debug, Default)]
+struct Heard {
+    begin: Option<Begin>,
+    events: Vec<Event>,
+}
+
+impl Heard {
+    fn listen(
+        &mut self,
+        arm: &NamedArm,
+        scenario: &Scenario,
+        seed: u64,
+    ) -> Result<(Begin, Vec<Event>), Error> {
+        scenario.simulate_watched(arm, seed, Some(self))?;
+        let begin = self.begin.ok_or_else(|| Error::new("no connection began"))?;
+        Ok((begin, std::mem::take(&mut self.events)))
+    }
+}
+
+/// What the controller of a simulated connection was told, in order, with what it was built from:
+/// what vectors are made of.
+///
+/// # Errors
+/// One line if the scenario cannot run.
+pub fn listen(
+    arm: &NamedArm,
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<(Begin, Vec<Event>), Error> {
+    Heard::default().listen(arm, scenario, seed)
+}
+
+impl Observer for Heard {
+    fn listens(&self) -> bool {
+        true
+    }
+
+    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}
+
+    fn on_begin(&mut self, begin: &Begin, _started: firstflight::Time) {
+        self.begin = Some(*begin);
+    }
+
+    fn on_told(&mut self, record: Record) {
+        self.events.push(record.event);
+    }
+}

@@ -1,0 +1,123 @@
+//! Which rule an event puts to the test, and where it is written.
+
+use super::judge::{Side, Step};
+use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};
+use firstflight::{Event, Phase};
+use serde::Serialize;
+
+/// What is at stake with one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The window that a connection begins with.
+    InitialWindow,
+    /// Growth before startup has ended.
+    SlowStart,
+    /// A window that was not used does not grow.
+    UnusedWindow,
+    /// Startup ends without loss.
+    Exit,
+    /// The reduction on loss or marks, once per round trip.
+    Reduction,
+    /// The window while recovery lasts.
+    Recovery,
+    /// Growth in congestion avoidance.
+    Avoidance,
+    /// A timeout, or persistent congestion.
+    Timeout,
+    /// A reduction turned out to be a false alarm.
+    Undo,
+    /// Sending, a new packet size, an RTT of the handshake: they move no window.
+    Sending,
+}
+
+impl Rule {
+    /// All, in the order of a connection.
+    pub const ALL: [Rule; 10] = [
+        Rule::InitialWindow,
+        Rule::SlowStart,
+        Rule::UnusedWindow,
+        Rule::Exit,
+        Rule::Reduction,
+        Rule::Recovery,
+        Rule::Avoidance,
+        Rule::Timeout,
+        Rule::Undo,
+        Rule::Sending,
+    ];
+
+    /// What it is called in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rule::InitialWindow => "initial window",
+            Rule::SlowStart => "growth in slow start",
+            Rule::UnusedWindow => "an unused window does not grow",
+            Rule::Exit => "end of slow start without loss",
+            Rule::Reduction => "reduction on loss or marks",
+            Rule::Recovery => "window in recovery",
+            Rule::Avoidance => "growth in congestion avoidance",
+            Rule::Timeout => "timeout or persistent congestion",
+            Rule::Undo => "undo of a false alarm",
+            Rule::Sending => "sending",
+        }
+    }
+
+    /// Where it is written, for a sender like `arm`.
+    pub fn section(self, arm: &Arm) -> &'static str {
+        let source = |parts: &'static [firstflight::arm::Part], name: &str| {
+            parts.iter().find(|part| part.name == name).map_or("", |part| part.source)
+        };
+        let startup = || match arm.startup.name() {
+            "slowstart" => "RFC 9002 7.3.1",
+            "hystart++" => "RFC 9406 4.2",
+            name => source(STARTUPS, name),
+        };
+        let avoidance = arm.avoidance.name();
+        match self {
+            Rule::InitialWindow => "RFC 9002 7.2",
+            Rule::SlowStart | Rule::Exit => startup(),
+            Rule::UnusedWindow => "RFC 9002 7.8",
+            Rule::Reduction if avoidance == "cubic" => "RFC 9438 4.6, 4.7",
+            Rule::Reduction => "RFC 9002 7.3.2",
+            Rule::Recovery => match arm.recovery.name() {
+                "immediate" => "RFC 9002 7.3.2",
+                name => source(RECOVERIES, name),
+            },
+            Rule::Avoidance if avoidance == "cubic" => "RFC 9438 4.2 to 4.5",
+            Rule::Avoidance if avoidance == "reno" => "RFC 9002 7.3.3",
+            Rule::Avoidance => source(AVOIDANCES, avoidance),
+            Rule::Timeout => "RFC 9002 7.6.2",
+            Rule::Undo => "RFC 9438 4.9",
+            Rule::Sending => "",
+        }
+    }
+
+    /// What this step of both puts to the test.
+    pub(super) fn of(event: &Event, step: &Step) -> Rule {
+        let (ours, theirs) = (&step.ours, &step.theirs);
+        match event {
+            Event::Congestion(_) => Rule::Timeout,
+            Event::Spurious { .. } => Rule::Undo,
+            Event::Ack(ack) => {
+                if step.episode_begins || is_cut(theirs) || is_cut(ours) {
+                    Rule::Reduction
+                } else if step.in_recovery {
+                    Rule::Recovery
+                } else if step.exits {
+                    Rule::Exit
+                } else if matches!(step.phase, Phase::Avoidance | Phase::Recovery) {
+                    Rule::Avoidance
+                } else if ack.acked > 0 && ours.change() == 0 && theirs.change() > 0 {
+                    Rule::UnusedWindow
+                } else {
+                    Rule::SlowStart
+                }
+            }
+            _ => Rule::Sending,
+        }
+    }
+}
+
+fn is_cut(side: &Side) -> bool {
+    side.cwnd < side.cwnd_before
+}

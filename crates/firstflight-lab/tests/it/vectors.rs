@@ -1,0 +1,114 @@
+//! Vectors: complete by themselves, and as their schema says.
+
+use firstflight::arm::{Arm, RECOVERIES, STARTUPS};
+use firstflight::controller::Config;
+use firstflight::event::Transport;
+use firstflight::fields::EVENT;
+use firstflight::{Event, Ratio, Seq, Time};
+use firstflight_lab::parse_arms;
+use firstflight_lab::vectors::{ANSWERS, Rules, all_arms, columns, make, to_json};
+use serde_json::Value;
+use std::path::Path;
+
+fn document(arms: &str, rules: Rules) -> Value {
+    let vectors = make(&parse_arms(arms).expect("arms"), rules).expect("vectors");
+    serde_json::from_str(&to_json(&vectors).expect("text")).expect("JSON")
+}
+
+/// The event of a step, read by column names as a runner in another language does.
+fn event_of(step: &[Value], columns: &[&str]) -> Event {
+    let name = step[0].as_str().expect("a name");
+    let now = Time(step[1].as_u64().expect("a time"));
+    let mut event = Event::blank(name, now).expect("a known event");
+    for field in EVENT {
+        let index = columns.iter().position(|column| *column == field.name).expect("a column");
+        let text = match &step[index] {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        field.put(&mut event, Some(&text)).expect("it can be read");
+    }
+    event
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn every_answer_follows_from_the_file_alone() {
+    let document = document(&all_arms().join(","), Rules::Both);
+    let columns = columns();
+    let answer = |name: &str| columns.iter().position(|column| *column == name).expect("a column");
+    let mut exits = 0;
+    for vector in document["vectors"].as_array().expect("a list") {
+        let (arm, config) = (vector["arm"].as_str().expect("a text"), &vector["config"]);
+        let transport = config["transport"].as_str().expect("a text");
+        let (num, den) = config["recovery_gain"]
+            .as_str()
+            .and_then(|gain| gain.split_once('/'))
+            .expect("a fraction");
+        let mss = number(&config["mss"]);
+        let standard = if transport == "quic" { Config::quic(mss) } else { Config::tcp(mss) };
+        let config_of = Config {
+            transport: if transport == "quic" { Transport::Quic } else { Transport::Tcp },
+            initial_window: number(&config["initial_window"]),
+            paced: config["paced"] == true,
+            max_burst: number(&config["max_burst"]),
+            recovery_gain: Ratio::new(num.parse().expect("a number"), den.parse().expect("one")),
+            idle_restart: config["idle_restart"] == true,
+            ..standard
+        };
+        let mut controller = Arm::parse(arm).expect("an arm").controller(
+            config_of,
+            number(&config["oracle_exit_bytes"]),
+            Time(number(&config["now_ns"])),
+            Seq(number(&config["nxt"])),
+        );
+        let steps = vector["steps"].as_array().expect("a list");
+        assert!(steps.len() > 300, "{}: {} steps", vector["name"], steps.len());
+        for (index, step) in steps.iter().enumerate() {
+            let step = step.as_array().expect("a list");
+            controller.tell(&event_of(step, &columns));
+            assert_eq!(
+                (controller.cwnd(), controller.phase().name()),
+                (number(&step[answer("cwnd")]), step[answer("phase")].as_str().expect("a text")),
+                "{}, step {index}",
+                vector["name"]
+            );
+            assert_eq!(controller.ssthresh(), step[answer("ssthresh")].as_u64());
+        }
+        exits += u32::from(controller.exit().is_some());
+    }
+    assert!(exits as usize > STARTUPS.len() + RECOVERIES.len(), "{exits} startups have ended");
+}
+
+#[test]
+fn the_file_is_as_its_schema_says() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.schema.json");
+    let schema: Value =
+        serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("JSON");
+    let document = document("slowstart,rapid", Rules::Both);
+    let fits = |value: &Value, schema: &Value| {
+        let mut known: Vec<&String> =
+            schema["properties"].as_object().expect("an object").keys().collect();
+        let mut here: Vec<&String> = value.as_object().expect("an object").keys().collect();
+        known.sort();
+        here.sort();
+        assert_eq!(known, here, "the fields of {}", schema["title"]);
+        let required = schema["required"].as_array().expect("a list").len();
+        assert_eq!(required, known.len(), "all are required");
+    };
+    fits(&document, &schema);
+    assert_eq!(document["version"], schema["properties"]["version"]["const"]);
+    let width = document["columns"].as_array().expect("a list").len();
+    assert_eq!(width, 2 + EVENT.len() + ANSWERS.len());
+    for vector in document["vectors"].as_array().expect("a list") {
+        fits(vector, &schema["$defs"]["vector"]);
+        fits(&vector["config"], &schema["$defs"]["config"]);
+        for step in vector["steps"].as_array().expect("a list") {
+            assert_eq!(step.as_array().expect("a list").len(), width, "{step}");
+        }
+    }
+}
