@@ -23,6 +23,7 @@ from ._reproduce import Reproduction, reproduce
 from ._startup import Aim, Hold, Leave, Startup, Verdict
 from ._sweep import Sweep, sweep
 from ._table import Table
+from ._trial import TrialAnswer, trial_analyse
 
 __all__ = [
     "AbResult",
@@ -45,6 +46,7 @@ __all__ = [
     "Startup",
     "Sweep",
     "Table",
+    "TrialAnswer",
     "Verdict",
     "Window",
     "__version__",
@@ -59,4 +61,5 @@ __all__ = [
     "reproduce",
     "run",
     "sweep",
+    "trial_analyse",
 ]

@@ -17,6 +17,7 @@ mod startup;
 mod supervise;
 mod sweep;
 mod table;
+mod trial;
 
 use firstflight_lab::Error;
 use firstflight_lab::error::printable;
@@ -72,6 +73,8 @@ mod engine {
     use super::sweep::{Sweep, SweepPlan};
     #[pymodule_export]
     use super::table::Batches;
+    #[pymodule_export]
+    use super::trial::{TrialAnswer, trial_analyse};
     use super::{Bound, PyModule, PyModuleMethods, PyResult, Refused};
 
     #[pymodule_init]

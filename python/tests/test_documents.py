@@ -29,7 +29,10 @@ def examples(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(examples(page), page, "exec"), {"__name__": "__main__", "captures": ROOT / "samples" / "plain.pcap.gz"})
+    exec(
+        compile(examples(page), page, "exec"),
+        {"__name__": "__main__", "captures": ROOT / "samples" / "plain.pcap.gz", "connections": ROOT / "samples" / "connections.csv.gz"},
+    )
 
 
 def shell_lines() -> list[str]:

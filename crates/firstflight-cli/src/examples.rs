@@ -27,6 +27,23 @@ Examples:
   firstflight diff iw10.json iw30.json --report diff.html
   firstflight diff iw10.json iw30.json --fail-if worse  # ends with code 1 if anything got worse";
 
+#[cfg(feature = "field")]
+pub(crate) const TRIAL: &str = "\
+Examples:
+  firstflight trial analyse samples/connections.csv.gz --size bytes --time ttlb_ms --cluster client";
+
+#[cfg(all(target_os = "linux", feature = "field"))]
+pub(crate) const TRIAL_START: &str = "\
+Examples:
+  sudo firstflight trial start --cgroup FOLDER --arms kernel:cubic,hystart++=20% --rows rows.jsonl";
+
+#[cfg(feature = "field")]
+pub(crate) const TRIAL_ANALYSE: &str = "\
+Examples:
+  firstflight trial analyse samples/connections.csv.gz --size bytes --time ttlb_ms --cluster client
+  firstflight trial analyse samples/connections.csv.gz --size bytes --cluster client --report trial.html
+  firstflight trial analyse samples/connections.csv.gz --size bytes --cluster client --rehearse 200";
+
 pub(crate) const RUN: &str = "\
 Examples:
   firstflight run experiments/best-satellite.toml --dry-run    # the commands it stands for
@@ -68,7 +85,8 @@ Examples:
 
 pub(crate) const SERVE: &str = "\
 Examples:
-  firstflight serve --arm rapid";
+  firstflight serve --arm rapid
+  firstflight serve --trial slowstart,rapid=20% --rows rows.jsonl --listen 127.0.0.1:4434  # a field test";
 
 pub(crate) const UI: &str = "\
 Examples:

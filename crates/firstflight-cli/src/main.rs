@@ -37,6 +37,8 @@ mod sharing;
 mod sheet;
 mod terminal;
 mod traces;
+#[cfg(feature = "field")]
+mod trial;
 mod ui;
 mod version;
 
@@ -72,6 +74,10 @@ enum Command {
     /// connections
     #[command(after_help = examples::AB)]
     Ab(Box<ab::Options>),
+    /// Try arms on a share of live connections, by chance, and say which is better
+    #[cfg(feature = "field")]
+    #[command(after_help = examples::TRIAL)]
+    Trial(trial::Options),
     /// What differs between two answers of `compare` or `ab`: two versions, paths or days
     #[command(after_help = examples::DIFF)]
     Diff(diff::Options),
@@ -131,8 +137,8 @@ enum Done {
     Short,
     /// A result fell short, and this is why: exit code 1.
     Because(String),
-    /// What was run for the user ended with this code.
-    #[cfg(target_os = "linux")]
+    /// With this code: that of what was run for the user, or one of the command's own.
+    #[cfg(any(target_os = "linux", feature = "field"))]
     With(u8),
 }
 
@@ -167,7 +173,7 @@ fn main() -> ExitCode {
             say_why(&why);
             ExitCode::from(EXIT_SHORT)
         }
-        #[cfg(target_os = "linux")]
+        #[cfg(any(target_os = "linux", feature = "field"))]
         Ok(Done::With(code)) => ExitCode::from(code),
         Err(bad) => refuse(bad.as_str()),
     }
@@ -192,6 +198,8 @@ fn run(command: Command) -> Result<Done, Error> {
         Command::Populations(options) => populations::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Run(options) => experiment::run(&options),
+        #[cfg(feature = "field")]
+        Command::Trial(options) => trial::run(&options),
         Command::Ui(options) => ui::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),

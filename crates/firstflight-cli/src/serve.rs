@@ -18,6 +18,16 @@ pub(crate) struct Options {
     /// request
     #[arg(long)]
     allow_arm: bool,
+    /// Draw the arm of each connection by chance: slowstart,rapid=20%, the baseline first; rows go
+    /// to `--rows`
+    #[arg(long, value_name = "SHARES", requires = "rows", conflicts_with_all = ["arm", "allow_arm"])]
+    trial: Option<String>,
+    /// Append a row of each connection of the trial to this file, for `trial analyse`
+    #[arg(long, value_name = "FILE", requires = "trial")]
+    rows: Option<PathBuf>,
+    /// Whether all connections of a client's network get one arm, or each its own
+    #[arg(long, value_enum, default_value_t = Unit::Client, requires = "trial")]
+    unit: Unit,
     /// Initial window in packets, for arms that do not name one
     #[arg(long, default_value_t = 10, value_parser = |text: &str| size::count(text, 1..=1000, "packets").map(|n| n as u32), allow_negative_numbers = true)]
     iw: u32,
@@ -70,6 +80,15 @@ pub(crate) struct Options {
     grace: u64,
 }
 
+/// What a trial assigns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Unit {
+    /// All connections of a /24 or /56 get one arm: they may share a bottleneck
+    Client,
+    /// Each connection gets its own
+    Connection,
+}
+
 #[cfg(not(feature = "quic"))]
 pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
     Err(Error::new(
@@ -82,11 +101,15 @@ pub(crate) use with_quic::{resolve, run};
 
 #[cfg(feature = "quic")]
 mod with_quic {
-    use super::{Done, Error, Options};
+    use super::{Done, Error, Options, Unit};
     use crate::terminal::{QUIET, whisper};
-    use firstflight_http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
+    use firstflight_http::{
+        Certificate, Draws, Ended, Exporter, Limits, Meter, Server, ServerOptions,
+    };
     use firstflight_lab::table::figure;
     use firstflight_quic::Plan;
+    use firstflight_quic::trial::Trial;
+    use std::fs::File;
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::num::NonZeroU32;
     use std::time::Duration;
@@ -101,11 +124,12 @@ mod with_quic {
 
     async fn serve(options: &Options) -> Result<Done, Error> {
         let meter = Meter::default();
+        let trial = trial(options)?;
         // Everything is opened before anything is served.
         let servers = options
             .listen
             .iter()
-            .map(|listen| listener(options, listen, &meter))
+            .map(|listen| listener(options, listen, &meter, trial.as_ref()))
             .collect::<Result<Vec<_>, Error>>()?;
         let mut told = signals()?;
         let exporter = match &options.metrics {
@@ -147,6 +171,9 @@ mod with_quic {
                 Ok(Ended::CutOff(connections)) => cut += connections,
                 Err(error) => return Err(Error::new(format!("a listener failed: {error}"))),
             }
+        }
+        if let Some(trial) = &trial {
+            tell(trial);
         }
         if cut > 0 {
             whisper(&format!("{cut} connections were cut off"));
@@ -191,7 +218,34 @@ mod with_quic {
         }
     }
 
-    fn listener(options: &Options, listen: &str, meter: &Meter) -> Result<(Server, String), Error> {
+    /// The trial that is asked for.
+    fn trial(options: &Options) -> Result<Option<Trial>, Error> {
+        let (Some(shares), Some(file)) = (&options.trial, &options.rows) else { return Ok(None) };
+        if let Some(listen) = options.listen.iter().find(|listen| listen.contains('=')) {
+            return Err(Error::new(format!("--listen {listen}: the trial draws the arm")));
+        }
+        let refused = |error| crate::failed(file, &error);
+        let rows = File::options().create(true).append(true).open(file).map_err(refused)?;
+        let trial = Trial::new(Box::new(rows), shares, Some(options.iw));
+        trial.map(Some).map_err(|why| Error::new(format!("--trial {shares}: {}", why.0)))
+    }
+
+    /// What the trial came to.
+    fn tell(trial: &Trial) {
+        let drawn: Vec<String> =
+            trial.drawn().iter().map(|(arm, count)| format!("{arm} {count}")).collect();
+        whisper(&format!("connections drawn: {}", drawn.join(", ")));
+        if trial.rows_lost() > 0 {
+            whisper(&format!("{} rows could not be written", trial.rows_lost()));
+        }
+    }
+
+    fn listener(
+        options: &Options,
+        listen: &str,
+        meter: &Meter,
+        trial: Option<&Trial>,
+    ) -> Result<(Server, String), Error> {
         // An address has no `=`; an arm may have several.
         let (address, arm) = listen.split_once('=').unwrap_or((listen, &options.arm));
         let plan = Plan {
@@ -211,9 +265,14 @@ mod with_quic {
             certificate,
             meter: meter.clone(),
             limits: limits(options),
+            trial: trial.map(|trial| Draws {
+                trial: trial.clone(),
+                by_client: options.unit == Unit::Client,
+            }),
             ..ServerOptions::new(resolve("--listen", address)?, plan)
         });
-        Ok((server?, plan.arm.to_string()))
+        let arm = options.trial.clone().unwrap_or_else(|| plan.arm.to_string());
+        Ok((server?, arm))
     }
 
     /// The address behind `HOST:PORT`, the first if it has several.

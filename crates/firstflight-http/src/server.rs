@@ -4,18 +4,19 @@ use super::limits::{Admission, CONTROL, FIELDS, Gate, ONE_WAY, Place, RECEIVE, R
 use super::metrics::{Counted, Sent};
 use super::over_noq::binding::Connection;
 use super::respond::{Responder, answer};
-use super::shared::{Open, Peer, ServerOptions, Shared};
+use super::shared::{Draws, Open, Peer, ServerOptions, Shared};
 use super::streams::{Allowance, Finish};
 use super::tls::identity;
 use bytes::Bytes;
 use firstflight_path::Error;
 use firstflight_quic::noq::{Choice, Factory};
+use noq::congestion::ControllerFactory;
 use noq::crypto::rustls::QuicServerConfig;
 use noq::{
     Endpoint, EndpointConfig, IdleTimeout, Incoming, PathId, ServerConfig, TransportConfig, VarInt,
 };
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -84,7 +85,10 @@ impl Server {
             metrics: Arc::clone(&options.meter.0),
             gate: Arc::new(Gate::new(options.limits)),
             config,
-            arm: options.plan.arm.to_string().into(),
+            arm: match &options.trial {
+                Some(_) => "trial".into(),
+                None => options.plan.arm.to_string().into(),
+            },
             open: Mutex::new(Open { share: options.limits.share(1), ..Open::default() }),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -183,7 +187,7 @@ impl Shared {
     }
 
     /// The configuration of one connection: its own controller, so that it can have its own arm.
-    fn config(&self, choice: &Choice) -> ServerConfig {
+    fn config(&self, client: IpAddr, choice: &Choice) -> ServerConfig {
         let mut factory = Factory::new(self.options.plan).with_origin(self.options.origin);
         if self.options.choice {
             factory = factory.with_choice(choice.clone());
@@ -191,10 +195,15 @@ impl Shared {
         if let Some(recorder) = &self.options.recorder {
             factory = factory.with_recorder(Arc::clone(recorder));
         }
+        let factory: Arc<dyn ControllerFactory + Send + Sync> = match &self.options.trial {
+            Some(Draws { trial, by_client: true }) => trial.noq_for(client),
+            Some(Draws { trial, by_client: false }) => trial.noq(),
+            None => Arc::new(factory),
+        };
         let limits = &self.options.limits;
         let mut transport = TransportConfig::default();
         transport
-            .congestion_controller_factory(Arc::new(factory))
+            .congestion_controller_factory(factory)
             .max_concurrent_bidi_streams(VarInt::from_u32(limits.requests))
             .max_concurrent_uni_streams(VarInt::from_u32(ONE_WAY))
             .receive_window(VarInt::from_u32(RECEIVE))
@@ -213,7 +222,8 @@ impl Shared {
     /// A connection, from its first packet to its last.
     async fn serve(self: Arc<Self>, incoming: Incoming, place: Place) {
         let choice = Choice::default();
-        let accepted = incoming.accept_with(Arc::new(self.config(&choice)));
+        let client = incoming.remote_address().ip();
+        let accepted = incoming.accept_with(Arc::new(self.config(client, &choice)));
         let connection = match accepted {
             Ok(connecting) => timeout(HANDSHAKE, connecting).await.ok().and_then(Result::ok),
             Err(_) => None,

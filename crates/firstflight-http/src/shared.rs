@@ -4,6 +4,7 @@ use crate::limits::{Gate, Limits};
 use crate::metrics::{Counted, Meter, Metrics, Sent};
 use crate::tls::Certificate;
 use firstflight_quic::noq::{self as controller, Choice};
+use firstflight_quic::trial::Trial;
 use firstflight_quic::{Plan, SharedRecorder, Status};
 use noq::{PathId, ServerConfig};
 use std::collections::HashMap;
@@ -51,6 +52,17 @@ pub struct ServerOptions {
     pub recorder: Option<SharedRecorder>,
     /// Who follows every response.
     pub watch: Option<Arc<dyn Watch>>,
+    /// A trial that draws the arm of each connection instead of `plan`, and writes its row.
+    pub trial: Option<Draws>,
+}
+
+/// A trial, and what it draws for.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    /// The trial.
+    pub trial: Trial,
+    /// All connections of a client's network get one arm; otherwise each connection its own.
+    pub by_client: bool,
 }
 
 impl ServerOptions {
@@ -70,6 +82,7 @@ impl ServerOptions {
             origin: Instant::now(),
             recorder: None,
             watch: None,
+            trial: None,
         }
     }
 }

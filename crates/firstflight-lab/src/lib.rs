@@ -10,6 +10,8 @@ pub mod compare;
 pub mod conform;
 pub mod diff;
 pub mod error;
+#[cfg(feature = "field")]
+pub mod field;
 mod finding;
 pub mod measures;
 pub mod outcome;

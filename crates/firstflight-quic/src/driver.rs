@@ -155,6 +155,16 @@ pub(crate) struct Driver {
     resized: bool,
 }
 
+/// The last ACK is complete when nothing can follow any more. Who keeps the recorder beside the
+/// controllers closes the log himself.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.recorder.as_ref().is_some_and(|recorder| Arc::strong_count(recorder) == 1) {
+            self.record_open();
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     acks: u64,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `noq` | controllers for noq, every arm |
 //! | `quinn` | controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
+//! | `trial` | an arm by chance for each connection, a row when it closes |
 //! | `s2n` | controllers for s2n-quic, every arm; what its interface does not tell is approximated |
 //!
 //! ```
@@ -48,6 +49,8 @@ pub mod noq;
 pub mod quinn;
 #[cfg(feature = "s2n")]
 pub mod s2n;
+#[cfg(all(feature = "trial", any(feature = "noq", feature = "quinn", feature = "s2n")))]
+pub mod trial;
 
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 pub use driver::{SharedRecorder, Status};

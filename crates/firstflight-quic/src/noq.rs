@@ -120,6 +120,33 @@ impl congestion::ControllerFactory for Factory {
     }
 }
 
+/// Builds controllers with an arm that is drawn for each: [`Trial::noq`](crate::trial::Trial::noq).
+#[cfg(feature = "trial")]
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    trial: crate::trial::Trial,
+    client: Option<std::net::IpAddr>,
+    origin: Instant,
+}
+
+#[cfg(feature = "trial")]
+impl Drawing {
+    pub(crate) fn new(trial: crate::trial::Trial, client: Option<std::net::IpAddr>) -> Drawing {
+        Drawing { trial, client, origin: Instant::now() }
+    }
+}
+
+#[cfg(feature = "trial")]
+impl congestion::ControllerFactory for Drawing {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let drawn = self.trial.draw(self.client);
+        // The controller alone keeps the recorder: the row is written when it goes.
+        let factory =
+            Factory::new(drawn.plan).with_origin(self.origin).with_recorder(drawn.recorder);
+        Arc::new(factory).build(now, current_mtu)
+    }
+}
+
 /// An arm as a controller of noq.
 #[derive(Clone, Debug)]
 pub struct Controller {

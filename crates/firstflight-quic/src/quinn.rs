@@ -133,6 +133,39 @@ impl congestion::ControllerFactory for Factory {
     }
 }
 
+/// Builds controllers with an arm that is drawn for each:
+/// [`Trial::quinn`](crate::trial::Trial::quinn).
+#[cfg(feature = "trial")]
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    trial: crate::trial::Trial,
+    client: Option<std::net::IpAddr>,
+    origin: Instant,
+}
+
+#[cfg(feature = "trial")]
+impl Drawing {
+    pub(crate) fn new(
+        trial: crate::trial::Trial,
+        client: Option<std::net::IpAddr>,
+    ) -> Result<Drawing, Refused> {
+        for plan in trial.plans() {
+            Factory::new(*plan)?;
+        }
+        Ok(Drawing { trial, client, origin: Instant::now() })
+    }
+}
+
+#[cfg(feature = "trial")]
+impl congestion::ControllerFactory for Drawing {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let crate::trial::Drawn { plan, recorder } = self.trial.draw(self.client);
+        // The controller alone keeps the recorder: the row is written when it goes.
+        let factory = Factory { plan, origin: self.origin, recorder: Some(recorder) };
+        Arc::new(factory).build(now, current_mtu)
+    }
+}
+
 /// An arm as a controller of quinn.
 #[derive(Clone, Debug)]
 pub struct Controller {

@@ -85,6 +85,31 @@ impl congestion_controller::Endpoint for Endpoint {
     }
 }
 
+/// Builds controllers with an arm that is drawn for each client:
+/// [`Trial::s2n`](crate::trial::Trial::s2n).
+#[cfg(feature = "trial")]
+#[derive(Clone, Debug)]
+pub struct Drawing(crate::trial::Trial);
+
+#[cfg(feature = "trial")]
+impl Drawing {
+    pub(crate) fn new(trial: crate::trial::Trial) -> Drawing {
+        Drawing(trial)
+    }
+}
+
+#[cfg(feature = "trial")]
+impl congestion_controller::Endpoint for Drawing {
+    type CongestionController = Controller;
+
+    fn new_congestion_controller(&mut self, path: PathInfo<'_>) -> Controller {
+        let client = std::net::SocketAddr::from(path.remote_address.clone()).ip();
+        let drawn = self.0.draw(Some(client));
+        // The controller alone keeps the recorder: the row is written when it goes.
+        Endpoint::new(drawn.plan).with_recorder(drawn.recorder).build(path.max_datagram_size)
+    }
+}
+
 /// What the stack keeps for us with each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {

@@ -167,6 +167,13 @@ impl Assignment {
         &self.names
     }
 
+    /// Beginning and end of what each arm but the baseline holds, of 2^32 hashes: those of
+    /// [`Assignment::arm`] are the upper half of SipHash-2-4 of `a`, then the unit's kind (0, 4 or
+    /// 6) and bytes. For those who draw where this code cannot run.
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+
     /// Counts up with every change of shares.
     pub fn epoch(&self) -> u32 {
         self.epoch

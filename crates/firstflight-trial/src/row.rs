@@ -3,6 +3,9 @@
 //! By default a row holds no address, no port of a client and no payload: the unit is a pseudonym
 //! ([`crate::assign::Pseudonyms`]) and times are whole seconds.
 
+#[cfg(feature = "rows")]
+use serde::Serialize;
+
 /// A column of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -14,44 +17,70 @@ pub struct Column {
     pub meaning: &'static str,
 }
 
-const fn column(name: &'static str, unit: &'static str, meaning: &'static str) -> Column {
-    Column { name, unit, meaning }
+/// A line is all that there is of a column.
+macro_rules! columns {
+    ($($name:ident: $type:ty, $unit:literal, $meaning:literal;)*) => {
+        /// A connection. What is not known is `None`, never 0.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        #[cfg_attr(feature = "rows", derive(Serialize))]
+        pub struct Row {
+            $(#[doc = $meaning] pub $name: Option<$type>,)*
+        }
+
+        /// All columns, in their order. A writer leaves out what its stack cannot know; an empty
+        /// cell is "not known", never 0.
+        pub const COLUMNS: &[Column] = &[
+            $(Column { name: stringify!($name), unit: $unit, meaning: $meaning },)*
+        ];
+    };
 }
 
-/// All columns, in their order. A writer leaves out what its stack cannot know; an empty cell is
-/// "not known", never 0.
-pub const COLUMNS: &[Column] = &[
-    column("arm", "", "the arm that was drawn"),
-    column("epoch", "", "counts up with every change of shares"),
-    column("unit", "", "pseudonym of what was assigned: a client's prefix or a connection"),
-    column("start_s", "s", "when it began, whole seconds since 1970"),
-    column("bytes_written", "bytes", "what the service wrote, where it is known"),
-    column("bytes_acked", "bytes", "what was acknowledged"),
-    column("busy_ms", "ms", "time with data outstanding; the client's thinking does not count"),
-    column("rwnd_limited_ms", "ms", "of it limited by the peer's window; not subtracted"),
-    column("sndbuf_limited_ms", "ms", "of it limited by the send buffer; not subtracted"),
-    column("goodput_mbps", "Mbit/s", "bytes acknowledged over busy time"),
-    column("handshake_rtt_ms", "ms", "round trip of the handshake: before the treatment"),
-    column("min_rtt_ms", "ms", "smallest round trip"),
-    column("srtt_ms", "ms", "smoothed round trip at the end"),
-    column("segments", "", "packets or segments with data sent, repeated ones included"),
-    column("retransmitted", "", "segments retransmitted (TCP)"),
-    column("bytes_sent", "bytes", "sent, as the stack counts bytes in flight"),
-    column("bytes_lost", "bytes", "declared lost"),
-    column("timeouts", "", "retransmission timeouts, or timers without an ACK since (QUIC)"),
-    column("ce", "", "ACKs that echoed a congestion mark"),
-    column("exit_reason", "", "why startup ended; empty if it had not"),
-    column("exit_ms", "ms", "when, since the first data"),
-    column("exit_cwnd_bytes", "bytes", "window at that moment"),
-    column("ended", "", "fin, rst, timeout, open"),
-    column("acked_all", "", "everything that was sent is acknowledged or declared lost"),
-    column("censored", "", "still open when the row was written"),
-    column("tail_unseen", "", "ACKs after the close were not seen"),
-];
+columns! {
+    arm: String, "", "the arm that was drawn";
+    epoch: u32, "", "counts up with every change of shares";
+    unit: String, "", "pseudonym of what was assigned: a client's prefix or a connection";
+    start_s: u64, "s", "when it began, whole seconds since 1970";
+    bytes_written: u64, "bytes", "what the service wrote, where it is known";
+    bytes_acked: u64, "bytes", "what was acknowledged";
+    busy_ms: f64, "ms", "time with data outstanding; the client's thinking does not count";
+    rwnd_limited_ms: f64, "ms", "of it limited by the peer's window; not subtracted";
+    sndbuf_limited_ms: f64, "ms", "of it limited by the send buffer; not subtracted";
+    goodput_mbps: f64, "Mbit/s", "bytes acknowledged over busy time";
+    handshake_rtt_ms: f64, "ms", "round trip of the handshake: before the treatment";
+    min_rtt_ms: f64, "ms", "smallest round trip";
+    srtt_ms: f64, "ms", "smoothed round trip at the end";
+    segments: u64, "", "segments with data sent, retransmitted ones included (TCP)";
+    retransmitted: u64, "", "segments retransmitted (TCP)";
+    bytes_sent: u64, "bytes", "sent, as the stack counts bytes in flight";
+    bytes_lost: u64, "bytes", "declared lost";
+    timeouts: u64, "", "retransmission timeouts; in QUIC, persistent congestion";
+    ce: u64, "", "ACKs that echoed a congestion mark";
+    exit_reason: String, "", "why startup ended; none if it had not";
+    exit_ms: f64, "ms", "when, since the first data";
+    exit_cwnd_bytes: u64, "bytes", "window at that moment";
+    ended: String, "", "fin, rst, timeout, open";
+    acked_all: bool, "", "everything that was sent is acknowledged or declared lost";
+    censored: bool, "", "still open when the row was written";
+    tail_unseen: bool, "", "ACKs after the close were not seen";
+}
 
 /// The column of that name.
 pub fn named(name: &str) -> Option<&'static Column> {
     COLUMNS.iter().find(|column| column.name == name)
+}
+
+#[cfg(feature = "rows")]
+impl Row {
+    /// As a line of JSON with these columns in this order, what is not known as null; a line break
+    /// at its end. Every line of a file has the same columns.
+    pub fn line(&self, columns: &[&str]) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        let cells = columns.iter().map(|name| {
+            let cell = value.get(*name).cloned().unwrap_or_default();
+            format!("{}:{cell}", serde_json::Value::from(*name))
+        });
+        format!("{{{}}}\n", cells.collect::<Vec<_>>().join(","))
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +99,23 @@ mod tests {
             };
             assert!(column.name.contains(unit), "{} is in {}", column.name, column.unit);
         }
+    }
+
+    #[cfg(feature = "rows")]
+    #[test]
+    fn a_row_is_a_line_with_the_columns_that_are_asked_for() {
+        let row = super::Row {
+            arm: Some("rapid(\"x\")".into()),
+            bytes_acked: Some(7),
+            busy_ms: Some(1.5),
+            ..super::Row::default()
+        };
+        let line = row.line(&["arm", "bytes_acked", "busy_ms", "acked_all"]);
+        let read: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(line.lines().count(), 1);
+        assert!(line.ends_with("}\n") && line.starts_with("{\"arm\":"), "{line}");
+        assert_eq!(read["arm"], "rapid(\"x\")");
+        assert_eq!((read["bytes_acked"].as_u64(), read["acked_all"].is_null()), (Some(7), true));
+        assert_eq!(read.as_object().map(serde_json::Map::len), Some(4));
     }
 }

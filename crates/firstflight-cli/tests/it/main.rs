@@ -20,3 +20,4 @@ mod reproduce;
 mod sweep;
 mod trace_files;
 mod traces;
+mod trial;

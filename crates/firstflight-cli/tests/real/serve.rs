@@ -124,6 +124,59 @@ impl Serving {
 }
 
 #[test]
+fn a_trial_draws_arms_and_its_rows_are_analysed_without_an_address_in_them() {
+    let folder = TempDir::new().expect("a folder");
+    let rows = folder.path().join("rows.jsonl");
+    let rows = rows.to_str().expect("text");
+    let serving =
+        Serving::start(&["--trial", "slowstart,rapid", "--rows", rows, "--unit", "connection"]);
+    for _ in 0..24 {
+        let run = serving.fetch("/bytes/300kB", &[]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    // One that is open when the server is killed is the only one that may be missing.
+    let (status, said) = serving.end();
+    assert!(status.success(), "{said}");
+    let drawn = said.lines().find(|line| line.starts_with("connections drawn: slowstart "));
+    let drawn = drawn.unwrap_or_else(|| panic!("how many were drawn is told: {said}"));
+    let count = |arm: &str| -> u64 {
+        let after = drawn.split(&format!("{arm} ")).nth(1).expect("the arm");
+        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().expect("a number")
+    };
+    assert_eq!(count("slowstart") + count("rapid"), 24, "{drawn}");
+    let text = fs::read_to_string(rows).expect("rows");
+    assert_eq!(text.lines().count(), 24, "{text}");
+    assert!(!text.contains("127.0.0") && !text.contains("::1"), "no address: {text}");
+    let answer = run(&["trial", "analyse", rows, "--json", "-"]).json();
+    let of = |arm: &str| {
+        let arms = answer["arms"].as_array().expect("arms").iter();
+        arms.filter(|row| row["arm"] == arm).filter_map(|row| row["rows"].as_u64()).sum::<u64>()
+    };
+    assert_eq!((of("slowstart"), of("rapid")), (count("slowstart"), count("rapid")));
+    assert_eq!(answer["experiment"]["columns"]["size"], "bytes_acked");
+    assert_eq!(answer["experiment"]["columns"]["rtt"], "handshake_rtt_ms");
+}
+
+#[test]
+fn a_trial_that_makes_no_sense_is_refused_before_anything_is_served() {
+    let folder = TempDir::new().expect("a folder");
+    let rows = folder.path().join("rows.jsonl");
+    let rows = rows.to_str().expect("text");
+    for (words, told) in [
+        (vec!["--trial", "slowstart,rapid"], "--rows"),
+        (vec!["--trial", "slowstart", "--rows", rows], "at least one other arm"),
+        (vec!["--trial", "slowstart,rapid=80%", "--rows", rows], "at most 50"),
+        (vec!["--trial", "slowstart,rapid", "--rows", rows, "--arm", "best"], "--arm"),
+        (vec!["--trial", "a,b", "--rows", rows, "--listen", "[::1]:0=best"], "the trial draws"),
+    ] {
+        let refused = run(&[&["serve"][..], &words].concat());
+        assert_eq!((refused.code, refused.said().len()), (2, 1), "{told}: {}", refused.stderr);
+        assert!(refused.stderr.contains(told), "{told}: {}", refused.stderr);
+    }
+}
+
+#[test]
 fn an_object_is_served_fetched_and_verified() {
     let serving = Serving::start(&["--arm", "rapid"]);
     let run = serving.fetch("/bytes/3MB", &[]);

@@ -98,6 +98,17 @@ pub(super) const SWEEP: Page<'_> = Page {
     scripts: &[include_str!("sweep.js")],
 };
 
+/// The page of a field test.
+#[cfg(feature = "field")]
+pub(super) const TRIAL: Page<'_> = Page {
+    kind: "field test",
+    skip: "effects",
+    styles: &[STILL_STYLE],
+    body: include_str!("trial.html"),
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("trial.js")],
+};
+
 /// The page of a diff.
 pub(super) const DIFF: Page<'_> = Page {
     kind: "diff",

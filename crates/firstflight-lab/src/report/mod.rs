@@ -12,6 +12,8 @@ pub mod html;
 mod look;
 mod sweep;
 mod thin;
+#[cfg(feature = "field")]
+mod trial;
 
 pub use look::looks;
 pub use thin::{MAX_LOSSES, MAX_POINTS, MAX_SPANS, thin, thin_losses, thin_phases};

@@ -26,16 +26,29 @@ const AT_MOST: [u16; 7] = [24_109, 48_219, 60_273, 64_291, 65_296, 65_497, 65_53
 
 /// The weights of one connection.
 pub fn weights(seed: u64, index: u64) -> Weights {
-    let key = mix(mix(seed ^ SALT).wrapping_add(index));
+    let key = key(seed, index);
     let mut weights = [0; REPLICATES];
-    for (k, four) in weights.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        let draw = mix(key.wrapping_add((k as u64).wrapping_mul(GOLDEN)));
-        for (place, weight) in four.iter_mut().enumerate() {
-            let part = (draw >> (16 * place)) as u16;
-            *weight = AT_MOST.iter().map(|limit| u8::from(part >= *limit)).sum();
-        }
+    for (block, four) in weights.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        *four = block_of(key, block);
     }
     weights
+}
+
+/// Those of four replicates, for whom all at once are too many.
+pub fn weights_of_block(seed: u64, index: u64, block: usize) -> [u8; 4] {
+    block_of(key(seed, index), block)
+}
+
+fn key(seed: u64, index: u64) -> u64 {
+    mix(mix(seed ^ SALT).wrapping_add(index))
+}
+
+fn block_of(key: u64, block: usize) -> [u8; 4] {
+    let draw = mix(key.wrapping_add((block as u64).wrapping_mul(GOLDEN)));
+    std::array::from_fn(|place| {
+        let part = (draw >> (16 * place)) as u16;
+        AT_MOST.iter().map(|limit| u8::from(part >= *limit)).sum()
+    })
 }
 
 /// Sums of one quantity in every replicate.

@@ -5,6 +5,8 @@ mod bindings;
 mod completion;
 mod conform;
 mod detection;
+#[cfg(all(feature = "field", feature = "request"))]
+mod field;
 mod measures;
 mod population;
 mod qlog_schema;

@@ -8,6 +8,7 @@
 mod arms;
 mod exits;
 mod features;
+mod field;
 mod hearing;
 mod hystart_trace;
 mod loader;
@@ -18,6 +19,7 @@ mod selection;
 pub use arms::{ARMS, KernelArm, arm};
 pub use exits::Exit;
 pub use features::Features;
+pub use field::{COLUMNS, Counts, FieldTest};
 pub use hystart_trace::{HystartTrace, Kind, Record};
 pub use loader::Loaded;
 pub use pins::{PIN_FOLDER, is_registered, pinned, registered, unload, watch_pinned};

@@ -4,6 +4,8 @@
 #[cfg(feature = "native")]
 mod equality;
 #[cfg(feature = "bpf")]
+mod field;
+#[cfg(feature = "bpf")]
 mod hystart_trace;
 #[cfg(feature = "bpf")]
 mod kernel;

@@ -7,7 +7,12 @@ mod noq_server;
 #[path = "../../examples/quinn_server.rs"]
 mod quinn_server;
 
+#[allow(dead_code, reason = "the example's own main")]
+#[path = "../../examples/trial_server.rs"]
+mod trial_server;
+
 use crate::anyone::tls;
+use firstflight_quic::trial::Trial;
 use std::sync::Arc;
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -43,6 +48,47 @@ macro_rules! serves {
 
 serves!(a_noq_server_with_an_arm_serves, noq, noq_server);
 serves!(a_quinn_server_with_an_arm_serves, quinn, quinn_server);
+
+#[test]
+fn a_trial_leaves_a_row_of_every_connection_of_a_real_server_and_no_address() {
+    const CONNECTIONS: usize = 24;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.jsonl");
+    let trial = Trial::open(&file, "slowstart,rapid").unwrap();
+    runtime().block_on(async {
+        let server = trial_server::listen("127.0.0.1:0".parse().unwrap(), &trial).unwrap();
+        let address = server.local_addr().unwrap();
+        let serving = tokio::spawn(trial_server::serve(server.clone()));
+        let client = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        for _ in 0..CONNECTIONS {
+            let crypto = noq::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
+            let config = noq::ClientConfig::new(Arc::new(crypto));
+            let connection =
+                client.connect_with(config, address, "localhost").unwrap().await.unwrap();
+            let (mut send, mut receive) = connection.open_bi().await.unwrap();
+            send.write_all(b"object").await.unwrap();
+            assert_eq!(receive.read_to_end(200_000).await.unwrap().len(), 100_000);
+            connection.close(0_u32.into(), b"");
+        }
+        client.wait_idle().await;
+        server.close(0_u32.into(), b"");
+        server.wait_idle().await;
+        serving.abort();
+        let _ = serving.await;
+    });
+    let drawn: u64 = trial.drawn().iter().map(|(_, count)| count).sum();
+    assert_eq!(drawn, CONNECTIONS as u64);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let rows: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), CONNECTIONS, "a row of each: {text}");
+    for row in &rows {
+        assert!(row["bytes_acked"].as_u64().unwrap() > 90_000, "{row}");
+        assert!(row["busy_ms"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(["slowstart", "rapid"].contains(&row["arm"].as_str().unwrap()), "{row}");
+    }
+    assert!(!text.contains("127.0.0"), "no address: {text}");
+}
 
 #[test]
 fn an_arm_costs_a_server_fewer_than_ten_lines() {

@@ -1,0 +1,80 @@
+//! `firstflight trial`: arms by chance on live connections, and what came of it.
+
+#[cfg(target_os = "linux")]
+mod start;
+mod tables;
+
+use crate::Done;
+use crate::files::{check_outputs, write_whole};
+use crate::output::{Output, check_before, give, names};
+use crate::run::command_line;
+use clap::{Args, Subcommand};
+use firstflight_lab::Error;
+use firstflight_lab::field::{Answer, FieldRequest};
+use std::path::PathBuf;
+use tables::Shown;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Give new TCP connections of a service arms by chance, until Ctrl-C, and write a row of each
+    #[cfg(target_os = "linux")]
+    #[command(after_help = crate::examples::TRIAL_START)]
+    Start(start::StartOptions),
+    /// What each arm did, from a table of connections with a column that says the arm: CSV, JSON
+    /// lines or Parquet
+    #[command(after_help = crate::examples::TRIAL_ANALYSE)]
+    Analyse(Box<AnalyseOptions>),
+}
+
+#[derive(Args, Debug)]
+struct AnalyseOptions {
+    /// Tables with the same columns, one row per connection; each may be gzip or zstd
+    #[arg(required = true, value_name = "TABLE")]
+    files: Vec<String>,
+    #[command(flatten)]
+    request: FieldRequest,
+    /// Write the answer as JSON to a file, `-` for standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// An arm broke a stop rule.
+pub(crate) const EXIT_STOPPED: u8 = 3;
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    match &options.action {
+        #[cfg(target_os = "linux")]
+        Action::Start(options) => start::start(options),
+        Action::Analyse(options) => analyse(options),
+    }
+}
+
+fn analyse(options: &AnalyseOptions) -> Result<Done, Error> {
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
+    let answer = options.request.answer(&options.files)?;
+    let shown = Shown(&answer);
+    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
+    if let Some(file) = &options.report {
+        let page = answer.page(&command_line());
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    give(options.json.as_ref(), &shown)?;
+    Ok(ended(&answer))
+}
+
+fn ended(answer: &Answer) -> Done {
+    match (&answer.withheld, answer.stopped()) {
+        (_, Some(_)) => Done::With(EXIT_STOPPED),
+        (Some(why), None) => Done::Because(format!("no verdict: {why}")),
+        (None, None) => Done::Well,
+    }
+}

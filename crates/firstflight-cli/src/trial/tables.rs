@@ -1,0 +1,253 @@
+//! The answer of `trial analyse` as tables.
+
+use crate::output::{Output, fitted};
+use crate::rows::Rows;
+use crate::sheet::{Field, Sheet};
+use crate::terminal::{TITLE, width, wrap};
+use firstflight_lab::Error;
+use firstflight_lab::field::{Answer, EffectRow};
+use firstflight_lab::stats::Interval;
+use std::fmt::Write as _;
+
+pub(super) struct Shown<'a>(pub(super) &'a Answer);
+
+impl Output for Shown<'_> {
+    fn text(&self) -> String {
+        let Shown(answer) = self;
+        let mut text = wrap(&answer.finding, 0, width()) + "\n";
+        for warning in &answer.warnings {
+            text += &(wrap(&format!("Note: {warning}"), 6, width()) + "\n");
+        }
+        for sheet in self.sheets() {
+            let title = wrap(&sheet.title, 0, width());
+            let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}");
+            text += &fitted(&[sheet]);
+        }
+        text += "\n";
+        for line in checks(answer) {
+            text += &(wrap(&line, 2, width()) + "\n");
+        }
+        text
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let all = [
+            effects(self.0),
+            arms(self.0),
+            quantiles(self.0),
+            totals(self.0),
+            parts(self.0),
+            needs(self.0),
+        ];
+        all.into_iter().filter(|sheet| !sheet.rows().is_empty()).collect()
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&[
+            "arm",
+            "baseline",
+            "reduction_pct",
+            "reduction_pct_low",
+            "reduction_pct_high",
+            "always_valid_pct_low",
+            "always_valid_pct_high",
+            "p",
+            "stands",
+            "rows",
+            "units",
+            "strata",
+            "rows_left_out",
+            "stopped_by",
+        ]);
+        for row in &self.0.results {
+            let end = |interval: Option<Interval>, read: fn(&Interval) -> f64| {
+                interval.as_ref().map(read).into()
+            };
+            rows.row([
+                row.arm.clone().into(),
+                self.0.experiment.baseline.clone().into(),
+                end(row.reduction_pct, |one| one.value),
+                end(row.reduction_pct, |one| one.low),
+                end(row.reduction_pct, |one| one.high),
+                end(row.always_valid_pct, |one| one.low),
+                end(row.always_valid_pct, |one| one.high),
+                row.p.into(),
+                row.stands.into(),
+                row.rows.into(),
+                row.units.into(),
+                row.strata.into(),
+                row.rows_left_out.into(),
+                row.stopped_by.clone().into(),
+            ]);
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        self.0.to_json()
+    }
+}
+
+/// `+7.3 %` with its interval below.
+fn percent(interval: Option<Interval>) -> String {
+    interval.map_or("-".to_owned(), |one| {
+        format!("{:.1} %\n{:.1} to {:.1}", one.value, one.low, one.high)
+    })
+}
+
+fn range(interval: Option<Interval>) -> String {
+    interval.map_or("-".to_owned(), |one| format!("{:.1} to {:.1} %", one.low, one.high))
+}
+
+fn verdict(row: &EffectRow) -> &'static str {
+    let sure = row.always_valid_pct.is_some_and(|always| !always.covers(0.0));
+    match (row.stopped_by.is_some(), row.stands, sure) {
+        (true, ..) => "stop",
+        (_, true, true) => "differs, at any look",
+        (_, true, false) => "differs, at a fixed end",
+        (_, false, _) => "within chance",
+    }
+}
+
+fn effects(answer: &Answer) -> Sheet {
+    let title =
+        format!("Completion time at equal size, shorter than with {}", answer.experiment.baseline);
+    let headers = ["arm", "shorter by\n95 % interval", "at any look", "units", "rows", "verdict"];
+    let mut sheet = Sheet::of_numbers(title, &headers, 1);
+    for row in &answer.results {
+        sheet.row([
+            Field::from(row.arm.as_str()),
+            Field::from(percent(row.reduction_pct)).bold(row.stands),
+            range(row.always_valid_pct).into(),
+            row.units.to_string().into(),
+            row.rows.to_string().into(),
+            verdict(row).into(),
+        ]);
+    }
+    sheet
+}
+
+fn arms(answer: &Answer) -> Sheet {
+    let headers = ["arm", "rows", "units", "effective units", "largest unit", "data", "incomplete"];
+    let mut sheet = Sheet::of_numbers("Who took part", &headers, 1).dropping(&["largest", "data"]);
+    for arm in &answer.arms {
+        let part =
+            |percent: Option<f64>| percent.map_or("-".to_owned(), |part| format!("{part:.1} %"));
+        sheet.row([
+            arm.arm.clone(),
+            arm.rows.to_string(),
+            arm.units.to_string(),
+            format!("{:.0}", arm.effective_units),
+            part(arm.largest_unit_pct),
+            format!("{:.1} MB", arm.bytes / 1e6),
+            part(arm.incomplete_pct),
+        ]);
+    }
+    sheet
+}
+
+fn quantiles(answer: &Answer) -> Sheet {
+    let title = format!("Quantiles of {}, all sizes together", answer.experiment.columns.time);
+    let headers = ["arm", "quantile", "time", "baseline", "shorter by\n95 % interval"];
+    let mut sheet = Sheet::of_numbers(title, &headers, 2);
+    let mut last = "";
+    for row in &answer.quantiles {
+        let arm = if last == row.arm { "" } else { &row.arm };
+        last = &row.arm;
+        sheet.row([
+            arm.to_owned(),
+            row.quantile.clone(),
+            number(row.time),
+            number(row.baseline_time),
+            percent(row.reduction_pct),
+        ]);
+    }
+    sheet
+}
+
+fn number(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+fn totals(answer: &Answer) -> Sheet {
+    let headers =
+        ["arm", "ratio of totals", "value", "baseline", "times\n95 % interval", "at any look"];
+    let mut sheet = Sheet::of_numbers("What it costs", &headers, 2);
+    let small = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+    for row in &answer.totals {
+        let times = row.times.map_or("too few".to_owned(), |one| {
+            format!("{:.2}\n{:.2} to {:.2}", one.value, one.low, one.high)
+        });
+        let always = row.always_valid_times;
+        sheet.row([
+            row.arm.clone(),
+            row.ratio.clone(),
+            small(row.value),
+            small(row.baseline_value),
+            times,
+            always.map_or("-".to_owned(), |one| format!("{:.2} to {:.2}", one.low, one.high)),
+        ]);
+    }
+    sheet
+}
+
+fn parts(answer: &Answer) -> Sheet {
+    let headers = ["by", "part", "arm", "shorter by\n95 % interval", "rows"];
+    let mut sheet = Sheet::of_numbers("Where", &headers, 3);
+    let mut last = "";
+    for row in &answer.parts {
+        let part = if last == row.part { "" } else { &row.part };
+        last = &row.part;
+        sheet.row([
+            Field::from(part),
+            row.name.as_str().into(),
+            row.arm.as_str().into(),
+            Field::from(percent(Some(row.reduction_pct))).bold(row.stands),
+            row.rows.to_string().into(),
+        ]);
+    }
+    sheet
+}
+
+fn needs(answer: &Answer) -> Sheet {
+    let headers =
+        ["effect", "units, to look at any time", "units, for a fixed end", "hours at this rate"];
+    let mut sheet = Sheet::of_numbers("What two equal arms need", &headers, 0);
+    for need in &answer.needs {
+        sheet.row([
+            format!("{:.0} %", need.effect_pct),
+            format!("{:.0}", need.units),
+            format!("{:.0}", need.units_fixed),
+            need.hours.map_or("-".to_owned(), |hours| format!("{hours:.1}")),
+        ]);
+    }
+    sheet
+}
+
+/// The checks, a line each.
+fn checks(answer: &Answer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(ratio) = &answer.sample_ratio {
+        let told = if ratio.mismatch { "not as planned" } else { "as planned" };
+        lines.push(format!(
+            "Sample ratio: {told} (10^{:.1} against the plan, counted in {}; 10^3 withholds the verdict)",
+            ratio.log10_bayes_factor, ratio.counted
+        ));
+    }
+    if let Some(aa) =
+        answer.aa.as_ref().and_then(|aa| aa.reduction_pct.map(|plain| (plain, aa.always_valid_pct)))
+    {
+        let (plain, always) = aa;
+        lines.push(format!(
+            "A/A: the baseline split in two by chance differs by {:.1} % ({:.1} to {:.1}; at any look {})",
+            plain.value, plain.low, plain.high, range(always)
+        ));
+    }
+    if let Some(found) = &answer.rehearsal {
+        lines.push(format!(
+            "Rehearsal: in {} trials made from these rows the final interval covers the truth in {:.1} %, that for any look in {:.1} % at all of {:.0} looks, a plain one in {:.1} %",
+            found.trials, found.covered_pct, found.always_covered_pct, found.looks, found.plain_covered_pct
+        ));
+    }
+    lines
+}

@@ -1,0 +1,344 @@
+//! From a table to columns that statistics can take: arms, units and strata as numbers.
+
+use super::table::{self, Kind, NONE, Table};
+use firstflight_path::Error;
+use firstflight_trial::assign::Share;
+use firstflight_trial::statistics::Sample;
+use firstflight_trial::statistics::stop::Rule;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// Arms of a table at most: more are a column of something else.
+const MOST_ARMS: usize = 64;
+
+/// A ratio of totals: the sum of a column over that of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ratio {
+    /// The column above.
+    pub above: String,
+    /// The column below; `None` counts rows.
+    pub below: Option<String>,
+}
+
+impl Ratio {
+    /// `retransmitted/segments`, or `timeouts/connections`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.above, self.below.as_deref().unwrap_or(CONNECTIONS))
+    }
+
+    /// Reads `ABOVE/BELOW`, or `ABOVE` alone for a mean over connections.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn parse(text: &str) -> Result<Ratio, Error> {
+        let (above, below) = text.split_once('/').unwrap_or((text, CONNECTIONS));
+        let (above, below) = (above.trim(), below.trim());
+        if above.is_empty() || below.is_empty() {
+            let allowed = "allowed: two columns, as retransmitted/segments, or one";
+            return Err(Error::new(format!("--ratio {text}: {allowed}")));
+        }
+        let below = (below != CONNECTIONS).then(|| below.to_owned());
+        Ok(Ratio { above: above.to_owned(), below })
+    }
+}
+
+/// What counts rows.
+const CONNECTIONS: &str = "connections";
+/// Not complete, as a ratio.
+pub(super) const INCOMPLETE: &str = "incomplete";
+
+/// The names of the columns that hold what is needed; `None` for what a table lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Names {
+    /// The arm.
+    pub arm: String,
+    /// Bytes transferred.
+    pub size: String,
+    /// The time that is compared, in any unit.
+    pub time: String,
+    /// The unit: all rows with the same value are one.
+    pub cluster: Option<String>,
+    /// Round trip before the treatment, ms.
+    pub rtt: Option<String>,
+    /// Counts up with every change of shares.
+    pub epoch: Option<String>,
+    /// When the connection began, in seconds.
+    pub start: Option<String>,
+    /// The unit's time before the test.
+    pub before: Option<String>,
+    /// Whether everything arrived.
+    pub complete: Option<String>,
+}
+
+impl Names {
+    /// Fills in what was not named, with our own names of columns where a table has them.
+    ///
+    /// # Errors
+    /// One line: a table without what is needed.
+    pub fn fill(file: &str, given: [Option<&str>; 9], header: &[String]) -> Result<Names, Error> {
+        let find = |place: usize, known: &[&str]| -> Result<Option<String>, Error> {
+            match given[place] {
+                Some(name) if header.iter().any(|known| known == name) => Ok(Some(name.to_owned())),
+                Some(name) => Err(table::missing(file, name, header)),
+                None => Ok(known
+                    .iter()
+                    .find(|known| header.iter().any(|name| name == *known))
+                    .map(|known| (*known).to_owned())),
+            }
+        };
+        let needed = |place: usize, option: &str, known: &[&str]| {
+            find(place, known)?.ok_or_else(|| {
+                let some = header.iter().take(20).cloned().collect::<Vec<_>>().join(",");
+                Error::new(format!("{file}: --{option} names the column; there are `{some}`"))
+            })
+        };
+        Ok(Names {
+            arm: needed(0, "arm", &["arm"])?,
+            size: needed(1, "size", &["bytes_written", "bytes_acked", "bytes", "size"])?,
+            time: needed(2, "time", &["busy_ms", "ttlb_ms"])?,
+            cluster: find(3, &["unit"])?,
+            rtt: find(4, &["handshake_rtt_ms"])?,
+            epoch: find(5, &["epoch"])?,
+            start: find(6, &["start_s"])?,
+            before: find(7, &[])?,
+            complete: find(8, &["acked_all"])?,
+        })
+    }
+}
+
+/// What is asked of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Its columns.
+    pub names: Names,
+    /// The arm that others are compared with; `None` for the one with most rows.
+    pub baseline: Option<String>,
+    /// Ratios of totals.
+    pub ratios: Vec<Ratio>,
+    /// Planned shares, to check what came.
+    pub shares: Vec<Share>,
+    /// When an arm counts as harmful.
+    pub rules: Vec<Rule>,
+    /// The effect one hopes for, on the logarithmic scale.
+    pub tau: f64,
+    /// Trials to be made from the rows, to see how often intervals cover the truth.
+    pub rehearse: u32,
+    /// Seed of the bootstrap, of the split of the baseline and of rehearsals.
+    pub seed: u64,
+}
+
+/// Rows as numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    /// Arms, the baseline first.
+    pub(super) arms: Vec<String>,
+    pub(super) arm: Vec<u16>,
+    pub(super) unit: Vec<u32>,
+    pub(super) units: usize,
+    /// Rows are their own units: there is no column.
+    pub(super) own: bool,
+    pub(super) size: Vec<f64>,
+    /// The time as it is.
+    pub(super) time: Vec<f64>,
+    pub(super) rtt: Option<Vec<f64>>,
+    pub(super) epoch: Vec<u32>,
+    pub(super) start: Option<Vec<f64>>,
+    pub(super) before: Option<Vec<f64>>,
+    pub(super) complete: Option<Vec<f64>>,
+    /// Above and below of each ratio.
+    pub(super) ratios: Vec<(Ratio, Vec<f64>, Vec<f64>)>,
+    /// Rows without an arm.
+    pub(super) armless: u64,
+}
+
+impl Rows {
+    /// Reads files with the same columns.
+    ///
+    /// # Errors
+    /// One line.
+    pub(super) fn read(files: &[String], question: &Question) -> Result<Rows, Error> {
+        let names = &question.names;
+        let mut table = Table::default();
+        let texts = [Some(&names.arm), names.cluster.as_ref(), names.epoch.as_ref()];
+        for name in texts.into_iter().flatten() {
+            table.ask(name, Kind::Text);
+        }
+        let numbers = [Some(&names.size), Some(&names.time), names.rtt.as_ref()];
+        let more = [&names.start, &names.before, &names.complete];
+        let ratios =
+            question.ratios.iter().flat_map(|ratio| [Some(&ratio.above), ratio.below.as_ref()]);
+        for name in numbers.into_iter().chain(more.map(Option::as_ref)).chain(ratios).flatten() {
+            table.ask(name, Kind::Number);
+        }
+        for file in files {
+            table.read(file)?;
+        }
+        Rows::of(files.first().map_or("", String::as_str), &table, question)
+    }
+
+    fn of(file: &str, table: &Table, question: &Question) -> Result<Rows, Error> {
+        let names = &question.names;
+        let twice = |name: &str| {
+            Error::new(format!("{file}: column `{name}` cannot be a name and a number at once"))
+        };
+        let number = |name: &String| table.number(name).ok_or_else(|| twice(name));
+        let found = table.text(&names.arm).ok_or_else(|| twice(&names.arm))?;
+        let order = order(file, &found.names, &found.of, question)?;
+        let keep: Vec<usize> = (0..table.rows).filter(|row| found.of[*row] != NONE).collect();
+        let taken = |name: &Option<String>| -> Result<Option<Vec<f64>>, Error> {
+            let Some(name) = name else { return Ok(None) };
+            let column = number(name)?;
+            Ok(Some(keep.iter().map(|row| column[*row]).collect()))
+        };
+        let all = |name: &String| taken(&Some(name.clone())).map(Option::unwrap_or_default);
+        let mut ratios = Vec::new();
+        for ratio in &question.ratios {
+            let below = match &ratio.below {
+                Some(name) => all(name)?,
+                None => vec![1.0; keep.len()],
+            };
+            ratios.push((ratio.clone(), all(&ratio.above)?, below));
+        }
+        let complete = taken(&names.complete)?;
+        if let Some(complete) = &complete {
+            let ratio = Ratio { above: INCOMPLETE.to_owned(), below: None };
+            let above = complete.iter().map(|complete| 1.0 - complete.min(1.0)).collect();
+            ratios.push((ratio, above, vec![1.0; keep.len()]));
+        }
+        let (unit, units) = units(table, names, &keep);
+        Ok(Rows {
+            arms: order.iter().map(|index| found.names[*index].clone()).collect(),
+            arm: keep
+                .iter()
+                .map(|row| {
+                    let of = found.of[*row] as usize;
+                    order.iter().position(|index| *index == of).unwrap_or(0) as u16
+                })
+                .collect(),
+            unit,
+            units,
+            own: names.cluster.is_none(),
+            size: all(&names.size)?,
+            time: all(&names.time)?,
+            rtt: taken(&names.rtt)?,
+            epoch: epochs(table, names, &keep),
+            start: taken(&names.start)?,
+            before: taken(&names.before)?,
+            complete,
+            ratios,
+            armless: (table.rows - keep.len()) as u64,
+        })
+    }
+
+    /// The rows whose time and size are known: arms, units and strata, and the logarithm of the
+    /// time.
+    pub(super) fn primary(&self) -> Primary {
+        let known = |row: &usize| self.time[*row] > 0.0 && self.size[*row] >= 0.0;
+        let rows: Vec<usize> = (0..self.arm.len()).filter(known).collect();
+        let mut numbers: BTreeMap<(u32, u8, u8), u32> = BTreeMap::new();
+        let key = |row: usize| (self.epoch[row], size_class(self.size[row]), self.rtt_class(row));
+        for row in &rows {
+            numbers.entry(key(*row)).or_default();
+        }
+        for (number, (_, value)) in numbers.iter_mut().enumerate() {
+            *value = number as u32;
+        }
+        Primary {
+            arm: rows.iter().map(|row| self.arm[*row]).collect(),
+            unit: rows.iter().map(|row| self.unit[*row]).collect(),
+            stratum: rows.iter().map(|row| numbers[&key(*row)]).collect(),
+            y: rows.iter().map(|row| libm::log(self.time[*row])).collect(),
+            rows,
+        }
+    }
+
+    /// The class of a row's round trip; 0 where it is not known, a class of its own.
+    pub(super) fn rtt_class(&self, row: usize) -> u8 {
+        self.rtt.as_ref().map_or(0, |rtt| rtt_class(rtt[row]))
+    }
+}
+
+/// Rows that count for the effect.
+pub(super) struct Primary {
+    /// Which rows they are.
+    pub(super) rows: Vec<usize>,
+    pub(super) arm: Vec<u16>,
+    pub(super) unit: Vec<u32>,
+    pub(super) stratum: Vec<u32>,
+    pub(super) y: Vec<f64>,
+}
+
+impl Primary {
+    pub(super) fn sample(&self) -> Sample<'_> {
+        Sample { arm: &self.arm, unit: &self.unit, stratum: &self.stratum }
+    }
+}
+
+/// Powers of two of bytes: class k holds 2^(k-1) to 2^k - 1.
+pub(super) fn size_class(bytes: f64) -> u8 {
+    (64 - (bytes as u64).leading_zeros()) as u8
+}
+
+/// Powers of two of milliseconds, from 1 ms on; 0 is not known.
+fn rtt_class(ms: f64) -> u8 {
+    if ms >= 0.0 { 1 + (64 - (ms as u64).leading_zeros()) as u8 } else { 0 }
+}
+
+/// Numbers of the arms in the table, the baseline's first.
+fn order(
+    file: &str,
+    names: &[String],
+    of: &[u32],
+    question: &Question,
+) -> Result<Vec<usize>, Error> {
+    let column = &question.names.arm;
+    if names.len() > MOST_ARMS {
+        let told = format!("column `{column}` has {} different values", names.len());
+        return Err(Error::new(format!("{file}: {told}; allowed: {MOST_ARMS} arms")));
+    }
+    let mut counts = vec![0_u64; names.len()];
+    for number in of.iter().filter(|number| **number != NONE) {
+        counts[*number as usize] += 1;
+    }
+    let baseline = match &question.baseline {
+        Some(name) => names.iter().position(|known| known == name).ok_or_else(|| {
+            Error::new(format!("--baseline {name}: column `{column}` has {}", names.join(", ")))
+        })?,
+        None => (0..names.len())
+            .rev()
+            .max_by_key(|index| counts[*index])
+            .ok_or_else(|| Error::new(format!("{file}: no row has an arm under `{column}`")))?,
+    };
+    let others = (0..names.len()).filter(|index| *index != baseline);
+    Ok(std::iter::once(baseline).chain(others).collect())
+}
+
+/// The unit of each row, and how many there are. Without a column every row is its own, and so is
+/// one without a value.
+fn units(table: &Table, names: &Names, keep: &[usize]) -> (Vec<u32>, usize) {
+    let Some(texts) = names.cluster.as_ref().and_then(|name| table.text(name)) else {
+        return ((0..keep.len() as u32).collect(), keep.len());
+    };
+    let mut numbers: HashMap<u32, u32> = HashMap::new();
+    let mut next = 0;
+    let mut fresh = || {
+        next += 1;
+        next - 1
+    };
+    let unit = keep
+        .iter()
+        .map(|row| match texts.of[*row] {
+            NONE => fresh(),
+            known => *numbers.entry(known).or_insert_with(&mut fresh),
+        })
+        .collect();
+    (unit, next as usize)
+}
+
+fn epochs(table: &Table, names: &Names, keep: &[usize]) -> Vec<u32> {
+    let texts = names.epoch.as_ref().and_then(|name| table.text(name));
+    texts.map_or_else(
+        || vec![0; keep.len()],
+        |texts| keep.iter().map(|row| texts.of[*row]).collect(),
+    )
+}

@@ -1,0 +1,100 @@
+//! Effects in parts of the rows: by size, by round trip.
+
+use super::answer::PartRow;
+use super::columns::{Primary, Rows, size_class};
+use crate::stats::Interval;
+use crate::stats::holm::holm;
+use firstflight_trial::statistics::effect::effect;
+use firstflight_trial::statistics::{Sample, student};
+use std::collections::BTreeMap;
+
+/// Rows of a part that is told.
+const LEAST_ROWS: usize = 50;
+/// Chance of any false claim.
+const LEVEL: f64 = 0.05;
+
+/// Percent shorter, from the scale of logarithms.
+pub(super) fn reduction(value: f64, half: f64) -> Interval {
+    Interval { value, low: value - half, high: value + half }.map(|log| -100.0 * libm::expm1(log))
+}
+
+/// Effects by size and by round trip, judged together.
+pub(super) fn parts(rows: &Rows, primary: &Primary, y: &[f64]) -> Vec<PartRow> {
+    let size = |row: usize| size_name(size_class(rows.size[row]));
+    let mut found = by("size", rows, primary, y, size);
+    if rows.rtt.is_some() {
+        found.extend(by("rtt", rows, primary, y, |row| rtt_name(rows.rtt_class(row))));
+    }
+    let probabilities: Vec<f64> = found.iter().map(|row| row.p).collect();
+    for (row, stands) in found.iter_mut().zip(holm(&probabilities, LEVEL)) {
+        row.stands = stands;
+    }
+    found
+}
+
+/// By a class with its name; wide classes: four powers of two each.
+fn by(
+    part: &str,
+    rows: &Rows,
+    primary: &Primary,
+    y: &[f64],
+    class: impl Fn(usize) -> (u8, String),
+) -> Vec<PartRow> {
+    let mut classes: BTreeMap<(u8, String), Vec<usize>> = BTreeMap::new();
+    for (index, row) in primary.rows.iter().enumerate() {
+        classes.entry(class(*row)).or_default().push(index);
+    }
+    if classes.len() < 2 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for ((_, name), members) in classes.iter().filter(|(_, members)| members.len() >= LEAST_ROWS) {
+        let arm: Vec<u16> = members.iter().map(|index| primary.arm[*index]).collect();
+        let unit: Vec<u32> = members.iter().map(|index| primary.unit[*index]).collect();
+        let stratum: Vec<u32> = members.iter().map(|index| primary.stratum[*index]).collect();
+        let of: Vec<f64> = members.iter().map(|index| y[*index]).collect();
+        let sample = Sample { arm: &arm, unit: &unit, stratum: &stratum };
+        for (number, arm) in rows.arms.iter().enumerate().skip(1) {
+            let Some(one) = effect(sample, &of, number as u16, 0) else { continue };
+            let half = student::half_width(one.variance, one.degrees, 0.95);
+            if !half.is_finite() {
+                continue;
+            }
+            found.push(PartRow {
+                part: part.to_owned(),
+                name: name.clone(),
+                arm: arm.clone(),
+                rows: one.rows,
+                reduction_pct: reduction(one.value, half),
+                p: student::two_sided(one.value, one.variance, one.degrees),
+                stands: false,
+            });
+        }
+    }
+    found
+}
+
+/// Sizes as people name them.
+fn size_name(class: u8) -> (u8, String) {
+    let limits = [
+        (14, "below 16 kB"),
+        (17, "16 to 131 kB"),
+        (20, "131 kB to 1 MB"),
+        (23, "1 to 8 MB"),
+        (64, "8 MB and more"),
+    ];
+    let place = limits.iter().position(|(most, _)| class <= *most).unwrap_or(limits.len() - 1);
+    (place as u8, limits[place].1.to_owned())
+}
+
+fn rtt_name(class: u8) -> (u8, String) {
+    let limits = [
+        (0, "unknown"),
+        (5, "below 16 ms"),
+        (7, "16 to 64 ms"),
+        (9, "64 to 256 ms"),
+        (255, "256 ms and more"),
+    ];
+    let place = limits.iter().position(|(most, _)| class <= *most).unwrap_or(limits.len() - 1);
+    (place as u8, limits[place].1.to_owned())
+}

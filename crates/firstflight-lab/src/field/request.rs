@@ -1,0 +1,176 @@
+//! What is asked, as options of the command and keywords of Python.
+
+use super::analysis::analyse;
+use super::answer::Answer;
+use super::columns::{Names, Question, Ratio};
+use super::table;
+use crate::size;
+use clap::Args;
+use firstflight_path::Error;
+use firstflight_trial::assign::shares;
+use firstflight_trial::statistics::stop::Rule;
+
+/// What is asked of a table.
+#[derive(Args, Clone, Debug)]
+pub struct FieldRequest {
+    /// Column that says the arm [default: arm]
+    #[arg(long, value_name = "COLUMN")]
+    pub arm: Option<String>,
+    /// Column of bytes; times are compared at equal size [default: bytes_written, bytes_acked,
+    /// bytes or size]
+    #[arg(long, value_name = "COLUMN")]
+    pub size: Option<String>,
+    /// Column of the time that is compared [default: busy_ms or ttlb_ms]
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// Column that says the client: its connections are one unit [default: unit, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub cluster: Option<String>,
+    /// Arm that others are compared with [default: the one with most rows]
+    #[arg(long, value_name = "ARM")]
+    pub baseline: Option<String>,
+    /// Column of the handshake's round trip in ms [default: handshake_rtt_ms, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub rtt: Option<String>,
+    /// Column that changes whenever shares did [default: epoch, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub epoch: Option<String>,
+    /// Column of starts in seconds, for hours in the plan [default: start_s, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub start: Option<String>,
+    /// Column of the client's time before the test, which takes out variance
+    #[arg(long, value_name = "COLUMN")]
+    pub before: Option<String>,
+    /// Column that says whether everything arrived [default: acked_all, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub complete: Option<String>,
+    /// Ratios of totals, separated by commas: retransmitted/segments, timeouts/connections
+    /// [default: those of our own columns]
+    #[arg(long, value_name = "RATIOS")]
+    pub ratio: Option<String>,
+    /// Planned shares, to check what came: cubic=80%,rapid=20%
+    #[arg(long, value_name = "SHARES")]
+    pub shares: Option<String>,
+    /// Ratios that an arm must not exceed, separated by commas: 'retransmitted > 2x'; code 3 if one
+    /// does
+    #[arg(long, value_name = "RULES")]
+    pub stop_if: Option<String>,
+    /// Effect one hopes for in percent, where the interval for every look is narrowest; fixed
+    /// before the start
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = hope, allow_negative_numbers = true)]
+    pub hope: f64,
+    /// Trials to make from these rows: how often do the intervals cover the truth?
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = |text: &str| size::count(text, 0..=100_000, "trials"), allow_negative_numbers = true)]
+    pub rehearse: u64,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
+    pub seed: u64,
+}
+
+fn hope(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|percent| (0.1..=100.0).contains(percent))
+        .ok_or_else(|| "allowed: 0.1 to 100 percent".to_owned())
+}
+
+/// Ratios of our own columns.
+const OWN: [(&str, Option<&str>); 3] =
+    [("retransmitted", Some("segments")), ("bytes_lost", Some("bytes_sent")), ("timeouts", None)];
+
+impl FieldRequest {
+    /// The question, for a table with this header.
+    ///
+    /// # Errors
+    /// One line.
+    fn question(&self, file: &str, header: &[String]) -> Result<Question, Error> {
+        let given = [
+            &self.arm,
+            &self.size,
+            &self.time,
+            &self.cluster,
+            &self.rtt,
+            &self.epoch,
+            &self.start,
+            &self.before,
+            &self.complete,
+        ];
+        let names = Names::fill(file, given.map(|name| name.as_deref()), header)?;
+        let list = |text: &Option<String>| -> Vec<String> {
+            let pieces = text.iter().flat_map(|text| text.split(','));
+            pieces.map(|piece| piece.trim().to_owned()).filter(|piece| !piece.is_empty()).collect()
+        };
+        let ratios = match &self.ratio {
+            Some(_) => {
+                list(&self.ratio).iter().map(|text| Ratio::parse(text)).collect::<Result<_, _>>()?
+            }
+            None => own_ratios(header),
+        };
+        for name in ratios
+            .iter()
+            .flat_map(|ratio: &Ratio| [Some(&ratio.above), ratio.below.as_ref()])
+            .flatten()
+        {
+            if !header.contains(name) {
+                return Err(table::missing(file, name, header));
+            }
+        }
+        let rule = |text: &String| {
+            Rule::parse(text).map_err(|wrong| Error::new(format!("--stop-if {text}: {wrong}")))
+        };
+        let planned = |text: &String| {
+            shares(text).map_err(|error| Error::new(format!("--shares {text}: {error}")))
+        };
+        Ok(Question {
+            names,
+            baseline: self.baseline.clone(),
+            ratios,
+            shares: self.shares.as_ref().map(planned).transpose()?.unwrap_or_default(),
+            rules: list(&self.stop_if).iter().map(rule).collect::<Result<_, _>>()?,
+            tau: libm::log1p(self.hope / 100.0),
+            rehearse: self.rehearse as u32,
+            seed: self.seed,
+        })
+    }
+
+    /// Whether a table with these columns can be asked this: for who will write one.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn check_rules(&self, columns: &[&str]) -> Result<(), Error> {
+        let header: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+        let question = self.question("the rows", &header)?;
+        let known = |rule: &Rule| {
+            let named = |ratio: &Ratio| ratio.name() == rule.measure || ratio.above == rule.measure;
+            question.ratios.iter().any(named)
+        };
+        match question.rules.iter().find(|rule| !known(rule)) {
+            None => Ok(()),
+            Some(rule) => {
+                let names: Vec<String> = question.ratios.iter().map(Ratio::name).collect();
+                let told = format!("--stop-if {}: no such ratio", rule.measure);
+                Err(Error::new(format!("{told}; there are {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Reads tables with the same columns and answers.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn answer(&self, files: &[String]) -> Result<Answer, Error> {
+        let first = files.first().ok_or_else(|| Error::new("no table is given"))?;
+        let header = table::names(first)?;
+        analyse(files, &self.question(first, &header)?)
+    }
+}
+
+fn own_ratios(header: &[String]) -> Vec<Ratio> {
+    let has = |name: &str| header.iter().any(|known| known == name);
+    let there = OWN.iter().filter(|(above, below)| has(above) && below.is_none_or(has));
+    let ratio = |(above, below): &(&str, Option<&str>)| Ratio {
+        above: (*above).to_owned(),
+        below: below.map(str::to_owned),
+    };
+    there.map(ratio).collect()
+}

@@ -1,0 +1,336 @@
+//! Tables as people keep them: CSV, JSON lines, Parquet. Only the columns that are asked for are
+//! kept.
+
+use firstflight_log::input;
+use firstflight_path::{Error, nearest};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+
+/// Rows of one table at most.
+const MOST_ROWS: usize = 20_000_000;
+/// A line longer than this is no row.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Texts by number: most columns of text have few different values.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Texts {
+    /// The text of each row, by its number in `names`; `u32::MAX` for none.
+    pub(super) of: Vec<u32>,
+    /// Different texts, in the order in which they came.
+    pub(super) names: Vec<String>,
+    known: HashMap<String, u32>,
+}
+
+/// No text.
+pub(super) const NONE: u32 = u32::MAX;
+
+impl Texts {
+    fn push(&mut self, text: Option<&str>) {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return self.of.push(NONE) };
+        let number = self.known.get(text).copied().unwrap_or_else(|| {
+            let number = self.names.len() as u32;
+            self.names.push(text.to_owned());
+            self.known.insert(text.to_owned(), number);
+            number
+        });
+        self.of.push(number);
+    }
+}
+
+/// A column that was read.
+#[derive(Clone, Debug)]
+pub(super) enum Column {
+    /// Texts.
+    Text(Texts),
+    /// Numbers; NaN where there is none. Yes is 1, no is 0.
+    Number(Vec<f64>),
+}
+
+/// What a column is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Number,
+}
+
+/// Columns of a table, by the names that were asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    columns: Vec<(String, Column)>,
+    pub(super) rows: usize,
+}
+
+impl Table {
+    /// Asks for a column, once.
+    pub(super) fn ask(&mut self, name: &str, kind: Kind) {
+        if !self.columns.iter().any(|(known, _)| known == name) {
+            let column = match kind {
+                Kind::Text => Column::Text(Texts::default()),
+                Kind::Number => Column::Number(Vec::new()),
+            };
+            self.columns.push((name.to_owned(), column));
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&Texts> {
+        self.columns.iter().find_map(|(known, column)| match column {
+            Column::Text(texts) if known == name => Some(texts),
+            _ => None,
+        })
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<&[f64]> {
+        self.columns.iter().find_map(|(known, column)| match column {
+            Column::Number(numbers) if known == name => Some(numbers.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// Appends the rows of a file.
+    ///
+    /// # Errors
+    /// One line: not a table, a column that it lacks, a cell that is no number.
+    pub(super) fn read(&mut self, file: &str) -> Result<(), Error> {
+        if is_parquet(file) {
+            return self.parquet(file);
+        }
+        let (mut bytes, head) = opened(file)?;
+        if head.first() == Some(&b'{') {
+            return self.json_lines(file, bytes);
+        }
+        let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let tabs = first.contains(&b'\t') && !first.contains(&b',');
+        self.csv(file, if tabs { b'\t' } else { b',' }, &mut bytes)
+    }
+
+    fn csv(&mut self, file: &str, by: u8, bytes: &mut dyn Read) -> Result<(), Error> {
+        let mut reader =
+            csv::ReaderBuilder::new().delimiter(by).trim(csv::Trim::All).from_reader(bytes);
+        let broken = |error: csv::Error| Error::new(format!("{file}: is no table: {error}"));
+        let header = reader.headers().map_err(broken)?.clone();
+        let places = self.places(file, &header.iter().collect::<Vec<_>>())?;
+        let mut record = csv::StringRecord::new();
+        while reader.read_record(&mut record).map_err(broken)? {
+            let line = record.position().map_or(0, csv::Position::line);
+            for (column, place) in places.iter().enumerate() {
+                let cell = record.get(*place);
+                self.push(column, cell).map_err(|what| at(file, "line", line, &what))?;
+            }
+            self.row(file)?;
+        }
+        Ok(())
+    }
+
+    fn json_lines(&mut self, file: &str, bytes: Box<dyn Read>) -> Result<(), Error> {
+        let mut lines = BufReader::new(bytes);
+        let (mut line, mut number) = (String::new(), 0);
+        loop {
+            line.clear();
+            number += 1;
+            let read = lines.by_ref().take(LONGEST_LINE).read_line(&mut line);
+            let read = read.map_err(|error| at(file, "line", number, &error.to_string()))?;
+            if read == 0 {
+                return Ok(());
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            // What a program was writing when it ended.
+            let half = !line.ends_with('\n') && (read as u64) < LONGEST_LINE;
+            let row: Object = match serde_json::from_str(&line) {
+                Ok(row) => row,
+                Err(_) if half && self.rows > 0 => return Ok(()),
+                Err(error) => {
+                    return Err(at(file, "line", number, &format!("is no object: {error}")));
+                }
+            };
+            // An object may leave out what it does not know; the first one shows what there is.
+            if self.rows == 0 {
+                self.places(file, &row.keys().map(String::as_str).collect::<Vec<_>>())?;
+            }
+            for column in 0..self.columns.len() {
+                let cell = row.get(&self.columns[column].0).and_then(|raw| text(raw));
+                self.push(column, cell.as_deref())
+                    .map_err(|what| at(file, "line", number, &what))?;
+            }
+            self.row(file)?;
+        }
+    }
+
+    #[cfg(feature = "parquet")]
+    fn parquet(&mut self, file: &str) -> Result<(), Error> {
+        use parquet::file::reader::{FileReader, SerializedFileReader};
+        use parquet::record::Field;
+        let broken = |error: parquet::errors::ParquetError| {
+            Error::new(format!("{file}: is no Parquet that can be read: {error}"))
+        };
+        let opened = std::fs::File::open(file);
+        let opened = opened.map_err(|error| Error::new(format!("{file}: {error}")))?;
+        let reader = SerializedFileReader::new(opened).map_err(broken)?;
+        let schema = reader.metadata().file_metadata().schema_descr().root_schema().clone();
+        let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+        self.places(file, &names)?;
+        let wanted = schema
+            .get_fields()
+            .iter()
+            .filter(|field| self.columns.iter().any(|(name, _)| name == field.name()));
+        let projected = parquet::schema::types::Type::group_type_builder(schema.name())
+            .with_fields(wanted.cloned().collect())
+            .build()
+            .map_err(broken)?;
+        for (index, row) in reader.get_row_iter(Some(projected)).map_err(broken)?.enumerate() {
+            let row = row.map_err(broken)?;
+            for column in 0..self.columns.len() {
+                let cell = row.get_column_iter().find(|(name, _)| **name == self.columns[column].0);
+                let text = match cell {
+                    None | Some((_, Field::Null)) => None,
+                    Some((_, Field::Str(text))) => Some(text.clone()),
+                    Some((_, other)) => Some(other.to_string()),
+                };
+                let number = index as u64 + 1;
+                self.push(column, text.as_deref())
+                    .map_err(|what| at(file, "row", number, &what))?;
+            }
+            self.row(file)?;
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    #[expect(clippy::unused_self, reason = "the same as where Parquet is read")]
+    fn parquet(&mut self, file: &str) -> Result<(), Error> {
+        Err(Error::new(format!(
+            "{file}: is Parquet, which this build does not read (feature `parquet`); CSV and JSON lines are read"
+        )))
+    }
+
+    /// Where the columns stand.
+    fn places(&self, file: &str, header: &[&str]) -> Result<Vec<usize>, Error> {
+        let place = |(name, _): &(String, Column)| {
+            let found = header.iter().position(|known| known == name);
+            found.ok_or_else(|| missing(file, name, header))
+        };
+        self.columns.iter().map(place).collect()
+    }
+
+    fn push(&mut self, column: usize, cell: Option<&str>) -> Result<(), String> {
+        let (name, column) = &mut self.columns[column];
+        match column {
+            Column::Text(texts) => texts.push(cell),
+            Column::Number(numbers) => numbers.push(number(cell).ok_or_else(|| {
+                format!("`{}` under `{name}` is no number, 0 or more", cell.unwrap_or_default())
+            })?),
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, file: &str) -> Result<(), Error> {
+        self.rows += 1;
+        if self.rows > MOST_ROWS {
+            return Err(Error::new(format!("{file}: more than {MOST_ROWS} rows")));
+        }
+        Ok(())
+    }
+}
+
+/// The names of the columns of a table.
+///
+/// # Errors
+/// One line.
+pub(super) fn names(file: &str) -> Result<Vec<String>, Error> {
+    if is_parquet(file) {
+        return parquet_names(file);
+    }
+    let (mut bytes, head) = opened(file)?;
+    if head.first() == Some(&b'{') {
+        let mut line = String::new();
+        let read = BufReader::new(bytes).take(LONGEST_LINE).read_line(&mut line);
+        read.map_err(|error| at(file, "line", 1, &error.to_string()))?;
+        let row: Object = serde_json::from_str(&line)
+            .map_err(|error| at(file, "line", 1, &format!("is no object: {error}")))?;
+        return Ok(row.keys().cloned().collect());
+    }
+    let mut first = String::new();
+    let read = BufReader::new(&mut bytes).take(LONGEST_LINE).read_line(&mut first);
+    read.map_err(|error| at(file, "line", 1, &error.to_string()))?;
+    let by = if first.contains('\t') && !first.contains(',') { b'\t' } else { b',' };
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(by).trim(csv::Trim::All).from_reader(first.as_bytes());
+    let header = reader.headers();
+    let header = header.map_err(|error| Error::new(format!("{file}: is no table: {error}")))?;
+    Ok(header.iter().map(str::to_owned).collect())
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let opened = std::fs::File::open(file);
+    let opened = opened.map_err(|error| Error::new(format!("{file}: {error}")))?;
+    let reader = SerializedFileReader::new(opened);
+    let reader = reader.map_err(|error| Error::new(format!("{file}: is no Parquet: {error}")))?;
+    let schema = reader.metadata().file_metadata().schema_descr().root_schema();
+    Ok(schema.get_fields().iter().map(|field| field.name().to_owned()).collect())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
+    Table::default().parquet(file).map(|()| Vec::new())
+}
+
+/// An object whose values stay as they were written: a number that is read as a double and written
+/// again may be another.
+type Object = std::collections::BTreeMap<String, Box<RawValue>>;
+
+/// The text of a value; `None` for null.
+fn text(raw: &RawValue) -> Option<String> {
+    match raw.get() {
+        "null" => None,
+        quoted if quoted.starts_with('"') => serde_json::from_str(quoted).ok(),
+        other => Some(other.to_owned()),
+    }
+}
+
+/// A file that lacks a column: the line says which, and which there are.
+pub(super) fn missing<N: AsRef<str>>(file: &str, name: &str, header: &[N]) -> Error {
+    let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
+    let meant = nearest(name, header.iter().copied());
+    let meant = meant.map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
+    let some = header.iter().take(20).copied().collect::<Vec<_>>().join(",");
+    Error::new(format!("{file}: no column `{name}`{meant} among `{some}`"))
+}
+
+fn at(file: &str, what: &str, number: u64, wrong: &str) -> Error {
+    Error::new(format!("{file}: {what} {number}: {wrong}"))
+}
+
+fn is_parquet(file: &str) -> bool {
+    let mut head = [0; 4];
+    let read = std::fs::metadata(file).is_ok_and(|data| data.is_file())
+        && std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok();
+    read && head == *b"PAR1"
+}
+
+/// The bytes of a file, decompressed, and the first of them, which are still to come.
+fn opened(file: &str) -> Result<(Box<dyn Read>, Vec<u8>), Error> {
+    let mut bytes = input::open(file).map_err(|fault| Error::new(fault.to_string()))?;
+    let mut head = Vec::new();
+    let read = bytes.by_ref().take(LONGEST_LINE).read_to_end(&mut head);
+    read.map_err(|error| Error::new(format!("{file}: cannot be read: {error}")))?;
+    if head.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::new(format!("{file}: is empty")));
+    }
+    let skip = head.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let head = head.split_off(skip);
+    Ok((Box::new(std::io::Cursor::new(head.clone()).chain(bytes)), head))
+}
+
+/// A number, 0 or more; NaN for an empty cell, `None` for another text.
+fn number(cell: Option<&str>) -> Option<f64> {
+    match cell.map(str::trim) {
+        None | Some("" | "null" | "NULL" | "NaN" | "nan" | "-" | "NA" | "\\N") => Some(f64::NAN),
+        Some("true" | "True" | "TRUE" | "yes") => Some(1.0),
+        Some("false" | "False" | "FALSE" | "no") => Some(0.0),
+        Some(text) => text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0),
+    }
+}

@@ -1,0 +1,134 @@
+//! What the numbers come to, in sentences, and what to know before believing them.
+
+use super::analysis::assigned;
+use super::answer::{Answer, EffectRow};
+use super::columns::Rows;
+use crate::stats::Interval;
+
+/// A largest unit with more than this part of an arm's bytes is told, in percent.
+const LARGE_UNIT_PCT: f64 = 5.0;
+/// Effective units of an arm below which intervals are doubtful.
+const FEW_UNITS: f64 = 100.0;
+
+/// Fills in finding, warnings and why no verdict is given.
+pub(super) fn tell(answer: &mut Answer, rows: &Rows) {
+    answer.withheld = withheld(answer);
+    answer.warnings = warnings(answer, rows);
+    answer.finding = finding(answer);
+}
+
+fn withheld(answer: &Answer) -> Option<String> {
+    if let Some(ratio) = answer.sample_ratio.as_ref().filter(|ratio| ratio.mismatch) {
+        let came: u64 = ratio.counts.iter().sum();
+        let pairs = answer.arms.iter().zip(&ratio.counts).zip(&ratio.planned_pct);
+        let told: Vec<String> = pairs
+            .map(|((arm, count), planned)| {
+                let part = 100.0 * *count as f64 / came.max(1) as f64;
+                format!(
+                    "{} has {part:.1} % of the {} instead of {planned:.1} %",
+                    arm.arm, ratio.counted
+                )
+            })
+            .collect();
+        return Some(format!(
+            "rows are missing or arms were not drawn as planned: {}",
+            told.join(", ")
+        ));
+    }
+    answer.balance.unbalanced.then(|| {
+        "sizes differ between the arms beyond chance, so a comparison at equal size compares different connections"
+            .to_owned()
+    })
+}
+
+fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
+    let mut told = Vec::new();
+    for arm in &answer.arms {
+        if arm.effective_units < FEW_UNITS {
+            told.push(format!(
+                "{}: {:.0} effective units; below {FEW_UNITS:.0}, intervals are doubtful",
+                arm.arm, arm.effective_units
+            ));
+        }
+        if let Some(part) = arm.largest_unit_pct.filter(|part| *part > LARGE_UNIT_PCT) {
+            told.push(format!("{}: one unit has {part:.0} % of the bytes", arm.arm));
+        }
+    }
+    for row in answer.results.iter().filter(|row| row.rows_left_out * 20 > row.rows) {
+        told.push(format!(
+            "{}: {} rows are left out, for their size and round trip are missing in the other arm",
+            row.arm, row.rows_left_out
+        ));
+    }
+    if rows.own {
+        told.push("every row counts as a unit of its own; if clients return, --cluster names their column, or intervals are too narrow".into());
+    } else if assigned(rows).0 {
+        told.push("clients have connections in several arms: arms that share a bottleneck change each other's results (Spang et al., IMC 2021)".into());
+    }
+    if answer.sample_ratio.is_none() && answer.arms.len() > 1 {
+        told.push(
+            "planned shares are not known (--shares), so missing rows would not be noticed".into(),
+        );
+    }
+    if rows.armless > 0 {
+        told.push(format!("{} rows have no arm and are left out", rows.armless));
+    }
+    if let Some(aa) =
+        answer.aa.as_ref().and_then(|aa| aa.always_valid_pct).filter(|aa| !aa.covers(0.0))
+    {
+        told.push(format!(
+            "the baseline differs from itself by {:.1} %: something else than the arm decides",
+            aa.value.abs()
+        ));
+    }
+    told
+}
+
+/// `7.3 % shorter [5.1, 9.4]`.
+pub(super) fn ranged(interval: Interval) -> String {
+    let (word, shown) =
+        if interval.value < 0.0 { ("longer", interval.map(|x| -x)) } else { ("shorter", interval) };
+    format!("{:.1} % {word} [{:.1}, {:.1}]", shown.value, shown.low, shown.high)
+}
+
+fn finding(answer: &Answer) -> String {
+    let baseline = &answer.experiment.baseline;
+    if let Some(why) = &answer.withheld {
+        return format!("No verdict: {why}.");
+    }
+    if let Some((arm, rule)) = answer.stopped() {
+        return format!("Stop {arm}: {rule} {baseline}, for sure.");
+    }
+    if answer.results.is_empty() {
+        let told = answer.needs.iter().find(|need| need.effect_pct > 1.5 && need.effect_pct < 3.0);
+        return told.map_or("One arm: nothing to compare.".to_owned(), |need| {
+            format!("One arm: nothing to compare. To see 2 % takes {:.0} units.", need.units)
+        });
+    }
+    let told: Vec<String> = answer.results.iter().map(|row| sentence(row, baseline)).collect();
+    told.join(". ") + "."
+}
+
+fn sentence(row: &EffectRow, baseline: &str) -> String {
+    let Some(found) = row.reduction_pct else {
+        return format!("{}: too few units to compare with {baseline}", row.arm);
+    };
+    let always = row.always_valid_pct;
+    let sure = always.is_some_and(|always| !always.covers(0.0));
+    match (row.stands, sure) {
+        (true, true) => format!(
+            "{}: completion times {} than with {baseline} at equal size, at any look",
+            row.arm,
+            ranged(found)
+        ),
+        (true, false) => format!(
+            "{}: completion times {} than with {baseline} at equal size, if this end was fixed before; not yet for one who looks along the way",
+            row.arm,
+            ranged(found)
+        ),
+        (false, _) => format!(
+            "{}: no difference from {baseline} beyond chance [{:.1}, {:.1} % shorter]",
+            row.arm, found.low, found.high
+        ),
+    }
+}

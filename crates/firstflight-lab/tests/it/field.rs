@@ -1,0 +1,251 @@
+//! The analysis of field tests, on tables with a known answer.
+
+use firstflight_lab::field::{Answer, FieldRequest};
+use firstflight_lab::request::from_pairs;
+use firstflight_path::random::mix;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+fn answer(files: &[PathBuf], options: &[(&str, &str)]) -> Result<Answer, String> {
+    let pairs: Vec<(String, String)> =
+        options.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let request: FieldRequest = from_pairs(&pairs).map_err(|error| error.to_string())?;
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    request.answer(&files).map_err(|error| error.to_string())
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.0.path().join(name);
+        std::fs::write(&file, text).expect("written");
+        file
+    }
+}
+
+fn unit(random: u64) -> f64 {
+    (random >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Rows of clients with a few connections each: arm, client, bytes, ms, segments, retransmitted.
+/// `b` takes `factor` times as long and retransmits `harm` times as much.
+fn rows(clients: u64, factor: f64, harm: f64) -> Vec<(String, u64, u64, f64, u64, u64)> {
+    let mut rows = Vec::new();
+    for client in 0..clients {
+        let draw = |purpose: u64| mix(mix(client.wrapping_mul(31)).wrapping_add(purpose));
+        let treated = draw(0) >> 63 == 1;
+        let own = (unit(draw(1)) - 0.5).exp();
+        for connection in 0..=draw(2) % 5 {
+            let at = |purpose: u64| draw(100 + 10 * connection + purpose);
+            let bytes = 20_000 << (at(0) % 4);
+            let slow = if treated { factor } else { 1.0 };
+            let ms = slow * own * (bytes as f64).sqrt() * (0.8 * unit(at(1))).exp();
+            let segments = bytes / 1000;
+            let rate = 0.02 * if treated { harm } else { 1.0 };
+            let lost = (0..segments).filter(|k| unit(at(1000 + k)) < rate).count() as u64;
+            let arm = if treated { "b" } else { "a" };
+            rows.push((arm.to_owned(), client, bytes, ms, segments, lost));
+        }
+    }
+    rows
+}
+
+fn csv(rows: &[(String, u64, u64, f64, u64, u64)]) -> String {
+    let mut text = "arm,client,bytes,ttlb_ms,segments,retransmitted\n".to_owned();
+    for (arm, client, bytes, ms, segments, lost) in rows {
+        let _ = writeln!(text, "{arm},c{client},{bytes},{ms},{segments},{lost}");
+    }
+    text
+}
+
+const CLIENT: (&str, &str) = ("cluster", "client");
+
+#[test]
+fn a_known_difference_is_found_with_its_size_and_the_page_says_the_same() {
+    let folder = Folder::new();
+    let table = folder.file("a.csv", &csv(&rows(1500, 0.9, 1.0)));
+    let found = answer(&[table], &[CLIENT, ("baseline", "a"), ("shares", "a=50%,b=50%")]);
+    let found = found.expect("an answer");
+    let row = &found.results[0];
+    let plain = row.reduction_pct.expect("enough units");
+    let always = row.always_valid_pct.expect("enough units");
+    assert!(plain.covers(10.0) && plain.low > 5.0 && row.stands, "{plain:?}");
+    assert!(
+        always.low < plain.low && always.high > plain.high,
+        "{always:?} is wider than {plain:?}"
+    );
+    assert!(found.finding.starts_with("b: completion times "), "{}", found.finding);
+    assert_eq!((found.withheld.as_deref(), found.stopped()), (None, None));
+    assert!(found.aa.as_ref().and_then(|aa| aa.always_valid_pct).is_some_and(|aa| aa.covers(0.0)));
+    assert!(
+        found
+            .sample_ratio
+            .as_ref()
+            .is_some_and(|ratio| !ratio.mismatch && ratio.counted == "units")
+    );
+    let page = found.page("firstflight trial analyse a.csv");
+    assert!(page.contains(&found.finding) && page.contains("\"reduction_pct\""));
+}
+
+#[test]
+fn csv_and_json_lines_say_the_same_and_a_half_written_line_is_left() {
+    let folder = Folder::new();
+    let rows = rows(300, 0.9, 1.0);
+    let mut lines = String::new();
+    for (arm, client, bytes, ms, segments, lost) in &rows {
+        let _ = writeln!(
+            lines,
+            "{{\"arm\":\"{arm}\",\"client\":\"c{client}\",\"bytes\":{bytes},\"ttlb_ms\":{ms},\"segments\":{segments},\"retransmitted\":{lost}}}"
+        );
+    }
+    let table = folder.file("a.csv", &csv(&rows));
+    let one = answer(&[table], &[CLIENT]).expect("CSV");
+    let whole = answer(&[folder.file("a.jsonl", &lines)], &[CLIENT]).expect("JSON lines");
+    assert_eq!(one.results, whole.results);
+    assert_eq!(one.totals, whole.totals);
+    let cut = folder.file("b.jsonl", &(lines + "{\"arm\":\"a\",\"cli"));
+    assert_eq!(answer(&[cut], &[CLIENT]).expect("all but the last").results, whole.results);
+}
+
+#[test]
+fn missing_rows_withhold_the_verdict() {
+    let folder = Folder::new();
+    // Every third client of `b` is lost.
+    let kept: Vec<_> =
+        rows(1500, 0.8, 1.0).into_iter().filter(|row| row.0 == "a" || row.1 % 3 > 0).collect();
+    let table = folder.file("a.csv", &csv(&kept));
+    let options = [CLIENT, ("baseline", "a"), ("shares", "a=50%,b=50%")];
+    let found = answer(&[table], &options).expect("an answer");
+    assert!(found.sample_ratio.as_ref().is_some_and(|ratio| ratio.mismatch));
+    assert!(found.finding.starts_with("No verdict: rows are missing"), "{}", found.finding);
+}
+
+#[test]
+fn an_arm_that_changes_what_is_transferred_withholds_the_verdict() {
+    let folder = Folder::new();
+    let mut moved = rows(1500, 1.0, 1.0);
+    for row in moved.iter_mut().filter(|row| row.0 == "b") {
+        row.2 *= 4;
+    }
+    let table = folder.file("a.csv", &csv(&moved));
+    let found = answer(&[table], &[CLIENT]).expect("an answer");
+    assert!(found.balance.unbalanced && found.withheld.is_some(), "{:?}", found.balance);
+}
+
+#[test]
+fn a_harmful_arm_breaks_its_rule_and_a_harmless_one_does_not() {
+    let folder = Folder::new();
+    for (harm, stopped) in [(4.0, true), (1.0, false)] {
+        let table = folder.file("a.csv", &csv(&rows(1200, 1.0, harm)));
+        let options = [CLIENT, ("baseline", "a"), ("stop_if", "retransmitted > 2x")];
+        let options =
+            options.map(|(name, value)| (if name == "stop_if" { "stop-if" } else { name }, value));
+        let found = answer(&[table], &options).expect("an answer");
+        assert_eq!(found.stopped().is_some(), stopped, "{harm}: {}", found.finding);
+        let times = found.totals[0].times.expect("enough events");
+        assert!(times.low < harm && harm < times.high * 1.05, "{harm} is about {times:?}");
+    }
+}
+
+#[test]
+fn one_arm_is_a_plan() {
+    let folder = Folder::new();
+    let baseline: Vec<_> = rows(1000, 1.0, 1.0).into_iter().filter(|row| row.0 == "a").collect();
+    let found = answer(&[folder.file("a.csv", &csv(&baseline))], &[CLIENT]).expect("a plan");
+    assert!(found.results.is_empty() && found.finding.starts_with("One arm"), "{}", found.finding);
+    let needs: Vec<f64> = found.needs.iter().map(|need| need.units).collect();
+    assert!(needs[0] > needs[1] && needs[1] > needs[2] && needs[2] > 100.0, "{needs:?}");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let folder = Folder::new();
+    let good = csv(&rows(30, 1.0, 1.0));
+    let file = |text: &str| folder.file("x.csv", text);
+    for (text, options, told) in [
+        ("", vec![], "x.csv: is empty"),
+        ("arm,bytes,ttlb_ms\n", vec![], "no row has an arm"),
+        ("arm,bytes,ttlb_ms\na,1,x\n", vec![], "line 2: `x` under `ttlb_ms` is no number"),
+        ("arm,bytes,ttlb_ms\na,1,-4\n", vec![], "no number, 0 or more"),
+        ("arm,bytes,ttlb_ms\na,1\n", vec![], "is no table"),
+        ("arm,bytes,ttlb_ms\na,1,0\nb,1,0\n", vec![], "no row has a time"),
+        ("{\"arm\": }\n", vec![], "line 1: is no object"),
+        (&good, vec![("arm", "amr")], "no column `amr` (did you mean `arm`?)"),
+        (&good, vec![("arm", "client"), ("cluster", "client")], "no row has a time"),
+        (&good, vec![("time", "arm")], "cannot be a name and a number"),
+        (&good, vec![("baseline", "c")], "--baseline c: column `arm` has"),
+        (&good, vec![("ratio", "lost/segments")], "no column `lost`"),
+        (&good, vec![("ratio", "/segments")], "--ratio /segments: allowed"),
+        (&good, vec![("stop-if", "timeouts > 2x")], "no such ratio"),
+        (&good, vec![("stop-if", "retransmitted")], "allowed: MEASURE > FACTORx"),
+        (&good, vec![("shares", "a=50%,c=50%")], "has no arm `c`"),
+        (&good, vec![("hope", "0")], "0.1 to 100 percent"),
+    ] {
+        match answer(&[file(text)], &options) {
+            Err(line) => assert!(line.contains(told) && !line.contains('\n'), "{told}: {line}"),
+            // More than 64 arms are refused, fewer are an odd question.
+            Ok(_) => assert!(options.iter().any(|(_, value)| *value == "client"), "{told}"),
+        }
+    }
+    let lacks = answer(&[folder.0.path().join("none.csv")], &[]).expect_err("no file");
+    assert!(lacks.contains("none.csv"), "{lacks}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_is_read_as_the_others_are() {
+    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    use std::sync::Arc;
+    let folder = Folder::new();
+    let rows = rows(300, 0.9, 1.0);
+    let schema = "message rows { required binary arm (utf8); optional binary client (utf8);
+        required int64 bytes; required double ttlb_ms; required int64 other; }";
+    let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+    let file = folder.0.path().join("a.parquet");
+    let out = std::fs::File::create(&file).expect("a file");
+    let properties =
+        WriterProperties::builder().set_compression(parquet::basic::Compression::SNAPPY).build();
+    let mut writer =
+        SerializedFileWriter::new(out, schema, Arc::new(properties)).expect("a writer");
+    let mut group = writer.next_row_group().expect("a group");
+    let texts = |text: Vec<String>| {
+        text.iter().map(|text| ByteArray::from(text.as_str())).collect::<Vec<_>>()
+    };
+    for column in 0..5 {
+        let mut next = group.next_column().expect("a column").expect("one more");
+        let whole: Vec<i64> = rows.iter().map(|row| row.2 as i64).collect();
+        match column {
+            0 => next.typed::<ByteArrayType>().write_batch(
+                &texts(rows.iter().map(|row| row.0.clone()).collect()),
+                None,
+                None,
+            ),
+            1 => next.typed::<ByteArrayType>().write_batch(
+                &texts(rows.iter().map(|row| format!("c{}", row.1)).collect()),
+                Some(&vec![1; rows.len()]),
+                None,
+            ),
+            3 => next.typed::<DoubleType>().write_batch(
+                &rows.iter().map(|row| row.3).collect::<Vec<_>>(),
+                None,
+                None,
+            ),
+            _ => next.typed::<Int64Type>().write_batch(&whole, None, None),
+        }
+        .expect("written");
+        next.close().expect("closed");
+    }
+    group.close().expect("closed");
+    writer.close().expect("closed");
+    let table = folder.file("a.csv", &csv(&rows));
+    let found = answer(&[file], &[CLIENT]).expect("Parquet");
+    assert_eq!(found.results, answer(&[table], &[CLIENT]).expect("CSV").results);
+}

@@ -1,0 +1,213 @@
+//! Field tests of kernel TCP: a real web server in a control group, real downloads through an
+//! emulated link. Needs root and control groups of version 2; says what is missing and passes where
+//! that is not given.
+use firstflight_linux::kernel::{COLUMNS, FieldTest};
+use firstflight_linux::{LinkEmulator, LinkOptions};
+use firstflight_path::Path;
+use firstflight_trial::assign::{Assignment, Key, Pseudonyms, Unit, shares};
+use firstflight_trial::row::{Row, named};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A control group in a hierarchy that is mounted for the test.
+struct Group {
+    root: PathBuf,
+    folder: PathBuf,
+}
+
+impl Group {
+    fn make() -> Option<Group> {
+        let root = std::env::temp_dir().join(format!("firstflight-cgroup-{}", std::process::id()));
+        fs::create_dir_all(&root).ok()?;
+        let none: Option<&str> = None;
+        if let Err(error) = mount(Some("none"), &root, Some("cgroup2"), MsFlags::empty(), none) {
+            let _ = fs::remove_dir(&root);
+            println!("skipped: control groups of version 2: {error}");
+            return None;
+        }
+        let folder = root.join(format!("firstflight-field-{}", std::process::id()));
+        let group = Group { root, folder };
+        fs::create_dir(&group.folder).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A process that was just killed may still be listed.
+        for _ in 0..50 {
+            if fs::remove_dir(&self.folder).is_ok() {
+                break;
+            }
+            sleep(Duration::from_millis(20));
+        }
+        let _ = umount2(&self.root, MntFlags::MNT_DETACH);
+        let _ = fs::remove_dir(&self.root);
+    }
+}
+
+/// `python3 -m http.server` in the group, at the sender's end.
+struct WebServer {
+    child: Child,
+    folder: PathBuf,
+    address: SocketAddr,
+}
+
+impl WebServer {
+    fn start(link: &LinkEmulator, group: &Group, sizes: &[usize]) -> WebServer {
+        let folder = std::env::temp_dir().join(format!("firstflight-web-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        for size in sizes {
+            fs::write(folder.join(format!("{size}")), vec![b'x'; *size]).expect("an object");
+        }
+        let address = SocketAddr::from((link.sender().address(), 8080));
+        // Its listener has to be born in the group.
+        let script = format!(
+            "echo $$ > {}/cgroup.procs && exec python3 -m http.server 8080 --bind {} --directory {}",
+            group.folder.display(),
+            address.ip(),
+            folder.display()
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = link.sender().enter(&mut command).spawn().expect("a shell");
+        let server = WebServer { child, folder, address };
+        let patience = Instant::now() + Duration::from_secs(20);
+        while link.sender().run(|| TcpStream::connect(address)).expect("the namespace").is_err() {
+            assert!(Instant::now() < patience, "the web server does not listen");
+            sleep(Duration::from_millis(50));
+        }
+        server
+    }
+
+    /// Downloads an object from the other end: bytes with the head.
+    fn download(&self, link: &LinkEmulator, size: usize) -> usize {
+        let address = self.address;
+        let mut stream = link
+            .receiver()
+            .run(|| TcpStream::connect(address))
+            .expect("the namespace")
+            .expect("a connection");
+        stream.write_all(format!("GET /{size} HTTP/1.0\r\n\r\n").as_bytes()).expect("asked");
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).expect("an answer");
+        got.len()
+    }
+}
+
+impl Drop for WebServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+const KEYS: [Key; 2] = [Key([5; 16]), Key([9; 16])];
+
+fn start(group: &Group, text: &str, by_client: bool) -> Option<(FieldTest, Assignment)> {
+    let assignment = Assignment::new(KEYS[0], &shares(text).expect("shares")).expect("shares");
+    match FieldTest::start(&group.folder, &assignment, KEYS, by_client) {
+        Ok(test) => Some((test, assignment)),
+        Err(refusal) if refusal.to_string().contains("not permitted") => {
+            println!("skipped: {refusal}");
+            None
+        }
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+/// Rows as they come, until there are so many or nothing more comes.
+fn rows(test: &FieldTest, most: usize) -> Vec<Row> {
+    let (mut rows, patience) = (Vec::new(), Instant::now() + Duration::from_secs(10));
+    while rows.len() < most && Instant::now() < patience {
+        test.take(Duration::from_millis(50), |row| rows.push(row)).expect("rows");
+    }
+    rows
+}
+
+#[test]
+fn every_download_from_a_real_web_server_leaves_a_row_of_its_arm() {
+    const DOWNLOADS: usize = 40;
+    const SIZE: usize = 200_000;
+    let _one = crate::ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let path = Path::parse("rate=50Mbit,rtt=20ms,queue=20ms").expect("a path");
+    let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
+    let server = WebServer::start(&link, &group, &[SIZE]);
+    let Some((test, _)) = start(&group, "kernel:cubic,hystart++", false) else { return };
+    for _ in 0..DOWNLOADS {
+        assert!(server.download(&link, SIZE) > SIZE, "the whole object arrives");
+    }
+    let rows = rows(&test, DOWNLOADS);
+    let counts = test.counts().expect("counters");
+    assert_eq!(rows.len(), DOWNLOADS, "a row of each: {counts:?}");
+    assert_eq!(counts.assigned.iter().sum::<u64>(), DOWNLOADS as u64, "{counts:?}");
+    assert_eq!((counts.left_out, counts.failed, counts.dropped), (0, 0, 0), "{counts:?}");
+    for (number, name) in test.names().iter().enumerate() {
+        let of = rows.iter().filter(|row| row.arm.as_ref() == Some(name)).count();
+        assert_eq!(of as u64, counts.assigned[number], "{name}");
+        assert!(of >= 6, "{name} has {of} of {DOWNLOADS}, half is planned");
+    }
+    for row in &rows {
+        let busy = row.busy_ms.expect("there were data");
+        // 200 kB at 50 Mbit/s take 32 ms, and slow start takes its rounds of 20 ms.
+        assert!((40.0..4_000.0).contains(&busy), "{row:?}");
+        assert!(row.bytes_acked.expect("known") > SIZE as u64, "{row:?}");
+        assert!(row.bytes_written.expect("known") > SIZE as u64, "{row:?}");
+        assert!(row.handshake_rtt_ms.is_some_and(|ms| (19.0..200.0).contains(&ms)), "{row:?}");
+        assert_eq!(row.acked_all, Some(true), "the server closes at once: {row:?}");
+        assert_eq!(row.ended.as_deref(), Some("fin"), "{row:?}");
+    }
+    let units: std::collections::BTreeSet<_> = rows.iter().map(|row| row.unit.clone()).collect();
+    assert_eq!(units.len(), DOWNLOADS, "each connection is a unit");
+    let text: String = rows.iter().map(|row| row.line(COLUMNS)).collect();
+    let address = link.receiver().address().to_string();
+    assert!(!text.contains(&address), "no address of a client: {text}");
+    drop(test);
+    assert!(server.download(&link, SIZE) > SIZE, "the service goes on without the test");
+}
+
+#[test]
+fn the_kernel_draws_as_the_library_does_and_clients_keep_their_arm() {
+    let _one = crate::ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let path = Path::parse("rate=100Mbit,rtt=4ms,queue=20ms").expect("a path");
+    let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
+    let server = WebServer::start(&link, &group, &[1000]);
+    let Some((test, assignment)) = start(&group, "kernel:cubic,kernel:reno", true) else { return };
+    for _ in 0..5 {
+        server.download(&link, 1000);
+    }
+    let rows = rows(&test, 5);
+    assert_eq!(rows.len(), 5, "{:?}", test.counts());
+    let address: Ipv4Addr = link.receiver().address();
+    let unit = Unit::client(address.into());
+    let (arm, name) = (assignment.arm(&unit), Pseudonyms::new(KEYS[1]).name(&unit));
+    for row in &rows {
+        assert_eq!(row.unit.as_deref(), Some(name.as_str()), "the same hash of the same network");
+        assert_eq!(row.arm.as_deref(), Some(assignment.names()[arm].as_str()));
+    }
+}
+
+#[test]
+fn what_is_no_control_group_or_no_arm_is_refused() {
+    let _one = crate::ONE.lock();
+    let assignment =
+        |text: &str| Assignment::new(KEYS[0], &shares(text).expect("shares")).expect("shares");
+    let root = std::path::Path::new("/");
+    let start = |text: &str| FieldTest::start(root, &assignment(text), KEYS, true);
+    let refused = start("kernel:cubic,kernel:reno").expect_err("no control group").to_string();
+    assert!(!refused.contains('\n') && !refused.is_empty());
+    let refused = start("kernel:cubic,nothing").expect_err("no arm").to_string();
+    assert!(refused.contains("nothing"), "{refused}");
+    for column in COLUMNS {
+        assert!(named(column).is_some(), "{column} is no column of firstflight_trial::row");
+    }
+}

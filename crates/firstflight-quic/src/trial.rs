@@ -1,0 +1,340 @@
+//! A field test in a QUIC server: each connection gets an arm by chance, and leaves a row in a file
+//! when its last controller is dropped. `firstflight trial analyse` reads the file.
+//!
+//! ```no_run
+//! # #[cfg(feature = "noq")] {
+//! let trial = firstflight_quic::trial::Trial::open("rows.jsonl", "slowstart,rapid=20%")?;
+//! let mut transport = noq_proto::TransportConfig::default();
+//! transport.congestion_controller_factory(trial.noq());
+//! # }
+//! # Ok::<(), firstflight_quic::Refused>(())
+//! ```
+//!
+//! Connections of one household share a bottleneck, and arms that do change each other's results:
+//! draw per client where you can. s2n-quic tells the address, and [`Trial::s2n`] does. noq and quinn
+//! build a controller without saying for whom: [`Trial::noq`] and [`Trial::quinn`] draw per
+//! connection, `noq_for` and `quinn_for` are for a server that accepts each connection with a
+//! configuration of its own. A connection that moves to another path leaves a row per path.
+//!
+//! A row holds no address, no port and no payload. Rows are appended whole, one write each: what
+//! kills the server keeps all but the connections that are open.
+
+use crate::driver::SharedRecorder;
+use crate::plan::{Plan, Refused};
+use firstflight::arm::ArmController;
+use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
+use firstflight_trial::assign::{Assignment, Key, Pseudonyms, Unit, shares};
+use firstflight_trial::row::Row;
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The columns of a row that a QUIC stack's controller can fill.
+pub const COLUMNS: &[&str] = &[
+    "arm",
+    "epoch",
+    "unit",
+    "start_s",
+    "bytes_acked",
+    "busy_ms",
+    "goodput_mbps",
+    "handshake_rtt_ms",
+    "min_rtt_ms",
+    "srtt_ms",
+    "bytes_sent",
+    "bytes_lost",
+    "timeouts",
+    "ce",
+    "exit_reason",
+    "exit_ms",
+    "exit_cwnd_bytes",
+    "acked_all",
+];
+
+/// A trial that runs: cheap to clone, all clones are one.
+#[derive(Clone)]
+pub struct Trial(Arc<Inner>);
+
+struct Inner {
+    assignment: Assignment,
+    pseudonyms: Pseudonyms,
+    plans: Vec<Plan>,
+    /// Connections that were drawn, by arm; what rows are checked against.
+    drawn: Vec<AtomicU64>,
+    connections: AtomicU64,
+    rows: Mutex<Box<dyn Write + Send>>,
+    /// Rows that could not be written.
+    lost: AtomicU64,
+}
+
+impl fmt::Debug for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trial").field("arms", &self.0.assignment.names()).finish_non_exhaustive()
+    }
+}
+
+/// What a connection got.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The arm's recipe.
+    pub plan: Plan,
+    /// Writes the row when the last controller that has it is dropped.
+    pub recorder: SharedRecorder,
+}
+
+impl Trial {
+    /// A trial with these shares (`slowstart,rapid=20%`, the baseline first) whose rows are appended
+    /// to a file. Its keys are drawn now and live in memory only.
+    ///
+    /// # Errors
+    /// One line: shares or arms that are none, a file that cannot be opened, no random numbers.
+    pub fn open(file: impl AsRef<Path>, text: &str) -> Result<Trial, Refused> {
+        let file = file.as_ref();
+        let refused = |error| Refused(format!("{}: {error}", file.display()));
+        let opened = File::options().create(true).append(true).open(file).map_err(refused)?;
+        Trial::new(Box::new(opened), text, None)
+    }
+
+    /// The same with rows that go elsewhere, and an initial window in packets for arms that name
+    /// none.
+    ///
+    /// # Errors
+    /// As [`Trial::open`].
+    pub fn new(
+        rows: Box<dyn Write + Send>,
+        text: &str,
+        initial_window: Option<u32>,
+    ) -> Result<Trial, Refused> {
+        let shares = shares(text).map_err(|error| Refused(error.0))?;
+        let plan = |arm: &str| Ok(Plan { initial_window, ..Plan::parse(arm)? });
+        let plans = shares.iter().map(|share| plan(&share.arm)).collect::<Result<_, Refused>>()?;
+        // Two keys: with that of the pseudonyms known, all networks could be tried.
+        let [assign, pseudonym] = [random()?, random()?];
+        let assignment = Assignment::new(Key(assign), &shares).map_err(|error| Refused(error.0))?;
+        Ok(Trial(Arc::new(Inner {
+            drawn: shares.iter().map(|_| AtomicU64::new(0)).collect(),
+            assignment,
+            pseudonyms: Pseudonyms::new(Key(pseudonym)),
+            plans,
+            connections: AtomicU64::new(0),
+            rows: Mutex::new(rows),
+            lost: AtomicU64::new(0),
+        })))
+    }
+
+    /// Draws for a new connection: by its client's network, or for itself alone.
+    pub fn draw(&self, client: Option<IpAddr>) -> Drawn {
+        let inner = &self.0;
+        let number = inner.connections.fetch_add(1, Ordering::Relaxed);
+        let unit = client.map_or_else(|| Unit::connection(number), Unit::client);
+        let arm = inner.assignment.arm(&unit);
+        inner.drawn[arm].fetch_add(1, Ordering::Relaxed);
+        let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let row = Row {
+            arm: Some(inner.assignment.names()[arm].clone()),
+            epoch: Some(inner.assignment.epoch()),
+            unit: Some(inner.pseudonyms.name(&unit)),
+            start_s: start.ok().map(|since| since.as_secs()),
+            ..Row::default()
+        };
+        let recorder = Writer { trial: self.clone(), row, seen: Seen::default() };
+        Drawn { plan: inner.plans[arm], recorder: Arc::new(Mutex::new(recorder)) }
+    }
+
+    /// The arms, the baseline first, with the connections that each has got.
+    pub fn drawn(&self) -> Vec<(String, u64)> {
+        let names = self.0.assignment.names().iter().cloned();
+        names.zip(self.0.drawn.iter().map(|count| count.load(Ordering::Relaxed))).collect()
+    }
+
+    /// Rows that could not be written.
+    pub fn rows_lost(&self) -> u64 {
+        self.0.lost.load(Ordering::Relaxed)
+    }
+
+    /// A factory for noq that draws for every connection.
+    #[cfg(feature = "noq")]
+    pub fn noq(&self) -> Arc<crate::noq::Drawing> {
+        Arc::new(crate::noq::Drawing::new(self.clone(), None))
+    }
+
+    /// A factory for the connections of one client.
+    #[cfg(feature = "noq")]
+    pub fn noq_for(&self, client: IpAddr) -> Arc<crate::noq::Drawing> {
+        Arc::new(crate::noq::Drawing::new(self.clone(), Some(client)))
+    }
+
+    /// A factory for quinn that draws for every connection.
+    ///
+    /// # Errors
+    /// If quinn cannot carry one of the arms.
+    #[cfg(feature = "quinn")]
+    pub fn quinn(&self) -> Result<Arc<crate::quinn::Drawing>, Refused> {
+        crate::quinn::Drawing::new(self.clone(), None).map(Arc::new)
+    }
+
+    /// A factory for the connections of one client.
+    ///
+    /// # Errors
+    /// As [`Trial::quinn`].
+    #[cfg(feature = "quinn")]
+    pub fn quinn_for(&self, client: IpAddr) -> Result<Arc<crate::quinn::Drawing>, Refused> {
+        crate::quinn::Drawing::new(self.clone(), Some(client)).map(Arc::new)
+    }
+
+    /// A provider for s2n-quic that draws for every client.
+    #[cfg(feature = "s2n")]
+    pub fn s2n(&self) -> crate::s2n::Drawing {
+        crate::s2n::Drawing::new(self.clone())
+    }
+
+    #[cfg(feature = "quinn")]
+    pub(crate) fn plans(&self) -> &[Plan] {
+        &self.0.plans
+    }
+
+    fn write(&self, line: &str) {
+        let mut rows = self.0.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        // One write: a row is in the file whole or not at all.
+        if rows.write_all(line.as_bytes()).is_err() {
+            self.0.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn random() -> Result<[u8; 16], Refused> {
+    let mut key = [0; 16];
+    getrandom::fill(&mut key)
+        .map_err(|error| Refused(format!("no random numbers for the trial's keys: {error}")))?;
+    Ok(key)
+}
+
+/// What was seen of a connection.
+#[derive(Debug, Default)]
+struct Seen {
+    acked: u64,
+    sent: u64,
+    lost: u64,
+    timeouts: u64,
+    ce: u64,
+    inflight: u64,
+    busy: Nanos,
+    /// Since when data are outstanding.
+    since: Option<Time>,
+    first: Option<Time>,
+    handshake: Option<Nanos>,
+    min_rtt: Option<Nanos>,
+    srtt: Option<Nanos>,
+    last: Time,
+    exit: Option<Exit>,
+}
+
+impl Seen {
+    fn sent(&mut self, now: Time, bytes: u64, inflight: u64) {
+        self.sent += bytes;
+        self.inflight = inflight;
+        self.since.get_or_insert(now);
+        self.first.get_or_insert(now);
+    }
+
+    fn left(&mut self, now: Time, inflight: u64) {
+        self.inflight = inflight;
+        if inflight == 0
+            && let Some(since) = self.since.take()
+        {
+            self.busy = Nanos(self.busy.0.saturating_add(now.since(since).0));
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Sent(sent) => {
+                self.last = sent.now;
+                self.sent(sent.now, sent.bytes, sent.inflight);
+            }
+            Event::Ack(ack) => {
+                self.last = ack.now;
+                self.acked += ack.acked;
+                self.lost += ack.lost;
+                self.ce += u64::from(ack.ce);
+                self.min_rtt = ack.min_rtt.or(self.min_rtt);
+                self.srtt = ack.srtt.or(self.srtt);
+                self.left(ack.now, ack.inflight);
+            }
+            Event::HandshakeRtt { rtt, .. } => self.handshake = Some(*rtt),
+            Event::Congestion(congestion) => {
+                self.last = congestion.now;
+                self.timeouts += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Follows a connection, and writes its row in the end.
+struct Writer {
+    trial: Trial,
+    row: Row,
+    seen: Seen,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("arm", &self.row.arm).finish_non_exhaustive()
+    }
+}
+
+impl Recorder<ArmController> for Writer {
+    fn on_begin(&mut self, begin: &Begin) {
+        // What the handshake sent and heard is no data; what is still out may be.
+        let Seen { handshake, inflight, .. } = self.seen;
+        self.seen = Seen { handshake, last: begin.now, ..Seen::default() };
+        if inflight > 0 {
+            self.seen.sent(begin.now, inflight, inflight);
+        }
+    }
+
+    fn on_event(&mut self, event: &Event, after: &ArmController) {
+        self.seen.take(event);
+        if self.seen.exit.is_none() {
+            self.seen.exit = after.exit();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let seen = &mut self.seen;
+        // Who closes with data outstanding was busy until the last that was heard.
+        if let Some(since) = seen.since {
+            seen.busy = Nanos(seen.busy.0.saturating_add(seen.last.since(since).0));
+        }
+        let ms = |nanos: Nanos| nanos.0 as f64 / 1e6;
+        let row = Row {
+            bytes_acked: Some(seen.acked),
+            busy_ms: seen.first.map(|_| ms(seen.busy)),
+            goodput_mbps: (seen.busy.0 > 0).then(|| seen.acked as f64 * 8e3 / seen.busy.0 as f64),
+            handshake_rtt_ms: seen.handshake.map(ms),
+            min_rtt_ms: seen.min_rtt.map(ms),
+            srtt_ms: seen.srtt.map(ms),
+            bytes_sent: Some(seen.sent),
+            bytes_lost: Some(seen.lost),
+            timeouts: Some(seen.timeouts),
+            ce: Some(seen.ce),
+            exit_reason: seen.exit.as_ref().map(|exit| exit.reason.name().to_owned()),
+            exit_ms: seen.exit.as_ref().map(|exit| ms(exit.since_first_send)),
+            exit_cwnd_bytes: seen.exit.as_ref().map(|exit| exit.cwnd),
+            acked_all: Some(seen.inflight == 0),
+            ..std::mem::take(&mut self.row)
+        };
+        self.trial.write(&row.line(COLUMNS));
+    }
+}
+
+#[cfg(test)]
+mod tests;

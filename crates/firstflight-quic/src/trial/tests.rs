@@ -1,0 +1,135 @@
+use super::{COLUMNS, Trial};
+use crate::driver::{AckedPacket, Driver, EndOfAcks};
+use firstflight::{Nanos, Time};
+use firstflight_trial::row::named;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Memory {
+    fn rows(&self) -> Vec<Value> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn trial(text: &str) -> (Trial, Memory) {
+    let memory = Memory::default();
+    (Trial::new(Box::new(memory.clone()), text, None).expect("a trial"), memory)
+}
+
+const MS: u64 = 1_000_000;
+
+/// Sends `packets` at `start` and, if they are to be, acknowledges them a round trip of 40 ms later.
+fn flight(driver: &mut Driver, start: u64, first: u64, packets: u64, acknowledged: bool) {
+    for packet in first..first + packets {
+        driver.sent(Time(start), 1200, packet);
+    }
+    let now = Time(start + 40 * MS);
+    for packet in (first..first + packets).filter(|_| acknowledged) {
+        let packet =
+            AckedPacket { bytes: 1200, sent: Time(start), position: Some(packet), fresh: true };
+        driver.acked(now, packet, false, Nanos(40 * MS));
+    }
+    if acknowledged {
+        let largest = Some(first + packets - 1);
+        driver.end_acks(now, EndOfAcks { inflight: 0, app_limited: true, largest, older: false });
+    }
+    // Stacks ask a copy for its numbers.
+    drop(driver.clone());
+}
+
+/// A connection: a handshake, `packets` of data, and as many 100 ms after these are acknowledged; the
+/// last flight is acknowledged or not.
+fn connection(trial: &Trial, client: Option<IpAddr>, packets: u64, whole: bool) {
+    let drawn = trial.draw(client);
+    let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
+    let copy = driver.clone();
+    flight(&mut driver, 0, 0, 1, true);
+    flight(&mut driver, 40 * MS, 1, packets, true);
+    flight(&mut driver, 180 * MS, 1 + packets, packets, whole);
+    drop(copy);
+}
+
+#[test]
+fn a_row_is_written_when_the_connection_ends_with_its_last_ack() {
+    let (trial, memory) = trial("slowstart,rapid");
+    connection(&trial, None, 4, true);
+    let rows = memory.rows();
+    assert_eq!(rows.len(), 1, "one connection, however often it was copied");
+    let row = &rows[0];
+    assert_eq!(row["bytes_acked"], 9600);
+    assert_eq!(row["acked_all"], true);
+    assert!((row["handshake_rtt_ms"].as_f64().unwrap() - 40.0).abs() < 1e-9, "{row}");
+    // Two flights of 40 ms; the pause between them is the application's.
+    assert!((row["busy_ms"].as_f64().unwrap() - 80.0).abs() < 1e-9, "{row}");
+    assert!((row["goodput_mbps"].as_f64().unwrap() - 0.96).abs() < 1e-9, "{row}");
+    connection(&trial, None, 4, false);
+    let cut = &memory.rows()[1];
+    assert_eq!((&cut["acked_all"], &cut["bytes_acked"]), (&false.into(), &4800.into()));
+}
+
+#[test]
+fn columns_are_those_of_the_table() {
+    for name in COLUMNS {
+        assert!(named(name).is_some(), "{name} is no column of firstflight_trial::row");
+    }
+    let (trial, memory) = trial("slowstart,rapid");
+    connection(&trial, None, 2, true);
+    let row = memory.rows().remove(0);
+    let mut names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut columns = COLUMNS.to_vec();
+    names.sort_unstable();
+    columns.sort_unstable();
+    assert_eq!(names, columns);
+}
+
+#[test]
+fn clients_keep_their_arm_and_rows_say_nothing_of_their_address() {
+    let (trial, memory) = trial("slowstart,rapid=30%");
+    let mut clients = BTreeMap::new();
+    for network in 0..200_u8 {
+        for host in [7, 9] {
+            let client: IpAddr = [198, 51, network, host].into();
+            connection(&trial, Some(client), 1, true);
+            let row = memory.rows().pop().unwrap();
+            let of = (row["arm"].clone(), row["unit"].clone());
+            assert_eq!(clients.entry(network).or_insert_with(|| of.clone()), &of);
+        }
+    }
+    let treated = clients.values().filter(|(arm, _)| arm == "rapid").count();
+    assert!((35..=85).contains(&treated), "{treated} of 200 clients, 60 are planned");
+    let drawn: u64 = trial.drawn().iter().map(|(_, count)| count).sum();
+    assert_eq!((drawn, memory.rows().len()), (400, 400));
+    let text = String::from_utf8(memory.0.lock().unwrap().clone()).unwrap();
+    assert!(!text.contains("198.51") && !text.contains("198, 51"));
+    assert_eq!(trial.rows_lost(), 0);
+}
+
+#[test]
+fn a_trial_of_no_arms_is_refused() {
+    for (wrong, told) in [
+        ("slowstart", "at least one other arm"),
+        ("slowstart,rapdi", "rapdi"),
+        ("slowstart,rapid@(detection=rack)", "detects losses"),
+    ] {
+        let refused = Trial::new(Box::new(Memory::default()), wrong, None).expect_err(wrong).0;
+        assert!(refused.contains(told), "{wrong}: {refused}");
+    }
+}

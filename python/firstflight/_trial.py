@@ -1,0 +1,94 @@
+"""Field tests: arms by chance on live connections, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cached_property
+from typing import Any, final
+
+from . import _engine
+from ._captures import Files, _names
+from ._options import Number, write_report
+from ._request import request
+from ._table import Table
+
+
+def trial_analyse(
+    files: Files,
+    *,
+    arm: str | None = None,
+    size: str | None = None,
+    time: str | None = None,
+    cluster: str | None = None,
+    baseline: str | None = None,
+    rtt: str | None = None,
+    epoch: str | None = None,
+    start: str | None = None,
+    before: str | None = None,
+    complete: str | None = None,
+    ratio: str | None = None,
+    shares: str | None = None,
+    stop_if: str | None = None,
+    hope: Number = 5,
+    rehearse: Number = 0,
+    seed: Number = 1,
+) -> TrialAnswer:
+    """What each arm did to completion times, from tables of connections with a column that says the arm: CSV, JSON lines, Parquet.
+
+    The options are those of `firstflight trial analyse`; most name a column.
+    """
+    pairs, _ = request(dict(locals()), "files")
+    options = [(name.replace("_", "-"), value) for name, value in pairs]
+    return TrialAnswer(_engine.trial_analyse(_names(files), options))
+
+
+@final
+class TrialAnswer:
+    """What came out of `trial_analyse`. pandas, Polars and others take it as its `results`."""
+
+    def __init__(self, inner: _engine.TrialAnswer) -> None:
+        self._inner = inner
+
+    @property
+    def finding(self) -> str:
+        """What it comes to, in a sentence."""
+        return self._inner.finding
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before believing it."""
+        return self._inner.warnings
+
+    @cached_property
+    def results(self) -> Table:
+        """Each arm against the baseline: the columns of `firstflight trial analyse --format csv`."""
+        return Table(self._inner.results())
+
+    @cached_property
+    def parts(self) -> Table:
+        """Effects by size and by round trip."""
+        return Table(self._inner.parts())
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The JSON as objects."""
+        data: dict[str, Any] = json.loads(self.to_json())
+        return data
+
+    def to_json(self) -> str:
+        """The same bytes as `firstflight trial analyse --json -`."""
+        return self._inner.to_json()
+
+    def report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the report, one self-contained HTML page."""
+        write_report(file, self._inner.report, "trial_analyse")
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.results.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"{self.finding}\n{self.results!r}"
+
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_()
