@@ -86,7 +86,7 @@ Examples:
 pub(crate) const SERVE: &str = "\
 Examples:
   firstflight serve --arm rapid
-  firstflight serve --trial slowstart,rapid=20% --rows rows.jsonl --listen 127.0.0.1:4434  # a field test";
+  firstflight serve --trial slowstart,rapid=20% --rows rows.jsonl --listen 127.0.0.1:4434";
 
 pub(crate) const UI: &str = "\
 Examples:

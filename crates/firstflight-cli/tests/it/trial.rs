@@ -48,7 +48,7 @@ fn a_broken_stop_rule_ends_with_code_3_and_bad_input_with_2() {
         "{}",
         stopped.stdout
     );
-    let refused = run(&["trial", "analyse", table, "--time", "busy"]);
+    let refused = run(&["trial", "analyse", table, "--time", "bussy_ms"]);
     assert_eq!(refused.code, 2);
     assert_eq!(refused.said().len(), 1, "{}", refused.stderr);
     assert!(refused.stderr.contains("did you mean `busy_ms`?"), "{}", refused.stderr);
