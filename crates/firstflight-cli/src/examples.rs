@@ -49,6 +49,16 @@ Examples:
   firstflight run experiments/best-satellite.toml --dry-run    # the commands it stands for
   firstflight run experiments/best-satellite.toml --format md";
 
+pub(crate) const CONFORM: &str = "\
+Examples:
+  firstflight conform 'slowstart/cubic(beta=0.6)/immediate' --against slowstart/cubic/immediate
+  firstflight conform slowstart/reno/immediate --strict    # with itself it agrees on every ACK";
+
+pub(crate) const VECTORS: &str = "\
+Examples:
+  firstflight vectors --json vectors.json
+  firstflight vectors --arms slowstart/reno/immediate --transport quic --json newreno.json";
+
 pub(crate) const REPLAY: &str = "\
 Examples:
   firstflight replay samples/*.pcap.gz

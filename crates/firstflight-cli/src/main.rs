@@ -8,6 +8,7 @@ mod ab;
 mod advise;
 mod compare;
 mod completions;
+mod conform;
 mod diff;
 mod engine;
 mod evaluate;
@@ -40,6 +41,7 @@ mod traces;
 #[cfg(feature = "field")]
 mod trial;
 mod ui;
+mod vectors;
 mod version;
 
 use clap::error::ErrorKind;
@@ -94,6 +96,12 @@ enum Command {
     /// Evaluate an algorithm as RFC 9743 asks: every criterion beside a baseline in the same seat
     #[command(after_help = examples::EVALUATE)]
     Evaluate(Box<evaluate::Options>),
+    /// Hold a controller that is not ours against one of ours on the same ACKs: where do they part?
+    #[command(after_help = examples::CONFORM)]
+    Conform(conform::Options),
+    /// Write vectors: what algorithms answer, event by event, for tests of stacks in any language
+    #[command(after_help = examples::VECTORS)]
+    Vectors(vectors::Options),
     /// List the parts an arm can be made of, their options and the short names
     #[command(after_help = examples::ARMS)]
     Arms,
@@ -201,6 +209,8 @@ fn run(command: Command) -> Result<Done, Error> {
         #[cfg(feature = "field")]
         Command::Trial(options) => trial::run(&options),
         Command::Ui(options) => ui::run(&options),
+        Command::Conform(options) => conform::run(&options),
+        Command::Vectors(options) => vectors::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
         Command::Completions(options) => completions::run(&options, Cli::command()),
@@ -219,6 +229,7 @@ impl Command {
             Command::Serve(_) => Some("serve"),
             Command::Fetch(_) => Some("fetch"),
             Command::Ui(_) => Some("ui"),
+            Command::Vectors(_) => Some("vectors"),
             Command::Completions(_) => Some("completions"),
             Command::Man(_) => Some("man"),
             _ => None,

@@ -6,6 +6,7 @@ mod advise;
 #[path = "../command/mod.rs"]
 mod command;
 mod compare;
+mod conform;
 mod diff;
 mod evaluate;
 mod experiments;

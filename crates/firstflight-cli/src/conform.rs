@@ -1,0 +1,313 @@
+//! `firstflight conform`: a controller that is not ours beside one of ours, on the same ACKs.
+
+use crate::Done;
+use crate::files::check_outputs;
+use crate::output::{Output, fitted, pretty, show_with};
+use crate::rows::Rows;
+use crate::sheet::{Field, Sheet, Side};
+use crate::terminal::{width, wrap};
+use clap::Args;
+use firstflight_lab::conform::{
+    Answer, Connection, Difference, Foreign, Judge, OneOfOurs, Process, Side as Window, Step,
+    Verdict, counterpart, of_foreign, of_stack, scenarios,
+};
+use firstflight_lab::{Error, NamedArm, STACK_ARMS, Scenario, Sender, StackArm, parse_arms, size};
+use firstflight_path::Path;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The controller: one of a QUIC stack such as `noq:cubic`, `exec:COMMAND` for a program that
+    /// answers events with windows (docs/conform.md), or an arm of ours
+    controller: String,
+    /// The arm of ours that it is held against; else the one that follows the same documents
+    #[arg(long, value_name = "ARM")]
+    against: Option<String>,
+    /// Path of the connection; else three that reach every rule
+    #[arg(long)]
+    path: Option<String>,
+    /// Object size with its unit, of a connection on `--path`
+    #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
+    bytes: u64,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Windows no further apart than this count as equal; else a full packet, which is as much as a
+    /// sender could notice
+    #[arg(long, value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
+    tolerance: Option<u64>,
+    /// End with code 1 if anything differs
+    #[arg(long)]
+    strict: bool,
+    /// Write everything as JSON to a file, `-` for standard output instead of the table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    check_outputs(options.json.as_ref(), None, &[])?;
+    let held = Held::read(&options.controller)?;
+    let against = one_arm(&held.against(options.against.as_deref())?)?;
+    let arm = *against.arm()?;
+    let scenarios = match &options.path {
+        Some(path) => vec![Scenario::new(Path::parse(path)?, options.bytes)],
+        None => scenarios()?,
+    };
+    let mut connections = Vec::new();
+    for scenario in &scenarios {
+        let tolerance = options.tolerance.unwrap_or_else(|| scenario.host.mss());
+        let judge = Judge::new(arm, tolerance);
+        let verdict = held.judged(&against, scenario, options.seed, judge)?;
+        connections.push(Connection {
+            path: scenario.path.to_string(),
+            bytes: scenario.bytes,
+            seed: options.seed,
+            verdict,
+        });
+    }
+    let answer = Answer::new(&options.controller, &against, connections);
+    show_with(options.json.as_ref(), &answer)?;
+    if answer.same || !options.strict {
+        return Ok(Done::Well);
+    }
+    Ok(Done::Because(format!("{} differs from {}", answer.controller, answer.against)))
+}
+
+/// What is held against ours.
+enum Held {
+    Stack(&'static StackArm),
+    Process(String),
+    Ours(NamedArm),
+}
+
+impl Held {
+    fn read(text: &str) -> Result<Held, Error> {
+        if let Some(command) = text.strip_prefix("exec:") {
+            return Ok(Held::Process(command.to_owned()));
+        }
+        let arm = one_arm(text)?;
+        Ok(match &arm.sender {
+            Sender::Stack(stack) => Held::Stack(stack),
+            Sender::Arm(_) => Held::Ours(arm),
+            _ => {
+                let stacks = STACK_ARMS.iter().map(|arm| arm.name).collect::<Vec<_>>().join(", ");
+                return Err(Error::new(format!(
+                    "controller `{text}`: this cannot be told what ours is told; allowed: {stacks}, exec:COMMAND, an arm"
+                )));
+            }
+        })
+    }
+
+    /// What it is held against.
+    fn against(&self, asked: Option<&str>) -> Result<String, Error> {
+        if let Some(asked) = asked {
+            return Ok(asked.to_owned());
+        }
+        match self {
+            Held::Stack(stack) => counterpart(stack).map(str::to_owned).ok_or_else(|| {
+                Error::new(format!(
+                    "controller `{}`: there is nothing like it among ours; name one with --against",
+                    stack.name
+                ))
+            }),
+            Held::Process(_) => Ok("slowstart/cubic/immediate".to_owned()),
+            Held::Ours(arm) => Ok(arm.label.clone()),
+        }
+    }
+
+    fn judged(
+        &self,
+        against: &NamedArm,
+        scenario: &Scenario,
+        seed: u64,
+        judge: Judge,
+    ) -> Result<Verdict, Error> {
+        let mut foreign: Box<dyn Foreign> = match self {
+            Held::Stack(stack) => return of_stack(stack, against, scenario, seed, judge),
+            Held::Process(command) => Box::new(Process::start(command)?),
+            Held::Ours(arm) => Box::new(OneOfOurs::new(*arm.arm()?)),
+        };
+        of_foreign(&mut *foreign, against, scenario, seed, judge)
+    }
+}
+
+fn one_arm(text: &str) -> Result<NamedArm, Error> {
+    let mut arms = parse_arms(text)?;
+    match (arms.pop(), arms.is_empty()) {
+        (Some(arm), true) => Ok(arm),
+        _ => Err(Error::new(format!("`{text}`: one controller at a time"))),
+    }
+}
+
+fn sheet(connection: &Connection) -> Sheet {
+    let columns = [
+        ("rule", Side::Prose),
+        ("section", Side::Prose),
+        ("events", Side::Right),
+        ("differ", Side::Right),
+        ("on its own", Side::Right),
+        ("first at\nms", Side::Right),
+        ("theirs", Side::Right),
+        ("ours", Side::Right),
+    ];
+    let mut sheet = Sheet::new(connection.path.clone(), columns);
+    for row in &connection.verdict.rules {
+        let first = row.first.as_ref().map(|first| &first.step);
+        sheet.row([
+            Field::from(row.rule.name()),
+            row.section.into(),
+            row.events.to_string().into(),
+            Field::from(row.differ.to_string()).bold(row.on_its_own > 0),
+            row.on_its_own.to_string().into(),
+            first.map_or_else(String::new, |step| format!("{:.1}", step.at_ms)).into(),
+            first.map_or_else(String::new, |step| moved(&step.theirs)).into(),
+            first.map_or_else(String::new, |step| moved(&step.ours)).into(),
+        ]);
+    }
+    sheet
+}
+
+/// What came of it, in sentences.
+fn told(connection: &Connection) -> Vec<String> {
+    let verdict = &connection.verdict;
+    let packets = format!(
+        "{} and {} bytes: {} ACKs and loss timers",
+        connection.path, connection.bytes, verdict.acks
+    );
+    let Some(first) = &verdict.first else {
+        return vec![format!(
+            "{packets}, the windows never more than {} bytes apart.",
+            verdict.tolerance_bytes
+        )];
+    };
+    let step = &first.step;
+    vec![
+        format!(
+            "{packets}, the windows apart after {} of them ({:.1} %).",
+            verdict.acks_apart,
+            100.0 * verdict.acks_apart as f64 / verdict.acks.max(1) as f64
+        ),
+        format!(
+            "First at ACK {}, {:.1} ms ({}, {}): theirs {}, ours {}.",
+            step.ack,
+            step.at_ms,
+            first.rule.name(),
+            first.section,
+            moved(&step.theirs),
+            moved(&step.ours)
+        ),
+    ]
+}
+
+/// A window before and after, with the factor where it shrank.
+fn moved(side: &Window) -> String {
+    let Window { cwnd_before, cwnd, .. } = *side;
+    if cwnd < cwnd_before {
+        let factor = cwnd as f64 / cwnd_before as f64;
+        return format!("{cwnd_before} to {cwnd} (x {factor:.3})");
+    }
+    format!("{cwnd_before} to {cwnd}")
+}
+
+/// The steps around a difference, one line each.
+fn trace(found: &Difference) -> Sheet {
+    let columns = [
+        ("ACK", Side::Right),
+        ("at\nms", Side::Right),
+        ("event", Side::Left),
+        ("acked", Side::Right),
+        ("lost", Side::Right),
+        ("in flight before", Side::Right),
+        ("phase (ours)", Side::Left),
+        ("cwnd theirs", Side::Right),
+        ("cwnd ours", Side::Right),
+        ("ssthresh theirs", Side::Right),
+        ("ssthresh ours", Side::Right),
+    ];
+    let title = format!("{} ({})", found.rule.name(), found.section);
+    let mut sheet = Sheet::new(title, columns);
+    let known = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+    let (before, after): (Vec<&Step>, Vec<&Step>) =
+        found.around.iter().partition(|step| step.at_ms < found.step.at_ms);
+    for step in before.into_iter().chain([&found.step]).chain(after) {
+        let here = step.ack == found.step.ack && step.event == found.step.event;
+        sheet.row([
+            Field::from(step.ack.to_string()).bold(here),
+            format!("{:.3}", step.at_ms).into(),
+            step.event.into(),
+            step.acked_bytes.to_string().into(),
+            step.lost_bytes.to_string().into(),
+            known(step.inflight_bytes).into(),
+            step.phase.name().into(),
+            Field::from(step.theirs.cwnd.to_string()).bold(here),
+            Field::from(step.ours.cwnd.to_string()).bold(here),
+            known(step.theirs.ssthresh).into(),
+            known(step.ours.ssthresh).into(),
+        ]);
+    }
+    sheet
+}
+
+impl Output for Answer {
+    fn text(&self) -> String {
+        let line = |text: &str| wrap(text, 0, width()) + "\n";
+        let verdict = if self.same { "does the same as" } else { "differs from" };
+        let mut text = line(&format!("{} {verdict} {}.", self.controller, self.against));
+        for connection in &self.connections {
+            text += "\n";
+            for sentence in told(connection) {
+                text += &line(&sentence);
+            }
+            text += &fitted(&[sheet(connection)]);
+            let found = connection.verdict.rules.iter().filter_map(|row| row.first.as_ref());
+            for found in found.filter(|found| found.on_its_own) {
+                text +=
+                    &line(&format!("{} ({}), the first time:", found.rule.name(), found.section));
+                text += &fitted(&[trace(found)]);
+            }
+        }
+        text
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheets = Vec::new();
+        for connection in &self.connections {
+            sheets.push(sheet(connection));
+            let found = connection.verdict.rules.iter().filter_map(|row| row.first.as_ref());
+            sheets.extend(found.filter(|found| found.on_its_own).map(trace));
+        }
+        sheets
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&[
+            "path",
+            "bytes",
+            "rule",
+            "section",
+            "events",
+            "differ",
+            "on_its_own",
+            "largest_bytes",
+        ]);
+        for connection in &self.connections {
+            for row in &connection.verdict.rules {
+                rows.row([
+                    connection.path.clone().into(),
+                    connection.bytes.into(),
+                    row.rule.name().into(),
+                    row.section.into(),
+                    row.events.into(),
+                    row.differ.into(),
+                    row.on_its_own.into(),
+                    row.largest_bytes.into(),
+                ]);
+            }
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        pretty(serde_json::to_string_pretty(self))
+    }
+}

@@ -1,0 +1,48 @@
+//! `firstflight vectors`: what algorithms answer, event by event, for tests in other languages.
+
+use crate::Done;
+use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::terminal::say;
+use clap::{Args, ValueEnum};
+use firstflight_lab::vectors::{Rules, all_arms, make, to_json};
+use firstflight_lab::{Error, parse_arms};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Arms, separated by commas; else each startup, avoidance and recovery
+    #[arg(long)]
+    arms: Option<String>,
+    /// Whose rules apply where TCP and QUIC differ
+    #[arg(long, value_enum, default_value = "both")]
+    transport: Transport,
+    /// Write the vectors to a file; `-` or nothing is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// QUIC's
+    Quic,
+    /// TCP's
+    Tcp,
+    /// A vector for each
+    Both,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    check_outputs(options.json.as_ref(), None, &[])?;
+    let arms = parse_arms(&options.arms.clone().unwrap_or_else(|| all_arms().join(",")))?;
+    let rules = match options.transport {
+        Transport::Quic => Rules::Quic,
+        Transport::Tcp => Rules::Tcp,
+        Transport::Both => Rules::Both,
+    };
+    let text = to_json(&make(&arms, rules)?)?;
+    match options.json.as_ref().filter(|_| !to_stdout(options.json.as_ref())) {
+        Some(file) => write_whole(file, |out| out.write_all(text.as_bytes()))?,
+        None => say(&text)?,
+    }
+    Ok(Done::Well)
+}

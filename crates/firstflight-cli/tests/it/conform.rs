@@ -1,0 +1,122 @@
+//! `firstflight conform` and `firstflight vectors`, from end to end.
+
+use crate::command::{run, well};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CUBIC: &str = "slowstart/cubic/immediate";
+
+#[test]
+fn an_arm_of_ours_agrees_with_itself_and_a_planted_factor_is_found() {
+    let same = well(&["conform", CUBIC, "--strict"]).stdout;
+    assert!(same.contains("does the same as") && !same.contains("differs"), "{same}");
+    let planted = "slowstart/cubic(beta=0.595)/immediate";
+    let found = well(&["conform", planted, "--against", CUBIC, "--json", "-"]).json();
+    assert_eq!(found["same"], false);
+    let first = &found["connections"][0]["first"];
+    assert_eq!(
+        (&first["rule"], &first["section"]),
+        (&"reduction".into(), &"RFC 9438 4.6, 4.7".into())
+    );
+    let side = |name: &str| {
+        let side = &first["step"][name];
+        side["cwnd"].as_f64().expect("a window") / side["cwnd_before"].as_f64().expect("another")
+    };
+    assert!(
+        (side("theirs") - 0.595).abs() < 0.001 && (side("ours") - 0.7).abs() < 0.001,
+        "{first}"
+    );
+    let strict = run(&["conform", planted, "--against", CUBIC, "--strict"]);
+    assert!(strict.code == 1 && strict.stdout.contains("x 0.595"), "{}", strict.stdout);
+    let csv = well(&["conform", planted, "--against", CUBIC, "--format", "csv"]).stdout;
+    assert!(csv.starts_with("path,bytes,rule,section,events,differ,on_its_own"), "{csv}");
+}
+
+#[test]
+fn a_program_in_any_language_can_be_held_against_ours() {
+    let path = ["--path", "rapid-slide", "--bytes", "1MB", "--json", "-"];
+    let lazy = r#"exec:awk '{ print "{\"cwnd\":14720,\"ssthresh\":null}"; fflush() }'"#;
+    let found = well(&[&["conform", lazy][..], &path].concat()).json();
+    let first = &found["connections"][0]["first"];
+    assert_eq!(first["rule"], "slow_start", "a window that never grows: {first}");
+    assert_eq!(first["step"]["theirs"]["cwnd"], 14_720);
+    for (command, why) in
+        [("exec:true", "without an answer"), ("exec:echo nothing", "each answer is a line")]
+    {
+        let bad = run(&["conform", command]);
+        assert!(bad.code == 2 && bad.said().len() == 1, "{command}: {}", bad.stderr);
+        assert!(
+            bad.stderr.contains(why) || bad.stderr.contains("no more events"),
+            "{}",
+            bad.stderr
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_held_against_ours_is_refused_with_what_can() {
+    for (controller, why) in [
+        ("kernel:cubic", "exec:COMMAND"),
+        ("noq:bbr3", "--against"),
+        ("noq:cubik", "did you mean `noq:cubic`?"),
+        ("slowstart,rapid", "one controller at a time"),
+    ] {
+        let bad = run(&["conform", controller]);
+        assert!(bad.code == 2 && bad.said().len() == 1, "{controller}: {}", bad.stderr);
+        assert!(bad.stderr.contains(why), "{controller}: {}", bad.stderr);
+    }
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn a_controller_of_a_stack_is_held_against_its_counterpart_on_its_own_stack() {
+    let found = well(&["conform", "quinn:newreno", "--json", "-"]).json();
+    assert_eq!(found["against"], "slowstart/reno/immediate");
+    for connection in found["connections"].as_array().expect("a list") {
+        assert!(connection["acks"].as_u64() > Some(1_000), "{connection}");
+        for row in connection["rules"].as_array().expect("a list") {
+            assert!(row["rule"] != "reduction" || row["differ"] == 0, "{row}");
+        }
+    }
+}
+
+/// The examples of runners in the documentation; `None` where this machine has not their language.
+fn runner(folder: &Path, language: &str) -> Option<Command> {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors");
+    if language == "go" {
+        Command::new("go").arg("version").output().ok()?;
+        let mut go = Command::new("go");
+        go.arg("run").arg(docs.join("newreno.go")).env("GOCACHE", folder.join("go"));
+        return Some(go);
+    }
+    let program = folder.join("newreno");
+    let built = Command::new("cc").arg("-o").arg(&program).arg(docs.join("newreno.c")).status();
+    assert!(built.ok()?.success(), "the runner in C compiles");
+    Some(Command::new(program))
+}
+
+#[test]
+fn the_runners_of_the_documentation_agree_with_the_vectors_and_notice_a_changed_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("newreno.json");
+    let name = file.to_str().expect("text");
+    let reno = "slowstart/reno/immediate";
+    well(&["vectors", "--arms", reno, "--transport", "quic", "--json", name]);
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["vectors"].as_array().map(Vec::len), Some(2));
+    let changed = folder.path().join("changed.json");
+    let initial = document["vectors"][0]["config"]["initial_window"].to_string();
+    std::fs::write(&changed, text.replacen(&initial, "20000", 1)).expect("written");
+    for language in ["go", "c"] {
+        let Some(mut good) = runner(folder.path(), language) else { continue };
+        let good = good.arg(&file).output().expect("it runs");
+        let said = String::from_utf8_lossy(&good.stdout);
+        assert!(good.status.success() && said.contains("every window"), "{language}: {said}");
+        let bad = runner(folder.path(), language).expect("again").arg(&changed).output();
+        let bad = bad.expect("it runs");
+        let said = String::from_utf8_lossy(&bad.stdout);
+        assert!(!bad.status.success() && said.contains("expected"), "{language}: {said}");
+    }
+}
