@@ -34,6 +34,8 @@ const ARMS: &[&str] = &[
     "rapid",
     "rapid(hystart=on)",
     "jumpstart",
+    "plumb",
+    "plumb-tolerant",
     "oracle(exit=1000000000)",
     "slowstart/cubic(profile=linux)",
     "slowstart/reno",

@@ -36,6 +36,7 @@ OWN = {
     "jumpstart": 1,
     "bbr": 3,
     "careful": 2,
+    "plumb": 3,
 }
 NAMES = {
     "cwnd": "congestion window, kB",

@@ -150,6 +150,7 @@ EXPLAINED = {
     "bbr": "bbr",
     "careful": "careful",
     "jumpstart": "jump-start",
+    "plumb": "plumb",
     "oracle": "slow-start",
     "cubic": "cubic-and-reno",
     "reno": "cubic-and-reno",

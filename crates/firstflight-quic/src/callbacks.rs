@@ -9,7 +9,7 @@ use std::time::Duration;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
 
-const ARMS: [&str; 10] = [
+const ARMS: [&str; 12] = [
     "slowstart",
     "slowstart/reno/immediate",
     "hystart++",
@@ -18,6 +18,8 @@ const ARMS: [&str; 10] = [
     "search",
     "rapid",
     "jumpstart",
+    "plumb",
+    "plumb-tolerant",
     "limited/cubic/sack",
     "rapid(jump=off)/reno/halving",
 ];

@@ -16,6 +16,9 @@
 //!   initial window, and counts from its first packet.
 //! * D3 (timer at the instant of an ACK): if a loss timer fires at the very instant of an ACK with
 //!   nothing sent in between, its losses join that ACK. Happens in virtual time only.
+//! * D5 (trains): a stack that takes a rate and no departure times is told one at which a packet leaves
+//!   at once while a train does, and then the one at which the next packet is due with the next
+//!   train; its pacer keeps a token or more, so the gap's rate is told one packet early.
 //! * D4 (handshake): packets of the handshake count for no round and for no time, but the first RTT
 //!   sample may be theirs, also when a newer packet number space has begun. When such a space
 //!   begins, and once more with the first RTT sample, the controller starts afresh with that
@@ -27,7 +30,8 @@ use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{
-    Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Ready, Recorder, Sent, Seq, Time, Timeout,
+    Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Rate, Ready, Recorder, Sent, Seq, Time,
+    Timeout,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,6 +40,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// arrival. Numbers are positions in the order of sending, over all packet number spaces; quinn
 /// names neither acknowledged nor lost packets.
 pub type SharedRecorder = Arc<Mutex<dyn Recorder<ArmController> + Send>>;
+
+/// The rate inside a train, bytes per second: a packet in little more than a microsecond. The pacers
+/// of stacks stand still at rates far above (see `UNPACED` in the adapter of noq).
+const AT_ONCE: u64 = 1_000_000_000;
 
 /// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe
 /// timeout that idle rules compare with.
@@ -143,6 +151,7 @@ pub(crate) struct Driver {
     srtt: Option<Nanos>,
     handshake_rtt: Option<Nanos>,
     idle_since: Option<Time>,
+    last_sent: Time,
     recovery_began: Time,
     recovery_began_before: Time,
     counts: Counts,
@@ -201,6 +210,7 @@ impl Driver {
             srtt: None,
             handshake_rtt: None,
             idle_since: None,
+            last_sent: now,
             recovery_began: Time(0),
             recovery_began_before: Time(0),
             counts: Counts::default(),
@@ -295,6 +305,7 @@ impl Driver {
             self.largest.map_or(0, |largest| largest.saturating_add(1))
         };
         self.inflight = self.inflight.saturating_add(bytes);
+        self.last_sent = now;
         self.counts.sent = self.counts.sent.saturating_add(bytes);
         let ready = Ready {
             now,
@@ -561,7 +572,20 @@ impl Driver {
             cwnd.min(self.inflight)
         }
         .max(1);
-        self.rate = self.core.pacing_rate().map(|rate| rate.0);
+        self.rate = self.core.pacing_rate().map(|rate| match self.core.train() {
+            None => rate.0,
+            Some(train) if self.inflight.saturating_add(self.mss) < train.inflight => AT_ONCE,
+            Some(train) => {
+                let gap = train.next.since(self.last_sent);
+                Rate::from_bytes_over(self.mss, gap).map_or(AT_ONCE, |rate| rate.0.max(1))
+            }
+        });
+    }
+
+    /// When the next packet of a train may leave; `None` if none leave as trains.
+    #[cfg(feature = "s2n")]
+    pub(crate) fn next_of_train(&self, now: Time) -> Option<Time> {
+        self.core.train().map(|train| now + train.wait(now, self.inflight))
     }
 
     fn persistent_congestion(&self) -> Congestion {

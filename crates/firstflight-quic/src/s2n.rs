@@ -187,6 +187,9 @@ impl Controller {
 
     /// When the packet after one of `bytes` may leave.
     fn departure_after(&self, now: Time, bytes: u64) -> Option<Time> {
+        if let Some(next) = self.driver.next_of_train(now) {
+            return Some(next);
+        }
         let rate = self.driver.rate()?;
         let duration = |bytes: u64| {
             u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1)))

@@ -9,7 +9,7 @@ use crate::trial::{Setup, run};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use firstflight::recovery::{AnyRecovery, OwnRecovery};
-use firstflight::startup::{AnyStartup, ExitReason, Grown, Startup, Verdict};
+use firstflight::startup::{AnyStartup, ExitReason, Grown, Startup, Train, Verdict};
 use firstflight::{Controller, Nanos, Rate, Ratio, Seq, Time};
 use firstflight_path::Error;
 
@@ -68,6 +68,15 @@ impl Startup for Mixed {
     }
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         either!(self, startup => startup.before_send(ready, w, cx));
+    }
+    fn train(&self) -> Option<Train> {
+        either!(self, startup => startup.train())
+    }
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        either!(self, startup => startup.reach(max_fs, w, cx))
+    }
+    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
+        either!(self, startup => startup.reach_beside(max_fs, w))
     }
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         either!(self, startup => startup.sample(ack, w, cx))
@@ -149,6 +158,9 @@ impl Startup for Boxed {
     }
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         self.0.on_sent(sent, w, cx);
+    }
+    fn train(&self) -> Option<Train> {
+        self.0.train()
     }
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         self.0.sample(ack, w, cx)

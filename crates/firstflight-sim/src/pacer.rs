@@ -3,7 +3,10 @@
 //! Tokens are counted in byte-nanoseconds per second (bytes x 10^9), so that filling needs no
 //! division and nothing is rounded away.
 
-use firstflight::{Nanos, Rate, Time};
+use firstflight::avoidance::Avoidance;
+use firstflight::recovery::Policy;
+use firstflight::startup::Startup;
+use firstflight::{Controller, Nanos, Rate, Time};
 
 const SCALE: u64 = 1_000_000_000;
 
@@ -37,6 +40,28 @@ impl Pacer {
         // A bucket smaller than the packet would never admit it: a full bucket is enough.
         let missing = (len * SCALE).min(self.burst).saturating_sub(self.tokens);
         if missing == 0 { Nanos::ZERO } else { Nanos(missing.div_ceil(rate.0.max(1))) }
+    }
+
+    /// Takes `len` bytes out for a packet that may leave now, or says how long it has to wait: for
+    /// the controller's rate, or for its next train. `inflight` bytes are outstanding.
+    #[inline]
+    pub fn admit<S: Startup, A: Avoidance, R: Policy>(
+        &mut self,
+        now: Time,
+        len: u64,
+        inflight: u64,
+        controller: &Controller<S, A, R>,
+    ) -> Nanos {
+        let Some(rate) = controller.pacing_rate() else { return Nanos::ZERO };
+        if let Some(train) = controller.train() {
+            return train.wait(now, inflight);
+        }
+        self.fill(now, rate);
+        let wait = self.wait(len, rate);
+        if wait == Nanos::ZERO {
+            self.take(len);
+        }
+        wait
     }
 
     /// Takes `len` bytes out.

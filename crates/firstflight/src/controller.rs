@@ -25,7 +25,7 @@ use crate::avoidance::{Avoidance, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Timeout, Transport, Window};
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
-use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Verdict};
+use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use core::num::NonZero;
 use episode::{Episode, Repairer, Undo};
@@ -396,6 +396,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den())
             .map(|rate| Rate(rate.0.max(1)))
+    }
+
+    /// The train that is leaving: a pacer that knows trains releases packets by it and asks for no
+    /// rate. As of the last [`before_send`](Self::before_send).
+    #[inline]
+    pub fn train(&self) -> Option<Train> {
+        if self.episode.is_none() && self.w.in_slow_start() { self.startup.train() } else { None }
     }
 
     /// What the sender is doing.

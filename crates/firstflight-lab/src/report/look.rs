@@ -9,7 +9,7 @@ const COLOURS: usize = 6;
 const LOOKS: usize = 24;
 
 /// The colour of a startup that is drawn often, by its name.
-const HOMES: [(&str, usize); 12] = [
+const HOMES: [(&str, usize); 13] = [
     ("slowstart", 0),
     ("hystart", 1),
     ("hystart++", 2),
@@ -19,6 +19,7 @@ const HOMES: [(&str, usize); 12] = [
     ("best", 3),
     ("search", 5),
     ("jumpstart", 1),
+    ("plumb", 3),
     ("best-published", 3),
     ("hystart++-draft03", 2),
     ("hystart-gvisor", 1),

@@ -398,15 +398,11 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
             self.app_limited = false;
             return false;
         }
-        if let Some(rate) = self.controller.pacing_rate() {
-            self.pacer.fill(now, rate);
-            let wait = self.pacer.wait(len, rate);
-            if wait > Nanos::ZERO {
-                self.blocked = Blocked::Pacer(now + wait);
-                self.app_limited = false;
-                return false;
-            }
-            self.pacer.take(len);
+        let wait = self.pacer.admit(now, len, self.inflight, &self.controller);
+        if wait > Nanos::ZERO {
+            self.blocked = Blocked::Pacer(now + wait);
+            self.app_limited = false;
+            return false;
         }
         true
     }

@@ -29,6 +29,8 @@ const ARMS: &[&str] = &[
     "rapid",
     "rapid(jump=off)@(pace=off)",
     "jumpstart",
+    "plumb",
+    "plumb-tolerant",
     "oracle",
 ];
 

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const MSS: u64 = 1448;
 
-const ARMS: [&str; 14] = [
+const ARMS: [&str; 16] = [
     "slowstart",
     "slowstart/reno/immediate",
     "slowstart/cubic/sack",
@@ -28,6 +28,8 @@ const ARMS: [&str; 14] = [
     "rapid(jump=off)",
     "rapid@(pace=on)",
     "jumpstart@(pace=on)",
+    "plumb@(pace=on)",
+    "plumb-tolerant@(pace=on)",
 ];
 
 fn hosts() -> impl Strategy<Value = Host> {

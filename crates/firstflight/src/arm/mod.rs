@@ -18,9 +18,9 @@ use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
     AnyStartup, Bbr, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup, bbr, best, best_published,
-    careful, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle, rapid_start,
-    search,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, bbr, best,
+    best_published, careful, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle,
+    plumb, rapid_start, search,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -106,6 +106,7 @@ parts! {
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
     Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: measure the delivery rate, leave with the estimated BDP", "draft-ietf-ccwg-bbr";
     Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier connection's window, retreat if it was too much", "RFC 9959";
+    Plumb(plumb::Params) = "plumb", "Plumb: trains sound the path, fast growth to the depth they show, drain and look at queues", "ours, docs/plumb.md";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
     Oracle(oracle::Params) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
 }
@@ -152,6 +153,16 @@ pub const SHORT_NAMES: &[ShortName] = &[
         name: "rapid-nojump",
         arm: "rapid(jump=off)",
         summary: "Rapid Start without its jump",
+    },
+    ShortName {
+        name: "plumb-tolerant",
+        arm: "plumb(rapid=on,tolerate=2,keep=0.85)",
+        summary: "Plumb that excuses 2 % loss in a startup round and cuts less without a queue",
+    },
+    ShortName {
+        name: "oracle-rate",
+        arm: "oracle(rate=on)",
+        summary: "knows the rate after one round trip: as fast as two initial windows first allow",
     },
     ShortName {
         name: "search3",
@@ -417,8 +428,11 @@ impl Arm {
             StartupSpec::Rapid(params) => RapidStart::new(params).into(),
             StartupSpec::Bbr(params) => Bbr::new(params).into(),
             StartupSpec::Careful(params) => Careful::new(params).into(),
+            StartupSpec::Plumb(params) => Plumb::new(params).into(),
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
-            StartupSpec::Oracle(params) => Oracle::new(params.exit.unwrap_or(oracle_exit)).into(),
+            StartupSpec::Oracle(params) => {
+                Oracle::new(params.exit.unwrap_or(oracle_exit), params.rate).into()
+            }
         };
         self.controller_with(startup, base, now, nxt)
     }

@@ -45,6 +45,12 @@ pub enum Retreat {
 }
 
 impl OwnRecovery {
+    /// A window of `cwnd` bytes that stands until the episode ends; avoidance takes over as after a
+    /// loss of its own.
+    pub fn standing(cwnd: u64) -> OwnRecovery {
+        OwnRecovery::Retreat(Retreat::Safe(SafeRetreat::standing(cwnd)))
+    }
+
     /// The window now, in bytes.
     pub fn cwnd(&self) -> u64 {
         match self {

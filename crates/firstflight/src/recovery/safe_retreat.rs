@@ -24,6 +24,12 @@ impl SafeRetreat {
         SafeRetreat { beta, pipe_size: pipe_size.min(MAX_BYTES), end, cwnd }
     }
 
+    /// A window of `cwnd` bytes that nothing proves too small: it stands. An enumeration with a
+    /// variant for it would take eight bytes more in every controller.
+    pub(crate) fn standing(cwnd: u64) -> SafeRetreat {
+        SafeRetreat { beta: Ratio::new(1, 1), pipe_size: 0, end: Seq(0), cwnd }
+    }
+
     /// The window now, in bytes.
     pub fn cwnd(&self) -> u64 {
         self.cwnd

@@ -1,6 +1,9 @@
-//! What several algorithms measure alike.
+//! What several algorithms measure alike, and what stands by itself.
 
+pub mod bunches;
 pub mod delivery;
+pub mod drain_and_look;
 pub mod rate_histogram;
 pub mod rtt;
 pub mod rtt_floor;
+pub mod sounding;

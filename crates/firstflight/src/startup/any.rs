@@ -2,7 +2,7 @@
 
 use super::{
     Bbr, Best, BestPublished, Careful, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup, Verdict,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Train, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -73,6 +73,8 @@ startups! {
     Best(Best),
     /// BEST as published.
     BestPublished(BestPublished),
+    /// Plumb.
+    Plumb(Plumb),
     /// Rapid Start.
     Rapid(RapidStart),
     /// BBR's startup.
@@ -108,6 +110,10 @@ impl Startup for AnyStartup {
     #[inline]
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         each!(self, s => s.on_sent(sent, w, cx));
+    }
+    #[inline]
+    fn train(&self) -> Option<Train> {
+        each!(self, s => s.train())
     }
     #[inline]
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {

@@ -15,6 +15,7 @@ pub mod jump;
 pub mod jump_start;
 pub mod limited_slow_start;
 pub mod oracle;
+pub mod plumb;
 pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
@@ -29,6 +30,7 @@ pub use hystart_plus_plus::HyStartPlusPlus;
 pub use jump_start::JumpStart;
 pub use limited_slow_start::LimitedSlowStart;
 pub use oracle::Oracle;
+pub use plumb::Plumb;
 pub use rapid_start::RapidStart;
 pub use search::Search;
 pub use slow_start::SlowStart;
@@ -85,6 +87,24 @@ pub struct Grown {
     pub verdict: Verdict,
 }
 
+/// Packets that leave back to back whatever the pacing rate, and then none for a while: their spacing
+/// when they come back is the path's (packet trains, paced chirping).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Train {
+    /// Packets leave at once while fewer than this many bytes are in flight.
+    pub inflight: u64,
+    /// No more before this moment.
+    pub next: Time,
+}
+
+impl Train {
+    /// How long a packet must wait at `now` with `inflight` bytes outstanding; zero if it may leave.
+    #[inline]
+    pub fn wait(&self, now: Time, inflight: u64) -> Nanos {
+        if inflight < self.inflight { Nanos::ZERO } else { self.next.since(now) }
+    }
+}
+
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
 /// because at least two algorithms need it, or one cannot do without, and its comment names them.
 pub trait Startup {
@@ -113,6 +133,12 @@ pub trait Startup {
     /// A packet or burst left, while startup goes on (BBR marks some to measure the delivery rate).
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         let _ = (sent, w, cx);
+    }
+
+    /// The train that is leaving, below the threshold and outside recovery, as of the last
+    /// [`Startup::before_send`]; a pacer releases packets by it and not by the rate (Plumb).
+    fn train(&self) -> Option<Train> {
+        None
     }
 
     /// The sample hook: below the threshold, outside recovery, before losses of this ACK are looked

@@ -1,52 +1,121 @@
 //! Oracle: slow start that is told the path's BDP and stops doubling there, before anything is
-//! lost.
+//! lost; or, with `rate=on`, a sender that knows the path's rate one round trip in.
 //!
-//! Not an algorithm for a network but a reference for the others: its threshold is given from
-//! outside (OURS oracle-exit). It bounds loss, not time: a startup that grows faster than slow
-//! start, or starts with more, may well be quicker. State: 16 bytes.
+//! Not algorithms for a network but references for the others: the threshold is given from outside
+//! (OURS oracle-exit). The first bounds loss, not time: a startup that grows faster than slow start,
+//! or starts with more, may well be quicker. The second (OURS oracle-rate) is what a startup could
+//! do at best that begins with twice the initial window and reads the rate from its first ACK:
+//! nobody who does not know the path beforehand knows it earlier. State: 56 bytes.
 
+use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{ExitReason, Grown, Startup, Verdict};
-use crate::event::{Ack, Context, Ready, Window};
+use super::{ExitReason, GAIN_SLOW_START, Grown, Startup, Verdict};
+use crate::event::{Ack, Context, Ready, Signal, Timeout, Window};
 use crate::options::params;
+use crate::recovery::OwnRecovery;
+use crate::units::{Ratio, Seq, Time};
 
 params! {
-    /// The option of the oracle.
+    /// The options of the oracle.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// The window at which it leaves, bytes; without it whoever knows the path fills it in.
         pub exit: Option<u64> = None,
             "exit" ["off, or bytes" if |exit: Option<u64>| exit.is_none_or(|bytes| bytes >= 1)] "window at which it leaves; off: the path's BDP";
+        /// It knows the rate after one round trip: twice the initial window first, then the whole
+        /// exit window within one round trip. Without a pacer it is the plain oracle.
+        pub rate: bool = false, "rate" [] "it knows the rate after one round trip";
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The first flight is in the air.
+    Flight(Jump),
+    /// The window is the exit's, spread over one round trip.
+    Paced {
+        until: Seq,
+    },
+    Done,
 }
 
 /// Slow start with a threshold from somebody who knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oracle {
     exit: Option<u64>,
+    stage: Stage,
 }
 
 impl Oracle {
-    /// Leaves at a window of `exit` bytes.
-    pub fn new(exit: u64) -> Oracle {
-        Oracle { exit: Some(exit) }
+    /// Leaves at a window of `exit` bytes; with `rate` it goes there after one round trip.
+    pub fn new(exit: u64, rate: bool) -> Oracle {
+        let flight = Stage::Flight(Jump::new(Some(JumpWindow::Initial(2))));
+        Oracle { exit: Some(exit), stage: if rate { flight } else { Stage::Done } }
     }
 }
 
 impl Startup for Oracle {
     type Saved = ();
 
-    fn before_send(&mut self, _ready: &Ready, w: &mut Window, cx: &Context) {
+    fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         if let Some(exit) = self.exit.take() {
             w.ssthresh = exit.max(cx.minimum_window());
         }
+        if let Stage::Flight(jump) = &mut self.stage {
+            jump.before_send(ready, w, cx);
+        }
     }
 
-    fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        match self.stage {
+            Stage::Flight(_) if cx.paced => {
+                // A packet below the threshold: avoidance would pace faster than the path.
+                w.cwnd = w.cwnd.max(w.ssthresh.saturating_sub(cx.mss));
+                self.stage = Stage::Paced { until: ack.nxt };
+                Grown::default()
+            }
+            Stage::Paced { until } if ack.una <= until => Grown::default(),
+            _ => {
+                self.stage = Stage::Done;
+                Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }
+            }
+        }
+    }
+
+    fn reach(&self, max_fs: u64, _w: Window, _cx: &Context) -> u64 {
+        if self.stage == Stage::Done { max_fs.saturating_mul(2) } else { u64::MAX }
+    }
+
+    fn on_congestion(
+        &mut self,
+        _signal: Signal,
+        _beta: Ratio,
+        _ack: &Ack,
+        _w: Window,
+        _cx: &Context,
+    ) -> Option<OwnRecovery> {
+        self.stage = Stage::Done;
+        None
+    }
+
+    fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
+        self.stage = Stage::Done;
+    }
+
+    fn on_idle(&mut self, _now: Time, _nxt: Seq) {
+        self.stage = Stage::Done;
     }
 
     fn reached(&mut self) -> ExitReason {
+        self.stage = Stage::Done;
         ExitReason::Oracle
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        match &self.stage {
+            Stage::Flight(jump) if jump.spreading() => GAIN_JUMP,
+            Stage::Paced { .. } => GAIN_JUMP,
+            _ => GAIN_SLOW_START,
+        }
     }
 }

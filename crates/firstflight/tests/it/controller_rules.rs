@@ -661,7 +661,7 @@ fn the_initial_window_is_ten_segments_within_its_bounds() {
 fn the_oracle_leaves_where_it_is_told() {
     // (exit in packets, the window it is seen at, the window it leaves with)
     for (exit, detected, left) in [(100, 60, 100), (30, 30, 30), (10, 30, 30)] {
-        let mut flow = usual(Oracle::new(exit * MSS), config(false));
+        let mut flow = usual(Oracle::new(exit * MSS, false), config(false));
         flow.c.before_send(&flow.ready());
         for packets in [30, 60] {
             let ack = flow.acked(packets * MSS);
@@ -673,6 +673,31 @@ fn the_oracle_leaves_where_it_is_told() {
             (ExitReason::Oracle, detected * MSS, left * MSS)
         );
     }
+}
+
+/// Shows OURS oracle-rate.
+#[test]
+fn the_oracle_that_knows_the_rate_fills_the_path_with_the_first_ack() {
+    let mut flow = usual(Oracle::new(300 * MSS, true), config(false));
+    flow.c.before_send(&flow.ready());
+    assert_eq!(flow.c.cwnd(), 60 * MSS, "twice the initial window first");
+    flow.send(60);
+    flow.una = 1;
+    let ack = flow.acked(2 * MSS);
+    assert_eq!(flow.ack(ack), 299 * MSS, "all of the path with the first ACK");
+    let rate = flow.c.pacing_rate().expect("paced").0;
+    assert_eq!(rate, 299 * MSS * 10, "within one round trip of 100 ms: the rate of the path");
+    flow.send(239);
+    flow.una = 61;
+    let ack = flow.acked(2 * MSS);
+    assert!(flow.ack(ack) >= 300 * MSS, "then it leaves");
+    assert_eq!(flow.c.exit().expect("it left").reason, ExitReason::Oracle);
+
+    let unpaced = Config { paced: false, ..config(false) };
+    let mut flow = usual(Oracle::new(300 * MSS, true), unpaced);
+    flow.c.before_send(&flow.ready());
+    let ack = flow.acked(2 * MSS);
+    assert_eq!(flow.ack(ack), 32 * MSS, "without a pacer it is the plain oracle");
 }
 
 /// Aims at the window itself, as an estimate may that turns out to be exactly that.

@@ -11,7 +11,7 @@ use firstflight::recovery::{
 };
 use firstflight::startup::{
     AnyStartup, Bbr, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, RapidStart, Search, SlowStart,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart,
 };
 use firstflight::{Ack, Context, Controller, Exit};
 
@@ -43,6 +43,7 @@ fn every_part_is_a_plain_value() {
         Bbr,
         Careful,
         JumpStart,
+        Plumb,
         Oracle,
         AnyAvoidance,
         AnySaved,
@@ -87,6 +88,7 @@ fn a_controller_fits_a_kibibyte_whatever_its_startup() {
         Bbr,
         Careful,
         JumpStart,
+        Plumb,
         Oracle
     );
 }
@@ -128,6 +130,7 @@ fn states_are_as_large_as_their_files_say() {
         "startup/careful.rs": Careful,
         "startup/jump_start.rs": JumpStart,
         "startup/oracle.rs": Oracle,
+        "startup/plumb.rs": Plumb,
         "avoidance/reno.rs": Reno,
         "avoidance/cubic.rs": Cubic,
         "recovery/immediate.rs": Immediate,

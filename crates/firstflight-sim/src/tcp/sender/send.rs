@@ -140,15 +140,8 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         if !self.controller.admits(len, inflight) {
             return self.block(Blocked::Window);
         }
-        if let Some(rate) = self.controller.pacing_rate() {
-            self.pacer.fill(now, rate);
-            let wait = self.pacer.wait(len, rate);
-            if wait > Nanos::ZERO {
-                return self.block(Blocked::Pacer(now + wait));
-            }
-            self.pacer.take(len);
-        }
-        true
+        let wait = self.pacer.admit(now, len, pipe, &self.controller);
+        if wait > Nanos::ZERO { self.block(Blocked::Pacer(now + wait)) } else { true }
     }
 
     fn block(&mut self, by: Blocked) -> bool {

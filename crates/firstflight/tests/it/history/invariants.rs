@@ -20,6 +20,14 @@ pub(super) struct Watch {
     jump: Option<u64>,
     /// Only windows that are used grow.
     used_only: bool,
+    /// Growth per round trip; threefold is the fastest but for Plumb's.
+    growth: u64,
+    /// Plumb opens its window at once to three times what is in flight, and takes landings back.
+    plumb: bool,
+    /// It is told where to go, and goes there at once.
+    told: bool,
+    /// The most that was in flight.
+    flight: u64,
     stats: Stats,
     exit: Option<Exit>,
     mark: Option<Seq>,
@@ -40,13 +48,23 @@ impl Watch {
             StartupSpec::Careful(params) => params
                 .saved
                 .map(|saved| JumpWindow::Packets((saved / 2).min(params.max.unwrap_or(u32::MAX)))),
+            StartupSpec::Plumb(_) => Some(JumpWindow::Initial(2)),
+            StartupSpec::Oracle(params) if params.rate => Some(JumpWindow::Initial(2)),
             _ => None,
         };
         let jump = jump.map(|jump| match jump {
             JumpWindow::Initial(times) => iw.saturating_mul(times.into()).min(MAX_BYTES),
             JumpWindow::Packets(packets) => mss.saturating_mul(packets.into()).min(MAX_BYTES),
         });
+        let (plumb, growth) = match arm.startup {
+            StartupSpec::Plumb(params) => (true, u64::from(params.growth).max(3)),
+            _ => (false, 3),
+        };
         Watch {
+            plumb,
+            growth,
+            told: matches!(arm.startup, StartupSpec::Oracle(params) if params.rate),
+            flight: 0,
             arm: arm.to_string(),
             transport: config.transport,
             mss,
@@ -196,7 +214,8 @@ impl Watch {
         self.after("before_send", c);
     }
 
-    pub(super) fn sent(&mut self, _sent: &Sent, c: &ArmController) {
+    pub(super) fn sent(&mut self, sent: &Sent, c: &ArmController) {
+        self.flight = self.flight.max(sent.inflight);
         self.after("on_sent", c);
     }
 
@@ -249,10 +268,12 @@ impl Watch {
     fn plausible(&self, ack: &Ack, before: &ArmController, c: &ArmController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
-        let quiet = !before.in_recovery() && !c.in_recovery();
-        // Threefold growth is the fastest there is.
+        let returns = self.plumb && before.phase() == Phase::Drain && c.phase() != Phase::Drain;
+        let quiet = !before.in_recovery() && !c.in_recovery() && !returns && !self.told;
         if quiet && before.ssthresh().unwrap_or(UNSET_SSTHRESH) > old {
-            let most = old.max(self.jump.unwrap_or(0)) + 2 * ack.acked;
+            let at_once = if self.plumb { 3 * self.flight.max(ack.inflight_before) } else { 0 };
+            let most = old.max(self.jump.unwrap_or(0)).max(at_once);
+            let most = most.saturating_add((self.growth - 1) * ack.acked);
             assert!(
                 new <= most,
                 "{arm}: {} acknowledged bytes raised the window from {old} to {new}",

@@ -1,0 +1,162 @@
+//! Try an idea in seconds: a startup of your own beside any arm, on built-in paths, paths drawn at
+//! random and populations; one line per trial, tab-separated, on standard output.
+//!
+//! `cargo run --release -p firstflight-lab --example try_an_idea -- arms=mine,slowstart,rapid`
+//!
+//! Keys, each with its default below: `arms` (`mine` is [`Mine`]), `paths` (names, inline paths,
+//! `all` for the built-in ones, `random:N` for N paths drawn from `seed`), `bytes` and `seeds` for
+//! the paths, `populations` with `flows` connections each. `docs/site/plumb.py` makes
+//! tables of them.
+
+use firstflight::event::{Ack, Context, Window};
+use firstflight::startup::{Grown, Startup};
+use firstflight::{Nanos, Time};
+use firstflight_lab::{Error, NamedArm, OwnStartup, Population, Scenario, parse_arms, population};
+use firstflight_path::random::Sequence;
+use firstflight_path::{Path, Purpose, Stream, builtins};
+use firstflight_sim::{App, Outcome};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The idea: growth by three while the last RTT is at most a tenth above the smallest, else by two.
+#[derive(Default)]
+struct Mine {
+    last: u64,
+    least: Option<u64>,
+}
+
+impl Startup for Mine {
+    type Saved = ();
+
+    fn on_rtt(&mut self, _now: Time, rtt: Nanos, _cx: &Context) {
+        self.last = rtt.0;
+        self.least = Some(self.least.map_or(rtt.0, |least| least.min(rtt.0)));
+    }
+
+    fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        let queue = self.least.is_none_or(|least| self.last > least + least / 10);
+        if cx.limited {
+            w.open(cx.cap(acked) * if queue { 1 } else { 2 });
+        }
+        Grown::default()
+    }
+}
+
+/// Path number `index` of a stated distribution: 1 to 1000 Mbit/s, 5 to 300 ms and 0.1 to 10 BDP of
+/// queue, each even in its logarithm; 30 % lose 0.05 to 2 %, 25 % have jitter up to 0.3 of the round
+/// trip, 15 % collect ACKs as LTE does.
+fn random_path(seed: u64, index: u64) -> Result<Path, Error> {
+    let mut chance = Sequence::new(Stream::new(seed, index, Purpose::Class).key());
+    let mut draw = || (chance.draw() >> 11) as f64 / (1u64 << 53) as f64;
+    let mut between = |low: f64, high: f64| low * (high / low).powf(draw());
+    let mbit = between(1.0, 1000.0);
+    // No round trip is shorter than a packet and its ACK take, and a queue holds a packet.
+    let packet = 13.0 / mbit;
+    let rtt = between(5.0, 300.0).max(2.0 * packet);
+    let queue = (rtt * between(0.1, 10.0)).max(packet);
+    let (loss, jitter) = (between(0.05, 2.0), rtt * between(0.01, 0.3));
+    let mut items = vec![format!("rate={mbit:.3}Mbit,rtt={rtt:.3}ms,queue={queue:.3}ms")];
+    let mut happens = |share: f64| draw() < share;
+    if happens(0.30) {
+        items.push(format!("loss={loss:.3}%"));
+    }
+    if happens(0.25) {
+        items.push(format!("jitter={jitter:.3}ms"));
+    }
+    if happens(0.15) {
+        items.push("return=lte".into());
+    }
+    Path::parse(&items.join(","))
+}
+
+/// What `paths` says, with names.
+fn paths(text: &str, seed: u64) -> Result<Vec<(String, Path)>, Error> {
+    if text == "all" {
+        let all = builtins().iter();
+        return all.map(|path| Ok((path.name.into(), Path::parse(path.text)?))).collect();
+    }
+    if let Some(count) = text.strip_prefix("random:") {
+        let count = count.parse().map_err(|_| Error::new("random: takes a number"))?;
+        return (0..count).map(|i| Ok((format!("random-{i}"), random_path(seed, i)?))).collect();
+    }
+    let named = firstflight::arm::split_list(text).filter(|path| !path.is_empty());
+    named.map(|path| Ok((path.into(), Path::parse(path)?))).collect()
+}
+
+fn arms(text: &str) -> Result<Vec<NamedArm>, Error> {
+    let one = |name| match name {
+        "mine" => {
+            let own = OwnStartup::new("mine", Arc::default(), || Box::new(Mine::default()));
+            Ok(vec![NamedArm::with_own("mine", own, "")?])
+        }
+        _ => parse_arms(name),
+    };
+    let all: Result<Vec<_>, Error> = firstflight::arm::split_list(text).map(one).collect();
+    Ok(all?.concat())
+}
+
+fn line(kind: &str, place: &str, trial: &str, bytes: u64, arm: &NamedArm, o: &Outcome, limit: u64) {
+    let time = if o.complete() { o.delivered_after.unwrap_or_default().0 } else { limit };
+    let loss = o.packets_lost as f64 / o.packets_sent.max(1) as f64;
+    let queue = if o.queue_us.is_empty() { 0 } else { o.queue_us.value_at_quantile(0.99) };
+    let (ttlb, queue) = (time as f64 / 1e6, queue as f64 / 1e3);
+    println!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label);
+}
+
+fn main() -> Result<(), Error> {
+    let mut set: HashMap<String, String> = [
+        ("arms", "mine,slowstart,hystart++,rapid,plumb"),
+        ("paths", "rapid-slide,gvisor"),
+        ("bytes", "1000000,5000000"),
+        ("seeds", "1"),
+        ("seed", "1"),
+        ("populations", ""),
+        ("flows", "100"),
+    ]
+    .map(|(key, value)| (key.into(), value.into()))
+    .into();
+    for argument in std::env::args().skip(1) {
+        let known = argument.split_once('=').filter(|(key, _)| set.contains_key(*key));
+        let (key, value) = known.ok_or_else(|| Error::new(format!("unknown: `{argument}`")))?;
+        set.insert(key.into(), value.into());
+    }
+    let number = |key: &str| {
+        set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
+    };
+    let (arms, seed) = (arms(&set["arms"])?, number("seed")?);
+    println!("kind\tplace\ttrial\tbytes\tarm\tttlb_ms\tloss\tqueue_p99_ms");
+    for (name, path) in paths(&set["paths"], seed)? {
+        for bytes in set["bytes"].split(',').filter_map(|bytes| bytes.parse().ok()) {
+            let scenario = Scenario::new(path.clone(), bytes);
+            for (seed, arm) in
+                (seed..seed + number("seeds")?).flat_map(|seed| arms.iter().map(move |a| (seed, a)))
+            {
+                let outcome = scenario.simulate(arm, seed, None)?;
+                let trial = seed.to_string();
+                line("path", &name, &trial, bytes, arm, &outcome, scenario.limit.0);
+            }
+        }
+    }
+    for name in set["populations"].split(',').filter(|name| !name.is_empty()) {
+        let unknown = || Error::new(format!("no population `{name}`"));
+        let population: Population =
+            population::builtin::population(name).ok_or_else(unknown)??;
+        for index in 0..number("flows")? {
+            let drawn = population.draw(seed, index);
+            let scenario = Scenario {
+                path_index: index,
+                ..Scenario::new(population.path(&drawn)?, drawn.bytes)
+            };
+            for arm in &arms {
+                let app = population.app(&drawn, seed);
+                let outcome = match app {
+                    App::Bulk(_) => scenario.simulate(arm, seed, None)?,
+                    _ => scenario.run_app(arm, app, seed)?,
+                };
+                let trial = index.to_string();
+                line("population", name, &trial, drawn.bytes, arm, &outcome, scenario.limit.0);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Sounding: the rate of the bottleneck, read from the spacing of ACKs.
+//!
+//! A sounding is a run of ACKs over which the RTT rose: what they acknowledge left faster than it
+//! came back, so the path and not the sender set its pace. Send times are derived from the RTT
+//! samples, so no packet needs a mark, and TCP and QUIC are alike.
+//!
+//! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 160 bytes.
+
+use crate::event::Ack;
+use crate::units::{Nanos, Rate, Time, mul_div};
+
+/// ACKs no further apart than this are one arrival: a host that reads its socket late hears of
+/// several at once, and their spacing says nothing.
+const ONE_ARRIVAL: Nanos = Nanos::from_micros(5);
+/// Closed soundings that are kept.
+const KEPT: usize = 4;
+/// Rounds after which a sounding no longer counts. It must outlast many rounds: a sender that paces
+/// at exactly this rate raises no RTT and makes no new one.
+const LIFETIME: u32 = 8;
+
+/// One ACK with an RTT sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it came.
+    pub at: Time,
+    /// Its RTT sample.
+    pub rtt: Nanos,
+    /// Bytes delivered on the connection by then.
+    pub delivered: u64,
+}
+
+impl Arrival {
+    /// The arrival of `ack`; `None` if it has no RTT sample or acknowledges nothing.
+    pub fn of(ack: &Ack) -> Option<Arrival> {
+        let rtt = ack.rtt.filter(|_| ack.acked > 0)?;
+        Some(Arrival { at: ack.now, rtt, delivered: ack.delivered })
+    }
+
+    /// When the packet of the sample left.
+    pub fn sent(&self) -> Time {
+        Time(self.at.0.saturating_sub(self.rtt.0))
+    }
+}
+
+/// What the soundings say together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The largest rate of the soundings that count.
+    pub rate: Rate,
+    /// A second one reaches four fifths of it.
+    pub sure: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kept {
+    rate: u64,
+    round: u32,
+}
+
+/// The soundings of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sounding {
+    open: bool,
+    /// The run that is open: its first arrival and its last.
+    first: Arrival,
+    last: Arrival,
+    /// Its rate in bytes per second, zero while it says nothing.
+    current: u64,
+    kept: [Kept; KEPT],
+    /// The smallest RTT of the connection, the handshake's included.
+    idle: Nanos,
+    /// Smallest and largest RTT of first arrivals of runs, while no queue of ours can be.
+    heads: Option<(Nanos, Nanos)>,
+}
+
+impl Sounding {
+    /// Every RTT sample in any phase, the handshake's included.
+    pub fn on_rtt(&mut self, rtt: Nanos) {
+        self.idle = if self.idle == Nanos::ZERO { rtt } else { self.idle.min(rtt) };
+    }
+
+    /// One arrival in round `round` of startup; `min` is the smallest RTT of data, `mss` the size of
+    /// a packet. In the rounds before the second one the RTTs that runs begin with are kept: nothing
+    /// of ours can have delayed them.
+    pub fn on_arrival(&mut self, e: Arrival, min: Nanos, round: u32, mss: u64) {
+        if !self.open {
+            self.open = true;
+            self.begin(e, round);
+            self.current = 0;
+            return;
+        }
+        if e.at.since(self.last.at) <= ONE_ARRIVAL {
+            // The later one in its place.
+            if self.first.at == self.last.at {
+                self.first = Arrival { at: self.first.at, ..e };
+            }
+            self.last = Arrival { at: self.last.at, ..e };
+        } else {
+            // PLUMB 2-run: a run ends where the RTT falls by more than a quarter of its rise, or
+            // after a silence of half a round trip.
+            let rise = self.last.rtt - self.first.rtt;
+            let fall = self.last.rtt - e.rtt;
+            if fall.0 > rise.0 / 4 || e.at.since(self.last.at).0 > min.0 / 2 {
+                self.close(round);
+                self.begin(e, round);
+            }
+            self.last = e;
+        }
+        self.current = self.rate_of_run(mss).map_or(0, |rate| rate.0);
+    }
+
+    fn begin(&mut self, e: Arrival, round: u32) {
+        (self.first, self.last) = (e, e);
+        if round <= 1 {
+            let (low, high) = self.heads.unwrap_or((e.rtt, e.rtt));
+            self.heads = Some((low.min(e.rtt), high.max(e.rtt)));
+        }
+    }
+
+    fn close(&mut self, round: u32) {
+        if self.current > 0 {
+            self.kept.rotate_right(1);
+            self.kept[0] = Kept { rate: self.current, round };
+        }
+    }
+
+    /// The rate of the run that is open, if it says one.
+    fn rate_of_run(&self, mss: u64) -> Option<Rate> {
+        let took = self.last.at.since(self.first.at);
+        let bytes = self.last.delivered.saturating_sub(self.first.delivered);
+        let rise = self.last.rtt - self.first.rtt;
+        // PLUMB 2-path: the RTT rose by a quarter of the time, so what came back over `took` had
+        // left within three quarters of it.
+        if took <= ONE_ARRIVAL || bytes < 2 * mss || rise.0 < took.0 / 4 {
+            return None;
+        }
+        let rate = Rate::from_bytes_over(bytes, took).filter(|rate| rate.0 > 0)?;
+        // PLUMB 2-late: a run whose first ACK had waited is a bunch of ACKs and no train. An eighth
+        // of the idle RTT, or three packets at this very rate, is no wait.
+        let waited = self.first.rtt - self.idle;
+        let three = mul_div(3 * mss, 1_000_000_000, rate.0);
+        (waited.0 <= (self.idle.0 / 8).max(three)).then_some(rate)
+    }
+
+    /// What is known in round `round`; `None` if nothing.
+    pub fn estimate(&self, round: u32) -> Option<Estimate> {
+        let (mut best, mut second) = (self.current, 0);
+        for kept in &self.kept {
+            if kept.rate == 0 || kept.round.saturating_add(LIFETIME) < round {
+                continue;
+            }
+            if kept.rate > best {
+                (best, second) = (kept.rate, best);
+            } else {
+                second = second.max(kept.rate);
+            }
+        }
+        // PLUMB 2-sure: two that agree within a fifth.
+        let sure = u128::from(second) * 5 >= u128::from(best) * 4;
+        (best > 0).then_some(Estimate { rate: Rate(best), sure })
+    }
+
+    /// How far the RTTs that runs began with in the first two rounds lie apart: the noise of the
+    /// path.
+    pub fn spread(&self) -> Nanos {
+        self.heads.map_or(Nanos::ZERO, |(low, high)| high - low)
+    }
+
+    /// What was heard so far no longer counts.
+    pub fn forget_rates(&mut self) {
+        self.kept = [Kept::default(); KEPT];
+        self.current = 0;
+    }
+
+    /// The same, and the next arrival begins a run.
+    pub fn forget(&mut self) {
+        self.forget_rates();
+        self.open = false;
+    }
+}

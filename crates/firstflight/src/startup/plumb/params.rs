@@ -1,0 +1,31 @@
+//! The constants of Plumb.
+
+use crate::options::params;
+use crate::units::Ratio;
+
+params! {
+    /// The constants of Plumb.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Packets of a train, 2 to 100. Six make three ACKs at one per two packets, hence two
+        /// spacings, and fit five packets of buffer.
+        pub train: u8 = 6, "train" [2..=100 "packets"] "packets of a train of the first flight";
+        /// Growth per round trip towards a sounded depth, 2 to 100.
+        pub growth: u8 = 8, "growth" [2..=100] "growth per round trip towards a sounded depth";
+        /// Queues of its own after which it leaves, 1 to 100.
+        pub strikes: u8 = 3, "strikes" [1..=100] "queues of its own after which it leaves";
+        /// Where ACKs come in bunches nothing is read from their spacing or delay.
+        pub bunches: bool = true, "bunches" [] "believe no spacing of ACKs that come in bunches";
+        /// Rapid Start's recovery for the first loss in place of the arm's.
+        pub own_recovery: bool = false, "rapid" [] "Rapid Start's recovery for the first loss";
+        /// Lost share of a startup round that is excused, in percent; `None` excuses nothing.
+        pub tolerate: Option<u8> = None, "tolerate" [off or 1..=10 "%"] "lost share of a startup round that is no congestion";
+        /// The largest share that a cut keeps where the RTT shows no queue; `None`: always the
+        /// factor of congestion avoidance.
+        pub keep: Option<Ratio> = None,
+            "keep" ["off, or a fraction from 0.5 to below 1" if |keep: Option<Ratio>| {
+                keep.is_none_or(|keep| keep.num() < keep.den() && 2 * keep.num() >= keep.den())
+            }]
+            "most that a cut keeps where the RTT shows no queue";
+    }
+}

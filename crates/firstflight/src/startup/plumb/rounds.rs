@@ -1,0 +1,90 @@
+//! Rounds of startup: what each delivered and lost.
+
+use crate::event::Ack;
+use crate::units::{Nanos, Rate, Seq, Time};
+
+/// The rounds of one connection. Rates are in bytes per second, zero while unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rounds {
+    /// Rounds completed; the first ACK completes the one before the first flight.
+    pub(super) number: u32,
+    end: Seq,
+    began: Time,
+    delivered: u64,
+    last: u64,
+    before_last: u64,
+    lost: u64,
+    /// This one holds time that is not startup's: its rate says nothing.
+    spoilt: bool,
+}
+
+impl Rounds {
+    pub(super) fn start(&mut self, now: Time, nxt: Seq) {
+        *self = Rounds { end: nxt, began: now, ..Rounds::default() };
+    }
+
+    /// One ACK of startup; whether a round has begun with it.
+    pub(super) fn on_ack(&mut self, ack: &Ack, min: Nanos) -> bool {
+        self.lost = self.lost.saturating_add(ack.lost);
+        if ack.una <= self.end {
+            return false;
+        }
+        if self.number > 0 && !ack.app_limited && !self.spoilt {
+            self.before_last = self.last;
+            self.last = self.rate(ack, min).map_or(0, |rate| rate.0);
+        }
+        *self = Rounds {
+            number: self.number.saturating_add(1),
+            end: ack.nxt,
+            began: ack.now,
+            delivered: ack.delivered,
+            lost: ack.lost,
+            spoilt: false,
+            ..*self
+        };
+        true
+    }
+
+    /// What this round delivered so far, over at least `least`.
+    fn rate(&self, ack: &Ack, least: Nanos) -> Option<Rate> {
+        let took = ack.now.since(self.began).max(least);
+        Rate::from_bytes_over(ack.delivered.saturating_sub(self.delivered), took)
+    }
+
+    /// The faster of the last two whole rounds, bytes per second.
+    pub(super) fn whole(&self) -> u64 {
+        self.last.max(self.before_last)
+    }
+
+    /// The last whole round, bytes per second.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Half a round trip of this round is behind: its rate may be read.
+    pub(super) fn is_half_over(&self, now: Time, min: Nanos) -> bool {
+        now.since(self.began).0 >= min.0 / 2
+    }
+
+    /// The fastest of this round, if half of it is behind, and the last two, bytes per second.
+    pub(super) fn best(&self, ack: &Ack, min: Nanos) -> u64 {
+        let readable = self.number > 0 && !self.spoilt && self.is_half_over(ack.now, min);
+        let present = self.rate(ack, Nanos::ZERO).filter(|_| readable);
+        self.whole().max(present.map_or(0, |rate| rate.0))
+    }
+
+    /// Bytes lost in this round.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// A loss that came without an ACK.
+    pub(super) fn on_loss(&mut self, bytes: u64) {
+        self.lost = self.lost.saturating_add(bytes);
+    }
+
+    /// Time has passed that is not startup's.
+    pub(super) fn interrupt(&mut self) {
+        (self.end, self.spoilt) = (Seq(0), true);
+    }
+}

@@ -1,0 +1,460 @@
+//! Plumb's rules, one by one; what it reads from ACKs stands in `sounding.rs`, what holds on every
+//! path in `plumb_path.rs`.
+
+use crate::context;
+use crate::plumb_path::{MSS, Trip, signal};
+use crate::rig::{Rig, START};
+
+use firstflight::arm::Arm;
+use firstflight::avoidance::{Cubic, cubic};
+use firstflight::recovery::Immediate;
+use firstflight::startup::plumb::{Params, Plumb};
+use firstflight::startup::{ExitReason, Startup, Train};
+use firstflight::{
+    Ack, Config, Context, Controller, Nanos, Phase, Ratio, Ready, Seq, Signal, Time, Timeout,
+    Transport, UNSET_SSTHRESH, Window,
+};
+
+const MS: u64 = 1_000_000;
+const BETA: Ratio = Ratio::new(7, 10);
+
+fn params(arm: &str) -> Params {
+    match Arm::parse(arm).expect("an arm").startup {
+        firstflight::arm::StartupSpec::Plumb(params) => params,
+        other => panic!("{other} is not Plumb"),
+    }
+}
+
+fn ready(now: u64, inflight: u64) -> Ready {
+    Ready {
+        now: Time(now),
+        nxt: Seq(inflight / MSS),
+        inflight,
+        backlog: u64::MAX,
+        srtt: Some(Nanos(30 * MS)),
+        idle: Nanos::ZERO,
+        timeout: Nanos(90 * MS),
+    }
+}
+
+const INITIAL: Window = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
+
+/// Shows PLUMB 1-volume, PLUMB 1-trains.
+#[test]
+fn the_first_flight_leaves_as_trains_of_six_within_one_round_trip() {
+    let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
+    // (time in ms, bytes in flight then, the train: up to how many, until when in ms)
+    let table = [
+        (0, 0, Some((5_500, 9))),
+        (1, 5_000, Some((5_500, 9))),
+        (9, 6_000, Some((11_500, 18))),
+        (18, 12_000, Some((17_500, 27))),
+        (27, 18_000, Some((23_500, 36))),
+        (30, 20_000, None),
+    ];
+    for (at, inflight, train) in table {
+        plumb.before_send(&ready(at * MS, inflight), &mut w, &cx);
+        let expected = train.map(|(inflight, next)| Train { inflight, next: Time(next * MS) });
+        assert_eq!(plumb.train(), expected, "{inflight} bytes in flight at {at} ms");
+        assert_eq!(w.cwnd, 20 * MSS, "two initial windows");
+    }
+    let train = Train { inflight: 5_500, next: Time(9 * MS) };
+    assert_eq!(train.wait(Time(MS), 5_000), Nanos::ZERO, "the sixth packet leaves at once");
+    assert_eq!(train.wait(Time(MS), 6_000), Nanos(8 * MS), "the seventh with the next train");
+}
+
+/// Shows PLUMB 1-once.
+#[test]
+fn without_pacer_sample_data_or_room_there_is_no_first_flight() {
+    let cx = context::quic(MSS);
+    let unpaced = Context { paced: false, ..cx };
+    let (now, idle) = (ready(0, 0), Nanos(91 * MS));
+    let grown = Window { cwnd: 21 * MSS, ..INITIAL };
+    let known = Window { ssthresh: 10 * MSS, ..INITIAL };
+    let table = [
+        ("it flies", now, INITIAL, cx, true),
+        ("no pacer", now, INITIAL, unpaced, false),
+        ("no RTT", Ready { srtt: None, ..now }, INITIAL, cx, false),
+        ("too little to send", Ready { backlog: 9 * MSS, ..now }, INITIAL, cx, false),
+        ("a grown window", now, grown, cx, false),
+        ("a known threshold", now, known, cx, false),
+        ("after a pause", Ready { idle, ..now }, INITIAL, cx, false),
+    ];
+    for (what, ready, mut w, cx, flies) in table {
+        let mut plumb = Plumb::new(Params::default());
+        let before = w.cwnd;
+        plumb.before_send(&ready, &mut w, &cx);
+        assert_eq!((plumb.train().is_some(), w.cwnd > before), (flies, flies), "{what}");
+    }
+}
+
+/// Shows PLUMB 1-used.
+#[test]
+fn what_the_application_does_not_use_of_the_first_flight_is_not_kept() {
+    for (used, kept) in [(20, 20), (14, 14), (4, 10)] {
+        let mut r = Rig::quic("plumb", 10 * MSS);
+        r.c.before_send(&r.ready());
+        r.send(used * MSS);
+        r.wait(30);
+        let ack = Ack { cwnd_limited: false, inflight_before: used * MSS, ..r.record(2 * MSS) };
+        r.deliver(&ack);
+        // Half of the window in flight is use enough to grow by.
+        let grown = if used * MSS >= kept * MSS / 2 { 4 } else { 0 };
+        assert_eq!(r.c.cwnd(), (kept + grown) * MSS, "{used} packets of twenty were sent");
+    }
+}
+
+/// Shows PLUMB 3-depth, PLUMB 3-once, PLUMB 3-known.
+#[test]
+fn one_round_trip_after_the_first_flight_it_sends_at_the_rate_of_the_path() {
+    let mut trip = Trip::new("plumb", 100, 30, 375);
+    trip.run(1);
+    assert_eq!(trip.c.cwnd(), 24 * MSS, "one ACK has no spacing: threefold growth so far");
+    trip.run(1);
+    let depth = signal(&trip.c, "depth_bytes").expect("two ACKs of a train sound the path");
+    let expected = trip.bdp() + 2 * MSS;
+    assert!(depth.abs_diff(expected) <= MSS, "{depth}, not the path's BDP and two packets");
+    let window = trip.c.cwnd() / MSS;
+    assert!((51..=60).contains(&window), "three times the flight at once, not {window} packets");
+    let rate = trip.c.pacing_rate().expect("paced").0;
+    assert!(rate.abs_diff(12_500_000) < 250_000, "paced at {rate} bytes per second, not 12.5 M");
+    let mut largest = 0;
+    while trip.now < 100 * MS && trip.step(&mut |_, _, after| largest = largest.max(after.cwnd())) {
+    }
+    assert_eq!((trip.lost, trip.c.exit().is_none()), (0, true), "nothing is lost on the way");
+    assert!(largest <= depth + depth / 4, "{largest} is more than 5/4 of {depth}");
+    assert!(largest >= depth, "the path is filled");
+}
+
+/// Shows PLUMB 3-known.
+#[test]
+fn without_a_pacer_growth_is_slow_starts() {
+    let config = Config { paced: false, initial_window: 10 * MSS, ..Config::quic(MSS) };
+    let mut r = Rig::with("plumb", config);
+    r.fill();
+    assert_eq!((r.c.cwnd(), r.c.train()), (10 * MSS, None));
+    r.wait(30);
+    r.ack(4 * MSS);
+    assert_eq!(r.c.cwnd(), 14 * MSS, "as much as was acknowledged");
+}
+
+/// Shows PLUMB 3-blind.
+#[test]
+fn while_nothing_is_known_growth_is_threefold() {
+    let mut r = Rig::quic("plumb", 10 * MSS);
+    r.fill();
+    let flight = r.c.cwnd();
+    r.wait(30);
+    // Constant RTT, an ACK every 2 ms: the sender's own pace.
+    for _ in 0..5 {
+        r.ack(2 * MSS);
+        r.wait(2);
+    }
+    assert_eq!(r.c.cwnd(), flight + 20 * MSS, "ten packets acknowledged, twenty more");
+}
+
+/// Shows PLUMB 3-refuted.
+#[test]
+fn a_rate_that_a_whole_round_exceeds_is_none() {
+    let mut r = Rig::quic("plumb", 10 * MSS);
+    r.fill();
+    let base = r.rtt;
+    for k in 1..=5u64 {
+        r.wait(6);
+        r.rtt = base + Nanos(2 * MS * k);
+        r.ack(2 * MSS);
+    }
+    let depth = signal(&r.c, "depth_bytes").expect("a sounding of 2 packets in 6 ms");
+    assert!(depth < r.c.cwnd(), "the depth {depth} is below the window {}", r.c.cwnd());
+    // From here on the RTT is the smallest, and a window per round trip is delivered.
+    r.rtt = base;
+    for _ in 0..3 {
+        r.fill();
+        r.wait(30);
+        while r.inflight() > 0 {
+            r.ack((2 * MSS).min(r.inflight()));
+        }
+    }
+    assert_eq!(signal(&r.c, "depth_bytes"), None, "unknown again");
+}
+
+/// Shows PLUMB 3-cruise, PLUMB 3-calm.
+#[test]
+fn slow_growth_doubles_after_two_calm_rounds() {
+    let (mut trip, _, _) = landed("plumb");
+    while signal(&trip.c, "strikes") != Some(1) {
+        assert!(trip.step(&mut |_, _, _| {}), "the look ends");
+    }
+    trip.speed_up(50);
+    let (mut growth, mut window, mut until) = (Vec::new(), trip.c.cwnd(), trip.now + 52 * MS);
+    while growth.len() < 10 && trip.step(&mut |_, _, _| {}) {
+        if trip.now >= until {
+            growth.push((trip.c.cwnd() * 100 / window).saturating_sub(100));
+            (window, until) = (trip.c.cwnd(), trip.now + 52 * MS);
+        }
+    }
+    assert!(growth[..2].iter().all(|&g| g <= 14), "an eighth per round trip first: {growth:?} %");
+    assert!(growth.iter().any(|&g| g >= 90), "and soon by its double: {growth:?} %");
+}
+
+/// A flow whose queue has just made it land: window before and after.
+fn landed(arm: &str) -> (Trip, u64, u64) {
+    let mut trip = Trip::new(arm, 20, 50, 500);
+    let mut window = None;
+    while window.is_none() {
+        let more = trip.step(&mut |before, _, after| {
+            if after.phase() == Phase::Drain {
+                window = Some((before.cwnd(), after.cwnd()));
+            }
+        });
+        assert!(more && trip.now < 10_000 * MS, "a queue should show");
+    }
+    let (before, after) = window.unwrap();
+    (trip, before, after)
+}
+
+/// Shows PLUMB 4-sign, PLUMB 4-land, PLUMB 4-still, PLUMB 4-strike, PLUMB 4-leave.
+#[test]
+fn its_own_queue_is_drained_and_the_third_one_ends_it_without_a_loss() {
+    let (mut trip, before, after) = landed("plumb");
+    let bdp = trip.bdp();
+    assert!(before > bdp && after <= before, "from {before} to {after}");
+    assert!(after.abs_diff(bdp) <= bdp / 10 + 2 * MSS, "landed at {after}, the path holds {bdp}");
+    while trip.c.exit().is_none() && trip.step(&mut |_, _, _| {}) {}
+    let exit = trip.c.exit().expect("it left");
+    assert_eq!((exit.reason, trip.lost), (ExitReason::Delay, 0), "on delay, nothing lost");
+    assert!(exit.cwnd.abs_diff(bdp) <= bdp / 8 + 2 * MSS, "it leaves with what the path holds");
+}
+
+/// Shows PLUMB 4-others, PLUMB 4-look.
+#[test]
+fn a_queue_of_others_gives_the_window_back() {
+    let mut trip = Trip::new("plumb", 100, 50, 5_000);
+    // From the second round on everything takes 10 ms more, whatever it does.
+    let (mut landing, mut given_back) = (None, None);
+    for _ in 0..3_000 {
+        if trip.now > 60 * MS {
+            trip.others = 10 * MS;
+        }
+        let drains = |c: &firstflight::arm::ArmController| c.phase() == Phase::Drain;
+        if !trip.step(&mut |before, _, after| {
+            if !drains(before) && drains(after) && landing.is_none() {
+                landing = Some(before.cwnd());
+            }
+            if drains(before) && !drains(after) && given_back.is_none() {
+                given_back = Some(after.cwnd());
+            }
+        }) {
+            break;
+        }
+    }
+    let (landing, given_back) = (landing.expect("it landed"), given_back.expect("it looked"));
+    assert!(given_back >= landing, "{landing} before, {given_back} after the look");
+    assert_eq!(signal(&trip.c, "strikes").unwrap_or(0), 0, "no strike");
+}
+
+/// Shows PLUMB 5-blind, PLUMB 5-anew.
+#[test]
+fn where_acks_come_in_bunches_nothing_is_sounded_and_a_landing_is_taken_back() {
+    let mut r = Rig::quic("plumb", 10 * MSS);
+    r.fill();
+    for round in 0..4 {
+        // One ACK of all that is in flight, a round trip after the last.
+        r.wait(30);
+        r.ack(r.inflight());
+        let bunched = signal(&r.c, "bunched");
+        if round > 0 {
+            assert_eq!(bunched, Some(1), "round {round}: a lump after a silence");
+            assert_eq!(signal(&r.c, "depth_bytes"), None, "nothing is read from them");
+        }
+        r.fill();
+    }
+    let mut off = Rig::quic("plumb(bunches=off)", 10 * MSS);
+    off.fill();
+    off.wait(30);
+    off.ack(20 * MSS);
+    assert_eq!(signal(&off.c, "bunched"), Some(0));
+}
+
+/// Shows PLUMB 6-policy.
+#[test]
+fn plumb_answers_every_loss_as_its_arm_does() {
+    let reno = ("plumb/reno/immediate", "slowstart/reno/immediate", 20);
+    for (arm, plain, cut) in [("plumb", "slowstart", 28), reno] {
+        let mut windows = [arm, plain].map(|arm| {
+            // Without a pacer there is no first flight: both stand at the initial window.
+            let config = Config { paced: false, initial_window: 40 * MSS, ..Config::quic(MSS) };
+            let mut r = Rig::with(arm, config);
+            r.send(40 * MSS);
+            r.wait(30);
+            let loss =
+                Ack { lost: MSS, tx_lost: Some(0), cwnd_limited: false, ..r.record(2 * MSS) };
+            r.deliver(&loss);
+            (r.c.ssthresh(), r.c.in_recovery())
+        });
+        windows.sort_unstable();
+        assert_eq!(windows[0], windows[1], "{arm} beside {plain}");
+        assert_eq!(windows[0], (Some(cut * MSS), true), "{arm}");
+    }
+}
+
+fn lossy(lost: u64, acked: u64, flight: u64) -> Ack {
+    let rtt = Some(Nanos(30 * MS));
+    let (una, nxt) = (Seq(1), Seq(200));
+    Ack { lost, acked, inflight_before: flight, rtt, una, nxt, advanced: true, ..Ack::default() }
+}
+
+/// Shows PLUMB 6-excuse, PLUMB 6-marks.
+#[test]
+fn only_plumb_tolerant_excuses_two_percent_of_a_round() {
+    let cx = context::quic(MSS);
+    let w = Window { cwnd: 300 * MSS, ssthresh: UNSET_SSTHRESH };
+    let flight = 300 * MSS;
+    // (arm, lost packets, marks, excused)
+    let table = [
+        ("plumb", 1, false, false),
+        ("plumb-tolerant", 1, false, true),
+        ("plumb-tolerant", 6, false, true),
+        ("plumb-tolerant", 7, false, false),
+        ("plumb-tolerant", 1, true, false),
+        ("plumb-tolerant(tolerate=10)", 30, false, true),
+    ];
+    for (arm, lost, ce, excused) in table {
+        let mut plumb = Plumb::new(params(arm));
+        let ack = Ack { ce, ..lossy(lost * MSS, 2 * MSS, flight) };
+        plumb.sample(&ack, w, &cx);
+        let says = plumb.absorbs(Signal::Loss, &ack, &cx);
+        assert_eq!(says, excused, "{arm}: {lost} of 300 packets, marks {ce}");
+        assert!(!plumb.absorbs(Signal::Ecn, &ack, &cx), "marks are never excused");
+    }
+    // The sum of a round decides, and a timer's losses count.
+    let mut plumb = Plumb::new(params("plumb-tolerant"));
+    for lost in [3, 6] {
+        let ack = lossy(3 * MSS, 2 * MSS, flight);
+        plumb.sample(&ack, w, &cx);
+        assert!(plumb.absorbs(Signal::Loss, &ack, &cx), "{lost} packets of this round");
+    }
+    let timer = Ack { lost: MSS, inflight_before: flight, ..Ack::default() };
+    assert!(!plumb.absorbs(Signal::Loss, &timer, &cx), "the seventh, found by a timer");
+}
+
+/// What remains of a window of 100 packets when the RTT is `now_ms` over a smallest of 30 ms.
+fn kept(arm: &str, now_ms: u64, startup: bool) -> Option<u64> {
+    let cx = context::quic(MSS);
+    let mut plumb = Plumb::new(params(arm));
+    plumb.on_rtt(Time(0), Nanos(30 * MS), &cx);
+    if !startup {
+        plumb.on_timeout(Timeout::Rto, Time(0), Seq(0));
+    }
+    let w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
+    let ack = Ack { rtt: Some(Nanos(now_ms * MS)), ..lossy(MSS, 0, 100 * MSS) };
+    let mut own = plumb.on_congestion(Signal::Loss, BETA, &ack, w, &cx)?;
+    own.account(99 * MSS, 0, Seq(1));
+    Some(own.cwnd())
+}
+
+/// Shows PLUMB 6-keep, PLUMB 6-rapid.
+#[test]
+fn a_cut_keeps_what_the_path_holds_without_a_queue() {
+    // (RTT now over 30 ms, bytes kept of 100 packets; none: the arm's own recovery)
+    for (now, later) in
+        [(30, Some(85_000)), (37, Some(81_000)), (42, Some(71_400)), (43, None), (90, None)]
+    {
+        let kept = kept("plumb-tolerant(rapid=off)", now, false);
+        assert_eq!(kept, later, "later, RTT {now} of 30 ms");
+    }
+    assert_eq!(kept("plumb-tolerant", 30, true), Some(84_150), "0.85 of 99 delivered packets");
+    assert_eq!(kept("plumb-tolerant", 60, true), Some(69_300), "0.7 where the queue is full");
+    for now in [30, 60] {
+        assert_eq!(kept("plumb", now, true), None, "plumb leaves it to its arm");
+        assert_eq!(kept("plumb", now, false), None, "later too");
+    }
+}
+
+/// Shows PLUMB 6-one-answer.
+#[test]
+fn a_loss_while_a_landing_drains_does_not_cut_the_window_twice() {
+    let (trip, before, after) = landed("plumb");
+    let mut c = trip.c;
+    let flight = before;
+    let ack = Ack {
+        now: Time(trip.now + MS),
+        tx_lost: Some(trip.una + 1),
+        tx_acked: Some(trip.una + 2),
+        srtt: Some(Nanos(50 * MS)),
+        ..lossy(MSS, 2 * MSS, flight)
+    };
+    let ack =
+        Ack { una: Seq(trip.una + 2), nxt: Seq(trip.una + 500), tx_next: trip.una + 500, ..ack };
+    c.on_ack(&ack);
+    let expected = BETA.of(before).min(after);
+    assert!(c.in_recovery(), "an episode opens");
+    assert_eq!(c.cwnd(), expected, "beta times the {before} before the landing, at most {after}");
+}
+
+/// Shows PLUMB 7-timeout.
+#[test]
+fn a_timeout_ends_it_for_good() {
+    let mut r = Rig::tcp("plumb", 10 * MSS);
+    r.fill();
+    r.timeout(Timeout::Rto);
+    r.wait(30);
+    r.ack(2 * MSS);
+    assert_eq!(r.c.phase(), Phase::Startup, "slow start");
+    assert_eq!(r.c.train(), None);
+}
+
+/// Shows PLUMB 7-idle.
+#[test]
+fn a_long_pause_forgets_what_was_sounded() {
+    let mut trip = Trip::new("plumb", 100, 30, 375);
+    trip.run(4);
+    assert!(signal(&trip.c, "depth_bytes").is_some(), "sounded");
+    let idle = Nanos(91 * MS);
+    trip.c.before_send(&Ready { idle, ..ready(trip.now + 91 * MS, 0) });
+    assert_eq!(signal(&trip.c, "depth_bytes"), None, "forgotten");
+}
+
+/// Shows PLUMB 7-undo.
+#[test]
+fn after_a_false_alarm_it_goes_on() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut r = Rig::new("plumb", transport, 10 * MSS);
+        r.fill();
+        r.wait(30);
+        r.ack(2 * MSS);
+        let before = r.c.cwnd();
+        r.loss(2 * MSS, MSS);
+        assert!(r.c.in_recovery());
+        r.c.on_spurious();
+        assert_eq!((r.c.cwnd(), r.c.ssthresh(), r.c.exit()), (before, None, None), "{transport:?}");
+        r.fill();
+        r.wait(30);
+        r.ack(2 * MSS);
+        assert_eq!(r.c.cwnd(), before + 4 * MSS, "{transport:?}: threefold growth goes on");
+    }
+}
+
+/// Larger packets mean longer trains, and the windows that were there stay.
+#[test]
+fn a_larger_mtu_makes_larger_trains() {
+    let mut r = Rig::quic("plumb", 10 * MSS);
+    r.c.set_mss(2 * MSS);
+    r.c.before_send(&r.ready());
+    assert_eq!(r.c.cwnd(), 20 * MSS, "the volume is of the initial window");
+    let train = r.c.train().expect("a train");
+    assert_eq!(train.inflight, 6 * 2 * MSS - MSS, "six of the larger packets, less half a one");
+    assert_eq!(train.next, START + Nanos(18 * MS), "twelve of twenty of the round trip later");
+}
+
+/// Without an episode nothing of this is asked: a controller without Plumb is as it was.
+#[test]
+fn what_no_startup_excuses_opens_an_episode() {
+    let plain = Cubic::new(cubic::Params::default());
+    let plumb = Plumb::new(Params::default());
+    let mut c =
+        Controller::new(plumb, plain, Immediate::default(), Config::quic(MSS), Time(0), Seq(0));
+    let ack = Ack { tx_lost: Some(3), tx_next: 200, ..lossy(MSS, MSS, 10 * MSS) };
+    c.on_ack(&ack);
+    assert!(c.in_recovery() && c.stats().loss_episodes == 1);
+}

@@ -1,0 +1,159 @@
+"""Tables of docs/plumb.md out of trials: `plumb.py PAGE FILE.tsv...`.
+
+FILE.tsv is what the example `try_an_idea` of firstflight-lab prints. A comment `<!-- table: NAME of
+FILE.tsv -->` of the page is followed by a table, which is written anew: `cells`, over the cells of
+paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
+line per arm of each population. Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap
+samples of cells or connections, drawn with a fixed seed.
+"""
+
+import csv
+import random
+import re
+import sys
+from collections import defaultdict
+from math import exp, log
+from pathlib import Path
+from statistics import fmean, median
+
+TABLE = re.compile(r"(<!-- table: (\w+) of ([\w.-]+) -->\n)(?:\n?\|[^\n]*)*\n*")
+# What a cell is compared with: everything but our own and the arms that are told the path.
+OTHERS = (
+    "slowstart",
+    "hystart",
+    "hystart++",
+    "search",
+    "best",
+    "jumpstart",
+    "rapid-nojump",
+    "rapid",
+)
+TIME, LOSS, QUEUE = range(3)
+
+
+def read(file):
+    """Arms in order, and cell -> arm -> (ms, share lost, queueing delay p99 in ms)."""
+    cells, arms = defaultdict(lambda: defaultdict(list)), {}
+    with open(file, newline="") as trials:
+        for row in csv.DictReader(trials, delimiter="\t"):
+            cell = row["place"], row["bytes" if row["kind"] == "path" else "trial"]
+            names = "ttlb_ms", "loss", "queue_p99_ms"
+            cells[cell][row["arm"]].append(tuple(float(row[name]) for name in names))
+            arms[row["arm"]] = None
+    medians = {
+        cell: {arm: tuple(map(median, zip(*of_arm, strict=True))) for arm, of_arm in by_arm.items()}
+        for cell, by_arm in cells.items()
+    }
+    return list(arms), medians
+
+
+def mean_of_ratios(ratios):
+    return exp(fmean(map(log, ratios)))
+
+
+def interval(values, of):
+    """The measure of all values with its interval."""
+    chance = random.Random(1)
+    samples = sorted(of(chance.choices(values, k=len(values))) for _ in range(1000))
+    return of(values), samples[24], samples[974]
+
+
+def ratio(values):
+    return "{:.3f} [{:.3f}, {:.3f}]".format(*interval(values, mean_of_ratios))
+
+
+def share(flags):
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*interval([100 * flag for flag in flags], fmean))
+
+
+def line(*cells):
+    return "| " + " | ".join(map(str, cells)) + " |\n"
+
+
+def head(*names):
+    return line(*names) + "|" + "---|" + "---:|" * (len(names) - 1) + "\n"
+
+
+def of_cells(arms, cells):
+    """A line per arm over all cells."""
+    yield head(
+        "arm",
+        "time over Rapid Start's",
+        "over slow start's",
+        "within 3 % of the fastest other, % of cells",
+        "slowest against it",
+        "loss at most HyStart++'s + 0.1 points, % of cells",
+        "loss, %",
+        "queueing delay p99, ms",
+        "over 5 % slower than slow start, %",
+    )
+    for arm in arms:
+        others = [other for other in OTHERS if other != arm]
+        best = [c[arm][TIME] / min(c[other][TIME] for other in others) for c in cells.values()]
+        slow = [c[arm][TIME] / c["slowstart"][TIME] for c in cells.values()]
+        yield line(
+            f"`{arm}`",
+            ratio([c[arm][TIME] / c["rapid"][TIME] for c in cells.values()]),
+            ratio(slow),
+            share([x <= 1.03 for x in best]),
+            f"{max(best):.2f}",
+            share([c[arm][LOSS] <= c["hystart++"][LOSS] + 0.001 for c in cells.values()]),
+            f"{100 * fmean(c[arm][LOSS] for c in cells.values()):.2f}",
+            f"{fmean(c[arm][QUEUE] for c in cells.values()):.0f}",
+            share([x > 1.05 for x in slow]),
+        )
+
+
+def of_paths(arms, cells):
+    """A line per path and size: time (loss in %) of each arm."""
+    yield head("path", "MB", *(f"`{arm}`" for arm in arms))
+    for (place, size), c in cells.items():
+        times = (f"{c[arm][TIME]:.0f} ({100 * c[arm][LOSS]:.1f})" for arm in arms)
+        yield line(place, f"{int(size) / 1e6:g}", *times)
+
+
+def of_population(arms, cells):
+    """A line per population and arm."""
+    yield head(
+        "population, arm",
+        "p50, ms",
+        "mean, ms",
+        "p99, ms",
+        "over slow start's (geometric mean)",
+        "loss, %",
+        "queueing delay p99, ms",
+        "over 5 % slower than slow start, %",
+    )
+    for place in dict.fromkeys(place for place, _ in cells):
+        flows = [c for (where, _), c in cells.items() if where == place]
+        for arm in arms:
+            times = sorted(c[arm][TIME] for c in flows)
+            ratios = [c[arm][TIME] / c["slowstart"][TIME] for c in flows]
+            yield line(
+                f"{place}, `{arm}`",
+                f"{median(times):.0f}",
+                f"{fmean(times):.0f}",
+                f"{times[len(times) * 99 // 100]:.0f}",
+                ratio(ratios),
+                f"{100 * fmean(c[arm][LOSS] for c in flows):.2f}",
+                f"{fmean(c[arm][QUEUE] for c in flows):.1f}",
+                share([x > 1.05 for x in ratios]),
+            )
+
+
+TABLES = {"cells": of_cells, "paths": of_paths, "population": of_population}
+
+
+def main(page, *files):
+    trials = {Path(file).name: read(file) for file in files}
+
+    def table(found):
+        begin, name, file = found.groups()
+        if file not in trials:
+            return found[0]
+        return begin + "\n" + "".join(TABLES[name](*trials[file])) + "\n"
+
+    Path(page).write_text(TABLE.sub(table, Path(page).read_text()))
+
+
+main(*sys.argv[1:])
