@@ -61,7 +61,12 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             });
             format!("unknown command `{word}`{}; `firstflight help` lists all", meant(near))
         }
-        (ErrorKind::ArgumentConflict, Some(option)) => format!("{option}: given more than once"),
+        (ErrorKind::ArgumentConflict, Some(option)) => {
+            match text(ContextKind::PriorArg).as_deref().and_then(|prior| prior.split(' ').next()) {
+                Some(prior) if prior != option => format!("{option}: does not go with {prior}"),
+                _ => format!("{option}: given more than once"),
+            }
+        }
         _ => first_sentence(&error.to_string()),
     }
 }

@@ -180,19 +180,25 @@ fn a_startup_that_broke_ends_the_comparison() {
 }
 
 #[test]
-fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
-    let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
-    let sharing = SharingFlow {
-        arm: foreign,
+fn a_startup_that_is_not_ours_runs_beside_other_flows_and_nothing_in_its_name() {
+    let flow = |arm| SharingFlow {
+        arm,
         app: App::Bulk(1_000_000),
         start: Nanos::ZERO,
         rtt_extra: Nanos::ZERO,
     };
+    let foreign = NamedArm::with_own("mine", own(Some(60_000)), "").expect("an arm");
     let scenario = Scenario::new(Path::default(), 1_000_000);
-    assert!(
-        scenario.run_flows(&[sharing], 1, None).is_err(),
-        "beside other flows another startup would run in its name"
-    );
+    let outcome = scenario
+        .run_flows(&[flow(foreign), flow(arm("slowstart"))], 1, None)
+        .expect("it runs beside ours");
+    let left = outcome.flows[0].exit.map(|exit| exit.reason);
+    assert_eq!(left, Some(ExitReason::Estimate), "it leaves where it says");
+}
+
+#[test]
+fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
+    let scenario = Scenario::new(Path::default(), 1_000_000);
     for rest in ["reno", "/nonsense", "/reno/prr/more"] {
         assert!(
             NamedArm::with_own("mine", own(None), rest).is_err(),
