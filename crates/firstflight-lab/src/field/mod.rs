@@ -2,7 +2,7 @@
 //! says the arm; what every arm does to the completion time at equal size, with an interval for the
 //! end and one that holds at every look, and the checks without which no number means anything.
 //!
-//! The statistics are `firstflight_trial::statistics`; here rows become columns ([`table`]),
+//! The statistics are `firstflight_trial::statistics`; here rows become columns (`table`),
 //! columns an [`Answer`] ([`analysis`]), and that sentences and a page.
 
 pub mod analysis;
