@@ -9,6 +9,7 @@ pub mod bbr;
 pub mod best;
 pub mod best_published;
 pub mod careful;
+mod forward;
 pub mod hystart;
 pub mod hystart_plus_plus;
 pub mod jump;

@@ -1,0 +1,145 @@
+//! Startups that stand for others.
+
+/// All hooks of a [`Startup`](crate::startup::Startup) that stands for another, but for its type
+/// `Saved`, `save` and `restore`: each goes to the startup behind it, so that one more hook is
+/// written here and nowhere else. `each!(self, startup => hook)` runs `hook` on that startup.
+///
+/// ```
+/// use firstflight::startup::{SlowStart, Startup};
+///
+/// struct Renamed(SlowStart);
+///
+/// macro_rules! inner {
+///     ($renamed:expr, $startup:ident => $hook:expr) => {{
+///         let Renamed($startup) = $renamed;
+///         $hook
+///     }};
+/// }
+///
+/// impl Startup for Renamed {
+///     type Saved = ();
+///     firstflight::forward_startup!(inner);
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward_startup {
+    ($each:ident) => {
+        fn start(&mut self, now: $crate::units::Time, nxt: $crate::units::Seq) {
+            $each!(self, startup => startup.start(now, nxt));
+        }
+        #[inline]
+        fn on_rtt(
+            &mut self,
+            now: $crate::units::Time,
+            rtt: $crate::units::Nanos,
+            cx: &$crate::event::Context,
+        ) {
+            $each!(self, startup => startup.on_rtt(now, rtt, cx));
+        }
+        #[inline]
+        fn before_send(
+            &mut self,
+            ready: &$crate::event::Ready,
+            w: &mut $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) {
+            $each!(self, startup => startup.before_send(ready, w, cx));
+        }
+        #[inline]
+        fn on_sent(
+            &mut self,
+            sent: &$crate::event::Sent,
+            w: $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) {
+            $each!(self, startup => startup.on_sent(sent, w, cx));
+        }
+        #[inline]
+        fn train(&self) -> Option<$crate::startup::Train> {
+            $each!(self, startup => startup.train())
+        }
+        #[inline]
+        fn sample(
+            &mut self,
+            ack: &$crate::event::Ack,
+            w: $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) -> $crate::startup::Verdict {
+            $each!(self, startup => startup.sample(ack, w, cx))
+        }
+        #[inline]
+        fn grow(
+            &mut self,
+            ack: &$crate::event::Ack,
+            acked: u64,
+            w: &mut $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) -> $crate::startup::Grown {
+            $each!(self, startup => startup.grow(ack, acked, w, cx))
+        }
+        #[inline]
+        fn beside_avoidance(
+            &mut self,
+            ack: &$crate::event::Ack,
+            acked: u64,
+            w: $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) -> Option<u64> {
+            $each!(self, startup => startup.beside_avoidance(ack, acked, w, cx))
+        }
+        fn reach(&self, max_fs: u64, w: $crate::event::Window, cx: &$crate::event::Context) -> u64 {
+            $each!(self, startup => startup.reach(max_fs, w, cx))
+        }
+        fn reach_beside(&self, max_fs: u64, w: $crate::event::Window) -> Option<u64> {
+            $each!(self, startup => startup.reach_beside(max_fs, w))
+        }
+        fn reached(&mut self) -> $crate::startup::ExitReason {
+            $each!(self, startup => startup.reached())
+        }
+        fn on_congestion(
+            &mut self,
+            signal: $crate::event::Signal,
+            beta: $crate::units::Ratio,
+            ack: &$crate::event::Ack,
+            w: $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) -> Option<$crate::recovery::OwnRecovery> {
+            $each!(self, startup => startup.on_congestion(signal, beta, ack, w, cx))
+        }
+        fn absorbs(
+            &mut self,
+            signal: $crate::event::Signal,
+            ack: &$crate::event::Ack,
+            cx: &$crate::event::Context,
+        ) -> bool {
+            $each!(self, startup => startup.absorbs(signal, ack, cx))
+        }
+        fn on_timeout(
+            &mut self,
+            timeout: $crate::event::Timeout,
+            now: $crate::units::Time,
+            nxt: $crate::units::Seq,
+        ) {
+            $each!(self, startup => startup.on_timeout(timeout, now, nxt));
+        }
+        fn on_idle(&mut self, now: $crate::units::Time, nxt: $crate::units::Seq) {
+            $each!(self, startup => startup.on_idle(now, nxt));
+        }
+        #[inline]
+        fn pacing_gain(&self) -> $crate::units::Ratio {
+            $each!(self, startup => startup.pacing_gain())
+        }
+        fn pacing_rate(&self) -> Option<$crate::units::Rate> {
+            $each!(self, startup => startup.pacing_rate())
+        }
+        fn phase(&self) -> $crate::event::Phase {
+            $each!(self, startup => startup.phase())
+        }
+        fn rounds(&self) -> Option<u32> {
+            $each!(self, startup => startup.rounds())
+        }
+        fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+            $each!(self, startup => startup.signals(visit));
+        }
+    };
+}
