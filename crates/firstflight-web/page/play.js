@@ -23,12 +23,13 @@ function changed() {
   else compute();
 }
 
-// While a slider moves, a third of the points is drawn, and text is laid out now and then only: both take longer than computing. Once it
-// rests, everything is shown.
+// While a slider moves, a third of the points is drawn, every other chart in turn, and text is laid out now and then only: all three take
+// longer than computing. Once it rests, everything is shown.
 const QUICK_MS = 150;
 let shownAt = -Infinity;
 let wordsAt = -Infinity;
 let resting = null;
+let turn = 0;
 
 // As many points as a chart has pixels, as it was drawn last.
 const mostPoints = (quick) => Math.round(Math.min(1500, Math.max(300, charts[0].wide ?? byId("charts").clientWidth)) / (quick ? 3 : 1));
@@ -44,7 +45,7 @@ async function compute(inFull = false) {
   if (answer.ok) {
     const seen = JSON.parse(answer.text);
     if (inFull) refine(seen);
-    else show(seen);
+    else show(seen, quick);
   } else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
   if (again) compute();
   else if (quick && answer.ok) resting = setTimeout(() => compute(true), QUICK_MS);
@@ -53,7 +54,7 @@ async function compute(inFull = false) {
 let legendOf = "";
 let columnsOf = "";
 
-function show(seen) {
+function show(seen, quick) {
   say("");
   use(seen.report);
   chosen = Math.min(chosen, Math.max(0, armTexts().length - 1));
@@ -65,7 +66,8 @@ function show(seen) {
     legend();
   }
   curves(seen);
-  change();
+  turn = 1 - turn;
+  change(quick ? (index) => index % 2 === turn : undefined);
   shownAt = performance.now();
   if (!again || shownAt > wordsAt + QUICK_MS) wordsOf();
   root.views = Number(root.views ?? 0) + 1;

@@ -85,11 +85,12 @@ function phaseKey() {
 }
 const phaseClass = (name) => `phase-${PHASES.includes(name) ? name : "other"}`;
 
-// Draws everything anew at the width the page offers, or at `width` for the printer.
-function render(width) {
+// Draws everything anew at the width the page offers, or at `width` for the printer; or only those charts that `due` picks by their place.
+function render(width, due = () => true) {
   // All are asked before any is drawn: each answer after a change would lay the page out again.
   const widths = charts.map((chart) => Math.max(280, Math.floor(width ?? (chart.wide ??= chart.plot.clientWidth))));
   for (const [index, chart] of charts.entries()) {
+    if (!due(index)) continue;
     const wide = widths[index];
     const below = chart.below?.() ?? 0;
     const tall = chart.height(wide) + below;

@@ -25,8 +25,8 @@ function legend() {
   }
 }
 
-function change() {
-  render();
+function change(due) {
+  render(undefined, due);
   read(null);
   byId("reset").disabled = !zoomed();
   byId("range").textContent = zoomed() ? `${time(view.from)} – ${time(view.to)}` : "";
