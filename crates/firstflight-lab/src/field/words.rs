@@ -113,15 +113,15 @@ fn sentence(row: &EffectRow, baseline: &str) -> String {
     let Some(found) = row.reduction_pct else {
         return format!("{}: too few units to compare with {baseline}", row.arm);
     };
-    let always = row.always_valid_pct;
-    let sure = always.is_some_and(|always| !always.covers(0.0));
-    match (row.stands, sure) {
-        (true, true) => format!(
+    // Its interval is the one that the words beside it claim.
+    let at_any_look = row.always_valid_pct.filter(|always| !always.covers(0.0));
+    match (row.stands, at_any_look) {
+        (true, Some(always)) => format!(
             "{}: completion times {} than with {baseline} at equal size, at any look",
             row.arm,
-            ranged(found)
+            ranged(always)
         ),
-        (true, false) => format!(
+        (true, None) => format!(
             "{}: completion times {} than with {baseline} at equal size, if this end was fixed before; not yet for one who looks along the way",
             row.arm,
             ranged(found)
