@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The documentation of each crate as docs.rs builds it: out of its package, with the features that
-# its metadata names, warnings as errors. Needs what package.sh has unpacked.
+# its metadata names, warnings as errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-[ -d "$target/packaged" ] || packaging/package.sh
+# Anew: what was unpacked before may lack a crate.
+packaging/package.sh
 export CARGO_TARGET_DIR=$target RUSTDOCFLAGS="-D warnings"
 cd "$target/packaged"
 cargo metadata --offline --no-deps --format-version 1 | python3 -c '
