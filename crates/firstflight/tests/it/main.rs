@@ -30,6 +30,7 @@ mod increase;
 mod jump_start;
 mod limited_slow_start;
 mod plumb;
+mod plumb_draft;
 mod plumb_path;
 mod rapid_recovery;
 mod rapid_start;
