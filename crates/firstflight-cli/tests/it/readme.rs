@@ -44,3 +44,26 @@ fn the_first_numbers_of_the_readme_are_what_their_command_measures() {
     let other = number(&row("hystart++")["reduction_pct"]["mean"]["value"]);
     assert!(other.abs() < 0.5, "{command} says {other} %; README.md: HyStart++ none");
 }
+
+/// What it says of Plumb is the hold-out of its page, which a script writes.
+#[test]
+fn the_numbers_on_plumb_are_those_of_its_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |file: &str| fs::read_to_string(root.join(file)).expect("a page");
+    let page = read("docs/plumb.md");
+    let (_, hold_out) = page.split_once("<!-- table: cells of random.tsv -->").expect("its table");
+    let cells = |arm: &str| -> Vec<String> {
+        let row = hold_out.lines().find(|line| line.starts_with(&format!("| `{arm}` |")));
+        row.expect("the arm's row").split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let loss = |arm: &str| format!("{:.1} %", cells(arm)[7].parse::<f64>().expect("a number"));
+    let told = [
+        format!("{} of slow start's time", cells("plumb")[3]),
+        format!("and {} of the packets are lost", loss("plumb")),
+        format!("(slow start {}, Rapid Start {})", loss("slowstart"), loss("rapid")),
+    ];
+    let readme = read("README.md").replace('\n', " ");
+    for part in told {
+        assert!(readme.contains(&part), "docs/plumb.md says {part}");
+    }
+}
