@@ -27,6 +27,12 @@ Examples:
   firstflight diff iw10.json iw30.json --report diff.html
   firstflight diff iw10.json iw30.json --fail-if worse  # ends with code 1 if anything got worse";
 
+#[cfg(all(target_os = "linux", feature = "replay"))]
+pub(crate) const WATCH: &str = "\
+Examples:
+  sudo firstflight watch --port 443 --sample 1/10 --for 10min --report watch.html
+  sudo firstflight watch --cgroup FOLDER --out rows.jsonl --population mine.toml";
+
 #[cfg(feature = "field")]
 pub(crate) const TRIAL: &str = "\
 Examples:

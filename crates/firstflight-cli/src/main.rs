@@ -28,6 +28,8 @@ mod markup;
 mod output;
 mod populations;
 mod progress;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod random;
 #[cfg(feature = "replay")]
 mod replay;
 mod reproduce;
@@ -43,6 +45,8 @@ mod trial;
 mod ui;
 mod vectors;
 mod version;
+#[cfg(all(target_os = "linux", feature = "replay"))]
+mod watch;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -76,6 +80,10 @@ enum Command {
     /// connections
     #[command(after_help = examples::AB)]
     Ab(Box<ab::Options>),
+    /// Watch live TCP connections: when would each algorithm have exited slow start?
+    #[cfg(all(target_os = "linux", feature = "replay"))]
+    #[command(after_help = examples::WATCH)]
+    Watch(Box<watch::Options>),
     /// Try arms on a share of live connections, by chance, and say which is better
     #[cfg(feature = "field")]
     #[command(after_help = examples::TRIAL)]
@@ -206,6 +214,8 @@ fn run(command: Command) -> Result<Done, Error> {
         Command::Populations(options) => populations::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Run(options) => experiment::run(&options),
+        #[cfg(all(target_os = "linux", feature = "replay"))]
+        Command::Watch(options) => watch::run(&options),
         #[cfg(feature = "field")]
         Command::Trial(options) => trial::run(&options),
         Command::Ui(options) => ui::run(&options),

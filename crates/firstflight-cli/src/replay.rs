@@ -1,7 +1,7 @@
 //! `firstflight replay`: recorded connections, fed to every startup.
 
 pub(crate) mod population;
-mod text;
+pub(crate) mod text;
 
 use crate::files::{check_outputs, write_whole};
 use crate::output::{check_before, give};

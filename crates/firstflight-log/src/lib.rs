@@ -18,6 +18,8 @@ mod file;
 #[cfg(feature = "readers")]
 pub mod input;
 #[cfg(feature = "readers")]
+pub mod live;
+#[cfg(feature = "readers")]
 pub mod own;
 #[cfg(feature = "readers")]
 pub mod pcap;
@@ -25,6 +27,10 @@ pub mod pcap;
 pub mod qlog;
 #[cfg(feature = "readers")]
 pub mod read;
+#[cfg(feature = "readers")]
+mod segment;
+#[cfg(feature = "readers")]
+mod sender;
 #[cfg(feature = "readers")]
 pub mod step;
 #[cfg(feature = "readers")]
@@ -37,6 +43,8 @@ mod window;
 pub use fault::{Fault, Place};
 pub use file::FileRow;
 pub use firstflight_path::Error;
+#[cfg(feature = "readers")]
+pub use segment::Segment;
 #[cfg(feature = "readers")]
 pub use step::{Extent, Id, Opening, Ran, Sink, Step};
 

@@ -96,6 +96,8 @@ pub trait Sink {
     fn step(&mut self, id: Id, step: &Step);
     /// It is over: closed, or the file ended.
     fn close(&mut self, id: Id);
+    /// What was told of it is not the whole truth: it is to be forgotten.
+    fn abandon(&mut self, id: Id);
     /// The file is not all that it should be; what was read before stays.
     fn remark(&mut self, fault: Fault);
 }

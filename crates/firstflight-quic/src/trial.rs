@@ -24,7 +24,7 @@ use crate::plan::{Plan, Refused};
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
 use firstflight_trial::assign::{Assignment, Key, Pseudonyms, Unit, shares};
-use firstflight_trial::row::Row;
+use firstflight_trial::row::{Row, mbps, millis};
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
@@ -314,11 +314,11 @@ impl Drop for Writer {
         if let Some(since) = seen.since {
             seen.busy = Nanos(seen.busy.0.saturating_add(seen.last.since(since).0));
         }
-        let ms = |nanos: Nanos| nanos.0 as f64 / 1e6;
+        let ms = |nanos: Nanos| millis(nanos.0);
         let row = Row {
             bytes_acked: Some(seen.acked),
             busy_ms: seen.first.map(|_| ms(seen.busy)),
-            goodput_mbps: (seen.busy.0 > 0).then(|| seen.acked as f64 * 8e3 / seen.busy.0 as f64),
+            goodput_mbps: mbps(seen.acked, seen.busy.0),
             handshake_rtt_ms: seen.handshake.map(ms),
             min_rtt_ms: seen.min_rtt.map(ms),
             srtt_ms: seen.srtt.map(ms),

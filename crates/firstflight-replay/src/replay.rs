@@ -87,6 +87,8 @@ pub struct Replay {
     pub short: u64,
     /// Connections beyond what is kept.
     pub beyond: u64,
+    /// Connections of which something was not seen: they are in no result.
+    pub incomplete: u64,
     /// What was wrong with files that could be read in part.
     pub remarks: Vec<Fault>,
     /// The group of connections whose trace names none.
@@ -103,6 +105,7 @@ impl Replay {
             done: Vec::new(),
             short: 0,
             beyond: 0,
+            incomplete: 0,
             remarks: Vec::new(),
             group: None,
         }
@@ -135,6 +138,10 @@ impl Sink for Replay {
         } else {
             self.done.push(*live);
         }
+    }
+
+    fn abandon(&mut self, id: Id) {
+        self.incomplete += u64::from(self.live.remove(&id).is_some());
     }
 
     fn remark(&mut self, fault: Fault) {

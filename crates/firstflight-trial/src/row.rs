@@ -64,6 +64,16 @@ columns! {
     tail_unseen: bool, "", "ACKs after the close were not seen";
 }
 
+/// Nanoseconds as a row has them.
+pub fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Mbit/s of so many bytes in so many nanoseconds; none in no time.
+pub fn mbps(bytes: u64, nanos: u64) -> Option<f64> {
+    (nanos > 0).then(|| bytes as f64 * 8e3 / nanos as f64)
+}
+
 /// The column of that name.
 pub fn named(name: &str) -> Option<&'static Column> {
     COLUMNS.iter().find(|column| column.name == name)

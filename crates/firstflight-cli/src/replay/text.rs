@@ -54,7 +54,7 @@ impl Output for Results {
 }
 
 /// Columns of the data: of the connection, then those of a startup in `--json`.
-pub(super) const RAW: &[&str] = &[
+pub(crate) const RAW: &[&str] = &[
     "connection",
     "transport",
     "min_rtt_ms",
@@ -84,7 +84,7 @@ pub(super) const RAW: &[&str] = &[
 ];
 
 /// Names of all columns that tables of these startups may have.
-pub(super) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = [STARTUPS, CONNECTIONS, SHARES]
         .iter()
         .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())

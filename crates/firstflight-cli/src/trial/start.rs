@@ -53,6 +53,7 @@ mod with_bpf {
     use super::{StartOptions, Unit};
     use crate::Done;
     use crate::failed;
+    use crate::random::keys;
     use crate::terminal::whisper;
     use crate::trial::EXIT_STOPPED;
     use firstflight_lab::Error;
@@ -60,10 +61,10 @@ mod with_bpf {
     use firstflight_lab::request::from_pairs;
     use firstflight_linux::kernel::{COLUMNS, Counts, FieldTest};
     use firstflight_linux::supervise::Interrupts;
-    use firstflight_trial::assign::{Assignment, Key, shares};
+    use firstflight_trial::assign::{Assignment, shares};
     use std::fmt::Write as _;
     use std::fs::File;
-    use std::io::{Read, Write as _};
+    use std::io::Write as _;
     use std::time::{Duration, Instant};
 
     /// Between two looks at rows, and between two at the stop rules.
@@ -136,16 +137,6 @@ mod with_bpf {
     fn broken(guard: &FieldRequest, options: &StartOptions) -> Option<String> {
         let answer = guard.answer(&[options.rows.display().to_string()]).ok()?;
         answer.stopped().map(|_| answer.finding.clone())
-    }
-
-    fn keys() -> Result<[Key; 2], Error> {
-        let mut bytes = [[0; 16]; 2];
-        let mut random =
-            File::open("/dev/urandom").map_err(|error| failed("/dev/urandom".as_ref(), &error))?;
-        for key in &mut bytes {
-            random.read_exact(key).map_err(|error| failed("/dev/urandom".as_ref(), &error))?;
-        }
-        Ok(bytes.map(Key))
     }
 
     fn told(assignment: &Assignment, counts: &Counts) -> String {

@@ -12,3 +12,7 @@ mod link;
 mod relay;
 #[cfg(all(feature = "quic", unix))]
 mod serve;
+#[cfg(all(feature = "bpf", feature = "replay", target_os = "linux"))]
+mod service;
+#[cfg(all(feature = "bpf", feature = "replay", target_os = "linux"))]
+mod watch;

@@ -16,6 +16,15 @@ pub(super) struct Heard {
     pub(super) said: String,
 }
 
+impl Heard {
+    /// Why `what` cannot be, in one line: the verifier's log ends with what it did not like.
+    pub(super) fn refusal(&self, what: &str) -> firstflight_path::Error {
+        let lines: Vec<&str> = self.said.lines().map(str::trim).collect();
+        let last = lines[lines.len().saturating_sub(12)..].join("; ");
+        firstflight_path::Error::new(format!("{what} needs root: {}: {last}", self.error))
+    }
+}
+
 /// Asks libbpf for something and listens meanwhile.
 ///
 /// # Errors

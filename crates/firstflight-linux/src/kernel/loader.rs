@@ -1,6 +1,7 @@
 //! Loads one arm into the kernel and keeps it there.
 
 use super::arms::KernelArm;
+use super::cgroup::attach;
 use super::exits::Exit;
 use super::features::Features;
 use super::hearing::{Heard, hearing};
@@ -9,9 +10,7 @@ use super::ring;
 use super::selection::Selection;
 use firstflight_path::Error;
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
-use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// All arms, compiled for any kernel.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
@@ -80,8 +79,10 @@ impl Loaded {
         let mut map = map.ok_or_else(|| Error::new(format!("{}: not in the object", arm.name)))?;
         let link = hearing(|| map.attach_struct_ops()).map_err(|heard| refusal(arm, &heard))?;
         drop(maps);
-        let choosers =
-            cgroups.iter().map(|cgroup| choose(&object, cgroup)).collect::<Result<_, _>>()?;
+        let mut choosers = Vec::new();
+        for cgroup in cgroups {
+            choosers.extend(attach(&object, cgroup, &[CHOOSER])?);
+        }
         Ok(Loaded { arm, choosers, link: Some(link), object })
     }
 
@@ -171,16 +172,6 @@ fn prepare(
         }
     }
     Ok(())
-}
-
-/// Lets the sockets of a control group choose the arm.
-fn choose(object: &Object, cgroup: &Path) -> Result<Link, Error> {
-    let failed =
-        |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", cgroup.display()));
-    let folder = File::open(cgroup).map_err(|error| failed(&error))?;
-    let program = object.progs_mut().find(|program| program.name() == CHOOSER);
-    let program = program.ok_or_else(|| Error::new("no program for control groups"))?;
-    program.attach_cgroup(folder.as_raw_fd()).map_err(|error| failed(&error))
 }
 
 /// The programs of an arm, by the end of their name.

@@ -6,6 +6,8 @@
 //! already use it keep it when it is taken out.
 
 mod arms;
+mod cgroup;
+mod closed;
 mod exits;
 mod features;
 mod field;
@@ -15,12 +17,17 @@ mod loader;
 mod pins;
 mod ring;
 mod selection;
+mod watch;
 
 pub use arms::{ARMS, KernelArm, arm};
+pub use cgroup::root as cgroup_root;
 pub use exits::Exit;
 pub use features::Features;
 pub use field::{COLUMNS, Counts, FieldTest};
+/// What a field test's programs hash with, and what they write of a connection.
+pub use firstflight_trial::{assign::Key, row::Row};
 pub use hystart_trace::{HystartTrace, Kind, Record};
 pub use loader::Loaded;
 pub use pins::{PIN_FOLDER, is_registered, pinned, registered, unload, watch_pinned};
 pub use selection::{Keeper, Selection, is_default, undo_and_forget, undo_from};
+pub use watch::{Heard, Watch, WatchCounts, WatchOptions};

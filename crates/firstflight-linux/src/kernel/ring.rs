@@ -1,9 +1,62 @@
-//! The ring buffer through which the controllers report.
+//! Ring buffers, through which programs report.
 
 use super::exits::Exit;
 use firstflight_path::Error;
-use libbpf_rs::{MapCore, RingBufferBuilder};
+use libbpf_rs::{MapCore, RingBuffer, RingBufferBuilder};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
 use std::time::Duration;
+
+/// The records of a ring buffer, read whenever somebody asks.
+pub(super) struct Records<T> {
+    ring: RingBuffer<'static>,
+    /// What the buffer's own call has left here.
+    read: Rc<RefCell<Vec<T>>>,
+}
+
+impl<T: 'static> Records<T> {
+    /// Of this buffer; what `parse` does not know is left out.
+    ///
+    /// # Errors
+    /// If the buffer cannot be read.
+    pub(super) fn of(ring: &dyn MapCore, parse: fn(&[u8]) -> Option<T>) -> Result<Self, Error> {
+        let read = Rc::new(RefCell::new(Vec::new()));
+        let into = Rc::clone(&read);
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(ring, move |bytes| {
+                into.borrow_mut().extend(parse(bytes));
+                0
+            })
+            .map_err(failed)?;
+        Ok(Records { ring: builder.build().map_err(failed)?, read })
+    }
+
+    /// Waits no longer than `patience` for a program to say that there is something, and gives away
+    /// what there is.
+    ///
+    /// # Errors
+    /// If the buffer cannot be read.
+    pub(super) fn take(&self, patience: Duration, each: impl FnMut(T)) -> Result<(), Error> {
+        // An interrupted wait is no failure.
+        let _ = self.ring.poll(patience);
+        self.ring.consume().map_err(failed)?;
+        self.read.take().into_iter().for_each(each);
+        Ok(())
+    }
+}
+
+impl<T> fmt::Debug for Records<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Records")
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn failed(error: libbpf_rs::Error) -> Error {
+    Error::new(format!("ring buffer: {error}"))
+}
 
 /// Reads the reports of a ring buffer as they come, and those that are left when `go_on` says no.
 pub(super) fn watch(
@@ -11,7 +64,6 @@ pub(super) fn watch(
     mut take: impl FnMut(Exit),
     mut go_on: impl FnMut() -> bool,
 ) -> Result<(), Error> {
-    let failed = |error: libbpf_rs::Error| Error::new(format!("ring buffer: {error}"));
     let mut builder = RingBufferBuilder::new();
     builder
         .add(ring, |bytes| {

@@ -1,9 +1,8 @@
 //! From a captured frame to a TCP segment: link layers, VLAN tags, IPv4 and IPv6, packets that were
 //! cut short.
 
-use etherparse::{
-    EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpOptionsIterator,
-};
+use crate::segment::Segment;
+use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket};
 use firstflight::Time;
 use std::fmt;
 use std::net::IpAddr;
@@ -21,43 +20,15 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// One TCP segment, of which the payload itself is of no interest.
+/// A segment, and between whom it went.
 #[derive(Clone, Debug)]
-pub(super) struct Segment {
-    /// When it was captured.
-    pub now: Time,
+pub(super) struct Frame {
     /// Who sent it.
     pub from: Endpoint,
     /// To whom.
     pub to: Endpoint,
-    /// Sequence number of its first byte.
-    pub seq: u32,
-    /// What it acknowledges.
-    pub ack: u32,
-    /// Flags.
-    pub syn: bool,
-    /// It acknowledges.
-    pub has_ack: bool,
-    /// The last of its direction.
-    pub fin: bool,
-    /// The end of it all.
-    pub rst: bool,
-    /// It echoes a congestion mark.
-    pub ece: bool,
-    /// The window field, unscaled.
-    pub window: u16,
-    /// Payload bytes, on the wire and not only in the file.
-    pub payload: u32,
-    /// Bytes of IP and TCP headers.
-    pub headers: u32,
-    /// Time stamp and echo.
-    pub stamps: Option<(u32, u32)>,
-    /// SACK blocks.
-    pub sacks: [Option<(u32, u32)>; 4],
-    /// Option of a SYN.
-    pub mss: Option<u16>,
-    /// Option of a SYN.
-    pub scale: Option<u8>,
+    /// What it says.
+    pub segment: Segment,
 }
 
 const ETHERNET: i32 = 1;
@@ -66,7 +37,7 @@ const RAW: [i32; 5] = [12, 14, 101, 228, 229];
 
 /// The TCP segment in a frame of `original` bytes, of which `data` was captured; none if there is
 /// no TCP header in it.
-pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Option<Segment> {
+pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Option<Frame> {
     let packet = match link {
         ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
         link if RAW.contains(&link) => LaxSlicedPacket::from_ip(data).ok()?,
@@ -112,51 +83,12 @@ pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Optio
     let length = if stated == 0 { original.saturating_sub(before as u32) } else { stated };
     let tcp = payload.payload;
     let ip_header = (tcp.as_ptr() as usize - start as usize) as u32;
-    let word = |at: usize| {
-        tcp.get(at..at + 4)
-            .map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-    };
-    let half =
-        |at: usize| tcp.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
-    let flags = *tcp.get(13)?;
-    let tcp_header = u32::from(tcp[12] >> 4) * 4;
-    if tcp_header < 20 {
-        return None;
-    }
-    let headers = ip_header + tcp_header;
-    let mut segment = Segment {
-        now,
-        from: Endpoint { address: from, port: half(0)? },
-        to: Endpoint { address: to, port: half(2)? },
-        seq: word(4)?,
-        ack: word(8)?,
-        syn: flags & 0x02 != 0,
-        has_ack: flags & 0x10 != 0,
-        fin: flags & 0x01 != 0,
-        rst: flags & 0x04 != 0,
-        ece: flags & 0x40 != 0,
-        window: half(14)?,
-        payload: length.checked_sub(headers)?,
-        headers,
-        stamps: None,
-        sacks: [None; 4],
-        mss: None,
-        scale: None,
-    };
-    // Options that the capture cut off are as if they were not there.
-    let options = tcp.get(20..(tcp_header as usize).min(tcp.len())).unwrap_or(&[]);
-    for option in TcpOptionsIterator::from_slice(options).map_while(Result::ok) {
-        match option {
-            TcpOptionElement::MaximumSegmentSize(mss) => segment.mss = Some(mss),
-            TcpOptionElement::WindowScale(scale) => segment.scale = Some(scale.min(14)),
-            TcpOptionElement::Timestamp(value, echo) => segment.stamps = Some((value, echo)),
-            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
-                segment.sacks = [Some(first), rest[0], rest[1], rest[2]];
-            }
-            _ => {}
-        }
-    }
-    Some(segment)
+    let port = |at: usize| tcp.get(at..at + 2).map(|port| u16::from_be_bytes([port[0], port[1]]));
+    Some(Frame {
+        from: Endpoint { address: from, port: port(0)? },
+        to: Endpoint { address: to, port: port(2)? },
+        segment: Segment::parse(now, ip_header, length, tcp)?,
+    })
 }
 
 fn cooked(data: &[u8], kind: usize, header: usize) -> Option<LaxSlicedPacket<'_>> {

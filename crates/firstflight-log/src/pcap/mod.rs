@@ -2,22 +2,26 @@
 //! stands.
 
 mod frame;
-mod sender;
+#[cfg(test)]
+mod watched;
 
 use crate::fault::{Fault, Place};
+use crate::segment::Segment;
+use crate::sender::Sender;
 use crate::step::{Extent, Sink};
 use crate::window::{LARGEST, Window};
 use firstflight::Time;
-use frame::{Endpoint, Segment};
+use frame::{Endpoint, Frame};
 use pcap_parser::pcap::{PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
 use pcap_parser::pcapng::{Block, parse_block_be, parse_block_le};
-use sender::Sender;
 use std::collections::HashMap;
 use std::io::Read;
 
 /// Conversations that are followed at the same time; beyond, the one that has been silent longest
 /// is taken to be over.
 const MOST_CONVERSATIONS: usize = 4096;
+/// What wrote it, for people.
+const ORIGIN: &str = "capture of TCP";
 /// Interfaces of a capture file.
 const MOST_INTERFACES: usize = 4096;
 
@@ -187,18 +191,18 @@ impl Capture {
                     );
                     Some((
                         seen.len() - rest.len(),
-                        frame::segment(now, link, packet.data, packet.origlen),
+                        frame::frame(now, link, packet.data, packet.origlen),
                     ))
                 }
                 Err(nom_error) if is_incomplete(&nom_error) => None,
                 Err(_) => return Err(self.fault("a packet that cannot be read")),
             };
             match parsed {
-                Some((length, segment)) => {
+                Some((length, frame)) => {
                     self.window.take(length);
                     self.packets += 1;
-                    if let Some(segment) = segment {
-                        self.take(&segment, sink);
+                    if let Some(frame) = frame {
+                        self.take(&frame, sink);
                     }
                     return Ok(());
                 }
@@ -221,7 +225,7 @@ impl Capture {
                 continue;
             }
             let parse = if big_endian { parse_block_be } else { parse_block_le };
-            let mut segment = None;
+            let mut framed = None;
             let (length, is_packet) = match parse(seen) {
                 Ok((rest, block)) => {
                     let mut is_packet = false;
@@ -246,9 +250,9 @@ impl Capture {
                             is_packet = true;
                             let data =
                                 packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
-                            segment = interfaces.get(packet.if_id as usize).and_then(|interface| {
+                            framed = interfaces.get(packet.if_id as usize).and_then(|interface| {
                                 let now = stamp(*interface, packet.ts_high, packet.ts_low);
-                                frame::segment(now, interface.link, data, packet.origlen)
+                                frame::frame(now, interface.link, data, packet.origlen)
                             });
                         }
                         // Simple packet blocks have no time: nothing can be told from them.
@@ -268,20 +272,18 @@ impl Capture {
             }
             self.window.take(length);
             self.packets += u64::from(is_packet);
-            if let Some(segment) = segment {
-                self.take(&segment, sink);
+            if let Some(frame) = framed {
+                self.take(&frame, sink);
             }
             return Ok(big_endian);
         }
     }
 
-    fn take(&mut self, segment: &Segment, sink: &mut impl Sink) {
+    fn take(&mut self, frame: &Frame, sink: &mut impl Sink) {
         self.segments += 1;
-        let key = if segment.from <= segment.to {
-            (segment.from, segment.to)
-        } else {
-            (segment.to, segment.from)
-        };
+        let segment = &frame.segment;
+        let (from, to) = (frame.from, frame.to);
+        let key = if from <= to { (from, to) } else { (to, from) };
         let begins_anew = segment.syn
             && !segment.has_ack
             && self.conversations.get(&key).is_some_and(|known| known.began_otherwise(segment));
@@ -298,8 +300,8 @@ impl Capture {
         }
         let file = &self.file;
         let conversation =
-            self.conversations.entry(key).or_insert_with(|| Conversation::new(file, segment));
-        conversation.take(segment, sink);
+            self.conversations.entry(key).or_insert_with(|| Conversation::new(file, frame));
+        conversation.take(frame, sink);
         if conversation.is_over()
             && let Some(over) = self.conversations.remove(&key)
         {
@@ -368,17 +370,17 @@ struct Opening {
 const NEARER: u64 = 4;
 
 impl Conversation {
-    fn new(file: &str, first: &Segment) -> Conversation {
+    fn new(file: &str, first: &Frame) -> Conversation {
         let (here, there) = (first.from, first.to);
         Conversation {
             senders: [
-                Sender::new(format!("{file} {here} > {there}")),
-                Sender::new(format!("{file} {there} > {here}")),
+                Sender::new(format!("{file} {here} > {there}"), ORIGIN),
+                Sender::new(format!("{file} {there} > {here}"), ORIGIN),
             ],
             ends: [here, there],
             opening: Opening::default(),
             local: None,
-            last: first.now,
+            last: first.segment.now,
             received: 0,
             reset: false,
             finished: [false; 2],
@@ -394,8 +396,9 @@ impl Conversation {
         self.reset || (self.finished == [true; 2] && self.senders.iter().all(Sender::is_settled))
     }
 
-    fn take(&mut self, segment: &Segment, sink: &mut impl Sink) {
-        let from = usize::from(segment.from != self.ends[0]);
+    fn take(&mut self, frame: &Frame, sink: &mut impl Sink) {
+        let from = usize::from(frame.from != self.ends[0]);
+        let segment = &frame.segment;
         self.last = self.last.max(segment.now);
         self.reset |= segment.rst;
         self.finished[from] |= segment.fin;

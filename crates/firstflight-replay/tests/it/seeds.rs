@@ -3,6 +3,8 @@
 
 #[path = "../../../../fuzz/fuzz_targets/replayed.rs"]
 mod replayed;
+#[path = "../../../../fuzz/fuzz_targets/told.rs"]
+mod told;
 
 use firstflight_log::{input, pcap, qlog, read, table};
 use std::fs;
@@ -64,4 +66,28 @@ fn damaged_archives_are_read_or_refused() {
             replayed::follow(plain, read::from);
         }
     });
+}
+
+#[test]
+fn any_packets_of_watched_connections_are_told() {
+    let mut state = 7_u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    for _ in 0..40 {
+        let mut bytes: Vec<u8> = (0..68 * 40).map(|_| random()).collect();
+        for record in bytes.chunks_mut(68) {
+            // Headers as long as they say, numbers near each other.
+            record[8 + 12] = 0x50 | record[8 + 12] & 0xf0;
+            record[8 + 4..8 + 7].fill(0);
+            record[8 + 8..8 + 11].fill(0);
+        }
+        replayed::check(&bytes, |_, mut read, sink| {
+            let mut all = Vec::new();
+            let _ = read.read_to_end(&mut all);
+            Ok(told::feed(&all, sink))
+        });
+    }
 }

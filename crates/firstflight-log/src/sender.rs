@@ -4,8 +4,8 @@
 //! A loss is what the sender took for one: it shows by being sent again. That is told together with
 //! the ACK it followed at once.
 
-use super::frame::Segment;
 use crate::estimate::{Demand, Rtt};
+use crate::segment::Segment;
 use crate::step::{Id, Opening, Sink, Step};
 use firstflight::event::{Timeout, Transport};
 use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
@@ -36,8 +36,9 @@ struct Piece {
 }
 
 /// The books of one sender.
-pub(super) struct Sender {
+pub(crate) struct Sender {
     name: String,
+    origin: &'static str,
     id: Option<Id>,
     pieces: BTreeMap<u64, Piece>,
     pending: Option<Ack>,
@@ -65,6 +66,8 @@ pub(super) struct Sender {
     first: Option<(Time, u64)>,
     flight: (Time, u64),
     mss_option: Option<u16>,
+    /// Payload of a full segment, where the stack itself has said it.
+    mss_told: Option<u64>,
     stamps: bool,
     largest: u64,
     header: u64,
@@ -79,9 +82,10 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Nothing is known yet.
-    pub(super) fn new(name: String) -> Sender {
+    pub(crate) fn new(name: String, origin: &'static str) -> Sender {
         Sender {
             name,
+            origin,
             id: None,
             pieces: BTreeMap::new(),
             pending: None,
@@ -105,6 +109,7 @@ impl Sender {
             first: None,
             flight: (Time(0), 0),
             mss_option: None,
+            mss_told: None,
             stamps: false,
             largest: 0,
             header: 40,
@@ -119,27 +124,40 @@ impl Sender {
     }
 
     /// It has sent data that was acknowledged, and more than a request.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.id.is_some() && self.delivered > LEAST_SEGMENTS * self.mss
     }
 
     /// Everything sent was acknowledged.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Bytes that must have been sent but are not in the capture.
-    pub(super) fn missed(&self) -> u64 {
+    pub(crate) fn missed(&self) -> u64 {
         self.missed
     }
 
     /// The RTT that the handshake showed.
-    pub(super) fn handshake(&mut self, rtt: Nanos) {
+    pub(crate) fn handshake(&mut self, rtt: Nanos) {
         self.handshake = Some(rtt);
     }
 
+    /// What the stack says of an established connection whose SYN nobody saw: sequence number of
+    /// the first byte, payload of a full segment, scale of the windows it is told, if there is one.
+    pub(crate) fn established(&mut self, first: u32, mss: u64, scale: Option<u8>) {
+        self.anchor = Some((1 << 32, first.wrapping_sub(1)));
+        self.mss_told = Some(mss.max(64));
+        (self.scaling, self.scale) = (scale.is_some(), scale.unwrap_or(0).min(14));
+    }
+
+    /// Bytes that were acknowledged.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// What this end says of itself.
-    pub(super) fn learn(&mut self, segment: &Segment) {
+    pub(crate) fn learn(&mut self, segment: &Segment) {
         self.stamps |= segment.stamps.is_some() && !segment.syn;
         if segment.payload > 0 {
             self.header = u64::from(segment.headers);
@@ -153,7 +171,7 @@ impl Sender {
     }
 
     /// What the other end says that matters here.
-    pub(super) fn learn_of_peer(&mut self, segment: &Segment) {
+    pub(crate) fn learn_of_peer(&mut self, segment: &Segment) {
         if segment.syn {
             self.take_option(segment.mss);
             self.scale = segment.scale.unwrap_or(0);
@@ -169,6 +187,9 @@ impl Sender {
 
     /// Payload of a full segment.
     fn find_mss(&self) -> u64 {
+        if let Some(mss) = self.mss_told {
+            return mss;
+        }
         let stamps = if self.stamps { 12 } else { 0 };
         if let Some(mss) = self.mss_option {
             return u64::from(mss).saturating_sub(stamps).max(64);
@@ -193,7 +214,7 @@ impl Sender {
     }
 
     /// This end sent something.
-    pub(super) fn on_sent(&mut self, segment: &Segment, sink: &mut impl Sink) {
+    pub(crate) fn on_sent(&mut self, segment: &Segment, sink: &mut impl Sink) {
         if segment.payload == 0 || segment.syn {
             return;
         }
@@ -351,7 +372,7 @@ impl Sender {
     }
 
     /// The other end acknowledges.
-    pub(super) fn on_ack(&mut self, segment: &Segment, sink: &mut impl Sink) {
+    pub(crate) fn on_ack(&mut self, segment: &Segment, sink: &mut impl Sink) {
         if segment.syn || self.first.is_none() {
             return;
         }
@@ -487,7 +508,7 @@ impl Sender {
         let id = sink.open(Opening {
             name: self.name.clone(),
             group: None,
-            origin: "capture of TCP".into(),
+            origin: self.origin.into(),
             transport: Transport::Tcp,
             made: start,
             start,
@@ -510,8 +531,16 @@ impl Sender {
         id
     }
 
+    /// Something of it was not seen: what was told is given up.
+    pub(crate) fn abandon(&mut self, sink: &mut impl Sink) {
+        self.pending = None;
+        if let Some(id) = self.id {
+            sink.abandon(id);
+        }
+    }
+
     /// The capture, or the connection, is over.
-    pub(super) fn close(&mut self, sink: &mut impl Sink) {
+    pub(crate) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         if let Some(id) = self.id {
             sink.close(id);

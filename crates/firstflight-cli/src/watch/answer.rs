@@ -1,0 +1,92 @@
+//! What was watched: a replay, and what was not seen.
+
+use crate::output::{Output, pretty};
+use crate::rows::Rows;
+use crate::sheet::Sheet;
+use crate::terminal::{CAUTION, QUIET, width, wrap};
+use firstflight_lab::Error;
+use firstflight_linux::kernel::WatchCounts;
+use firstflight_replay::results::Results;
+use serde_json::json;
+use std::fmt::Write as _;
+
+/// What went by.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) counts: WatchCounts,
+    /// Records read.
+    pub(super) records: u64,
+    /// Connections that ended after they had sent data.
+    pub(super) closed: u64,
+    /// Still open at the end.
+    pub(super) open: u64,
+    /// Lack records: given up.
+    pub(super) incomplete: u64,
+    /// Were acknowledged more than was seen.
+    pub(super) tail_unseen: u64,
+}
+
+/// The answer.
+pub(super) struct Answer {
+    pub(super) results: Results,
+    pub(super) seen: Seen,
+}
+
+impl Answer {
+    fn about(&self) -> String {
+        let Seen { counts, closed, open, incomplete, tail_unseen, .. } = self.seen;
+        let mut about = format!(
+            "{} of {} connections watched, of which {closed} sent data and ended, {open} are open",
+            counts.watched,
+            counts.watched + counts.others,
+        );
+        for (count, what) in [
+            (counts.failed, "connections without room for their state"),
+            (counts.dropped, "records dropped"),
+            (incomplete, "connections lack records: in no result"),
+            (tail_unseen, "connections whose last ACKs were not seen"),
+        ] {
+            if count > 0 {
+                let _ = write!(about, "; {CAUTION}{count} {what}{CAUTION:#}");
+            }
+        }
+        about
+    }
+}
+
+impl Output for Answer {
+    fn text(&self) -> String {
+        let about = wrap(&self.about(), 0, width());
+        format!("{}{QUIET}{about}{QUIET:#}\n", self.results.text())
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        self.results.sheets()
+    }
+
+    fn rows(&self) -> Rows {
+        self.results.rows()
+    }
+
+    /// As that of `replay`, with what was not seen in front.
+    fn json(&self) -> Result<String, Error> {
+        let Seen { counts, records, closed, open, incomplete, tail_unseen } = self.seen;
+        let mut all = json!({
+            "watched": counts.watched,
+            "not_drawn": counts.others,
+            "closed": closed,
+            "open": open,
+            "records": records,
+            "records_dropped": counts.dropped,
+            "without_state": counts.failed,
+            "incomplete": incomplete,
+            "tail_unseen": tail_unseen,
+        });
+        let results = serde_json::to_value(&self.results);
+        let results = results.map_err(|error| Error::new(error.to_string()))?;
+        if let (Some(all), serde_json::Value::Object(results)) = (all.as_object_mut(), results) {
+            all.extend(results);
+        }
+        pretty(serde_json::to_string_pretty(&all))
+    }
+}

@@ -1,0 +1,199 @@
+//! Watching, from the first connection to the files at the end.
+
+use super::Options;
+use super::answer::{Answer, Seen};
+use super::rows::RowFile;
+use crate::Done;
+use crate::files::{check_outputs, write_whole};
+use crate::output::{check_before, give};
+use crate::progress::{Progress, Unit};
+use crate::random::keys;
+use crate::replay::text;
+use crate::rows::Rows;
+use crate::run::command_line;
+use crate::terminal::{CAUTION, whisper};
+use firstflight_lab::Error;
+use firstflight_linux::kernel::{Heard, Watch, WatchOptions, cgroup_root};
+use firstflight_linux::supervise::Interrupts;
+use firstflight_log::live::Live;
+use firstflight_replay::advice::named;
+use firstflight_replay::population::{Entry, to_toml};
+use firstflight_replay::replay::{Replay, Settings};
+use firstflight_replay::report;
+use firstflight_replay::results::{FileRow, Results};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// Between two looks at what was recorded: what comes meanwhile has to find room.
+const WAIT: Duration = Duration::from_millis(20);
+/// Between two changes of the line in the terminal.
+const LINE: Duration = Duration::from_millis(500);
+/// Connections whose results are kept for tables and report; all have rows.
+const MOST_RESULTS: usize = 20_000;
+/// Connections whose course over time a report shows.
+const LINES: usize = 24;
+/// Controllers of connections whose end was lost are forgotten beyond.
+const MOST_CONTROLLERS: usize = 1 << 17;
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    check_outputs(
+        options.json.as_ref(),
+        options.report.as_ref(),
+        &[("--out", options.out.as_deref()), ("--population", options.population.as_deref())],
+    )?;
+    let settings = Settings {
+        arms: named(&options.arms)?,
+        paced: None,
+        iw: None,
+        lines: if options.report.is_some() { LINES } else { 0 },
+    };
+    let labels: Vec<String> = settings.arms.iter().map(|arm| arm.label.clone()).collect();
+    let shown = text::columns(labels.iter().map(String::as_str));
+    check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
+    let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
+    let [sample, pseudonyms] = keys()?;
+    let rows = options.out.as_deref().map(|file| RowFile::open(file, labels)).transpose()?;
+    let mut session = Session {
+        replay: Replay::new(settings),
+        live: Live::new(),
+        controllers: HashMap::new(),
+        rows,
+        entries: Vec::new(),
+        wants_entries: options.population.is_some(),
+        seen: Seen::default(),
+        lost: None,
+    };
+    let interrupts = Interrupts::block()?;
+    let asked =
+        WatchOptions { of_2_32: options.sample, port: options.who.port, sample, pseudonyms };
+    let watch = Watch::start(&folder, &asked)?;
+    session.follow(&watch, options, &interrupts)?;
+    session.finish(watch, options)
+}
+
+/// What came of the records so far.
+struct Session {
+    replay: Replay,
+    live: Live,
+    /// The controllers of open connections.
+    controllers: HashMap<u32, String>,
+    rows: Option<RowFile>,
+    entries: Vec<Entry>,
+    wants_entries: bool,
+    seen: Seen,
+    /// A row that could not be written.
+    lost: Option<Error>,
+}
+
+impl Session {
+    fn follow(
+        &mut self,
+        watch: &Watch,
+        options: &Options,
+        interrupts: &Interrupts,
+    ) -> Result<(), Error> {
+        let began = Instant::now();
+        whisper("watching; nothing is changed; Ctrl-C ends it");
+        let progress = Progress::begin("{msg}", Unit::Words, None);
+        let mut last = began;
+        loop {
+            let most = options.duration.map(|most| Duration::from_nanos(most.0));
+            let over = most.is_some_and(|most| began.elapsed() >= most) || interrupts.came();
+            watch.take(WAIT, |heard| self.take(heard))?;
+            if let Some(lost) = self.lost.take() {
+                return Err(lost);
+            }
+            if over {
+                return Ok(());
+            }
+            if last.elapsed() >= LINE {
+                last = Instant::now();
+                self.seen.counts = watch.counts()?;
+                progress.tell(self.line(began.elapsed()));
+            }
+        }
+    }
+
+    /// The line in the terminal.
+    fn line(&self, since: Duration) -> String {
+        let counts = &self.seen.counts;
+        let mut line = format!(
+            "{} s: {} of {} connections watched, {} open, {} replayed (open loop)",
+            since.as_secs(),
+            counts.watched,
+            counts.watched + counts.others,
+            self.live.open(),
+            self.replay.done.len() as u64 + self.replay.beyond,
+        );
+        if counts.dropped > 0 {
+            let _ = write!(line, ", {} records dropped", counts.dropped);
+        }
+        line
+    }
+
+    fn take(&mut self, heard: Heard) {
+        let Heard { record, controller, row } = heard;
+        self.seen.records += 1;
+        if let Some(name) = controller {
+            if self.controllers.len() >= MOST_CONTROLLERS {
+                self.controllers.clear();
+            }
+            self.controllers.insert(record.connection, name);
+        }
+        let before = self.replay.done.len();
+        let Some(ended) = self.live.take(&record, &mut self.replay) else { return };
+        self.seen.closed += 1;
+        self.seen.incomplete += u64::from(ended.missing > 0);
+        self.seen.tail_unseen += u64::from(ended.tail_unseen);
+        let controller = self.controllers.remove(&record.connection);
+        let followed = self.replay.done.get(before);
+        if let (Some(rows), Some(row)) = (&mut self.rows, row) {
+            let written = rows.add(*row, controller.as_deref(), ended, followed);
+            self.lost = self.lost.take().or(written.err());
+        }
+        if self.wants_entries && self.entries.len() < MOST_RESULTS {
+            self.entries.extend(followed.and_then(Entry::of));
+        }
+        if self.replay.done.len() > MOST_RESULTS {
+            self.replay.done.truncate(MOST_RESULTS);
+            self.replay.beyond += 1;
+        }
+    }
+
+    fn finish(mut self, watch: Watch, options: &Options) -> Result<Done, Error> {
+        self.seen.counts = watch.counts()?;
+        // From here on no packet is looked at.
+        drop(watch);
+        self.seen.open = self.live.open() as u64;
+        self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
+        let file = FileRow {
+            file: "live".to_owned(),
+            bytes: 0,
+            records: self.seen.records,
+            connections: self.seen.counts.watched,
+            fault: None,
+        };
+        let results = Results::new(&self.replay, vec![file]);
+        if let Some(file) = &options.report {
+            let page = report::page(&self.replay, &results, &command_line());
+            write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        }
+        let mut short_of = Vec::new();
+        if let Some(file) = &options.population {
+            match to_toml(&self.entries, &command_line()) {
+                Some(text) => write_whole(file, |out| out.write_all(text.as_bytes()))?,
+                None => short_of.push("--population: no connection showed a rate and a round trip"),
+            }
+        }
+        let empty = results.connections.is_empty();
+        give(options.json.as_ref(), &Answer { results, seen: self.seen })?;
+        if empty {
+            short_of.push("no connection was established, sent for 10 ACKs and ended meanwhile");
+        }
+        for why in &short_of {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {why}"));
+        }
+        Ok(if short_of.is_empty() { Done::Well } else { Done::Short })
+    }
+}

@@ -1,0 +1,170 @@
+//! `firstflight watch` on a real web server and real TCP behind an emulated link.
+
+use super::service::{Group, ONE, Service, assert_no_program, ended, programs, started};
+use firstflight_linux::kernel::{Exit, Loaded, arm};
+use serde_json::Value;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+const READY: &str = "watching";
+/// The last segments of a connection are under way when its client has all.
+const TAIL: Duration = Duration::from_millis(500);
+
+fn rows_of(file: &str) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("rows");
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+#[test]
+fn a_server_that_closes_at_once_is_watched_to_the_end_and_no_file_tells_who() {
+    const DOWNLOADS: usize = 12;
+    const SIZE: usize = 300_000;
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let Some(service) = Service::start(&group, "rate=50Mbit,rtt=20ms,queue=20ms", SIZE) else {
+        return;
+    };
+    let names = ["rows.jsonl", "answer.json", "page.html", "mine.toml"];
+    let files = names.map(|name| service.file(name));
+    let [rows, answer, page, population] = &files;
+    let mut arguments = vec!["watch", "--cgroup", group.folder(), "--arms", "slowstart,hystart++"];
+    arguments.extend(["--out", rows, "--json", answer, "--report", page]);
+    arguments.extend(["--population", population]);
+    let Some((child, _said)) = started(&arguments, READY) else { return };
+    let ports: Vec<u16> = (0..DOWNLOADS)
+        .map(|_| {
+            let (bytes, port) = service.download();
+            assert!(bytes > SIZE, "watching changes nothing");
+            port
+        })
+        .collect();
+    sleep(TAIL);
+    let (code, shown) = ended(child, "-INT");
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("Open loop"), "the table says so: {shown}");
+    let told: Value = serde_json::from_str(&fs::read_to_string(answer).expect("JSON")).unwrap();
+    let number = |name: &str| told[name].as_u64().unwrap_or_else(|| panic!("{name}: {told}"));
+    assert_eq!((number("watched"), number("closed")), (DOWNLOADS as u64, DOWNLOADS as u64));
+    assert_eq!((number("records_dropped"), number("incomplete"), number("open")), (0, 0, 0));
+    assert_eq!(number("tail_unseen"), 0, "ACKs after the close are seen");
+    assert_eq!(told["open_loop"], true);
+    assert_eq!(told["connections"].as_array().map(Vec::len), Some(DOWNLOADS));
+    let rows = rows_of(rows);
+    assert_eq!(rows.len(), DOWNLOADS);
+    for row in &rows {
+        assert_eq!((&row["acked_all"], &row["tail_unseen"]), (&true.into(), &false.into()));
+        assert_eq!((&row["missing_records"], &row["open_loop"]), (&0.into(), &true.into()));
+        assert!(row["bytes_acked"].as_u64().is_some_and(|bytes| bytes > SIZE as u64), "{row}");
+        assert!(row["arm"].as_str().is_some_and(|arm| arm.starts_with("kernel:")), "{row}");
+        assert!(row["slowstart.verdict"].is_string() && row["hystart++.verdict"].is_string());
+    }
+    let page = fs::read_to_string(page).expect("a page");
+    assert!(page.contains("Open loop"), "the page says so");
+    // No address in any notation, no port of a client, nothing of what was sent.
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for address in service.addresses() {
+            let octets: Vec<u8> = address.split('.').map(|part| part.parse().unwrap()).collect();
+            let number = u32::from_be_bytes(octets.try_into().expect("four"));
+            let hex = format!("{number:08x}");
+            for written in [address, hex, number.to_string(), number.swap_bytes().to_string()] {
+                assert!(!text.contains(&written), "{file} has {written}");
+            }
+        }
+        for port in &ports {
+            for written in [format!(":{port}\""), format!(":{port} "), format!("port\":{port}")] {
+                assert!(!text.contains(&written), "{file} has the port {written}");
+            }
+        }
+        assert!(!text.contains("xxxxxxxx"), "{file} has payload");
+    }
+}
+
+#[test]
+fn the_arm_that_runs_leaves_in_the_live_replay_as_it_says_itself() {
+    const DOWNLOADS: usize = 3;
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    // A queue in which BEST leaves by its estimate, long before a loss.
+    let path = "rate=50Mbit,rtt=40ms,queue=300ms";
+    let Some(service) = Service::start(&group, path, 2_000_000) else { return };
+    let best = arm("best").expect("an arm");
+    let loaded = match Loaded::load_for(best, std::slice::from_ref(&group.0)) {
+        Ok(loaded) => loaded,
+        Err(refusal) => return println!("skipped: {refusal}"),
+    };
+    let rows = service.file("rows.jsonl");
+    let arguments = ["watch", "--cgroup", group.folder(), "--arms", "best", "--out", &rows];
+    let Some((child, _said)) = started(&arguments, READY) else { return };
+    let over = AtomicBool::new(false);
+    let mut exits: Vec<Exit> = Vec::new();
+    scope(|scope| {
+        scope.spawn(|| {
+            (0..DOWNLOADS).for_each(|_| assert!(service.download().0 > 2_000_000));
+            sleep(TAIL);
+            over.store(true, Ordering::Relaxed);
+        });
+        loaded
+            .watch(|exit| exits.push(exit), || !over.load(Ordering::Relaxed))
+            .expect("the kernel's reports");
+    });
+    let (code, shown) = ended(child, "-INT");
+    assert_eq!(code, Some(0), "{shown}");
+    let rows = rows_of(&rows);
+    assert_eq!((rows.len(), exits.len()), (DOWNLOADS, DOWNLOADS), "{shown}");
+    for (row, exit) in rows.iter().zip(&exits) {
+        let reason = exit.reason.expect("no false alarm").name();
+        assert_eq!(row["arm"], "best", "the controller that ran: {row}");
+        assert_eq!(row["best.exit_reason"], reason, "{row}");
+        // The kernel counts packets and the replay bytes: the server's head is one packet and a few
+        // bytes, so the replay may need an ACK more, of two packets.
+        let window = row["best.exit_cwnd_bytes"].as_u64().expect("an exit") / u64::from(exit.mss);
+        let kernels = u64::from(exit.detect_cwnd);
+        assert!(
+            kernels.abs_diff(window) <= 3,
+            "the same ACK or the next: {window} packets, in the kernel {kernels}; {row}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_in_the_kernel_however_watching_ends() {
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let Some((child, _said)) = started(&["watch", "--cgroup", group.folder()], READY) else {
+            return;
+        };
+        // A kernel that does not list its programs shows none now.
+        let listed = programs("leaves") > 0;
+        let (code, _) = ended(child, signal);
+        // Nothing was watched: a result that fell short.
+        assert!(signal == "-KILL" || code == Some(1), "{signal}: {code:?}");
+        if listed {
+            assert_no_program("leaves");
+            assert_no_program("arrives");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_watched_is_one_line() {
+    for (arguments, why) in [
+        (vec!["watch"], "--cgroup"),
+        (vec!["watch", "--all", "--port", "80"], "--port"),
+        (vec!["watch", "--port", "0"], "--port"),
+        (vec!["watch", "--all", "--sample", "2"], "--sample"),
+        (vec!["watch", "--all", "--arms", "nothing"], "nothing"),
+        (vec!["watch", "--cgroup", "/"], ""),
+    ] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_firstflight"))
+            .args(&arguments)
+            .output()
+            .expect("the command runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.lines().count() == 1 && said.contains(why), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What programs on the sockets of a control group share: contexts of the kernel, the pseudonym of a client, busy time, the record of a
+ * connection that is over.
+ *
+ * Busy time is the whole time with data outstanding, on our own clock: from the first packet with data that leaves while nothing is
+ * outstanding until an acknowledgement arrives that covers all. The kernel's own account is in ticks of milliseconds. Packets are seen in
+ * every state of TCP, so also after the service has closed.
+ */
+#ifndef FF_FIELD_H
+#define FF_FIELD_H
+
+#include "kernel.h"
+
+enum { NAME_LEN = 16 };
+enum { ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5, STATE_CHANGED = 10 };
+enum { STATE_FLAG = 1 << 2 };
+enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
+enum { AF_INET = 2, AF_INET6 = 10 };
+enum { ESTABLISHED = 1, FIN_WAIT2 = 5, TIME_WAIT = 6, CLOSE = 7, LAST_ACK = 9, CLOSING = 11 };
+
+/* Layouts of the kernel's interface (linux/bpf.h), which never move. */
+struct bpf_sock;
+struct bpf_sock_ops {
+	u32 op;
+	u32 args[4];
+	u32 family;
+	u32 remote_ip4, local_ip4;
+	u32 remote_ip6[4], local_ip6[4];
+	u32 remote_port, local_port;
+	u32 is_fullsock, snd_cwnd, srtt_us, cb_flags, state, rtt_min, snd_ssthresh;
+	u32 rcv_nxt, snd_nxt, snd_una, mss_cache, ecn_flags, rate_delivered, rate_interval_us;
+	u32 packets_out, retrans_out, total_retrans, segs_in, data_segs_in, segs_out, data_segs_out;
+	u32 lost_out, sacked_out, sk_txhash;
+	u64 bytes_received, bytes_acked;
+	struct bpf_sock *sk;
+};
+_Static_assert(__builtin_offsetof(struct bpf_sock_ops, sk) == 184, "as linux/bpf.h has it");
+
+struct __sk_buff {
+	u32 len;
+	u32 before[41];
+	struct bpf_sock *sk;
+};
+_Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "as linux/bpf.h has it");
+
+struct bpf_tcp_sock {
+	u32 snd_cwnd, srtt_us, rtt_min, snd_ssthresh, rcv_nxt, snd_nxt, snd_una;
+};
+
+/* More of the kernel's own structures, by name. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct tcp_sock___closed {
+	u32 lost, delivered_ce;
+	u16 total_rto; /* from 6.7 */
+};
+#pragma clang attribute pop
+
+/* Layout of kernel/field.rs: a member after the other. */
+struct closed {
+	u64 start_ns, busy_ns, unit, bytes_acked;
+	u32 bytes_written, handshake_us, rtt_min_us, srtt_us;
+	u32 segments, retransmitted, lost, ce, timeouts;
+	u32 arm;
+	u8 ended, acked_all, has_timeouts, pad[5];
+};
+_Static_assert(sizeof(struct closed) == 80, "a record has no holes");
+
+struct flow {
+	u64 start_ns, busy_ns, busy_since, unit;
+	u32 arm, first_seq, handshake_us;
+	u32 connection, serial, opened; /* of a watched one: its number, records so far, the first was written */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+static __always_inline u64 rotate(u64 x, u32 by)
+{
+	return x << by | x >> (64 - by);
+}
+
+#define SIP_ROUND() \
+	do { \
+		v0 += v1, v1 = rotate(v1, 13) ^ v0, v0 = rotate(v0, 32); \
+		v2 += v3, v3 = rotate(v3, 16) ^ v2; \
+		v0 += v3, v3 = rotate(v3, 21) ^ v0; \
+		v2 += v1, v1 = rotate(v1, 17) ^ v2, v2 = rotate(v2, 32); \
+	} while (0)
+
+/* SipHash-2-4 of `len` bytes (below 24), in zeroed words. */
+static __always_inline u64 siphash(u64 k0, u64 k1, const u64 *message, u32 len)
+{
+	u64 v0 = k0 ^ 0x736f6d6570736575, v1 = k1 ^ 0x646f72616e646f6d;
+	u64 v2 = k0 ^ 0x6c7967656e657261, v3 = k1 ^ 0x7465646279746573;
+	u64 word;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		word = message[i];
+		if (i == len / 8)
+			word |= (u64)len << 56;
+		v3 ^= word;
+		SIP_ROUND();
+		SIP_ROUND();
+		v0 ^= word;
+		if (i == len / 8)
+			break;
+	}
+	v2 ^= 0xff;
+	SIP_ROUND();
+	SIP_ROUND();
+	SIP_ROUND();
+	SIP_ROUND();
+	return v0 ^ v1 ^ v2 ^ v3;
+}
+
+/* What firstflight_trial::assign hashes: purpose, kind, and the network or the number. */
+struct unit {
+	u64 words[3];
+	u32 len;
+};
+
+static __always_inline void put(struct unit *unit, u32 at, u8 byte)
+{
+	((u8 *)unit->words)[at] = byte;
+}
+
+/* One word of the context at a time: the verifier takes no other reads, and the compiler would join two. */
+#define CONTEXT(member) (*(volatile u32 *)&(member))
+
+static __always_inline void put_word(struct unit *unit, u32 at, u32 word, u32 bytes)
+{
+	u32 i;
+
+	for (i = 0; i < bytes; i++)
+		put(unit, at + i, word >> (8 * i));
+}
+
+static __always_inline void unit_of(struct bpf_sock_ops *socket, struct unit *unit, bool by_client)
+{
+	u32 first, second, third, last, v4 = 0;
+	u64 cookie;
+
+	__builtin_memset(unit, 0, sizeof(*unit));
+	if (!by_client) {
+		cookie = bpf_get_socket_cookie(socket);
+		put_word(unit, 2, cookie, 4);
+		put_word(unit, 6, cookie >> 32, 4);
+		unit->len = 10;
+		return;
+	}
+	first = CONTEXT(socket->remote_ip6[0]);
+	second = CONTEXT(socket->remote_ip6[1]);
+	third = CONTEXT(socket->remote_ip6[2]);
+	last = CONTEXT(socket->remote_ip6[3]);
+	if (CONTEXT(socket->family) == AF_INET)
+		v4 = CONTEXT(socket->remote_ip4);
+	else if (!first && !second && third == 0xffff0000)
+		v4 = last;
+	if (v4) {
+		/* A /24, in network order. */
+		put(unit, 1, 4);
+		put_word(unit, 2, v4, 3);
+		unit->len = 6;
+		return;
+	}
+	/* A /56. */
+	put(unit, 1, 6);
+	put_word(unit, 2, first, 4);
+	put_word(unit, 6, second, 3);
+	unit->len = 18;
+}
+
+static __always_inline u64 hash(struct unit *unit, u8 purpose, u64 k0, u64 k1)
+{
+	put(unit, 0, purpose);
+	return siphash(k0, k1, unit->words, unit->len);
+}
+
+/* Fills the record of a connection that is over. */
+static __always_inline void fill(struct closed *row, struct flow *flow, struct bpf_sock_ops *socket, struct tcp_sock *tp)
+{
+	struct tcp_sock___closed *more = (struct tcp_sock___closed *)tp;
+	u32 before = socket->args[0];
+
+	if (flow->busy_since)
+		flow->busy_ns += bpf_ktime_get_ns() - flow->busy_since;
+	row->start_ns = flow->start_ns;
+	row->busy_ns = flow->busy_ns;
+	row->unit = flow->unit;
+	row->bytes_acked = socket->bytes_acked;
+	row->bytes_written = tp->write_seq - flow->first_seq;
+	row->handshake_us = flow->handshake_us;
+	row->rtt_min_us = socket->rtt_min;
+	row->srtt_us = socket->srtt_us >> 3;
+	row->segments = socket->data_segs_out;
+	row->retransmitted = socket->total_retrans;
+	row->lost = more->lost;
+	row->ce = more->delivered_ce;
+	row->has_timeouts = bpf_core_field_exists(more->total_rto);
+	row->timeouts = row->has_timeouts ? more->total_rto : 0;
+	row->arm = flow->arm;
+	row->ended = before == FIN_WAIT2 || before == TIME_WAIT || before == LAST_ACK || before == CLOSING;
+	row->acked_all = tp->snd_una == tp->write_seq;
+	__builtin_memset(row->pad, 0, sizeof(row->pad));
+}
+
+/* Where the TCP header of a packet begins; 0 if there is none. */
+static __always_inline u32 tcp_at(struct __sk_buff *packet)
+{
+	u8 first, protocol;
+
+	if (bpf_skb_load_bytes(packet, 0, &first, 1))
+		return 0;
+	if (first >> 4 == 4) {
+		if (bpf_skb_load_bytes(packet, 9, &protocol, 1) || protocol != IPPROTO_TCP)
+			return 0;
+		return (first & 15) * 4;
+	}
+	if (bpf_skb_load_bytes(packet, 6, &protocol, 1) || protocol != IPPROTO_TCP)
+		return 0;
+	return 40;
+}
+
+static __always_inline struct flow *flow_of(struct __sk_buff *packet, struct bpf_sock **sk)
+{
+	*sk = packet->sk;
+	if (!*sk)
+		return NULL;
+	*sk = bpf_sk_fullsock(*sk);
+	if (!*sk)
+		return NULL;
+	return bpf_sk_storage_get(&flows, *sk, NULL, 0);
+}
+
+/* Payload of a packet whose TCP header begins at `at`, bytes. */
+static __always_inline u32 payload(struct __sk_buff *packet, u32 at)
+{
+	u8 words;
+	u32 headers;
+
+	if (bpf_skb_load_bytes(packet, at + 12, &words, 1))
+		return 0;
+	headers = at + (words >> 4) * 4;
+	return packet->len > headers ? packet->len - headers : 0;
+}
+
+/* An acknowledgement that covers all ends the busy time. */
+static __always_inline void acknowledged(struct __sk_buff *packet, struct bpf_sock *sk, struct flow *flow, u32 at)
+{
+	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
+	u32 ack;
+
+	if (tcp && !bpf_skb_load_bytes(packet, at + 8, &ack, 4) && __builtin_bswap32(ack) == tcp->snd_nxt) {
+		flow->busy_ns += bpf_ktime_get_ns() - flow->busy_since;
+		flow->busy_since = 0;
+	}
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Watches the sockets of a control group and changes nothing: of a share of the connections, drawn when they are established, every packet
+ * with data that leaves and every acknowledgement that arrives becomes a record, in every state of TCP, before TCP looks at it. A record is
+ * the TCP header without its ports; no address and no payload leaves the kernel. Where the ring buffer has no room the record is lost, its
+ * number is missing, and TCP never waits.
+ */
+#include "field.h"
+
+/* Records: what they are stands in the two highest bits of their number. */
+enum { OPENED = 0u << 30, SENT = 1u << 30, ARRIVED = 2u << 30, CLOSED = 3u << 30 };
+/* The reader comes by itself: to wake it for each record would cost more than the record. */
+enum { BPF_RB_NO_WAKEUP = 1 };
+/* A TCP header without its ports, and with no more than a time stamp. */
+enum { LEAST_HEADER = 16, MOST_HEADER = 56, STAMPED_HEADER = 28 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct tcp_congestion_ops___named {
+	char name[16];
+};
+struct inet_connection_sock___named {
+	const struct tcp_congestion_ops___named *icsk_ca_ops;
+};
+struct tcp_options_received___scaled {
+	u16 wscale_ok : 1, snd_wscale : 4;
+};
+struct tcp_sock___scaled {
+	struct tcp_options_received___scaled rx_opt;
+};
+#pragma clang attribute pop
+
+/* Frozen before the verifier sees it. Layout of kernel/watch.rs. */
+struct watch {
+	u64 sample_key[2], pseudonym_key[2];
+	u64 limit; /* of 2^32 hashes, those below are watched */
+	u32 port;  /* of either end; 0: any */
+	u32 pad;
+};
+const volatile struct watch watch SEC(".rodata.watch") = { .limit = 1ull << 32 };
+
+/* Layouts of kernel/watch.rs, at most 96 bytes. */
+struct head {
+	u32 connection, number;
+	u64 at_ns;
+};
+struct opened {
+	struct head head;
+	u32 first_seq, mss, handshake_us;
+	u8 scale, has_scale, pad[2];
+	char controller[NAME_LEN];
+};
+struct seen {
+	struct head head;
+	u32 length; /* of the whole packet */
+	u16 ip_header, tcp_bytes;
+	u8 tcp[MOST_HEADER];
+};
+struct over {
+	struct head head;
+	struct closed row;
+};
+_Static_assert(sizeof(struct opened) == 48, "a record has no holes");
+_Static_assert(sizeof(struct seen) == 80, "a record has no holes");
+_Static_assert(sizeof(struct over) == 96, "a record has no holes");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 23);
+} records SEC(".maps");
+
+/* Connections that were drawn, those that were not, those without room for their state, records without room. */
+u64 counts[4];
+enum { WATCHED, OTHERS, FAILED, DROPPED };
+
+static __always_inline void established(struct bpf_sock_ops *socket)
+{
+	struct bpf_sock *sk = socket->sk;
+	struct unit unit;
+	struct flow *flow;
+
+	if (!sk)
+		return;
+	if (watch.port && socket->local_port != watch.port &&
+	    __builtin_bswap32(CONTEXT(socket->remote_port)) != watch.port)
+		return;
+	unit_of(socket, &unit, false);
+	if (hash(&unit, 's', watch.sample_key[0], watch.sample_key[1]) >> 32 >= watch.limit) {
+		__sync_fetch_and_add(&counts[OTHERS], 1);
+		return;
+	}
+	flow = bpf_sk_storage_get(&flows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!flow) {
+		__sync_fetch_and_add(&counts[FAILED], 1);
+		return;
+	}
+	unit_of(socket, &unit, true);
+	flow->start_ns = bpf_ktime_get_ns();
+	flow->unit = hash(&unit, 'p', watch.pseudonym_key[0], watch.pseudonym_key[1]);
+	flow->first_seq = socket->snd_nxt;
+	flow->handshake_us = socket->srtt_us >> 3;
+	flow->connection = __sync_fetch_and_add(&counts[WATCHED], 1);
+	bpf_sock_ops_cb_flags_set(socket, socket->cb_flags | STATE_FLAG);
+}
+
+/* The next number of a connection, and the rest of what every record begins with. */
+static __always_inline struct head next(struct flow *flow, u32 kind)
+{
+	struct head head = { .connection = flow->connection, .at_ns = bpf_ktime_get_ns() };
+
+	head.number = kind | (__sync_fetch_and_add(&flow->serial, 1) & ~CLOSED);
+	return head;
+}
+
+static __always_inline void closed(struct bpf_sock_ops *socket)
+{
+	struct bpf_sock *sk = socket->sk;
+	struct tcp_sock *tp;
+	struct flow *flow;
+	struct over *over;
+	struct head head;
+
+	if (!sk)
+		return;
+	flow = bpf_sk_storage_get(&flows, sk, NULL, 0);
+	tp = bpf_skc_to_tcp_sock(sk);
+	/* Who never sent data has nothing to tell. */
+	if (!flow || !tp || !flow->opened)
+		return;
+	head = next(flow, CLOSED);
+	over = bpf_ringbuf_reserve(&records, sizeof(*over), 0);
+	if (!over) {
+		__sync_fetch_and_add(&counts[DROPPED], 1);
+		return;
+	}
+	over->head = head;
+	fill(&over->row, flow, socket, tp);
+	bpf_ringbuf_submit(over, BPF_RB_NO_WAKEUP);
+	bpf_sk_storage_delete(&flows, sk);
+}
+
+SEC("sockops") int connection(struct bpf_sock_ops *socket)
+{
+	if (socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED)
+		established(socket);
+	else if (socket->op == STATE_CHANGED && socket->args[1] == CLOSE)
+		closed(socket);
+	return 1;
+}
+
+/* By the first data everything is settled: the controller and the size of segments, too. */
+static __always_inline void open(struct bpf_sock *sk, struct flow *flow)
+{
+	const struct tcp_congestion_ops___named *controller;
+	struct tcp_sock___scaled *scaled;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct opened *opened;
+	struct head head;
+	u32 i;
+
+	if (!tp)
+		return;
+	flow->opened = 1;
+	head = next(flow, OPENED);
+	opened = bpf_ringbuf_reserve(&records, sizeof(*opened), 0);
+	if (!opened) {
+		__sync_fetch_and_add(&counts[DROPPED], 1);
+		return;
+	}
+	scaled = (struct tcp_sock___scaled *)tp;
+	opened->head = head;
+	opened->first_seq = flow->first_seq;
+	opened->mss = tp->mss_cache;
+	opened->handshake_us = flow->handshake_us;
+	opened->has_scale = BPF_CORE_READ_BITFIELD(scaled, rx_opt.wscale_ok);
+	opened->scale = BPF_CORE_READ_BITFIELD(scaled, rx_opt.snd_wscale);
+	__builtin_memset(opened->pad, 0, sizeof(opened->pad));
+	controller = ((struct inet_connection_sock___named *)tp)->icsk_ca_ops;
+	for (i = 0; i < NAME_LEN; i++)
+		opened->controller[i] = controller->name[i];
+	bpf_ringbuf_submit(opened, BPF_RB_NO_WAKEUP);
+}
+
+/* Bytes of the TCP header behind its ports; 0 if there is none. */
+static __always_inline u32 header(struct __sk_buff *packet, u32 at)
+{
+	u8 words;
+
+	if (bpf_skb_load_bytes(packet, at + 12, &words, 1))
+		return 0;
+	return (words >> 4) * 4 - 4;
+}
+
+static __always_inline void tell(struct __sk_buff *packet, struct flow *flow, u32 at, u32 kind)
+{
+	struct head head = next(flow, kind);
+	u32 length = header(packet, at);
+	struct seen *seen = bpf_ringbuf_reserve(&records, sizeof(*seen), 0);
+
+	if (!seen) {
+		__sync_fetch_and_add(&counts[DROPPED], 1);
+		return;
+	}
+	seen->head = head;
+	seen->length = packet->len;
+	seen->ip_header = at;
+	if (length < LEAST_HEADER || length > MOST_HEADER || bpf_skb_load_bytes(packet, at + 4, seen->tcp, length)) {
+		bpf_ringbuf_discard(seen, BPF_RB_NO_WAKEUP);
+		return;
+	}
+	seen->tcp_bytes = length;
+	bpf_ringbuf_submit(seen, BPF_RB_NO_WAKEUP);
+}
+
+SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
+{
+	struct bpf_sock *sk;
+	struct flow *flow = flow_of(packet, &sk);
+	u32 at;
+
+	if (!flow)
+		return 1;
+	at = tcp_at(packet);
+	if (!at || !payload(packet, at))
+		return 1;
+	if (!flow->opened)
+		open(sk, flow);
+	if (!flow->busy_since)
+		flow->busy_since = bpf_ktime_get_ns();
+	tell(packet, flow, at, SENT);
+	return 1;
+}
+
+SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
+{
+	struct bpf_sock *sk;
+	struct flow *flow = flow_of(packet, &sk);
+	u32 at;
+
+	if (!flow || !flow->opened)
+		return 1;
+	at = tcp_at(packet);
+	/* With nothing outstanding only a report of duplicates (RFC 2883) says anything. */
+	if (!at || (!flow->busy_since && header(packet, at) <= STAMPED_HEADER))
+		return 1;
+	tell(packet, flow, at, ARRIVED);
+	if (flow->busy_since)
+		acknowledged(packet, sk, flow, at);
+	return 1;
+}
+
+char LICENSE[] SEC("license") = "GPL";

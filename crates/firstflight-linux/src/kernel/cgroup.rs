@@ -1,0 +1,70 @@
+//! Programs on the sockets of a control group.
+
+use super::hearing::hearing;
+use firstflight_path::Error;
+use libbpf_rs::{Link, MapCore, MapFlags, Object, OpenObject};
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Attaches these programs in their order. Each lives as long as its link, at most as long as this
+/// process.
+///
+/// # Errors
+/// One line that names the folder.
+pub(super) fn attach(
+    object: &Object,
+    cgroup: &Path,
+    programs: &[&str],
+) -> Result<Vec<Link>, Error> {
+    let failed =
+        |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", cgroup.display()));
+    let folder = File::open(cgroup).map_err(|error| failed(&error))?;
+    let one = |name: &&str| {
+        let program = object.progs_mut().find(|program| program.name() == *name);
+        let program = program.ok_or_else(|| Error::new(format!("no program `{name}`")))?;
+        hearing(|| program.attach_cgroup(folder.as_raw_fd())).map_err(|heard| failed(&heard.error))
+    };
+    programs.iter().map(one).collect()
+}
+
+/// The root of the control groups of version 2: all processes of the machine are in it.
+///
+/// # Errors
+/// If none is mounted.
+pub fn root() -> Result<PathBuf, Error> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let root = mounts.filter(|words| words.get(2) == Some(&"cgroup2")).find_map(|words| {
+        // As /proc/self/mounts writes a space.
+        words.get(1).map(|folder| PathBuf::from(folder.replace("\\040", " ")))
+    });
+    root.ok_or_else(|| {
+        Error::new("no control groups of version 2 are mounted: mount -t cgroup2 none FOLDER")
+    })
+}
+
+/// Puts settings into the frozen data whose name ends so.
+pub(super) fn configure(open: &mut OpenObject, section: &str, settings: &[u8]) {
+    for mut map in open.maps_mut() {
+        if map.name().to_string_lossy().ends_with(section)
+            && let Some(value) =
+                map.initial_value_mut().filter(|value| value.len() >= settings.len())
+        {
+            value[..settings.len()].copy_from_slice(settings);
+        }
+    }
+}
+
+/// The counters of an object: its variables, 64 bits each, in their order.
+///
+/// # Errors
+/// If they cannot be read.
+pub(super) fn counters(object: &Object) -> Result<Vec<u64>, Error> {
+    let map = object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
+    let map = map.ok_or_else(|| Error::new("the object has no counters"))?;
+    let value = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
+    let value = value.map_err(|error| Error::new(format!("counters: {error}")))?;
+    let (words, _) = value.as_deref().unwrap_or_default().as_chunks();
+    Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+}

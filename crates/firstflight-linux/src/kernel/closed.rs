@@ -1,0 +1,102 @@
+//! The record of a connection that is over (`struct closed` of `bpf/field.h`).
+
+use super::exits::Members;
+use firstflight_trial::row::{Row, mbps, millis};
+use nix::time::{ClockId, clock_gettime};
+use std::time::{Duration, SystemTime};
+
+/// Its bytes.
+pub(super) const SIZE: usize = 80;
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct Closed {
+    start: u64,
+    busy: u64,
+    unit: u64,
+    acked: u64,
+    written: u32,
+    handshake: u32,
+    min_rtt: u32,
+    srtt: u32,
+    segments: u32,
+    retransmitted: u32,
+    ce: u32,
+    timeouts: u32,
+    arm: u32,
+    ended: bool,
+    acked_all: bool,
+    has_timeouts: bool,
+}
+
+impl Closed {
+    pub(super) fn parse(bytes: &[u8]) -> Option<Closed> {
+        let mut record = Members(bytes.get(..SIZE)?);
+        let [start, busy, unit, acked] = [(); 4].map(|()| record.u64());
+        let [written, handshake, min_rtt, srtt] = [(); 4].map(|()| record.u32());
+        let [segments, retransmitted, _lost, ce, timeouts, arm] = [(); 6].map(|()| record.u32());
+        let [ended, acked_all, has_timeouts] = record.take().map(|byte: u8| byte != 0);
+        Some(Closed {
+            start,
+            busy,
+            unit,
+            acked,
+            written,
+            handshake,
+            min_rtt,
+            srtt,
+            segments,
+            retransmitted,
+            ce,
+            timeouts,
+            arm,
+            ended,
+            acked_all,
+            has_timeouts,
+        })
+    }
+
+    /// The number of its arm.
+    pub(super) fn arm(&self) -> usize {
+        self.arm as usize
+    }
+
+    /// Bytes that were acknowledged, as TCP counts them.
+    pub(super) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// All of it but the arm.
+    pub(super) fn row(&self) -> Row {
+        let rtt = |us: u32| (us > 0 && us < u32::MAX).then(|| millis(u64::from(us) * 1000));
+        Row {
+            unit: Some(format!("{:016x}", self.unit)),
+            start_s: started(self.start),
+            // A difference of sequence numbers, which wrap at 4 GiB.
+            bytes_written: (self.acked < 1 << 32).then_some(u64::from(self.written)),
+            bytes_acked: Some(self.acked),
+            busy_ms: (self.busy > 0).then(|| millis(self.busy)),
+            goodput_mbps: mbps(self.acked, self.busy),
+            handshake_rtt_ms: rtt(self.handshake),
+            min_rtt_ms: rtt(self.min_rtt),
+            srtt_ms: rtt(self.srtt),
+            segments: Some(u64::from(self.segments)),
+            retransmitted: Some(u64::from(self.retransmitted)),
+            timeouts: self.has_timeouts.then_some(u64::from(self.timeouts)),
+            ce: Some(u64::from(self.ce)),
+            ended: Some(if self.ended { "fin" } else { "rst" }.to_owned()),
+            acked_all: Some(self.acked_all),
+            tail_unseen: Some(false),
+            ..Row::default()
+        }
+    }
+}
+
+/// Seconds since 1970 of a moment of the kernel's monotonic clock.
+fn started(start: u64) -> Option<u64> {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
+    let now = Duration::new(now.tv_sec() as u64, now.tv_nsec() as u32);
+    let ago = now.saturating_sub(Duration::from_nanos(start));
+    let since = SystemTime::now().checked_sub(ago)?.duration_since(SystemTime::UNIX_EPOCH);
+    since.ok().map(|since| since.as_secs())
+}

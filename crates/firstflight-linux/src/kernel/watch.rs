@@ -1,0 +1,227 @@
+//! Watches the TCP connections of a control group: what their packets say, and a row of each that is
+//! over (`bpf/watch.bpf.c`). Nothing is changed, and nothing is left: the programs are links of this
+//! process.
+
+use super::cgroup;
+use super::closed::Closed;
+use super::exits::Members;
+use super::features::Features;
+use super::field::words_of;
+use super::hearing::hearing;
+use super::ring::Records;
+use firstflight::{Nanos, Time};
+use firstflight_log::Segment;
+use firstflight_log::live::{Opened, Record, What};
+use firstflight_path::Error;
+use firstflight_trial::assign::Key;
+use firstflight_trial::row::Row;
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watch.bpf.o"));
+/// A TCP header without its ports, in `struct seen`.
+const MOST_HEADER: usize = 56;
+const PORTS: usize = 4;
+
+/// Which connections, and the keys: one draws them, one makes pseudonyms of clients.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchOptions {
+    /// Of 2^32 connections so many are watched.
+    pub of_2_32: u64,
+    /// Only those with this port at either end.
+    pub port: Option<u16>,
+    /// Draws connections; nobody else knows it, so nobody can choose to be watched.
+    pub sample: Key,
+    /// Hashes the networks of clients; it never leaves the memory.
+    pub pseudonyms: Key,
+}
+
+/// One record.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// For the books of [`firstflight_log::live::Live`].
+    pub record: Record,
+    /// The connection's controller, with its first record.
+    pub controller: Option<String>,
+    /// What there is to say of it, with its last record; the arm is not known here.
+    pub row: Option<Box<Row>>,
+}
+
+/// What the programs have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WatchCounts {
+    /// Connections that were drawn.
+    pub watched: u64,
+    /// Those that were not.
+    pub others: u64,
+    /// Those that were drawn, but for whose state there was no room.
+    pub failed: u64,
+    /// Records for which the ring buffer had no room.
+    pub dropped: u64,
+}
+
+/// Connections are watched until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    _links: Vec<Link>,
+    object: Object,
+    records: Records<Heard>,
+}
+
+impl Watch {
+    /// Begins with the connections that are established from now on by processes of this control
+    /// group and below.
+    ///
+    /// # Errors
+    /// One line: a folder that is no control group, what the kernel refuses.
+    pub fn start(folder: &Path, options: &WatchOptions) -> Result<Watch, Error> {
+        if !Features::detect()?.links() {
+            return Err(Error::new("watching connections needs Linux 6.4 or newer"));
+        }
+        let object = hearing(|| {
+            let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+            cgroup::configure(&mut open, "watch", &settings(options));
+            open.load()
+        });
+        let object = object.map_err(|heard| heard.refusal("watching connections"))?;
+        let ring = object.maps().find(|map| map.name() == "records");
+        let ring = ring.ok_or_else(|| Error::new("the object has no ring buffer"))?;
+        let records = Records::of(&ring, parse)?;
+        // Connections are drawn last, when their packets are already seen.
+        let links = cgroup::attach(&object, folder, &["leaves", "arrives", "connection"])?;
+        Ok(Watch { _links: links, object, records })
+    }
+
+    /// Waits that long and gives away what was recorded. Programs wake nobody: that would cost more
+    /// than a record.
+    ///
+    /// # Errors
+    /// If the ring buffer cannot be read.
+    pub fn take(&self, wait: Duration, each: impl FnMut(Heard)) -> Result<(), Error> {
+        thread::sleep(wait);
+        self.records.take(Duration::ZERO, each)
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    /// If the counters cannot be read.
+    pub fn counts(&self) -> Result<WatchCounts, Error> {
+        let counters = cgroup::counters(&self.object)?;
+        let at = |index: usize| counters.get(index).copied().unwrap_or(0);
+        Ok(WatchCounts { watched: at(0), others: at(1), failed: at(2), dropped: at(3) })
+    }
+}
+
+/// `struct watch`.
+fn settings(options: &WatchOptions) -> Vec<u8> {
+    let keys = [words_of(options.sample), words_of(options.pseudonyms)];
+    let words = keys.into_iter().flatten().chain([options.of_2_32]);
+    let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+    bytes.extend(u32::from(options.port.unwrap_or(0)).to_ne_bytes());
+    bytes
+}
+
+/// Any record: its head, and by the two highest bits of its number what follows.
+fn parse(bytes: &[u8]) -> Option<Heard> {
+    let (head, rest) = bytes.split_at_checked(16)?;
+    let mut head = Members(head);
+    let [connection, number] = [(); 2].map(|()| head.u32());
+    let now = Time(head.u64());
+    let (mut controller, mut row) = (None, None);
+    let what = match number >> 30 {
+        0 => {
+            let (opened, name) = opened(rest)?;
+            controller = Some(name);
+            What::Opened(opened)
+        }
+        1 => What::Sent(segment(now, rest)?),
+        2 => What::Arrived(segment(now, rest)?),
+        _ => {
+            let closed = Closed::parse(rest)?;
+            row = Some(Box::new(closed.row()));
+            What::Closed(closed.acked())
+        }
+    };
+    let record = Record { connection, serial: number & 0x3fff_ffff, now, what };
+    Some(Heard { record, controller, row })
+}
+
+fn opened(bytes: &[u8]) -> Option<(Opened, String)> {
+    let mut members = Members(bytes.get(..32)?);
+    let [first_seq, mss, handshake] = [(); 3].map(|()| members.u32());
+    let [scale, has_scale, _, _] = members.take();
+    let name: [u8; 16] = members.take();
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let opened = Opened {
+        first_seq,
+        mss,
+        scale: (has_scale != 0).then_some(scale),
+        // None if the handshake's packets were repeated: its round trip is not known.
+        handshake: (handshake > 0).then(|| Nanos::from_micros(u64::from(handshake))),
+    };
+    Some((opened, String::from_utf8_lossy(name).into_owned()))
+}
+
+fn segment(now: Time, bytes: &[u8]) -> Option<Segment> {
+    let mut members = Members(bytes.get(..8)?);
+    let length = members.u32();
+    let [ip_header, kept] = [(); 2].map(|()| members.u16());
+    let mut header = [0; PORTS + MOST_HEADER];
+    let kept = bytes.get(8..8 + usize::from(kept).min(MOST_HEADER))?;
+    header[PORTS..][..kept.len()].copy_from_slice(kept);
+    Segment::parse(now, u32::from(ip_header), length, &header[..PORTS + kept.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP header of 32 bytes without its ports: an ACK with a time stamp.
+    fn header() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(7_u32.to_be_bytes());
+        bytes.extend(9_u32.to_be_bytes());
+        bytes.extend([0x80, 0x10, 1, 2, 0, 0, 0, 0]);
+        bytes.extend([1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 6]);
+        bytes
+    }
+
+    fn seen(kind: u32, header: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(3_u32.to_ne_bytes());
+        bytes.extend((kind << 30 | 4).to_ne_bytes());
+        bytes.extend(1000_u64.to_ne_bytes());
+        bytes.extend(152_u32.to_ne_bytes());
+        bytes.extend(20_u16.to_ne_bytes());
+        bytes.extend((header.len() as u16).to_ne_bytes());
+        bytes.extend(header);
+        bytes.resize(80, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_record_is_the_header_that_went_by() {
+        let heard = parse(&seen(2, &header())).expect("a record");
+        assert_eq!((heard.record.connection, heard.record.serial), (3, 4));
+        let What::Arrived(segment) = heard.record.what else { panic!("{:?}", heard.record.what) };
+        assert_eq!((segment.seq, segment.ack, segment.window), (7, 9, 0x0102));
+        assert_eq!((segment.payload, segment.headers), (152 - 52, 52));
+        assert_eq!(segment.stamps, Some((5, 6)));
+        assert!(segment.has_ack && !segment.syn && !segment.fin);
+    }
+
+    #[test]
+    fn records_that_are_cut_or_broken_are_left_out() {
+        let whole = seen(1, &header());
+        for length in 0..24 + 16 {
+            let kept = whole.get(..length).expect("shorter");
+            assert!(parse(kept).is_none(), "{length} bytes");
+        }
+        let mut broken = whole;
+        broken[24 + 8] = 0x10; // A header of 4 bytes.
+        assert!(parse(&broken).is_none());
+    }
+}

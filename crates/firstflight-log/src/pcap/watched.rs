@@ -1,0 +1,238 @@
+//! What is said of a watched connection is what is said of a capture of its packets: captures of
+//! real transfers, told packet by packet as somebody who watches the socket would.
+
+use super::frame::{Endpoint, Frame, frame};
+use crate::fault::Fault;
+use crate::input;
+use crate::live::{Ended, Live, Opened, Record, What};
+use crate::step::{Id, Opening, Sink, Step};
+use firstflight::{Nanos, Time};
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+/// Keeps all that it is told, as text.
+#[derive(Default)]
+struct Kept {
+    openings: Vec<String>,
+    /// Of each connection.
+    steps: Vec<Vec<String>>,
+    closed: usize,
+    abandoned: usize,
+}
+
+impl Sink for Kept {
+    fn open(&mut self, opening: Opening) -> Id {
+        let Opening { made, start, mss, first_flight, nxt, paced, handshake_rtt, .. } = opening;
+        self.openings.push(format!(
+            "{made:?} {start:?} {mss} {first_flight} {nxt:?} {paced:?} {handshake_rtt:?}"
+        ));
+        self.steps.push(Vec::new());
+        self.steps.len() - 1
+    }
+
+    fn step(&mut self, id: Id, step: &Step) {
+        self.steps[id].push(format!("{step:?}"));
+    }
+
+    fn close(&mut self, _: Id) {
+        self.closed += 1;
+    }
+
+    fn abandon(&mut self, _: Id) {
+        self.abandoned += 1;
+    }
+
+    fn remark(&mut self, _: Fault) {}
+}
+
+fn bytes_of(name: &str) -> Vec<u8> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(name);
+    let packed = std::fs::read(file).expect("the sample");
+    let mut bytes = Vec::new();
+    let mut plain = input::decompress(Cursor::new(packed)).expect("gzip");
+    plain.read_to_end(&mut bytes).expect("bytes");
+    bytes
+}
+
+/// The frames of a capture in little endian.
+fn frames(bytes: &[u8]) -> Vec<Frame> {
+    let word = |at: usize| {
+        u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes of the capture"))
+    };
+    let unit = match word(0) {
+        0xa1b2_c3d4 => 1000,
+        0xa1b2_3c4d => 1,
+        other => panic!("{other:x} begins no capture"),
+    };
+    let (mut at, mut frames) = (24, Vec::new());
+    while at < bytes.len() {
+        let now = Time(u64::from(word(at)) * 1_000_000_000 + u64::from(word(at + 4)) * unit);
+        let kept = word(at + 8) as usize;
+        let data = &bytes[at + 16..at + 16 + kept];
+        frames.extend(frame(now, word(20).cast_signed(), data, word(at + 12)));
+        at += 16 + kept;
+    }
+    frames
+}
+
+/// The frames of each connection.
+fn connections(bytes: &[u8]) -> Vec<Vec<Frame>> {
+    let mut connections: Vec<Vec<Frame>> = Vec::new();
+    for frame in frames(bytes) {
+        let ends = [frame.from, frame.to];
+        let of = connections
+            .iter_mut()
+            .find(|of| ends.contains(&of[0].from) && ends.contains(&of[0].to));
+        match of {
+            Some(of) => of.push(frame),
+            None => connections.push(vec![frame]),
+        }
+    }
+    connections
+}
+
+fn first() -> Vec<Frame> {
+    connections(&bytes_of("plain.pcap.gz")).swap_remove(0)
+}
+
+/// The same as records: what a program on the socket of `server` sees.
+fn records(frames: &[Frame], server: Endpoint) -> Vec<Record> {
+    let syn = |from_server: bool| {
+        let one = |frame: &&Frame| frame.segment.syn && (frame.from == server) == from_server;
+        &frames.iter().find(one).expect("a SYN").segment
+    };
+    let (ours, theirs) = (syn(true), syn(false));
+    let answers = |frame: &&Frame| {
+        let Frame { from, segment, .. } = frame;
+        *from != server && (segment.syn || segment.has_ack) && segment.now > ours.now
+    };
+    let answered = frames.iter().find(answers).expect("the handshake ends").segment.now;
+    let mss = ours.mss.min(theirs.mss).expect("the option");
+    let opened = Opened {
+        first_seq: ours.seq.wrapping_add(1),
+        mss: u32::from(mss) - 12,
+        scale: ours.scale.and(theirs.scale),
+        handshake: Some(answered.since(ours.now)),
+    };
+    let (mut whats, mut acked) = (Vec::new(), 0_u64);
+    let (mut sent, mut una) = (None, opened.first_seq);
+    for Frame { from, segment, .. } in frames.iter().filter(|frame| !frame.segment.syn) {
+        if *from == server && segment.payload > 0 {
+            if sent.is_none() {
+                whats.push((segment.now, What::Opened(opened)));
+            }
+            let end = segment.seq.wrapping_add(segment.payload);
+            sent = Some(sent.map_or(end, |known: u32| {
+                if (end.wrapping_sub(known) as i32) > 0 { end } else { known }
+            }));
+            whats.push((segment.now, What::Sent(segment.clone())));
+        } else if let Some(sent) = sent.filter(|_| *from != server && segment.has_ack) {
+            // With nothing outstanding only reports of duplicates are told.
+            if una != sent || segment.sacks[0].is_some() {
+                whats.push((segment.now, What::Arrived(segment.clone())));
+            }
+            una = segment.ack.min(sent);
+            // A FIN counts, too; a RST may acknowledge anything.
+            let out = sent.wrapping_sub(opened.first_seq);
+            let number = segment.ack.wrapping_sub(opened.first_seq);
+            acked = acked.max(u64::from(if number <= out + 1 { number } else { 0 }));
+        }
+    }
+    let last = frames.last().map_or(Time(0), |frame| frame.segment.now);
+    whats.push((last, What::Closed(acked)));
+    let numbered = whats.into_iter().zip(0..);
+    numbered.map(|((now, what), serial)| Record { connection: 5, serial, now, what }).collect()
+}
+
+fn watched(records: &[Record]) -> (Kept, Option<Ended>) {
+    let (mut kept, mut live) = (Kept::default(), Live::new());
+    let ended = records.iter().filter_map(|record| live.take(record, &mut kept)).last();
+    assert_eq!(live.open(), 0, "it is over");
+    (kept, ended)
+}
+
+fn server_of(frames: &[Frame]) -> Endpoint {
+    let data = |end: Endpoint| {
+        let sent = frames.iter().filter(|frame| frame.from == end);
+        sent.map(|frame| u64::from(frame.segment.payload)).sum::<u64>()
+    };
+    let (one, other) = (frames[0].from, frames[0].to);
+    if data(one) > data(other) { one } else { other }
+}
+
+#[test]
+fn a_watched_connection_is_told_as_its_capture_is() {
+    for name in ["plain.pcap.gz", "satellite.pcap.gz"] {
+        let bytes = bytes_of(name);
+        let connections = connections(&bytes);
+        let mut captured = Kept::default();
+        super::read(name, Box::new(Cursor::new(bytes)), &mut captured).expect("a capture");
+        assert_eq!(connections.len(), captured.openings.len(), "{name}");
+        for (index, frames) in connections.iter().enumerate() {
+            let (kept, ended) = watched(&records(frames, server_of(frames)));
+            let about = format!("{name}, connection {index}");
+            assert_eq!(ended, Some(Ended { missing: 0, tail_unseen: false }), "{about}");
+            assert_eq!(kept.openings[..], captured.openings[index..=index], "{about}");
+            let (live, recorded) = (&kept.steps[0], &captured.steps[index]);
+            assert!(live.len() > 100, "{about}: {} steps", live.len());
+            let differ = live.iter().zip(recorded).position(|(a, b)| a != b);
+            assert_eq!(differ, None, "{about}: the first step that differs");
+            assert_eq!(live.len(), recorded.len(), "{about}");
+            assert_eq!((kept.closed, kept.abandoned), (1, 0), "{about}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_lacks_a_record_is_given_up() {
+    let frames = first();
+    let whole = records(&frames, server_of(&frames));
+    for lost in [0, 1, 2, whole.len() / 2, whole.len() - 2] {
+        let mut some = whole.clone();
+        some.remove(lost);
+        let (kept, ended) = watched(&some);
+        assert!(ended.is_some_and(|ended| ended.missing > 0 && !ended.tail_unseen), "{lost}");
+        assert_eq!(kept.closed, 0, "{lost}: nothing is guessed");
+    }
+    // Its end itself: whoever watches ends, and knows of no loss.
+    let (mut kept, mut live) = (Kept::default(), Live::new());
+    for record in &whole[..whole.len() - 1] {
+        assert!(live.take(record, &mut kept).is_none());
+    }
+    assert_eq!((live.open(), live.end(&mut kept), kept.closed), (1, 0, 1));
+}
+
+#[test]
+fn records_in_another_order_are_all_there() {
+    let frames = first();
+    let mut records = records(&frames, server_of(&frames));
+    // Two processors, each with the next number.
+    let last = records.len() - 1;
+    records.swap(last / 2, last / 2 + 1);
+    let (kept, ended) = watched(&records);
+    assert_eq!(ended.map(|ended| ended.missing), Some(0));
+    assert_eq!((kept.closed, kept.abandoned), (1, 0));
+}
+
+#[test]
+fn what_was_acknowledged_and_not_seen_is_said() {
+    let frames = first();
+    let mut records = records(&frames, server_of(&frames));
+    let last = records.len() - 1;
+    let What::Closed(acked) = records[last].what else { panic!("the last is the end") };
+    records[last].what = What::Closed(acked + 10_000);
+    let (kept, ended) = watched(&records);
+    assert_eq!(ended, Some(Ended { missing: 0, tail_unseen: true }));
+    assert_eq!(kept.closed, 1);
+}
+
+#[test]
+fn of_very_many_connections_whose_end_is_lost_the_silent_half_goes() {
+    let (mut kept, mut live) = (Kept::default(), Live::new());
+    for connection in 0..=1 << 16 {
+        let what = What::Opened(Opened { mss: 1448, ..Opened::default() });
+        let now = Time(u64::from(connection)) + Nanos(1);
+        live.take(&Record { connection, serial: 0, now, what }, &mut kept);
+    }
+    assert_eq!((live.open(), live.lost_ends()), ((1 << 15) + 1, 1 << 15));
+}
