@@ -87,12 +87,13 @@ unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC 
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
 
-night: ## what takes hours: fuzzing, each crate built alone, mutants, every controller in other kernels, every published result in full, make test in a bare Debian
+night: ## what takes hours: fuzzing, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
 	packaging/package.sh --verify
 	$(MAKE) mutants
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
+	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
 	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
 

@@ -2,11 +2,12 @@
 
 use crate::battery::Battery;
 use crate::evaluate::Effort;
-use crate::schema::{Criterion, Flow, Judge, Scenario, Sweep, text_of};
+use crate::schema::{Criterion, EcnField, Flow, Judge, Scenario, Sweep, text_of};
 use firstflight::Nanos;
 use firstflight_lab::sharing::App;
 use firstflight_lab::{NamedArm, parse_arms, size};
-use firstflight_path::{Error, Path};
+use firstflight_path::random::normal;
+use firstflight_path::{Codepoint, Error, Path};
 use toml::Value;
 
 /// One flow of a cell.
@@ -18,16 +19,57 @@ pub struct PlannedFlow {
     pub role: String,
     /// When it starts, but for what chance adds.
     pub start: Nanos,
+    /// Chance adds up to this to it; `None` is a round trip.
+    pub spread: Option<Nanos>,
     /// When it ends, if before the cell.
     pub stop: Option<Nanos>,
     /// What it carries.
     pub app: App,
+    /// Its size is by chance: the mean of this is `app`.
+    pub sizes: Option<LogNormal>,
     /// What its round trip is longer than the path's.
     pub rtt_extra: Nanos,
     /// Its ACKs are let go at multiples of this.
     pub ack_batch: Nanos,
     /// Its ACKs are late by up to this.
     pub ack_jitter: Nanos,
+    /// Its ECN field, if it has one of its own.
+    pub ecn: Option<Codepoint>,
+    /// Flow queues take it for one with all others of the tunnel.
+    pub tunnel: bool,
+    /// Its data takes the way back.
+    pub reverse: bool,
+}
+
+/// Sizes whose logarithm is normal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogNormal {
+    /// Mean of the logarithm of bytes.
+    pub mu: f64,
+    /// Its standard deviation.
+    pub sigma: f64,
+}
+
+impl LogNormal {
+    /// Of `MU:SIGMA`.
+    fn parse(text: &str) -> Option<LogNormal> {
+        let (mu, sigma) = text.split_once(':')?;
+        let number = |text: &str, most: f64| {
+            text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number))
+        };
+        Some(LogNormal { mu: number(mu, 20.0)?, sigma: number(sigma, 3.0)? })
+    }
+
+    /// The mean size, bytes.
+    pub fn mean(self) -> u64 {
+        libm::exp(self.mu + self.sigma * self.sigma / 2.0) as u64
+    }
+
+    /// The size that a draw stands for, bytes; at least one, and at most a thousand times the mean.
+    pub fn size(self, draw: u64) -> u64 {
+        let size = libm::exp(self.mu + self.sigma * normal(draw)) as u64;
+        size.clamp(1, self.mean().saturating_mul(1000).max(1))
+    }
 }
 
 /// One scenario with one set of values.
@@ -248,12 +290,7 @@ fn read_flow(flow: &Flow, values: &Values, path: &Path) -> Result<Vec<PlannedFlo
         .map_err(|bad| Error::new(format!("count `{count}`: {bad}")))?;
     let who = values.fill(&flow.who)?;
     let arm = if flow.is_seat() { None } else { parse_arms(&who)?.into_iter().next() };
-    let app = match values.fill(&flow.app)?.as_str() {
-        "endless" => App::Endless,
-        bytes => {
-            App::Bulk(size::parse(bytes).map_err(|bad| Error::new(format!("`{bytes}`: {bad}")))?)
-        }
-    };
+    let (app, sizes) = read_app(&values.fill(&flow.app)?)?;
     let rtt = maybe(&flow.rtt)?.map_or(path.rtt(), |rtt| rtt.0);
     let rtt_extra = rtt
         .checked_sub(path.rtt())
@@ -263,17 +300,43 @@ fn read_flow(flow: &Flow, values: &Values, path: &Path) -> Result<Vec<PlannedFlo
     let (stop, app) = (maybe(&flow.stop)?, &app);
     let ack_batch = maybe(&flow.ack_batch)?.unwrap_or_default();
     let ack_jitter = maybe(&flow.ack_jitter)?.unwrap_or_default();
+    let spread = maybe(&flow.spread)?;
+    let ecn = flow.ecn.map(|field| match field {
+        EcnField::Off => Codepoint::NotEct,
+        EcnField::Ect0 => Codepoint::Ect0,
+        EcnField::Ect1 => Codepoint::Ect1,
+    });
     let one = |place: u64| PlannedFlow {
         arm: arm.clone(),
         role: flow.role().to_owned(),
         start: Nanos(start.0 + apart.0 * place),
+        spread,
         stop,
         app: app.clone(),
+        sizes,
         rtt_extra,
         ack_batch,
         ack_jitter,
+        ecn,
+        tunnel: flow.tunnel,
+        reverse: flow.reverse,
     };
     Ok((0..count).map(one).collect())
+}
+
+/// What a flow carries, and how its size varies.
+fn read_app(text: &str) -> Result<(App, Option<LogNormal>), Error> {
+    if text == "endless" {
+        return Ok((App::Endless, None));
+    }
+    if let Some(given) = text.strip_prefix("lognormal:") {
+        let sizes = LogNormal::parse(given).ok_or_else(|| {
+            Error::new(format!("`{text}`: allowed: lognormal:MU:SIGMA, 0 to 20 and 0 to 3"))
+        })?;
+        return Ok((App::Bulk(sizes.mean()), Some(sizes)));
+    }
+    let bytes = size::parse(text).map_err(|bad| Error::new(format!("`{text}`: {bad}")))?;
+    Ok((App::Bulk(bytes), None))
 }
 
 /// `TIME:RTT/TIME:RTT` as what is longer than the path's round trip.
@@ -288,4 +351,30 @@ fn read_steps(text: &str, path: &Path) -> Result<Vec<(Nanos, Nanos)>, Error> {
             Ok((at?, Nanos(rtt?.0.checked_sub(path.rtt()).ok_or_else(bad)?)))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstflight_path::{Purpose, Stream};
+
+    #[test]
+    fn sizes_have_the_mean_and_the_tails_of_their_source() {
+        // heistp/ccafct: P5 65 536, mean 645 683, P95 2 097 152.
+        let sizes = LogNormal::parse("12.823:1.0534").expect("two numbers");
+        let draws = Stream::new(1, 0, Purpose::Size);
+        let mut drawn: Vec<u64> = (0..20_000).map(|k| sizes.size(draws.value(k))).collect();
+        drawn.sort_unstable();
+        let mean = drawn.iter().sum::<u64>() / 20_000;
+        for (what, is, should) in [
+            ("mean", mean, 645_683),
+            ("stated mean", sizes.mean(), 645_683),
+            ("P5", drawn[1_000], 65_536),
+            ("P95", drawn[19_000], 2_097_152),
+        ] {
+            let off = is.abs_diff(should) * 100 / should;
+            assert!(off <= 5, "{what}: {is} instead of {should}");
+        }
+        assert_eq!(LogNormal::parse("30:1").or(LogNormal::parse("12")), None);
+    }
 }

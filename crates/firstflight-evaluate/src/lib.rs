@@ -27,12 +27,12 @@ mod words;
 
 pub use against::{Change, Older, junit, markdown};
 pub use battery::Battery;
-pub use cell::{Cell, PlannedFlow, cells};
+pub use cell::{Cell, LogNormal, PlannedFlow, cells};
 pub use evaluate::{Effort, Evaluation, Job, evaluate};
 pub use metric::{METRICS, MetricDoc};
 pub use place::{Course, Courses, Figure, Place, place};
 pub use report::{CellRow, CriterionRow, Report, RuleName, Verdict};
-pub use schema::{Answer, Criterion, Flow, Judge, Rule, Scenario, Sweep, Window};
+pub use schema::{Answer, Criterion, EcnField, Flow, Judge, Rule, Scenario, Sweep, Window};
 pub use words::{DEFAULT_BASELINE, figure};
 
 /// The example of the page that registries show.

@@ -100,6 +100,11 @@ pub const METRICS: &[MetricDoc] = &[
         "",
         "what the flows lose of the goodput that they have alone: (alone - now) / alone",
     )),
+    harm(of(
+        "harm_fct",
+        "",
+        "what the completion time of flows with an end grows, geometric mean: (now - alone) / now",
+    )),
     harm(of("harm_rtt", "", "what their round trip grows at p95: (now - alone) / now")),
     harm(of("harm_kept", "", "what they lose of 1 - loss: (alone - now) / alone")),
     after_event(of(
@@ -203,6 +208,10 @@ pub(crate) fn measure(
             let [now, alone] =
                 both(run, alone?, role, |run, flows| goodput(run, flows, self::span(run, window)))?;
             (alone > 0.0).then(|| (alone - now) / alone)
+        }
+        "harm_fct" => {
+            let [now, alone] = both(run, alone?, role, completion)?;
+            Some((now - alone) / now)
         }
         "harm_rtt" => {
             let [now, alone] =

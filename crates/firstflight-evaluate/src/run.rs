@@ -13,6 +13,8 @@ use firstflight_sim::{Cause, Observer, Snapshot};
 pub(crate) const EVERY: u64 = 100_000_000;
 /// Samples of what waits.
 pub(crate) const QUEUE_EVERY: u64 = 10_000_000;
+/// What flow queues take a tunnel for.
+const TUNNEL: u32 = u32::MAX;
 /// No more samples of the queue than this, whatever the time.
 const MOST_SAMPLES: u64 = 20_000;
 
@@ -110,7 +112,8 @@ pub(crate) fn expected_packets(cell: &Cell) -> u64 {
         App::Endless => u64::MAX,
         _ => flow.app.bytes() / 1_400,
     });
-    packets_of(cell).min(bytes.fold(0, u64::saturating_add))
+    let both = 1 + u64::from(cell.flows.iter().any(|flow| flow.reverse));
+    (packets_of(cell) * both).min(bytes.fold(0, u64::saturating_add))
 }
 
 impl<'a> Run<'a> {
@@ -127,7 +130,13 @@ impl<'a> Run<'a> {
         let chance = Stream::new(seat.seed, seat.draws, Purpose::FlowStart).branch(7);
         let late = |place: usize| {
             let draw = u128::from(chance.value(place as u64));
-            if several { ((draw * u128::from(path.rtt())) >> 64) as u64 } else { 0 }
+            let most = cell.flows[place].spread.map_or(path.rtt(), |spread| spread.0);
+            if several { ((draw * u128::from(most)) >> 64) as u64 } else { 0 }
+        };
+        let sizes = chance.branch(1);
+        let app = |place: usize| match cell.flows[place].sizes {
+            Some(by_chance) => App::Bulk(by_chance.size(sizes.value(place as u64))),
+            None => cell.flows[place].app.clone(),
         };
         let starts: Vec<u64> =
             flows.iter().map(|place| cell.flows[*place].start.0 + late(*place)).collect();
@@ -138,7 +147,7 @@ impl<'a> Run<'a> {
                 let flow = &cell.flows[*place];
                 SharingFlow {
                     arm: flow.arm.as_ref().unwrap_or(seat.arm).clone(),
-                    app: flow.app.clone(),
+                    app: app(*place),
                     start: Nanos(*start),
                     rtt_extra: flow.rtt_extra,
                 }
@@ -155,9 +164,12 @@ impl<'a> Run<'a> {
                 steps: cell.steps.clone(),
                 stop: flow.stop,
                 packets: Some(most),
+                ecn: flow.ecn,
+                bucket: flow.tunnel.then_some(TUNNEL),
+                reverse: flow.reverse,
             }
         };
-        let endless = flows.iter().any(|place| cell.flows[*place].app == App::Endless);
+        let endless = cell.flows.iter().any(|flow| flow.app == App::Endless);
         let queue_every = QUEUE_EVERY.max(cell.time.0 / MOST_SAMPLES);
         let every = EVERY.max(10 * queue_every);
         let arrangement = Arrangement {

@@ -141,7 +141,10 @@ pub struct Flow {
     pub apart: String,
     /// When they end, if before the scenario.
     pub stop: Option<String>,
-    /// `endless`, or a size.
+    /// Each start is by chance within this time from `start` on, instead of a round trip:
+    /// Poisson arrivals, given their number.
+    pub spread: Option<String>,
+    /// `endless`, a size, or `lognormal:MU:SIGMA` of the logarithm of bytes.
     #[serde(default = "endless")]
     pub app: String,
     /// Their round trip, if it is not the path's; not below it.
@@ -150,6 +153,26 @@ pub struct Flow {
     pub ack_batch: Option<String>,
     /// Their ACKs are late by up to this.
     pub ack_jitter: Option<String>,
+    /// Their ECN field, where a queue looks at it; else what the path's `ecn` says.
+    pub ecn: Option<EcnField>,
+    /// Flow queues take them for one flow, together with all others that have this.
+    #[serde(default)]
+    pub tunnel: bool,
+    /// Their data takes the path's way back.
+    #[serde(default)]
+    pub reverse: bool,
+}
+
+/// The ECN field of a flow's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnField {
+    /// Not ECN-capable.
+    Off,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
 }
 
 impl Flow {

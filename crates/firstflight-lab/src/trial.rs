@@ -99,7 +99,7 @@ record! {
     random: u64, "", None = drops.random;
     /// the policer's bucket was empty
     policer: u64, "", Low = drops.policer;
-    /// CoDel or PIE
+    /// active queue management
     aqm: u64, "", Low = drops.aqm;
     /// anything else
     other: u64, "", None = drops.other;

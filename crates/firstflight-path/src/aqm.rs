@@ -1,4 +1,5 @@
-//! Active queue management: CoDel and PIE, decided packet by packet when the packet is offered.
+//! Active queue management decided packet by packet when the packet is offered: CoDel and PIE here,
+//! RED in a file of its own.
 //!
 //! Follows RFC 8289 (CoDel, January 2018) and RFC 8033 (PIE, February 2017). CoDel decides when a
 //! packet is dequeued, but a first-in-first-out link knows at the offer when that will be; PIE
@@ -16,6 +17,7 @@
 
 use crate::direction;
 use crate::random::{Coin, Stream};
+use crate::red::Red;
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,22 @@ impl Codel {
             last_count: 0,
             behind: Behind::Nothing,
         }
+    }
+
+    /// The same for a packet that is or is not ECN-capable, in a queue that may hold others.
+    pub(crate) fn dequeue_as(&mut self, now: u64, waited: u64, marks: bool) -> Verdict {
+        self.marks = marks;
+        self.dequeue(now, waited)
+    }
+
+    /// RFC8289 5.5: the queue was found empty.
+    pub(crate) fn rest(&mut self) {
+        (self.dropping, self.first_above, self.behind) = (false, None, Behind::Nothing);
+    }
+
+    /// So many packets were dropped for another reason than its own.
+    pub(crate) fn count_drops(&mut self, drops: u64) {
+        self.count += drops;
     }
 
     /// The packet that waited `waited` is dequeued at `now`.
@@ -258,15 +276,26 @@ impl Pie {
 pub(crate) enum Manager {
     Codel(Codel),
     Pie(Pie),
+    Red(Box<Red>),
 }
 
 impl Manager {
-    pub(crate) fn new(aqm: direction::Aqm, marks: bool, packet_time: u64, draws: Stream) -> Self {
-        match aqm {
+    /// Nothing for management that decides later ([`direction::Aqm::is_driven`]).
+    pub(crate) fn new(
+        aqm: direction::Aqm,
+        marks: bool,
+        packet_time: u64,
+        draws: Stream,
+    ) -> Option<Self> {
+        Some(match aqm {
             direction::Aqm::Codel { target, interval } => {
                 Self::Codel(Codel::new(target, interval, marks, packet_time))
             }
             direction::Aqm::Pie { target } => Self::Pie(Pie::new(target, marks, draws)),
-        }
+            direction::Aqm::Red(red) => {
+                Self::Red(Box::new(Red::new(red, marks, packet_time, draws)))
+            }
+            direction::Aqm::FqCodel(_) | direction::Aqm::DualPi2(_) => return None,
+        })
     }
 }

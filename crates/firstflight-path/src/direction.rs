@@ -2,6 +2,7 @@
 //! on it. Plain values with their limits.
 
 use crate::error::{Error, Key};
+use crate::managed::{DualPi2, FqCodel, Red};
 use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
 use crate::value;
 use std::sync::Arc;
@@ -283,6 +284,13 @@ pub enum Aqm {
         /// Delay it steers to, in ns.
         target: u64,
     },
+    /// Random Early Detection.
+    Red(Red),
+    /// RFC 8290. Of the forward direction, and of a path that is opened with
+    /// [`crate::Path::open_driven`].
+    FqCodel(FqCodel),
+    /// RFC 9332. As FQ-CoDel.
+    DualPi2(DualPi2),
 }
 
 impl Aqm {
@@ -290,15 +298,44 @@ impl Aqm {
     pub const CODEL: Self = Self::Codel { target: 5_000_000, interval: 100_000_000 };
     /// PIE as RFC 8033 section 4.2 sets it: 15 ms.
     pub const PIE: Self = Self::Pie { target: 15_000_000 };
+
+    /// Whether it decides about a packet after it was offered.
+    pub const fn is_driven(&self) -> bool {
+        matches!(self, Self::FqCodel(_) | Self::DualPi2(_))
+    }
+
+    /// Refuses settings out of range.
+    fn check(&self, prefix: &'static str) -> Result<(), Error> {
+        let key = |name: &'static str| Key(prefix, name);
+        match self {
+            Self::Codel { target, interval } => {
+                value::TIME.check(key("codel"), *target, value::print_time)?;
+                value::TIME.check(key("codel"), *interval, value::print_time)
+            }
+            Self::Pie { target } => value::TIME.check(key("pie"), *target, value::print_time),
+            Self::Red(red) => red.check(key(if red.adaptive { "ared" } else { "red" })),
+            Self::FqCodel(_) | Self::DualPi2(_) if !prefix.is_empty() => Err(Error::at(
+                key(if matches!(self, Self::FqCodel(_)) { "fq_codel" } else { "dualpi2" }),
+                "...",
+                "manages the forward direction only",
+                "codel, pie or red in the reverse direction",
+            )),
+            Self::FqCodel(fq) => fq.check(key("fq_codel")),
+            Self::DualPi2(dual) => dual.check(key("dualpi2")),
+        }
+    }
 }
 
-/// Which packets are marked Congestion Experienced. The link takes every packet as ECN-capable.
+/// Which packets are marked Congestion Experienced. A [`crate::Link`] takes every packet as
+/// ECN-capable; a [`crate::ForwardPath`] goes by the [`crate::Codepoint`] of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
     /// Those the queue management would have dropped.
     InsteadOfDrop,
     /// Those that meet at least this much in the queue.
     Above(Queue),
+    /// This share of all, by chance, in 1e-9: for the response to a known share of marks.
+    Chance(u64),
 }
 
 /// Loss in bursts: a good and a bad state, each with a loss of its own, and a possible change of
@@ -340,16 +377,7 @@ impl Effects {
         if let Some(policer) = self.policer {
             policer.check(key("policer"), rate.bps())?;
         }
-        match self.aqm {
-            Some(Aqm::Codel { target, interval }) => {
-                value::TIME.check(key("codel"), target, value::print_time)?;
-                value::TIME.check(key("codel"), interval, value::print_time)?;
-            }
-            Some(Aqm::Pie { target }) => {
-                value::TIME.check(key("pie"), target, value::print_time)?;
-            }
-            None => {}
-        }
+        self.aqm.map_or(Ok(()), |aqm| aqm.check(prefix))?;
         match (self.ecn, self.aqm) {
             (Some(Ecn::InsteadOfDrop), None) => {
                 let wrong = "there is no queue management that could mark instead of drop";
@@ -357,7 +385,7 @@ impl Effects {
                     key("ecn"),
                     "true",
                     wrong,
-                    "with codel or pie, or with a threshold such as ecn=15ms",
+                    "with codel, pie, red or fq_codel, or with a threshold such as ecn=15ms",
                 ));
             }
             (Some(Ecn::Above(at)), Some(_)) => {
@@ -366,8 +394,16 @@ impl Effects {
                     key("ecn"),
                     &at.to_string(),
                     wrong,
-                    "`ecn` alone with codel or pie",
+                    "`ecn` alone with queue management",
                 ));
+            }
+            (Some(Ecn::Chance(_)), Some(_)) => {
+                let wrong = "the queue management decides what is marked";
+                let allowed = "`ecn` alone with queue management";
+                return Err(Error::at(key("ecn"), "ce:...", wrong, allowed));
+            }
+            (Some(Ecn::Chance(share)), None) => {
+                value::SHARE.check(key("ecn"), share, value::print_percent)?;
             }
             _ => {}
         }

@@ -6,6 +6,7 @@ use crate::direction::{
     Steps, WanderingRate,
 };
 use crate::error::{Error, Key, suggestion};
+use crate::managed::{DualPi2, FqCodel, Red};
 use crate::path::{Delay, Path};
 use crate::release::Release;
 use crate::trace::{Trace, TraceOptions, TraceStart};
@@ -22,6 +23,7 @@ const WHOLE: &[&str] = &[
     "rate",
     "up",
     "rtt",
+    "prop",
     "delay",
     "overhead",
     "return",
@@ -46,6 +48,10 @@ const DIRECTION: &[&str] = &[
     "policer",
     "codel",
     "pie",
+    "red",
+    "ared",
+    "fq_codel",
+    "dualpi2",
     "ecn",
     "loss",
     "ge",
@@ -55,8 +61,12 @@ const DIRECTION: &[&str] = &[
     "dup",
 ];
 
+/// Those of them that name queue management; a direction has one at most.
+const MANAGERS: [&str; 6] = ["codel", "pie", "red", "ared", "fq_codel", "dualpi2"];
+
 /// Keys of a direction that may stand without a value.
-const FLAGS: &[&str] = &["once", "spread", "ms_slots", "codel", "pie", "ecn"];
+const FLAGS: &[&str] =
+    &["once", "spread", "ms_slots", "codel", "pie", "red", "ared", "fq_codel", "dualpi2", "ecn"];
 
 pub(crate) fn is_flag(key: &str) -> bool {
     FLAGS.contains(&key.strip_prefix("up_").unwrap_or(key))
@@ -132,9 +142,16 @@ impl Keys {
         let rate = self
             .rate("rate", "")?
             .ok_or_else(|| Error::new("rate is missing; give for example rate=100Mbit"))?;
-        let rtt = self
-            .parsed(Key("", "rtt"), &value::TIME)?
-            .ok_or_else(|| Error::new("rtt is missing; give for example rtt=30ms"))?;
+        let propagation = self.parsed(Key("", "prop"), &value::TIME)?;
+        let rtt = match (self.parsed(Key("", "rtt"), &value::TIME)?, propagation) {
+            (Some(_), Some(prop)) => {
+                let wrong = "the idle round trip is given already";
+                let prop = value::print_time(prop);
+                return Err(Error::at("prop", &prop, wrong, "one of rtt and prop"));
+            }
+            (rtt, propagation) => rtt.or(propagation),
+        };
+        let rtt = rtt.ok_or_else(|| Error::new("rtt is missing; give for example rtt=30ms"))?;
         let up = self.rate("up", "up_")?;
         let mut path = Path::with_rate(rate, rtt).with_up(up);
         if let Some(given) = self.queue(Key("", "queue"))? {
@@ -147,6 +164,9 @@ impl Keys {
         path = path.with_up_loss_ppb(self.parsed(Key("up_", "loss"), &value::LOSS)?.unwrap_or(0));
         path = path.with_effects(self.effects("")?).with_up_effects(self.effects("up_")?);
         path = self.whole(path)?;
+        if let Some(propagation) = propagation {
+            path = path.with_propagation(propagation);
+        }
         if let Some((key, value)) = self.values.iter().next() {
             return Err(homeless(key, value));
         }
@@ -249,7 +269,10 @@ impl Keys {
         effects.ecn = match self.take(key("ecn")).as_deref() {
             None | Some("false") => None,
             Some("true") => Some(Ecn::InsteadOfDrop),
-            Some(text) => Some(Ecn::Above(queue(key("ecn"), text)?)),
+            Some(text) => Some(match text.strip_prefix("ce:") {
+                Some(share) => Ecn::Chance(value::SHARE.parse(key("ecn"), share)?),
+                None => Ecn::Above(queue(key("ecn"), text)?),
+            }),
         };
         effects.ge =
             self.take(key("ge")).map(|text| gilbert_elliott(key("ge"), &text)).transpose()?;
@@ -263,26 +286,19 @@ impl Keys {
     }
 
     fn aqm(&mut self, prefix: &'static str) -> Result<Option<Aqm>, Error> {
-        let pie_key = Key(prefix, "pie");
-        let codel = match self.take(Key(prefix, "codel")).as_deref() {
-            None | Some("false") => None,
-            Some("true") => Some(Aqm::CODEL),
-            Some(text) => Some(codel(Key(prefix, "codel"), text)?),
-        };
-        let pie = match self.take(pie_key).as_deref() {
-            None | Some("false") => None,
-            Some("true") => Some(Aqm::PIE),
-            Some(text) => Some(Aqm::Pie { target: value::TIME.parse(pie_key, text)? }),
-        };
-        if codel.is_some() && pie.is_some() {
-            return Err(Error::at(
-                pie_key,
-                "...",
-                "the queue has codel already",
-                "one of codel and pie",
-            ));
+        let mut chosen: Option<(&str, Aqm)> = None;
+        for name in MANAGERS {
+            let key = Key(prefix, name);
+            let aqm = match self.take(key).as_deref() {
+                None | Some("false") => continue,
+                Some(text) => managed(key, name, text)?,
+            };
+            if let Some((first, _)) = chosen.replace((name, aqm)) {
+                let wrong = format!("the queue has {first} already");
+                return Err(Error::at(key, "...", wrong, format!("one of {first} and {name}")));
+            }
         }
-        Ok(codel.or(pie))
+        Ok(chosen.map(|(_, aqm)| aqm))
     }
 
     /// What belongs to no direction.
@@ -410,6 +426,23 @@ fn policer(key: Key, text: &str) -> Result<Policer, Error> {
         })
     };
     build().map_err(|e: Error| e.within(format!("{key}={text}")))
+}
+
+/// Queue management by the name and value of its key; `true` is its default.
+fn managed(key: Key, name: &str, text: &str) -> Result<Aqm, Error> {
+    let alone = text == "true";
+    Ok(match name {
+        "codel" if alone => Aqm::CODEL,
+        "codel" => codel(key, text)?,
+        "pie" if alone => Aqm::PIE,
+        "pie" => Aqm::Pie { target: value::TIME.parse(key, text)? },
+        "fq_codel" if alone => Aqm::FqCodel(FqCodel::default()),
+        "fq_codel" => Aqm::FqCodel(FqCodel::parse(key, text)?),
+        "dualpi2" if alone => Aqm::DualPi2(DualPi2::default()),
+        "dualpi2" => Aqm::DualPi2(DualPi2::parse(key, text)?),
+        _ if alone => Aqm::Red(Red { adaptive: name == "ared", ..Red::default() }),
+        _ => Aqm::Red(Red::parse(key, text, name == "ared")?),
+    })
 }
 
 /// `TARGET:INTERVAL`.

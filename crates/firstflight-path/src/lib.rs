@@ -30,6 +30,7 @@
 //! |---|---|---|---|
 //! | `rate` | forward rate, `trace:FILE`, or `poisson:RATE` | 1 kbit/s to 1000 Gbit/s | required |
 //! | `rtt` | idle round-trip time, serialization of one data packet and one ACK included | room for both, up to 100 s | required |
+//! | `prop` | instead of `rtt`: propagation both ways, the serialization of 1500 B and of an ACK of 40 B comes on top; printed as `rtt` | up to 100 s | none |
 //! | `up` | reverse rate, as `rate` | as `rate` | ten times the forward rate (its mean for opportunities) |
 //! | `delay` | where propagation lies: `even`, `before` or `behind` the forward bottleneck | | `even` |
 //! | `overhead` | bytes each packet counts more, in queues and on the wire of both directions | 0 to 1500 B | `0B` |
@@ -53,7 +54,10 @@
 //! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
 //! | `codel` | queue management, alone or `TARGET:INTERVAL` | up to 100 s | none; alone `5ms:100ms` |
 //! | `pie` | queue management, alone or `TARGET` | up to 100 s | none; alone `15ms` |
-//! | `ecn` | alone, with `codel` or `pie`: mark instead of drop. With a value as of `queue`, without them: mark what meets at least that | | none |
+//! | `red`, `ared` | Random Early Detection, adaptive with `ared`; alone or `MIN:MAX:MAXP:WEIGHT` (sizes or `pkt`, shares) | | none; alone `5pkt:15pkt:2%:0.2%` |
+//! | `fq_codel` | flow queues with CoDel, alone or settings as `flows:1024/quantum:1514B/target:5ms/interval:100ms`; forward only, see below | 1 to 65536 flows | none |
+//! | `dualpi2` | two coupled queues, alone or settings as `target:15ms/update:16ms/alpha:0.16/beta:3.2/k:2/step:1ms/classic:10`; forward only, see below | | none |
+//! | `ecn` | alone, with queue management: mark instead of drop. With a value as of `queue`, without it: mark what meets at least that; with `ce:SHARE` that share by chance | | none |
 //! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (cut off at 0) | up to 100 s | none |
 //! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay of a share of the packets, which the others overtake | shares 0 to 1 together | none |
 //! | `dup` | share of packets that arrive twice | 0 to below 1 | `0` |
@@ -83,6 +87,15 @@
 //! such a path is opened with [`Path::open`] and driven through [`ReturnPath`]. Everything else is
 //! known when a packet is offered to its [`Link`].
 //!
+//! # Queues that decide later
+//!
+//! `fq_codel` and `dualpi2` choose among flows when the link is free, and drop at the head: such a
+//! path is opened with [`Path::open_driven`], and its forward direction driven through
+//! [`ForwardPath`]. A packet says which flow it belongs to and its ECN [`Codepoint`]: ECT(1) takes
+//! the L queue of `dualpi2`, Not-ECT is dropped where others are marked. `queue` limits all
+//! queues together; `fq_codel` then drops at the head of the longest. Where a sender says nothing
+//! else, `ecn` makes its packets ECT(0), and without it they are Not-ECT.
+//!
 //! At opportunities (traces, Poisson) a queue in ms or BDP counts the mean rate, and the idle RTT
 //! includes no serialization of that direction: opportunities are instants. On a policed path
 //! [`Path::rate_bps`] and the BDP are those of the policer, the queue counts the link.
@@ -101,8 +114,11 @@ mod batch;
 mod builtin;
 mod direction;
 mod draw;
+mod dual_pi2;
 mod error;
 mod fate;
+mod forward;
+mod fq_codel;
 mod grant;
 mod handover;
 mod held;
@@ -111,12 +127,14 @@ mod keys;
 mod link;
 mod links;
 mod losses;
+mod managed;
 mod path;
 mod plain;
 mod policer;
 mod print;
 mod queue;
 pub mod random;
+mod red;
 mod release;
 mod returns;
 mod rich;
@@ -135,9 +153,11 @@ pub use direction::{
 };
 pub use error::{Error, nearest, suggestion};
 pub use fate::{DropCause, Fate};
+pub use forward::{Codepoint, Departure, Forward, ForwardPath, Offered};
 pub use held::Ack;
 pub use link::Link;
 pub use links::Reverse;
+pub use managed::{DualPi2, FqCodel, Red};
 pub use path::{Delay, Path, SMALLEST_ACK};
 pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};

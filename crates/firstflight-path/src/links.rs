@@ -2,6 +2,7 @@
 
 use crate::direction::{Ecn, Effects, Queue, Rate};
 use crate::error::Error;
+use crate::forward::{Forward, ForwardPath};
 use crate::link::{Kind, Link};
 use crate::path::Path;
 use crate::plain::{self, Plain};
@@ -60,7 +61,28 @@ impl Path {
         Ok(())
     }
 
-    /// The forward link and the way back of any path, at time zero.
+    /// Both ways of any path, at time zero.
+    pub fn open_driven(
+        &self,
+        data_len: u32,
+        ack_len: u32,
+        seed: u64,
+        path_index: u64,
+    ) -> Result<(Forward, Reverse), Error> {
+        let (forward, _) = self.directions(data_len, ack_len)?;
+        let Some(there) = ForwardPath::new(forward.rich(), seed, path_index) else {
+            let (there, back) = self.open(data_len, ack_len, seed, path_index)?;
+            return Ok((Forward::Link(there), back));
+        };
+        // The way back does not know what is there.
+        let effects = Effects { aqm: None, ecn: None, ..*self.effects() };
+        let (_, back) =
+            self.clone().with_effects(effects).open(data_len, ack_len, seed, path_index)?;
+        Ok((Forward::Driven(Box::new(there)), back))
+    }
+
+    /// The forward link and the way back, at time zero, of a path whose forward queue decides at
+    /// the offer ([`crate::Aqm::is_driven`]).
     pub fn open(
         &self,
         data_len: u32,
@@ -68,6 +90,7 @@ impl Path {
         seed: u64,
         path_index: u64,
     ) -> Result<(Link, Reverse), Error> {
+        self.refuse_late_queue()?;
         let (forward, mut reverse) = self.directions(data_len, ack_len)?;
         let there = forward.link(seed, path_index);
         if !self.is_driven() {
@@ -90,7 +113,17 @@ impl Path {
         ))
     }
 
+    fn refuse_late_queue(&self) -> Result<(), Error> {
+        match self.effects().aqm {
+            Some(aqm) if aqm.is_driven() => Err(Error::new(format!(
+                "{self}: its queue chooses among flows when the link is free, which only the simulator does"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn refuse_driven(&self) -> Result<(), Error> {
+        self.refuse_late_queue()?;
         if !self.is_driven() {
             return Ok(());
         }
@@ -164,7 +197,7 @@ impl Direction<'_> {
 
     fn rich(&self) -> rich::Settings {
         let mark_bytes = match self.effects.ecn {
-            Some(Ecn::Above(Queue::Time(_)) | Ecn::InsteadOfDrop) | None => None,
+            Some(Ecn::Above(Queue::Time(_)) | Ecn::InsteadOfDrop | Ecn::Chance(_)) | None => None,
             Some(Ecn::Above(queue)) => queue.bytes(self.rate.bps(), self.rtt),
         };
         rich::Settings {

@@ -128,6 +128,15 @@ impl Path {
         self
     }
 
+    /// Another idle round-trip time: this propagation (ns, both ways together), and what a packet
+    /// of 1500 B and an ACK of [`SMALLEST_ACK`] take on the links that the path has by now.
+    #[must_use]
+    pub fn with_propagation(self, propagation_ns: u64) -> Self {
+        let data = self.rate().serialization(PACKET + self.overhead);
+        let ack = self.up_rate().serialization(SMALLEST_ACK + self.overhead);
+        self.with_rtt(propagation_ns.saturating_add(data).saturating_add(ack))
+    }
+
     /// Another forward queue.
     #[must_use]
     pub fn with_queue(mut self, queue: Queue) -> Self {

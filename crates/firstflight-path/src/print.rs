@@ -3,6 +3,7 @@
 use crate::direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Queue, Rate, Reorder, Steps,
 };
+use crate::managed::Red;
 use crate::path::{Delay, Path};
 use crate::release::{PRESETS, Release};
 use crate::trace::{TraceOptions, TraceStart};
@@ -128,6 +129,10 @@ fn trace_options(f: &mut Formatter<'_>, prefix: &str, options: &TraceOptions) ->
     Ok(())
 }
 
+const fn red_key(red: Red) -> &'static str {
+    if red.adaptive { "ared" } else { "red" }
+}
+
 fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Result {
     if let Some(policer) = effects.policer {
         write!(f, ",{prefix}policer={policer}")?;
@@ -140,11 +145,18 @@ fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Resul
         }
         Some(Aqm::PIE) => write!(f, ",{prefix}pie")?,
         Some(Aqm::Pie { target }) => write!(f, ",{prefix}pie={}", print_time(target))?,
+        Some(Aqm::Red(red)) if red == Red { adaptive: red.adaptive, ..Red::default() } => {
+            write!(f, ",{prefix}{}", red_key(red))?;
+        }
+        Some(Aqm::Red(red)) => write!(f, ",{prefix}{}={red}", red_key(red))?,
+        Some(Aqm::FqCodel(fq)) => write!(f, ",{prefix}fq_codel{fq}")?,
+        Some(Aqm::DualPi2(dual)) => write!(f, ",{prefix}dualpi2{dual}")?,
     }
     match effects.ecn {
         None => {}
         Some(Ecn::InsteadOfDrop) => write!(f, ",{prefix}ecn")?,
         Some(Ecn::Above(queue)) => write!(f, ",{prefix}ecn={queue}")?,
+        Some(Ecn::Chance(share)) => write!(f, ",{prefix}ecn=ce:{}", print_percent(share))?,
     }
     if let Some(GilbertElliott { g, burst, h, k }) = effects.ge {
         write!(

@@ -35,7 +35,7 @@ impl Way {
     }
 
     /// A purpose that both directions share: the reverse direction has a branch of it.
-    fn stream(self, seed: u64, path_index: u64, purpose: Purpose) -> Stream {
+    pub(crate) fn stream(self, seed: u64, path_index: u64, purpose: Purpose) -> Stream {
         let stream = Stream::new(seed, path_index, purpose);
         if self == Way::Forward { stream } else { stream.branch(0) }
     }
@@ -109,45 +109,35 @@ impl Behind {
     }
 }
 
+/// What lies behind the server: losses at hand-overs, the delay, copies.
 #[derive(Clone, Debug)]
-pub(crate) struct Rich {
-    settings: Settings,
-    policer: Option<Policer>,
-    manager: Option<Manager>,
-    server: Server,
-    waiting: Waiting,
-    losses: Losses,
+pub(crate) struct Tail {
     bursts: Option<(Boundaries, Stream)>,
     behind: Behind,
     duplicates: (Coin, Stream),
-    ordinal: u64,
 }
 
-impl Rich {
-    pub(crate) fn new(settings: Settings, seed: u64, path_index: u64) -> Self {
+/// A packet that the server is through with at `end`, ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(crate) end: u64,
+    pub(crate) ordinal: u64,
+    pub(crate) waited: u64,
+    pub(crate) marked: bool,
+    pub(crate) lost: bool,
+}
+
+impl Tail {
+    pub(crate) fn new(settings: &Settings, seed: u64, path_index: u64) -> Self {
         let effects = settings.effects;
-        let (rate_purpose, loss_purpose) = settings.way.purposes();
-        let losses = Stream::new(seed, path_index, loss_purpose);
+        let losses = settings.losses(seed, path_index);
         let draws = settings.way.stream(seed, path_index, Purpose::Jitter);
-        let marks = effects.ecn == Some(Ecn::InsteadOfDrop);
-        let packet_time = settings.rate.serialization(crate::direction::PACKET);
-        let aqm_draws = settings.way.stream(seed, path_index, Purpose::Aqm);
-        let handover = settings.handover.map(|handover| (handover, seed, path_index));
         let boundaries =
-            || handover.map(|(handover, ..)| Boundaries::new(handover, seed, path_index));
+            || settings.handover.map(|handover| Boundaries::new(handover, seed, path_index));
         let extra = |handover: HandoverSettings| {
             if settings.way == Way::Forward { handover.data_extra } else { handover.ack_extra }
         };
         Self {
-            policer: effects.policer.map(Policer::new),
-            manager: effects.aqm.map(|aqm| Manager::new(aqm, marks, packet_time, aqm_draws)),
-            server: Server::new(
-                &settings.rate,
-                Stream::new(seed, path_index, rate_purpose),
-                handover,
-            ),
-            waiting: Waiting::new(settings.capacity),
-            losses: Losses::new(settings.loss_ppb, effects.ge, effects.loss_every, losses),
             bursts: boundaries().map(|boundaries| (boundaries, losses.branch(3))),
             behind: Behind {
                 propagation: settings.propagation,
@@ -158,6 +148,73 @@ impl Rich {
                 latest: 0,
             },
             duplicates: (Coin::new(effects.dup_ppb), draws.branch(4)),
+        }
+    }
+
+    /// What becomes of it.
+    pub(crate) fn fate(&mut self, served: Served) -> Fate {
+        let Served { end, ordinal, waited, marked, mut lost } = served;
+        if let Some((boundaries, draws)) = &mut self.bursts {
+            lost |=
+                boundaries.in_burst(end) && Coin::new(BURST_LOSS_PPB).falls(draws.value(ordinal));
+        }
+        if lost {
+            return Fate::Drop(DropCause::Random);
+        }
+        let at = self.behind.arrival(end, ordinal);
+        let (coin, draws) = self.duplicates;
+        if !coin.never() && coin.falls(draws.value(ordinal)) {
+            return Fate::Duplicate { at, again: at, waited, marked };
+        }
+        Fate::Deliver { at, waited, marked }
+    }
+}
+
+impl Settings {
+    /// The draws of its losses.
+    pub(crate) fn losses(&self, seed: u64, path_index: u64) -> Stream {
+        Stream::new(seed, path_index, self.way.purposes().1)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rich {
+    settings: Settings,
+    policer: Option<Policer>,
+    manager: Option<Manager>,
+    server: Server,
+    waiting: Waiting,
+    losses: Losses,
+    tail: Tail,
+    /// Marks by chance.
+    marks: Option<(Coin, Stream)>,
+    ordinal: u64,
+}
+
+impl Rich {
+    pub(crate) fn new(settings: Settings, seed: u64, path_index: u64) -> Self {
+        let effects = settings.effects;
+        let (rate_purpose, _) = settings.way.purposes();
+        let losses = settings.losses(seed, path_index);
+        let marks = effects.ecn == Some(Ecn::InsteadOfDrop);
+        let packet_time = settings.rate.serialization(crate::direction::PACKET);
+        let aqm_draws = settings.way.stream(seed, path_index, Purpose::Aqm);
+        let handover = settings.handover.map(|handover| (handover, seed, path_index));
+        Self {
+            policer: effects.policer.map(Policer::new),
+            manager: effects.aqm.and_then(|aqm| Manager::new(aqm, marks, packet_time, aqm_draws)),
+            server: Server::new(
+                &settings.rate,
+                Stream::new(seed, path_index, rate_purpose),
+                handover,
+            ),
+            waiting: Waiting::new(settings.capacity),
+            losses: Losses::new(settings.loss_ppb, effects.ge, effects.loss_every, losses),
+            tail: Tail::new(&settings, seed, path_index),
+            marks: match effects.ecn {
+                Some(Ecn::Chance(share)) => Some((Coin::new(share), aqm_draws)),
+                _ => None,
+            },
             ordinal: 0,
             settings,
         }
@@ -173,7 +230,7 @@ impl Rich {
     pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
         let ordinal = self.ordinal;
         self.ordinal += 1;
-        let mut lost = self.losses.falls(ordinal);
+        let lost = self.losses.falls(ordinal);
         let now = now.saturating_add(self.settings.before);
         let len = len.saturating_add(self.settings.overhead);
         if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, len)) {
@@ -195,6 +252,9 @@ impl Rich {
             Some(Manager::Pie(pie)) => {
                 pie.enqueue(now, ordinal, self.waiting.bytes(), self.server.busy_until())
             }
+            Some(Manager::Red(red)) => {
+                red.enqueue(now, ordinal, self.waiting.bytes(), self.server.busy_until())
+            }
         };
         if verdict == Verdict::Drop {
             if matches!(self.manager, Some(Manager::Codel(_))) {
@@ -203,26 +263,15 @@ impl Rich {
             }
             return Fate::Drop(DropCause::Aqm);
         }
-        let marked = verdict == Verdict::Mark || self.above_threshold(waited);
+        let by_chance = self.marks.is_some_and(|(coin, draws)| coin.falls(draws.value(ordinal)));
+        let marked = verdict == Verdict::Mark || by_chance || self.above_threshold(waited);
         let end = self.server.serve(now, len);
         if start > now {
             self.waiting.join(start, len);
         }
         let Some(end) = end else { return Fate::Drop(DropCause::TraceEnd) };
         debug_assert!(end >= start, "departs at {end} ns, before its service at {start} ns");
-        if let Some((boundaries, draws)) = &mut self.bursts {
-            lost |=
-                boundaries.in_burst(end) && Coin::new(BURST_LOSS_PPB).falls(draws.value(ordinal));
-        }
-        if lost {
-            return Fate::Drop(DropCause::Random);
-        }
-        let at = self.behind.arrival(end, ordinal);
-        let (coin, draws) = self.duplicates;
-        if !coin.never() && coin.falls(draws.value(ordinal)) {
-            return Fate::Duplicate { at, again: at, waited, marked };
-        }
-        Fate::Deliver { at, waited, marked }
+        self.tail.fate(Served { end, ordinal, waited, marked, lost })
     }
 
     /// Step marking: a packet is marked when it meets at least the threshold.

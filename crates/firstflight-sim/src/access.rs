@@ -6,7 +6,7 @@
 //! later packets overtake earlier ones, as a route that became shorter does.
 
 use firstflight::Nanos;
-use firstflight_path::Stream;
+use firstflight_path::{Codepoint, Stream};
 
 /// A delay of its own that changes with time: from when, and how much, in order of time.
 pub type DelaySteps = Vec<(Nanos, Nanos)>;
@@ -30,6 +30,22 @@ pub struct Access {
     /// After so many data packets it sends no more: an algorithm without sense must not fill the
     /// memory.
     pub packets: Option<u64>,
+    /// The ECN field of its data packets; `None` is what the path takes them for. Only queues that
+    /// decide later look at it.
+    pub ecn: Option<Codepoint>,
+    /// What flow queues take it for; `None` is a flow of its own. Flows of one tunnel have one.
+    pub bucket: Option<u32>,
+    /// Its data takes the path's way back, its acknowledgements the way there.
+    pub reverse: bool,
+}
+
+impl Access {
+    /// What is done to its packets behind the path.
+    pub(crate) fn of_its_own(&self) -> Option<&Access> {
+        let Access { jitter, ack_jitter, ack_batch, steps, .. } = self;
+        let none = [jitter, ack_jitter, ack_batch].iter().all(|time| time.0 == 0);
+        (!none || !steps.is_empty()).then_some(self)
+    }
 }
 
 /// How a trial of several flows is arranged beyond what all of them have.

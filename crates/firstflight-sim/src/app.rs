@@ -298,12 +298,22 @@ impl Application {
         }
     }
 
-    /// A packet that begins at `offset` left, or was dropped on the spot.
-    pub(crate) fn on_sent(&mut self, now: Time, offset: u64, dropped: bool) {
-        let place = self.parts.partition_point(|part| part.to <= offset);
-        if let Some(part) = self.parts.get_mut(place) {
+    /// A packet that begins at `offset` left.
+    pub(crate) fn on_sent(&mut self, now: Time, offset: u64) {
+        if let Some(part) = self.part_at(offset) {
             part.first_sent.get_or_insert(now);
-            part.dropped += u32::from(dropped);
         }
+    }
+
+    /// The path dropped it.
+    pub(crate) fn on_dropped(&mut self, offset: u64) {
+        if let Some(part) = self.part_at(offset) {
+            part.dropped += 1;
+        }
+    }
+
+    fn part_at(&mut self, offset: u64) -> Option<&mut Part> {
+        let place = self.parts.partition_point(|part| part.to <= offset);
+        self.parts.get_mut(place)
     }
 }

@@ -5,6 +5,7 @@
 //! and QUIC. At one instant arrivals come before the application, the application before timers.
 
 use crate::access::{Counted, OnAccess};
+use crate::ahead::{Ahead, Outgoing};
 use crate::app::{App, Application};
 use crate::audit::Audit;
 use crate::back::{Back, Leaving};
@@ -17,7 +18,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Nanos, Time};
-use firstflight_path::{Fate, Link, Purpose, Stream};
+use firstflight_path::{Codepoint, Fate, Purpose, Stream};
 use hdrhistogram::Histogram;
 
 /// A sender and a receiver of one transport.
@@ -54,8 +55,8 @@ pub trait Ends {
     fn number(&self, sent: &Self::Sent) -> u64;
     /// It was sent before.
     fn is_repeat(&self, sent: &Self::Sent) -> bool;
-    /// The path dropped it (ground truth; the sender itself does not know).
-    fn on_dropped(&mut self, sent: &Self::Sent);
+    /// The path dropped what left at `left` (ground truth; the sender itself does not know).
+    fn on_dropped(&mut self, sent: &Self::Sent, left: Time);
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     fn on_data(&mut self, now: Time, data: &Self::Data) -> Option<Self::Ack>;
     /// When a held-back ACK must leave.
@@ -177,6 +178,9 @@ pub struct Flow<E: Ends> {
     drops: Drops,
     /// What its way has of its own.
     access: Option<Box<OnAccess>>,
+    /// What queues that look at it see: its ECN field, and what it is hashed as.
+    codepoint: Option<Codepoint>,
+    bucket: u32,
     /// Data packets sent, and how many there may be.
     sent: u64,
     most_sent: u64,
@@ -219,6 +223,8 @@ impl<E: Ends> Flow<E> {
             delivered_at,
             drops,
             access: None,
+            codepoint: None,
+            bucket: id,
             sent: 0,
             most_sent: u64::MAX,
             object,
@@ -230,6 +236,13 @@ impl<E: Ends> Flow<E> {
     #[must_use]
     pub(crate) fn behind(mut self, access: Option<OnAccess>, most_sent: u64) -> Flow<E> {
         (self.access, self.most_sent) = (access.map(Box::new), most_sent);
+        self
+    }
+
+    /// What queues see of its packets.
+    #[must_use]
+    pub(crate) fn seen_as(mut self, codepoint: Option<Codepoint>, bucket: Option<u32>) -> Flow<E> {
+        (self.codepoint, self.bucket) = (codepoint, bucket.unwrap_or(self.id));
         self
     }
 
@@ -309,7 +322,12 @@ impl<E: Ends> Flow<E> {
     }
 
     /// The first packets leave.
-    pub fn begin<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
+    pub fn begin<O: Observer, F: Ahead<E::Sent>>(
+        &mut self,
+        now: u64,
+        forward: &mut F,
+        observer: &mut O,
+    ) {
         self.audit.on_event(now);
         self.consult_app(Time(now));
         self.pump(now, forward, observer);
@@ -318,10 +336,10 @@ impl<E: Ends> Flow<E> {
 
     /// Everything that is due at `now`, and then what may be sent.
     #[inline(always)]
-    pub fn step<O: Observer, B: Back<E::Ack>>(
+    pub fn step<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
         now: u64,
-        forward: &mut Link,
+        forward: &mut F,
         back: &mut B,
         observer: &mut O,
     ) {
@@ -427,34 +445,34 @@ impl<E: Ends> Flow<E> {
     }
 
     /// Sends whatever window, pacer and data allow.
-    pub fn pump<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
+    pub fn pump<O: Observer, F: Ahead<E::Sent>>(
+        &mut self,
+        now: u64,
+        forward: &mut F,
+        observer: &mut O,
+    ) {
         while self.sent < self.most_sent {
             let Some(sent) = self.ends.poll(Time(now)) else { break };
             self.sent += 1;
-            let fate = forward.offer(now, self.ends.data_len(&sent));
+            let outgoing = Outgoing {
+                flow: self.id,
+                bucket: self.bucket,
+                len: self.ends.data_len(&sent),
+                codepoint: self.codepoint,
+                sent,
+            };
+            let fate = forward.send(now, outgoing);
             if let Some(app) = &mut self.app {
-                app.on_sent(Time(now), self.ends.offset(&sent), matches!(fate, Fate::Drop(_)));
+                app.on_sent(Time(now), self.ends.offset(&sent));
             }
-            match fate {
-                Fate::Deliver { at, waited, marked } => {
-                    self.queue_us.saturating_record(waited / 1000);
-                    self.send(&sent, at, marked);
-                }
-                Fate::Duplicate { at, again, waited, marked } => {
-                    self.queue_us.saturating_record(waited / 1000);
-                    self.send(&sent, at, marked);
-                    self.send(&sent, again, marked);
-                }
-                Fate::Drop(cause) => {
-                    self.drops.add(cause);
-                    self.ends.on_dropped(&sent);
-                }
+            if let Some(fate) = fate {
+                self.land(&sent, Time(now), fate);
             }
             if observer.listens() {
                 let arrives = match fate {
-                    Fate::Deliver { at, .. } => [Some(at), None],
-                    Fate::Duplicate { at, again, .. } => [Some(at), Some(again)],
-                    Fate::Drop(_) => [None; 2],
+                    Some(Fate::Deliver { at, .. }) => [Some(at), None],
+                    Some(Fate::Duplicate { at, again, .. }) => [Some(at), Some(again)],
+                    Some(Fate::Drop(_)) | None => [None; 2],
                 };
                 let arrives = arrives.map(|at| at.map(|at| Time(at.saturating_add(self.extra.0))));
                 let ends = &self.ends;
@@ -463,7 +481,7 @@ impl<E: Ends> Flow<E> {
                     bytes: u64::from(ends.data_len(&sent)),
                     stream: Some((ends.offset(&sent), ends.payload(&sent))),
                     repeat: Some(ends.is_repeat(&sent)),
-                    dropped: arrives[0].is_none(),
+                    dropped: matches!(fate, Some(Fate::Drop(_))),
                 };
                 self.pass_on(Time(now), Some((packet, arrives)), forward, observer);
             }
@@ -475,13 +493,36 @@ impl<E: Ends> Flow<E> {
         self.note_sender();
     }
 
+    /// What becomes of a packet that left at `left` is known.
+    #[inline]
+    pub(crate) fn land(&mut self, sent: &E::Sent, left: Time, fate: Fate) {
+        match fate {
+            Fate::Deliver { at, waited, marked } => {
+                self.queue_us.saturating_record(waited / 1000);
+                self.send(sent, at, marked);
+            }
+            Fate::Duplicate { at, again, waited, marked } => {
+                self.queue_us.saturating_record(waited / 1000);
+                self.send(sent, at, marked);
+                self.send(sent, again, marked);
+            }
+            Fate::Drop(cause) => {
+                self.drops.add(cause);
+                if let Some(app) = &mut self.app {
+                    app.on_dropped(self.ends.offset(sent));
+                }
+                self.ends.on_dropped(sent, left);
+            }
+        }
+    }
+
     /// The observer hears what the controller was told since it last did.
     #[cold]
-    fn pass_on<O: Observer>(
+    fn pass_on<O: Observer, F: Ahead<E::Sent>>(
         &mut self,
         now: Time,
         left: Option<(Packet, [Option<Time>; 2])>,
-        forward: &mut Link,
+        forward: &mut F,
         observer: &mut O,
     ) {
         while let Some(mut record) = self.ends.next_record() {
@@ -549,12 +590,12 @@ impl<E: Ends> Flow<E> {
     }
 
     #[inline]
-    fn watch<O: Observer>(
+    fn watch<O: Observer, F: Ahead<E::Sent>>(
         &mut self,
         now: Time,
         event: Cause,
         ack: Option<&Ack>,
-        forward: &mut Link,
+        forward: &mut F,
         observer: &mut O,
     ) {
         if !observer.watches() {

@@ -3,13 +3,14 @@
 //! Time is integer nanoseconds, data integer bytes; the same setup and seed give the same result on
 //! every machine. Links are FIFO, so the fate of a packet is known when it is offered and each
 //! direction is a sorted queue: a handful of event sources, no heap of events, no allocation per
-//! packet.
+//! packet. Queues that choose among flows ([`ahead`]) are one event source more.
 #![forbid(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(clippy::float_arithmetic)]
 
 pub mod access;
+pub mod ahead;
 pub mod app;
 mod audit;
 pub mod back;

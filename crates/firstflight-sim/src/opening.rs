@@ -10,11 +10,12 @@
 //! for that is what the idle round trip of a path counts: a QUIC server fills its first
 //! datagrams with the certificate; a SYN-ACK is shorter than that.
 
-use crate::back::{Back, Leaving, Way};
+use crate::ahead::Ahead;
+use crate::back::{Back, Leaving};
 use crate::pool::Plain;
 use crate::wire::NEVER;
 use firstflight::Nanos;
-use firstflight_path::{Fate, Link};
+use firstflight_path::Fate;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -104,11 +105,11 @@ impl Openings {
     }
 
     /// It happens. Returns the flow that may send data, if one may now.
-    pub(crate) fn step<A: Plain>(
+    pub(crate) fn step<S, A: Plain>(
         &mut self,
         now: u64,
-        forward: &mut Link,
-        back: &mut Way<A>,
+        forward: &mut impl Ahead<S>,
+        back: &mut impl Back<A>,
     ) -> Option<Opened> {
         let Reverse((_, place, step)) = self.steps.pop()?;
         let flow = &mut self.flows[place];
@@ -123,14 +124,8 @@ impl Openings {
                     place,
                     Step::Offer(before + 1),
                 )));
-                if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } =
-                    forward.offer(now, self.packet)
-                {
-                    self.steps.push(Reverse((
-                        at.saturating_add(flow.extra.0),
-                        place,
-                        Step::Answer(now),
-                    )));
+                if let Some(fate) = forward.open(now, place, self.packet) {
+                    self.land(place, now, fate);
                 }
                 None
             }
@@ -150,6 +145,19 @@ impl Openings {
                 flow.begun = true;
                 Some(Opened { flow: place, handshake_rtt: Nanos(rtt), late: now != flow.start })
             }
+        }
+    }
+
+    /// Whose step is next.
+    pub(crate) fn place(&self) -> usize {
+        self.steps.peek().map_or(0, |Reverse((_, place, _))| *place)
+    }
+
+    /// What becomes of a handshake packet that left at `left` is known.
+    pub(crate) fn land(&mut self, place: usize, left: u64, fate: Fate) {
+        if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } = fate {
+            let at = at.saturating_add(self.flows[place].extra.0);
+            self.steps.push(Reverse((at, place, Step::Answer(left))));
         }
     }
 

@@ -5,6 +5,7 @@
 //! at a time, tells whose turn it is. Of equal times the lower flow comes first.
 
 use crate::access::{Access, Arrangement, Counted, OnAccess};
+use crate::ahead::{Ahead, Held, Toward};
 use crate::app::App;
 use crate::back::Way;
 use crate::flow::{Ends, Flow, Late};
@@ -19,7 +20,7 @@ use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::{AnyStartup, Startup};
 use firstflight::{Nanos, Time};
-use firstflight_path::{Error, Link, Path, Purpose, Stream};
+use firstflight_path::{Error, Fate, Path, Purpose, Stream};
 
 /// What all flows of a trial share.
 #[derive(Clone, Copy, Debug)]
@@ -152,12 +153,17 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
     observer: &mut O,
 ) -> Result<SharedOutcome, Error> {
     let path = shared.path;
-    let (forward, reverse) = path.open(
+    let (forward, reverse) = path.open_driven(
         shared.host.packet_bytes(),
         shared.host.ack_bytes(),
         shared.seed,
         shared.path_index,
     )?;
+    if arrangement.access.iter().any(|access| access.reverse) && path.is_driven() {
+        return Err(Error::new(format!(
+            "{path}: its way back decides about ACKs after they are sent; data in that direction needs a plain one"
+        )));
+    }
     let jitter = if plans.len() > 1 { shared.jitter } else { Nanos::ZERO };
     let draws = Stream::new(shared.seed, shared.path_index, Purpose::FlowStart);
     let late = |id: u32| Late::new(draws.branch(u64::from(id)), jitter);
@@ -171,11 +177,13 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
         .branch(5)
         .branch(arrangement.draws);
     let behind = |id: u32| {
-        let access = arrangement.access.get(id as usize).cloned().unwrap_or_default();
-        let most = access.packets.unwrap_or(u64::MAX);
-        let none = Access { stop: None, packets: None, ..access.clone() } == Access::default();
-        let way = (!none).then(|| OnAccess::new(access, ways.branch(u64::from(id))));
-        (way, most)
+        let access = arrangement.access.get(id as usize);
+        let most = access.and_then(|access| access.packets).unwrap_or(u64::MAX);
+        let own = access.and_then(Access::of_its_own);
+        (own.map(|own| OnAccess::new(own.clone(), ways.branch(u64::from(id)))), most)
+    };
+    let seen = |id: u32| {
+        arrangement.access.get(id as usize).map_or((None, None), |own| (own.ecn, own.bucket))
     };
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
@@ -187,13 +195,22 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
                         quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
                     let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
                     let (way, most) = behind(id);
+                    let (ecn, bucket) = seen(id);
                     let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
+                    let flow = flow.seen_as(ecn, bucket);
                     flow.written_by(&app, start)
                 },
             );
-            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited)
-                .arranged(arrangement)
-                .run(observer)
+            Bottleneck::new(
+                shared,
+                forward.into(),
+                reverse.into(),
+                flows.collect(),
+                starts,
+                awaited,
+            )
+            .arranged(arrangement)
+            .run(observer)
         }
         Hosts::Tcp(host) => {
             let flows = numbered.map(
@@ -203,13 +220,22 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
                         tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
                     let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
                     let (way, most) = behind(id);
+                    let (ecn, bucket) = seen(id);
                     let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
+                    let flow = flow.seen_as(ecn, bucket);
                     flow.written_by(&app, start)
                 },
             );
-            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited)
-                .arranged(arrangement)
-                .run(observer)
+            Bottleneck::new(
+                shared,
+                forward.into(),
+                reverse.into(),
+                flows.collect(),
+                starts,
+                awaited,
+            )
+            .arranged(arrangement)
+            .run(observer)
         }
     })
 }
@@ -259,9 +285,11 @@ impl Earliest {
 
 /// A trial of several flows under way.
 struct Bottleneck<E: Ends> {
-    forward: Link,
+    forward: Toward<E::Sent, E::Ack>,
     back: Way<E::Ack>,
     flows: Vec<Flow<E>>,
+    /// Flows whose data takes the way back.
+    reversed: Vec<bool>,
     turns: Earliest,
     openings: Openings,
     /// When each flow was through.
@@ -281,7 +309,7 @@ struct Bottleneck<E: Ends> {
 impl<E: Ends> Bottleneck<E> {
     fn new(
         shared: &Shared<'_>,
-        forward: Link,
+        forward: Toward<E::Sent, E::Ack>,
         back: Way<E::Ack>,
         flows: Vec<Flow<E>>,
         starts: Vec<(u64, u64)>,
@@ -296,6 +324,7 @@ impl<E: Ends> Bottleneck<E> {
         Bottleneck {
             forward,
             back,
+            reversed: vec![false; flows.len()],
             flows,
             turns,
             openings,
@@ -313,6 +342,9 @@ impl<E: Ends> Bottleneck<E> {
 
     fn arranged(mut self, arrangement: &Arrangement) -> Self {
         self.queue_every = arrangement.queue_every.filter(|every| every.0 > 0);
+        for (reversed, access) in self.reversed.iter_mut().zip(&arrangement.access) {
+            *reversed = access.reverse;
+        }
         let stop = |(flow, access): (usize, &Access)| Some((access.stop?.0, flow));
         let flows = arrangement.access.iter().enumerate().take(self.flows.len());
         self.stops = flows.filter_map(stop).collect();
@@ -355,7 +387,8 @@ impl<E: Ends> Bottleneck<E> {
             let release = self.back.next_event();
             let start = self.openings.next();
             let stop = self.stops.last().map_or(NEVER, |(at, _)| *at);
-            let next = own.min(release).min(start).min(stop);
+            let leaves = self.forward.next_event();
+            let next = own.min(release).min(start).min(stop).min(leaves);
             let past = next.min(self.limit.saturating_sub(1));
             if sample_at.min(queue_at) <= past {
                 self.note(past, &mut sample_at, &mut queue_at);
@@ -365,10 +398,13 @@ impl<E: Ends> Bottleneck<E> {
             }
             // A timer that shrank into the past fires at once.
             now = next.max(now);
-            if stop == next {
+            if leaves == next {
+                // The queue decides before anything else of this instant.
+                self.leave(now);
+            } else if stop == next {
                 self.stop(now);
             } else if own == next {
-                self.flows[flow].step(now, &mut self.forward, &mut self.back, observer);
+                self.step(flow, now, observer);
                 self.look_at(flow, now);
             } else if start == next {
                 self.open(now, observer);
@@ -403,14 +439,64 @@ impl<E: Ends> Bottleneck<E> {
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
     }
 
+    /// A flow's own next step.
+    #[inline]
+    fn step<O: Observer>(&mut self, flow: usize, now: u64, observer: &mut O) {
+        let (one, there) = (&mut self.flows[flow], &mut self.forward);
+        match &mut self.back {
+            Way::Link(link) if self.reversed[flow] => one.step(now, link, there, observer),
+            back => one.step(now, there, back, observer),
+        }
+    }
+
     /// The next step of a flow that is not under way.
     fn open<O: Observer>(&mut self, now: u64, observer: &mut O) {
-        if let Some(Opened { flow, handshake_rtt, late }) =
-            self.openings.step(now, &mut self.forward, &mut self.back)
-        {
-            self.flows[flow].open(Time(now), handshake_rtt, late);
-            self.flows[flow].begin(now, &mut self.forward, observer);
+        let (there, openings) = (&mut self.forward, &mut self.openings);
+        let opened = match &mut self.back {
+            Way::Link(link) if self.reversed[openings.place()] => {
+                openings.step::<E::Sent, E::Ack>(now, link, there)
+            }
+            back => openings.step::<E::Sent, E::Ack>(now, there, back),
+        };
+        if let Some(Opened { flow, handshake_rtt, late }) = opened {
+            let one = &mut self.flows[flow];
+            one.open(Time(now), handshake_rtt, late);
+            match &mut self.back {
+                Way::Link(link) if self.reversed[flow] => one.begin(now, link, observer),
+                _ => one.begin(now, &mut self.forward, observer),
+            }
             self.look_at(flow, now);
+        }
+    }
+
+    /// The way there decides.
+    fn leave(&mut self, now: u64) {
+        while let Some((held, fate)) = self.forward.poll(now) {
+            let flow = match held {
+                Held::Open { place, left } => {
+                    self.openings.land(place, left, fate);
+                    continue;
+                }
+                Held::Data { flow, left, sent } => {
+                    self.flows[flow as usize].land(&sent, Time(left), fate);
+                    flow as usize
+                }
+                Held::Ack(ack) => {
+                    let flow = ack.flow as usize;
+                    let (Fate::Deliver { at, .. } | Fate::Duplicate { at, .. }) = fate else {
+                        continue;
+                    };
+                    if ack.opens {
+                        self.openings.release(flow, at);
+                        continue;
+                    }
+                    self.flows[flow].hear(at, ack.packet);
+                    flow
+                }
+            };
+            if self.ends[flow].is_none() {
+                self.turns.set(flow, self.flows[flow].next_event());
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A trial: one arm on one path with one object and one seed, from the first packet until the last
 //! acknowledgement.
 
+use crate::ahead::{Held, Toward};
 use crate::back::Way;
 use crate::flow::{Ends, Flow};
 use crate::instrumented::Core;
@@ -12,7 +13,7 @@ use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Recorder, Time};
-use firstflight_path::{Error, Link, Path};
+use firstflight_path::{Error, Path};
 
 /// The hosts of a trial: which transport, and its sizes and timers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -181,8 +182,12 @@ where
     L: Recorder<Core<S>> + Default + Iterator<Item = Record>,
 {
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
-    let (forward, reverse) =
-        path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
+    let (forward, reverse) = path.open_driven(
+        setup.host.packet_bytes(),
+        setup.host.ack_bytes(),
+        setup.seed,
+        setup.path_index,
+    )?;
     let (rtt, start) = (Nanos(path.rtt()), Time(0));
     Ok(match setup.host {
         Hosts::Quic(host) => {
@@ -190,7 +195,7 @@ where
                 quic::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
             drive(
                 quic::Flow::new(0, host.receiving(path), sender, object),
-                forward,
+                forward.into(),
                 reverse.into(),
                 limit,
                 observer,
@@ -201,7 +206,7 @@ where
                 tcp::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
             drive(
                 tcp::Flow::new(0, host.receiving(path), sender, object),
-                forward,
+                forward.into(),
                 reverse.into(),
                 limit,
                 observer,
@@ -213,7 +218,7 @@ where
 /// From the first packet of a flow that has everything for itself to its last.
 fn drive<E: Ends, O: Observer>(
     mut flow: Flow<E>,
-    mut forward: Link,
+    mut forward: Toward<E::Sent, E::Ack>,
     mut back: Way<E::Ack>,
     limit: Nanos,
     observer: &mut O,
@@ -221,15 +226,22 @@ fn drive<E: Ends, O: Observer>(
     flow.begin(0, &mut forward, observer);
     let mut now = 0;
     while !flow.complete() {
-        let (own, release) = (flow.next_event(), back.next_event());
-        let next = own.min(release);
+        let (own, release, leaves) = (flow.next_event(), back.next_event(), forward.next_event());
+        let next = own.min(release).min(leaves);
         if next >= limit.0 {
             return flow.finish(limit.0, Stop::TimeLimit);
         }
         // A timer that shrank into the past fires at once.
         now = next.max(now);
         debug_assert!(release >= now || own <= release, "an ACK was let go in the past");
-        if own <= release {
+        if leaves <= now {
+            // The queue decides before anything else of this instant.
+            while let Some((held, fate)) = forward.poll(now) {
+                if let Held::Data { left, sent, .. } = held {
+                    flow.land(&sent, Time(left), fate);
+                }
+            }
+        } else if own <= release {
             flow.step(now, &mut forward, &mut back, observer);
         } else {
             // What was acknowledged at this instant has been handed in: the way back decides.

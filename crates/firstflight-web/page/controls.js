@@ -1,7 +1,9 @@
 // The controls: each edits what is asked for as text and shows what came of it.
 
 const RETURNS = [["plain", "plain"], ["wifi", "Wi-Fi"], ["lte", "LTE"], ["geo_warm", "satellite grid, warm"], ["geo_cold", "satellite grid, cold"], ["leo", "low orbit, hand-over every 15 s"]];
-const AQMS = [["", "none: the tail is dropped"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"]];
+const AQMS = [["", "none: the tail is dropped"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"],
+  ["red", "RED"], ["red,ecn", "RED that marks"], ["fq_codel", "FQ-CoDel"], ["fq_codel,ecn", "FQ-CoDel that marks"], ["dualpi2", "DualPI2"], ["dualpi2,ecn", "DualPI2 that marks"]];
+const AQM_KEYS = ["codel", "pie", "red", "ared", "fq_codel", "dualpi2", "ecn"];
 const TRANSPORTS = [["quic", "QUIC, paced"], ["tcp", "TCP, RACK"], ["tcp:linux26", "TCP, Linux 2.6"], ["tcp:sack6675", "TCP, RFC 6675"], ["tcp:reno", "TCP, without SACK"], ["tcp:windows", "TCP, Windows"]];
 const choices = (list) => list.map(([value, text]) => html("option", { value }, text));
 
@@ -36,7 +38,7 @@ function listen() {
   on("path", (text) => set("path", text || known.path));
   on("return", (value) => set("path", withKey(asked.path, "return", value === "plain" ? null : value)));
   on("aqm", (value) => {
-    const bare = ["codel", "pie", "ecn"].reduce((text, key) => withKey(text, key, null), asked.path);
+    const bare = AQM_KEYS.reduce((text, key) => withKey(text, key, null), asked.path);
     set("path", value.split(",").filter(Boolean).reduce((text, key) => withKey(text, key, ""), bare));
   });
   on("transport", (value) => {
@@ -83,7 +85,7 @@ function syncControls() {
   const release = pathValue(path.text, "return") ?? "plain";
   byId("return").value = RETURNS.some(([value]) => value === release) ? release : "other";
   const keys = path.text.split(",").map(keyOf);
-  byId("aqm").value = ["codel", "pie", "ecn"].filter((key) => keys.includes(key)).join(",");
+  byId("aqm").value = AQM_KEYS.filter((key) => keys.includes(key)).join(",");
   byId("transport").value = (asked.transport ?? "quic") + (asked.detection ? `:${asked.detection}` : "");
   byId("cross").value = asked.cross ?? "";
   syncArms();

@@ -3,6 +3,7 @@
 mod against;
 mod battery;
 mod controls;
+mod flows;
 mod rules;
 mod trouble;
 

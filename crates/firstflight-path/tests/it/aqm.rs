@@ -29,6 +29,16 @@ fn step_marking_marks_from_the_threshold_on() {
     }
 }
 
+#[test]
+fn marks_by_chance_are_the_share_that_is_asked_for() {
+    let mut link = forward("rate=8Mbit,rtt=100ms,queue=unlimited,ecn=ce:10%");
+    let marked = (0..10_000_u64)
+        .filter(|k| matches!(link.offer(k * 2 * MS, DATA), Fate::Deliver { marked: true, .. }))
+        .count();
+    // Four standard deviations of 30.
+    assert!((880..=1_120).contains(&marked), "{marked} of 10000 at a tenth");
+}
+
 /// CoDel as a queue that is really run: a list of packets, a server that takes them, and the two
 /// nested loops of the published pseudocode, without the exemption for the last packet (departure
 /// D1).

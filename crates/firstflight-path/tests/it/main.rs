@@ -2,6 +2,7 @@
 
 mod aqm;
 mod effects;
+mod forward;
 mod link;
 mod queueing;
 mod random;

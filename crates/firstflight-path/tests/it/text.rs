@@ -351,3 +351,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn propagation_apart_from_serialization_makes_slow_lines_possible() {
+    // 1500 B at 20 kbit/s take 600 ms, an ACK of 40 B at ten times that 1.6 ms.
+    let path = parse("rate=20kbit,prop=60ms,queue=10pkt");
+    assert_eq!(path.to_string(), "rate=20kbit,rtt=661.6ms,queue=10pkt");
+    assert_eq!(parse(&path.to_string()), path);
+    let far = parse("rate=20kbit,up=20kbit,prop=60ms,overhead=10B");
+    assert_eq!(far.rtt(), 60_000_000 + 604_000_000 + 20_000_000, "both links, overhead counted");
+}

@@ -1,8 +1,9 @@
 //! The text of effects, varying rates and return paths: round trips and every refusal.
 
 use firstflight_path::{
-    Aqm, BatchSettings, Delay, Ecn, Effects, GilbertElliott, GrantSettings, HandoverSettings,
-    Jitter, Path, Poisson, Policer, Queue, Rate, Release, Reorder, Steps, WanderingRate,
+    Aqm, BatchSettings, Delay, DualPi2, Ecn, Effects, FqCodel, GilbertElliott, GrantSettings,
+    HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate, Red, Release, Reorder, Steps,
+    WanderingRate,
 };
 use proptest::prelude::*;
 
@@ -27,7 +28,20 @@ fn each_key_is_understood_and_printed() {
         ("codel=1ms:10ms,ecn", "codel=1ms:10ms,ecn"),
         ("pie,ecn=false", "pie"),
         ("pie=20ms", "pie=20ms"),
+        ("red", "red"),
+        ("red=5pkt:15pkt:0.02:0.002", "red"),
+        ("ared=7.5kB:20kB,ecn", "ared=5pkt:20kB:2%:0.2%,ecn"),
+        ("fq_codel", "fq_codel"),
+        ("fq_codel=flows:1/target:5ms", "fq_codel=flows:1"),
+        ("fq_codel=quantum:300B/interval:20ms,ecn", "fq_codel=quantum:300B/interval:20ms,ecn"),
+        ("dualpi2,ecn", "dualpi2,ecn"),
+        ("dualpi2=alpha:0.15/beta:3/update:15ms", "dualpi2=update:15ms/alpha:0.15/beta:3"),
+        (
+            "dualpi2=k:4/step:2ms/classic:20/target:10ms",
+            "dualpi2=target:10ms/k:4/step:2ms/classic:20",
+        ),
         ("ecn=15ms", "ecn=15ms"),
+        ("ecn=ce:0.05", "ecn=ce:5%"),
         ("ecn=65pkt", "ecn=65pkt"),
         ("ge=0.1%:3:80%", "ge=0.1%:3:80%:0%"),
         ("ge=0.001:3.5:0.8:0.01", "ge=0.1%:3.5:80%:1%"),
@@ -141,8 +155,19 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("codel=0ms:100ms", format!("codel=0ms:100ms: TARGET=0ms: is zero; {TIMES}")),
         ("pie=0ms", format!("pie=0ms: is zero; {TIMES}")),
         ("codel,pie", "pie=...: the queue has codel already; allowed: one of codel and pie".to_owned()),
-        ("ecn", "ecn=true: there is no queue management that could mark instead of drop; allowed: with codel or pie, or with a threshold such as ecn=15ms".to_owned()),
-        ("codel,ecn=15ms", "ecn=15ms: the queue management decides what is marked; allowed: `ecn` alone with codel or pie".to_owned()),
+        ("pie,ared", "ared=...: the queue has pie already; allowed: one of pie and ared".to_owned()),
+        ("red=5pkt", "red=5pkt: has 1 field; allowed: red=MIN:MAX up to red=MIN:MAX:MAXP:WEIGHT".to_owned()),
+        ("red=15pkt:5pkt", "red=15pkt:5pkt:2%:0.2%: never drops early; allowed: MIN below MAX, and neither MAXP nor WEIGHT 0".to_owned()),
+        ("fq_codel=queues:5", "fq_codel=queues:5: `queues:5` is no setting; allowed: flows, quantum, target, interval".to_owned()),
+        ("fq_codel=flows:0", "fq_codel=flows:0: flows=0: is too small; allowed: a whole number from 1 to 65536".to_owned()),
+        ("dualpi2=update:10us", "dualpi2=10us: updates too often; allowed: 1ms or more".to_owned()),
+        ("dualpi2=k", "dualpi2=k: `k` is no setting; allowed: target, update, alpha, beta, k, step, classic".to_owned()),
+        ("up_fq_codel", "up_fq_codel=...: manages the forward direction only; allowed: codel, pie or red in the reverse direction".to_owned()),
+        ("prop=20ms", "prop=20ms: the idle round trip is given already; allowed: one of rtt and prop".to_owned()),
+        ("ecn", "ecn=true: there is no queue management that could mark instead of drop; allowed: with codel, pie, red or fq_codel, or with a threshold such as ecn=15ms".to_owned()),
+        ("codel,ecn=15ms", "ecn=15ms: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
+        ("pie,ecn=ce:1%", "ecn=ce:...: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
+        ("ecn=ce:2", "ecn=2: is too large; allowed: 0 to 1 (100%)".to_owned()),
         ("ecn=15", "ecn=15: the unit is missing; allowed: bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`".to_owned()),
         ("ge=1%:3", "ge=1%:3: has 2 fields; allowed: ge=G:BURST:H up to ge=G:BURST:H:K".to_owned()),
         ("ge=150%:3:80%", format!("ge=150%:3:80%: G=150%: is too large; {SHARES}")),
@@ -218,6 +243,35 @@ fn rates() -> impl Strategy<Value = Rate> {
     ]
 }
 
+fn managed() -> impl Strategy<Value = Aqm> {
+    let ns = || 1_u64..1_000_000_000;
+    prop_oneof![
+        (1_u64..100_000, 1_u64..100_000, 1_u64..1_000_000_000, 1_u64..1_000_000_000, any::<bool>())
+            .prop_map(|(min, more, max_p, weight, adaptive)| Aqm::Red(Red {
+                min,
+                max: min + more,
+                max_p,
+                weight,
+                adaptive,
+            })),
+        (1_u64..65_537, 1_u64..1_000_000, ns(), ns()).prop_map(
+            |(flows, quantum, target, interval)| {
+                Aqm::FqCodel(FqCodel { flows, quantum, target, interval })
+            }
+        ),
+        (ns(), ns(), 1_000_u64..9_000_000, 1_000_u64..9_000_000, 1_u64..101, ns(), 1_u64..100)
+            .prop_map(|(target, update, alpha, beta, k, step, classic)| Aqm::DualPi2(DualPi2 {
+                target,
+                update,
+                alpha,
+                beta,
+                k,
+                step,
+                classic,
+            })),
+    ]
+}
+
 fn effects() -> impl Strategy<Value = Effects> {
     let ns = || 0_u64..100_000_000_001;
     let share = || 0_u64..1_000_000_001;
@@ -234,6 +288,7 @@ fn effects() -> impl Strategy<Value = Effects> {
             prop_oneof![
                 Just(Aqm::CODEL),
                 Just(Aqm::PIE),
+                managed(),
                 (1_u64..1_000_000_000, 1_u64..1_000_000_000)
                     .prop_map(|(target, interval)| Aqm::Codel { target, interval })
             ],
@@ -306,7 +361,7 @@ proptest! {
         match path.check() {
             Ok(()) => {
                 prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path.clone());
-                prop_assert!(path.open(1500, 40, 1, 0).is_ok());
+                prop_assert!(path.open_driven(1500, 40, 1, 0).is_ok());
             }
             Err(e) => {
                 prop_assert!(!e.as_str().contains('\n'));

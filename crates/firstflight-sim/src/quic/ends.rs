@@ -158,7 +158,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn is_repeat(&self, sent: &Transmit) -> bool {
         self.sender.is_repeat(sent.number)
     }
-    fn on_dropped(&mut self, sent: &Transmit) {
+    fn on_dropped(&mut self, sent: &Transmit, _left: Time) {
         self.sender.on_dropped(sent.number);
     }
     #[inline(always)]

@@ -468,9 +468,15 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
 
     /// The path dropped packet `number` (ground truth; the sender itself does not know).
     pub fn on_dropped(&mut self, number: u64) {
+        self.counters.packets_dropped += 1;
+        if number < self.sent.base() {
+            // Declared lost long before the queue got to it.
+            self.counters.packets_lost += 1;
+            return;
+        }
         let packet = self.sent.get_mut(number);
         packet.set_dropped();
-        self.counters.packets_dropped += 1;
+        self.counters.packets_lost += u64::from(packet.state() == State::Lost);
         if packet.carries() != Carries::New {
             self.counters.lost_retransmissions += 1;
         }

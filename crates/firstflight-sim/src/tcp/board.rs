@@ -216,10 +216,20 @@ impl Board {
         Id(self.end)
     }
 
-    /// The path dropped the latest transmission of `id` (ground truth).
-    pub fn on_dropped(&mut self, id: Id) {
+    /// The path dropped the transmission of `id` that left at `left` (ground truth): the latest
+    /// one, or one before it where a queue decides late. What is settled already stays as counted.
+    pub fn on_dropped(&mut self, id: Id, left: Time) {
+        if !self.holds(id) {
+            return;
+        }
         let slot = self.slot(id);
-        self.marks[slot] |= DROPPED;
+        let shift = if self.last_tx[slot] == left.0 { 0 } else { EARLIER };
+        let declared = self.marks[slot] & (DECLARED << shift) != 0;
+        if declared && self.marks[slot] & (DROPPED << shift) == 0 {
+            self.truth.delivered -= 1;
+            self.truth.dropped += 1;
+        }
+        self.marks[slot] |= DROPPED << shift;
     }
 
     /// The path dropped the latest transmission of `id`.

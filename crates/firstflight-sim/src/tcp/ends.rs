@@ -119,8 +119,8 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn is_repeat(&self, sent: &Transmit) -> bool {
         sent.repeat
     }
-    fn on_dropped(&mut self, sent: &Transmit) {
-        self.sender.on_dropped(sent);
+    fn on_dropped(&mut self, sent: &Transmit, left: Time) {
+        self.sender.on_dropped(sent, left);
     }
     #[inline(always)]
     fn on_data(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {

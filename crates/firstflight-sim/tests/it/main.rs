@@ -5,6 +5,7 @@ mod apps;
 mod closed_forms;
 mod conservation;
 mod hosts;
+mod late_queues;
 mod ns3;
 mod quic_rules;
 mod return_paths;

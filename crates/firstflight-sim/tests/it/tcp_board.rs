@@ -183,7 +183,7 @@ proptest! {
                     let id = pick(which);
                     let fate = &mut fates[plain[id.0 as usize].ordinal as usize];
                     if !fate.1 {
-                        board.on_dropped(id);
+                        board.on_dropped(id, board.last_tx(id));
                         fate.0 = true;
                     }
                 }

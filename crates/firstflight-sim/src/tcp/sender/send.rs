@@ -228,9 +228,10 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         self.counters.retransmitted_bytes += self.board.len(id);
     }
 
-    /// The path dropped what [`Sender::poll`] gave (ground truth; the sender itself does not know).
-    pub fn on_dropped(&mut self, sent: &Transmit) {
-        self.board.on_dropped(sent.id);
+    /// The path dropped what [`Sender::poll`] gave at `left` (ground truth; the sender itself does
+    /// not know).
+    pub fn on_dropped(&mut self, sent: &Transmit, left: Time) {
+        self.board.on_dropped(sent.id, left);
         self.counters.packets_dropped += 1;
         self.counters.lost_retransmissions += u64::from(sent.repeat);
     }

@@ -113,7 +113,7 @@ impl<'a> Wire<'a> {
             match (self.fate)(number, &sent) {
                 Fate::Deliver => self.data.push((at, sent.segment)),
                 Fate::Late(by) => self.data.push((at + by, sent.segment)),
-                Fate::Drop => self.sender.on_dropped(&sent),
+                Fate::Drop => self.sender.on_dropped(&sent, Time(self.now)),
             }
         }
         self.check_timer();

@@ -1,0 +1,91 @@
+//! Flows that arrive by chance, send against the others, share a tunnel, or crawl.
+
+use crate::{asked, battery_of, row, run};
+use firstflight_evaluate::{Battery, CriterionRow, Effort};
+
+fn evaluated(scenario: &str, algorithm: &str) -> CriterionRow {
+    let mut report = run(&asked(battery_of(scenario), algorithm, Effort::Quick));
+    report.criteria.remove(0)
+}
+
+const SHORT: &str = r#"
+[[scenario]]
+id = "short"
+path = "rate=20Mbit,up=20Mbit,rtt=40ms,queue=4bdp,up_queue=1bdp"
+for = "20s"
+seeds = 2
+solo = "short"
+flow = [
+  { who = "@algorithm", reverse = REVERSE },
+  { who = "slowstart", role = "short", count = 40, start = "2s", spread = "12s", app = "lognormal:11:1" },
+]
+judge = [
+  { metric = "harm_fct", window = "whole", of = "short", rule = "report" },
+  { metric = "unfinished", window = "whole", of = "short", rule = "report" },
+  { metric = "x_mbps", window = "whole", of = "algorithm", rule = "report" },
+  { metric = "queue_p50_ms", window = "whole", rule = "report" },
+]
+"#;
+
+#[test]
+fn short_flows_pay_for_the_queue_of_a_long_one() {
+    let same = evaluated(&SHORT.replace("REVERSE", "false"), "slowstart");
+    let harm = row(&same, "harm_fct", "short").value.expect("all are through");
+    // CUBIC keeps some of 160 ms in the queue, of 40 ms without.
+    assert!((0.3..0.95).contains(&harm), "harm of {harm}");
+    assert_eq!(row(&same, "unfinished", "short").value, Some(0.0));
+    let long = row(&same, "x_mbps", "short").value.expect("a rate");
+    assert!((10.0..18.5).contains(&long), "the long flow has {long} of 20 Mbit/s less 0.4");
+}
+
+#[test]
+fn a_long_flow_in_the_other_direction_fills_that_one_and_not_this() {
+    let other = evaluated(&SHORT.replace("REVERSE", "true"), "slowstart");
+    let long = row(&other, "x_mbps", "short").value.expect("a rate");
+    assert!((15.0..19.5).contains(&long), "the long flow has {long} of 20 Mbit/s");
+    let waits = row(&other, "queue_p50_ms", "short").value.expect("samples");
+    assert!(waits < 5.0, "in the direction of the short flows {waits} ms wait");
+    let harm = row(&other, "harm_fct", "short").value.expect("all are through");
+    assert!((0.05..0.9).contains(&harm), "their ACKs wait behind its data: {harm}");
+}
+
+#[test]
+fn flows_of_a_tunnel_have_one_share_of_flow_queues() {
+    let scenario = r#"
+[[scenario]]
+id = "tunnel"
+path = "rate=20Mbit,rtt=40ms,queue=4bdp,fq_codel"
+for = "20s"
+seeds = 2
+flow = [
+  { who = "slowstart", role = "inside", tunnel = true },
+  { who = "@algorithm", tunnel = true },
+  { who = "slowstart", role = "outside" },
+]
+judge = [
+  { metric = "x_mbps", of = "outside", rule = "report" },
+  { metric = "x_mbps", of = "inside", rule = "report" },
+]
+"#;
+    let tunnel = evaluated(scenario, "slowstart/reno");
+    let of = |role: &str| {
+        let found = tunnel.judges.iter().find(|judge| judge.of == role);
+        found.and_then(|judge| judge.value).expect("a rate")
+    };
+    assert!((8.5..10.0).contains(&of("outside")), "outside {} of 20", of("outside"));
+    assert!((2.0..8.0).contains(&of("inside")), "inside {} of 20", of("inside"));
+}
+
+#[test]
+fn lines_of_20_kbit_are_evaluated() {
+    let mut battery = Battery::builtin().expect("it comes with the program");
+    battery.criteria.retain(|criterion| criterion.criterion == "7.4");
+    let sweep = &mut battery.criteria[0].scenario[0].sweep;
+    for (name, value) in [("rate", "20kbit"), ("queue", "10pkt"), ("n", "1")] {
+        sweep.insert(name.into(), vec![value.into()]);
+    }
+    battery.criteria[0].scenario[0].quick.clear();
+    let report = run(&asked(battery, "slowstart/reno", Effort::Quick));
+    let util = row(&report.criteria[0], "util", "slow:1,10pkt,20kbit").value.expect("a rate");
+    assert!((0.6..0.98).contains(&util), "a use of {util}");
+}

@@ -1,0 +1,180 @@
+//! The way of data to the receiver: a link that knows each fate at once, or a queue that decides
+//! later ([`firstflight_path::ForwardPath`]).
+
+use crate::back::{Back, Leaving};
+use crate::pool::Plain;
+use crate::wire::NEVER;
+use firstflight_path::{Codepoint, Fate, Forward, ForwardPath, Link, Offered};
+
+/// A data packet that leaves its sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<S> {
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// What flow queues tell apart.
+    pub bucket: u32,
+    /// IP bytes.
+    pub len: u32,
+    /// Its ECN field, if its sender has one of its own.
+    pub codepoint: Option<Codepoint>,
+    /// The packet as its sender knows it.
+    pub sent: S,
+}
+
+/// A way for data.
+pub trait Ahead<S> {
+    /// A packet leaves at `now`; what becomes of it, if that is known already.
+    fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate>;
+    /// The handshake packet of the flow in this place leaves; the same.
+    fn open(&mut self, now: u64, place: usize, len: u32) -> Option<Fate>;
+    /// Bytes that wait at `now`; the packet in service is not counted.
+    fn queued_bytes(&mut self, now: u64) -> u64;
+}
+
+impl<S> Ahead<S> for Link {
+    #[inline]
+    fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate> {
+        Some(self.offer(now, packet.len))
+    }
+    fn open(&mut self, now: u64, _place: usize, len: u32) -> Option<Fate> {
+        Some(self.offer(now, len))
+    }
+    #[inline]
+    fn queued_bytes(&mut self, now: u64) -> u64 {
+        Link::queued_bytes(self, now)
+    }
+}
+
+/// What waits in a queue that decides later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Held<S, A> {
+    /// A data packet of a flow, and when it left, ns.
+    Data { flow: u32, left: u64, sent: S },
+    /// A handshake packet, and when it left, ns.
+    Open { place: usize, left: u64 },
+    /// An acknowledgement of a flow whose data goes the other way.
+    Ack(Leaving<A>),
+}
+
+/// A queue that decides later, with the packets in it.
+#[derive(Debug)]
+pub struct Gate<S, A> {
+    path: ForwardPath,
+    /// By name; the names of those that left are used again.
+    held: Vec<Option<Held<S, A>>>,
+    free: Vec<usize>,
+}
+
+impl<S: Copy, A: Copy> Gate<S, A> {
+    fn hold(&mut self, now: u64, held: Held<S, A>, mut packet: Offered) {
+        let name = self.free.pop().unwrap_or_else(|| {
+            self.held.push(None);
+            self.held.len() - 1
+        });
+        self.held[name] = Some(held);
+        packet.id = name as u64;
+        self.path.offer(now, packet);
+    }
+
+    fn poll(&mut self, now: u64) -> Option<(Held<S, A>, Fate)> {
+        loop {
+            let departure = self.path.poll(now)?;
+            let name = departure.id as usize;
+            self.free.push(name);
+            if let Some(held) = self.held[name].take() {
+                return Some((held, departure.fate));
+            }
+        }
+    }
+}
+
+/// Either way.
+#[derive(Debug)]
+pub enum Toward<S, A> {
+    /// Every fate is known at once.
+    Link(Link),
+    /// Fates are decided later.
+    Gate(Box<Gate<S, A>>),
+}
+
+impl<S, A> From<Forward> for Toward<S, A> {
+    fn from(forward: Forward) -> Self {
+        match forward {
+            Forward::Link(link) => Toward::Link(link),
+            Forward::Driven(path) => {
+                Toward::Gate(Box::new(Gate { path: *path, held: Vec::new(), free: Vec::new() }))
+            }
+        }
+    }
+}
+
+impl<S: Copy, A: Copy> Toward<S, A> {
+    /// When to poll next.
+    #[inline]
+    pub fn next_event(&mut self) -> u64 {
+        match self {
+            Toward::Link(_) => NEVER,
+            Toward::Gate(gate) => gate.path.next_event().unwrap_or(NEVER),
+        }
+    }
+
+    /// The next packet decided about up to `now`.
+    pub(crate) fn poll(&mut self, now: u64) -> Option<(Held<S, A>, Fate)> {
+        match self {
+            Toward::Link(_) => None,
+            Toward::Gate(gate) => gate.poll(now),
+        }
+    }
+}
+
+impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
+    #[inline]
+    fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate> {
+        let Outgoing { flow, bucket, len, codepoint, sent } = packet;
+        match self {
+            Toward::Link(link) => Some(link.offer(now, len)),
+            Toward::Gate(gate) => {
+                let codepoint = codepoint.unwrap_or_else(|| gate.path.usual_codepoint());
+                let offered = Offered { id: 0, len, flow: bucket, codepoint };
+                gate.hold(now, Held::Data { flow, left: now, sent }, offered);
+                None
+            }
+        }
+    }
+
+    fn open(&mut self, now: u64, place: usize, len: u32) -> Option<Fate> {
+        match self {
+            Toward::Link(link) => Some(link.offer(now, len)),
+            Toward::Gate(gate) => {
+                // RFC 3168 section 6.1.1: what opens a connection is not ECN-capable.
+                let codepoint = Codepoint::NotEct;
+                let offered = Offered { id: 0, len, flow: place as u32, codepoint };
+                gate.hold(now, Held::Open { place, left: now }, offered);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn queued_bytes(&mut self, now: u64) -> u64 {
+        match self {
+            Toward::Link(link) => link.queued_bytes(now),
+            Toward::Gate(gate) => gate.path.queued_bytes(now),
+        }
+    }
+}
+
+/// For flows whose data goes the other way.
+impl<S: Copy, A: Plain> Back<A> for Toward<S, A> {
+    fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64)) {
+        match self {
+            Toward::Link(link) => Back::send(link, now, ack, arrives),
+            Toward::Gate(gate) => {
+                // RFC 3168 section 6.1.4: nor are pure acknowledgements.
+                let codepoint = Codepoint::NotEct;
+                let offered = Offered { id: 0, len: ack.len, flow: ack.flow, codepoint };
+                gate.hold(now, Held::Ack(ack), offered);
+            }
+        }
+    }
+}
