@@ -248,9 +248,10 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
     let path = Path::parse(&values.fill(&scenario.path)?)?;
     // As long as chance makes it.
     path.clone().with_rtt(path.rtt() + MOST_RTT_JITTER).check()?;
+    let end = time(&scenario.time)?;
     let mut flows = Vec::new();
     for flow in &scenario.flow {
-        flows.extend(read_flow(flow, values, &path)?);
+        flows.extend(read_flow(flow, values, &path, end)?);
     }
     let steps = scenario
         .rtt_steps
@@ -267,7 +268,7 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
         scenario: 0,
         values: values.label(),
         path,
-        time: time(&scenario.time)?,
+        time: end,
         flows,
         event: maybe(&scenario.event)?,
         steps,
@@ -279,7 +280,12 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
     })
 }
 
-fn read_flow(flow: &Flow, values: &Values, path: &Path) -> Result<Vec<PlannedFlow>, Error> {
+fn read_flow(
+    flow: &Flow,
+    values: &Values,
+    path: &Path,
+    end: Nanos,
+) -> Result<Vec<PlannedFlow>, Error> {
     let time = |text: &str| -> Result<Nanos, Error> {
         let text = values.fill(text)?;
         size::time(&text).map_err(|bad| Error::new(format!("`{text}`: {bad}")))
@@ -290,14 +296,14 @@ fn read_flow(flow: &Flow, values: &Values, path: &Path) -> Result<Vec<PlannedFlo
         .map_err(|bad| Error::new(format!("count `{count}`: {bad}")))?;
     let who = values.fill(&flow.who)?;
     let arm = if flow.is_seat() { None } else { parse_arms(&who)?.into_iter().next() };
-    let (app, sizes) = read_app(&values.fill(&flow.app)?)?;
     let rtt = maybe(&flow.rtt)?.map_or(path.rtt(), |rtt| rtt.0);
     let rtt_extra = rtt
         .checked_sub(path.rtt())
         .map(Nanos)
         .ok_or_else(|| Error::new("a flow's `rtt` is below the path's"))?;
     let (start, apart) = (time(&flow.start)?, time(&flow.apart)?);
-    let (stop, app) = (maybe(&flow.stop)?, &app);
+    let stop = maybe(&flow.stop)?;
+    let (app, sizes) = read_app(&values.fill(&flow.app)?, Nanos(end.0.saturating_sub(start.0)))?;
     let ack_batch = maybe(&flow.ack_batch)?.unwrap_or_default();
     let ack_jitter = maybe(&flow.ack_jitter)?.unwrap_or_default();
     let spread = maybe(&flow.spread)?;
@@ -324,8 +330,21 @@ fn read_flow(flow: &Flow, values: &Values, path: &Path) -> Result<Vec<PlannedFlo
     Ok((0..count).map(one).collect())
 }
 
-/// What a flow carries, and how its size varies.
-fn read_app(text: &str) -> Result<(App, Option<LogNormal>), Error> {
+/// Frames in a second that a media flow may have.
+const MOST_FRAMES: u64 = 240;
+
+/// `BYTES:RATE`, to the end of so much time.
+fn read_frames(text: &str, time: Nanos) -> Option<App> {
+    let (bytes, rate) = text.split_once(':')?;
+    let frame = size::parse(bytes).ok().filter(|bytes| *bytes <= 10_000_000)?;
+    let rate = rate.parse().ok().filter(|rate| (1..=MOST_FRAMES).contains(rate))?;
+    let every = 1_000_000_000 / rate;
+    let frames = (time.0 / every).max(1);
+    Some(App::Video { bytes: frame * frames, first: frame, write: frame, every: Nanos(every) })
+}
+
+/// What a flow carries that has so much time, and how its size varies.
+fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> {
     if text == "endless" {
         return Ok((App::Endless, None));
     }
@@ -334,6 +353,12 @@ fn read_app(text: &str) -> Result<(App, Option<LogNormal>), Error> {
             Error::new(format!("`{text}`: allowed: lognormal:MU:SIGMA, 0 to 20 and 0 to 3"))
         })?;
         return Ok((App::Bulk(sizes.mean()), Some(sizes)));
+    }
+    if let Some(given) = text.strip_prefix("frames:") {
+        let app = read_frames(given, time).ok_or_else(|| {
+            Error::new(format!("`{text}`: allowed: frames:BYTES:RATE, 1 to {MOST_FRAMES} a second"))
+        })?;
+        return Ok((app, None));
     }
     let bytes = size::parse(text).map_err(|bad| Error::new(format!("`{text}`: {bad}")))?;
     Ok((App::Bulk(bytes), None))

@@ -127,6 +127,13 @@ pub const METRICS: &[MetricDoc] = &[
         "ms",
         "completion time from the first byte sent to the last delivered, geometric mean of the flows",
     )),
+    of(
+        "frame_p95_ms",
+        "ms",
+        "media: from when a frame is written until all of it is at the receiver, in order; 95 % of those written in the window are not later, and one that never gets there is as late as the end",
+    ),
+    of("frame_late", "", "share of those frames that are later than 150 ms"),
+    harm(of("harm_frame", "", "what `frame_p95_ms` grows: (now - alone) / now")),
     of("unfinished", "", "share of the flows with an end that did not get there"),
     of(
         "spurious",
@@ -231,6 +238,19 @@ pub(crate) fn measure(
             loss(run, &flows, (sample(run, from), sample(run, to)))
         }
         "fct_ms" => completion(run, &flows),
+        "frame_p95_ms" => frames(run, &flows, window, |delays| {
+            delays[(delays.len() * 95 / 100).min(delays.len() - 1)] as f64 / 1e6
+        }),
+        "frame_late" => frames(run, &flows, window, |delays| {
+            let in_time = delays.partition_point(|delay| *delay <= LATE);
+            (delays.len() - in_time) as f64 / delays.len() as f64
+        }),
+        "harm_frame" => {
+            let [now, alone] = both(run, alone?, role, |run, flows| {
+                measure(run, None, "frame_p95_ms", window, role).filter(|_| !flows.is_empty())
+            })?;
+            Some((now - alone) / now)
+        }
         "unfinished" => unfinished(run, &flows),
         "spurious" | "timeouts" => whole(run, &flows, name),
         "rate_pps" => Some(sent(run, &flows, span)? / flows.len() as f64),
@@ -456,6 +476,26 @@ fn completion(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     let times = times.filter(|times| !times.is_empty())?;
     let sum: f64 = times.iter().map(|time| libm::log(*time)).sum();
     Some(libm::exp(sum / times.len() as f64))
+}
+
+/// A frame that comes later interrupts a conversation (ITU-T G.114), ns.
+const LATE: u64 = 150_000_000;
+
+/// Something of the delays, ns, in order, of the frames that flows wrote in a window.
+fn frames(
+    run: &Run<'_>,
+    flows: &[usize],
+    window: Window,
+    read: impl Fn(&[u64]) -> f64,
+) -> Option<f64> {
+    let (from, to) = horizon(run, window);
+    let parts = flows.iter().flat_map(|flow| &run.outcome.flows[*flow].parts);
+    let mut delays: Vec<u64> = parts
+        .filter(|part| (from..to).contains(&part.written.0))
+        .map(|part| part.delivered.map_or(run.cell.time.0, |at| at.0) - part.written.0)
+        .collect();
+    delays.sort_unstable();
+    (!delays.is_empty()).then(|| read(&delays))
 }
 
 fn unfinished(run: &Run<'_>, flows: &[usize]) -> Option<f64> {

@@ -144,7 +144,8 @@ pub struct Flow {
     /// Each start is by chance within this time from `start` on, instead of a round trip:
     /// Poisson arrivals, given their number.
     pub spread: Option<String>,
-    /// `endless`, a size, or `lognormal:MU:SIGMA` of the logarithm of bytes.
+    /// `endless`, a size, `lognormal:MU:SIGMA` of the logarithm of bytes, or `frames:BYTES:RATE`:
+    /// so many frames of so many bytes in a second, to the end.
     #[serde(default = "endless")]
     pub app: String,
     /// Their round trip, if it is not the path's; not below it.

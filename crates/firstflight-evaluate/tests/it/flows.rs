@@ -89,3 +89,33 @@ fn lines_of_20_kbit_are_evaluated() {
     let util = row(&report.criteria[0], "util", "slow:1,10pkt,20kbit").value.expect("a rate");
     assert!((0.6..0.98).contains(&util), "a use of {util}");
 }
+
+#[test]
+fn frames_wait_in_the_queue_of_a_long_flow_and_not_in_a_queue_of_their_own() {
+    let scenario = r#"
+[[scenario]]
+id = "media"
+path = "rate=20Mbit,rtt=80ms,queue=$queue"
+for = "30s"
+seeds = 2
+sweep.queue = ["4bdp", "4bdp,fq_codel"]
+solo = "media"
+flow = [
+  { who = "slowstart/reno(beta=0.99)/immediate@(iw=200)", role = "media", app = "frames:12.5kB:30" },
+  { who = "@algorithm", start = "5s" },
+]
+judge = [
+  { metric = "harm_frame", of = "media", rule = "report" },
+  { metric = "frame_p95_ms", of = "media", rule = "report" },
+  { metric = "frame_late", of = "media", rule = "report" },
+]
+"#;
+    let media = evaluated(scenario, "slowstart");
+    let of = |metric, cell| row(&media, metric, cell).value.expect("frames");
+    let (one, own) = ("media:4bdp", "media:4bdp,fq_codel");
+    // Half a round trip and 5 ms for 12.5 kB; up to 320 ms in the queue of 4 BDP.
+    assert!((150.0..700.0).contains(&of("frame_p95_ms", one)), "{}", of("frame_p95_ms", one));
+    assert!((44.0..80.0).contains(&of("frame_p95_ms", own)), "{}", of("frame_p95_ms", own));
+    assert!(of("harm_frame", one) > 0.5 && of("harm_frame", own) < 0.4, "{:?}", media.judges);
+    assert!(of("frame_late", one) > 0.2 && of("frame_late", own) < 0.02, "{:?}", media.judges);
+}
