@@ -24,11 +24,12 @@ pub(super) fn follow(
     read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>,
 ) {
     let arms = ["slowstart", "hystart++", "best-published"];
-    let arms = arms
+    let arms: Vec<Named> = arms
         .iter()
         .map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") })
         .collect();
-    let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 2 });
+    let mut replay =
+        Replay::new(Settings { identify: arms.clone(), arms, lines: 2, ..Settings::default() });
     match read("file", bytes, &mut replay) {
         Ok(extent) => {
             assert!(extent.connections > 0, "a file that is not refused holds a connection");

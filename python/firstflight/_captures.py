@@ -19,6 +19,8 @@ from ._text import grid, html
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """One file or several: qlog, pcap, pcapng, CSV, each plain, gzip or zstd."""
 
+_IDENTIFY = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr"
+
 
 def _names(files: Files) -> list[str]:
     return [os.fspath(files)] if isinstance(files, (str, os.PathLike)) else [os.fspath(file) for file in files]
@@ -30,13 +32,16 @@ def replay(
     *,
     paced: bool | None = None,
     iw: int | None = None,
+    identify: bool | ArmLike | Sequence[ArmLike] = False,
 ) -> Replay:
     """Replays recorded ACKs: when would each algorithm have exited slow start, and how far from what the path carried?
 
     `paced` says whether the sender paced, `iw` its initial window in packets; left out, both are read off the first flight. Of files that
-    are partly unreadable the rest counts, and `warnings` says so.
+    are partly unreadable the rest counts, and `warnings` says so. `identify` asks which startup the recorded senders had, of these or, if
+    it is true, of the usual ones: `identified` of the result.
     """
-    return Replay(_engine.replay(_names(files), as_list(arms), paced, iw))
+    asked = _IDENTIFY if identify is True else None if identify is False else as_list(identify)
+    return Replay(_engine.replay(_names(files), as_list(arms), paced, iw, asked))
 
 
 @final
@@ -55,6 +60,11 @@ class Replay:
     def verdicts(self) -> Table:
         """One row per startup: on how many connections it would have left early, right, late or not at all."""
         return Table(self._inner.verdicts())
+
+    @cached_property
+    def identified(self) -> Table:
+        """One row per connection: the startup its sender had, null if unknown; empty if `identify` was not asked."""
+        return Table(self._inner.identified())
 
     @property
     def warnings(self) -> list[str]:

@@ -31,35 +31,39 @@ pub struct Replayed {
     arms: String,
     paced: Option<bool>,
     iw: Option<u32>,
+    identify: Option<String>,
 }
 
 fn settings(
     arms: &str,
-    paced: Option<bool>,
-    iw: Option<u32>,
+    identify: Option<&str>,
+    (paced, iw): (Option<bool>, Option<u32>),
     lines: usize,
 ) -> Result<Settings, Error> {
-    Ok(Settings { arms: named(arms)?, paced, iw, lines })
+    let identify = identify.map(named).transpose()?.unwrap_or_default();
+    Ok(Settings { arms: named(arms)?, paced, iw, lines, identify })
 }
 
 /// Replays recorded ACKs to startups. `paced` is what the sender did, `None` to look at its first
-/// flight; `iw` its initial window in packets, `None` for what it sent before the first ACK.
+/// flight; `iw` its initial window in packets, `None` for what it sent before the first ACK;
+/// `identify` the startups that the sender may have had, to find out which.
 #[pyfunction]
-#[pyo3(signature = (files, arms, paced = None, iw = None))]
+#[pyo3(signature = (files, arms, paced = None, iw = None, identify = None))]
 pub(crate) fn replay(
     py: Python<'_>,
     files: Vec<String>,
     arms: String,
     paced: Option<bool>,
     iw: Option<u32>,
+    identify: Option<String>,
 ) -> PyResult<Replayed> {
     let run = Run::default();
     let results = supervised(py, &run, None, None, || {
-        let settings = settings(&arms, paced, iw, 0)?;
+        let settings = settings(&arms, identify.as_deref(), (paced, iw), 0)?;
         let (replay, rows) = follow(&files, settings, GroupBy::Trace, &unwatched)?;
         Ok(Results::new(&replay, rows))
     })?;
-    Ok(Replayed { results, files, arms, paced, iw })
+    Ok(Replayed { results, files, arms, paced, iw, identify })
 }
 
 #[pymethods]
@@ -96,17 +100,43 @@ impl Replayed {
         of_json(VERDICTS, self.results.verdicts.iter().map(row))
     }
 
+    /// One row per connection: which startup its sender had; none if that was not asked.
+    fn identified(&self) -> PyResult<Batches> {
+        let rows = self.results.connections.iter().filter_map(|connection| {
+            let identity = connection.identified.as_ref()?;
+            let mut row = serde_json::to_value(identity).unwrap_or_default();
+            if let Some(row) = row.as_object_mut() {
+                row.insert("connection".into(), connection.name.as_str().into());
+                row.insert("alike".into(), identity.alike.join(",").into());
+            }
+            Some(row)
+        });
+        of_json(IDENTIFIED, rows)
+    }
+
     /// The report, one self-contained HTML page; `command` is what it says made it. The files are
     /// read again for it.
     fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
         let run = Run::default();
         supervised(py, &run, None, None, || {
-            let settings = settings(&self.arms, self.paced, self.iw, LINES)?;
+            let identify = self.identify.as_deref();
+            let settings = settings(&self.arms, identify, (self.paced, self.iw), LINES)?;
             let (replay, rows) = follow(&self.files, settings, GroupBy::Trace, &unwatched)?;
             Ok(page(&replay, &Results::new(&replay, rows), command))
         })
     }
 }
+
+/// Which startups senders had: of `identified` in the JSON.
+const IDENTIFIED: &[Spec] = &[
+    ("connection", "/connection", Holds::Text),
+    ("startup", "/startup", Holds::Text),
+    ("alike", "/alike", Holds::Text),
+    ("cut", "/cut", Holds::Real),
+    ("rounds", "/rounds", Holds::Whole),
+    ("idle_rounds", "/idle_rounds", Holds::Whole),
+    ("why", "/why", Holds::Text),
+];
 
 /// As the command has them in `--format csv`.
 const ROWS: &[Spec] = &[

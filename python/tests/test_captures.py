@@ -32,6 +32,14 @@ def test_verdicts_count_the_rows(replayed: ff.Replay) -> None:
     assert "hystart++" in repr(replayed) and not replayed.warnings
 
 
+def test_senders_are_identified_as_the_command_does(binary: str) -> None:
+    replayed = ff.replay(PLAIN, "slowstart", identify=True)
+    assert replayed.to_json() == command(binary, "replay", str(PLAIN), "--arms", "slowstart", "--identify", "--json", "-")
+    assert len(replayed.identified) == 6 and all(row["why"] for row in replayed.identified)
+    some = ff.replay(PLAIN, "slowstart", identify=["slowstart", ff.Arm("bbr")])
+    assert {one["startup"] for row in some.data["connections"] for one in row["identified"]["candidates"]} == {"slowstart", "bbr"}
+
+
 def test_a_replay_has_a_report(replayed: ff.Replay, tmp_path: Path) -> None:
     replayed.report(tmp_path / "replay.html")
     assert "firstflight.replay(...)" in (tmp_path / "replay.html").read_text()

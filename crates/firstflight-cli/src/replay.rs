@@ -1,5 +1,6 @@
 //! `firstflight replay`: recorded connections, fed to every startup.
 
+mod identified;
 pub(crate) mod population;
 pub(crate) mod text;
 
@@ -15,6 +16,7 @@ use firstflight_lab::Error;
 use firstflight_lab::size;
 use firstflight_replay::advice::named;
 use firstflight_replay::files::{self, GroupBy, OnBytes};
+use firstflight_replay::identify::DEFAULT_CANDIDATES;
 use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
@@ -41,6 +43,10 @@ pub(crate) struct Options {
     /// Startups, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
+    /// Find out which startup the recorded sender had, of these (a default list where none are
+    /// named): docs/identify.md
+    #[arg(long, value_name = "STARTUPS", num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_CANDIDATES)]
+    identify: Option<String>,
     /// The sender paced its packets
     #[arg(long, value_enum, default_value = "auto")]
     pace: Pace,
@@ -73,6 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         },
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
+        identify: options.identify.as_deref().map(named).transpose()?.unwrap_or_default(),
     };
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;

@@ -71,6 +71,7 @@ impl Own {
             start: start.start,
             mss: config.mss,
             first_flight: 0,
+            first_flight_span: None,
             nxt: Seq(start.nxt),
             paced: Some(config.paced),
             handshake_rtt: None,

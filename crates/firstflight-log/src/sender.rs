@@ -514,6 +514,7 @@ impl Sender {
             start,
             mss: self.mss,
             first_flight: self.flight.1,
+            first_flight_span: Some(self.flight.0.since(start)),
             nxt: Seq(first),
             paced: round.filter(|_| enough).map(|round| self.flight.0.since(start) * 8 > round),
             handshake_rtt: self.handshake,

@@ -30,6 +30,8 @@ pub struct Opening {
     pub mss: u64,
     /// Bytes sent before the first ACK.
     pub first_flight: u64,
+    /// From the first packet of these to the last, where that was seen.
+    pub first_flight_span: Option<Nanos>,
     /// First packet or sequence number.
     pub nxt: Seq,
     /// The first flight left spread over time, not at once; `None` if it is too short to tell.

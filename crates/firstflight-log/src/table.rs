@@ -382,6 +382,7 @@ impl AckRows {
             start,
             mss,
             first_flight: before.min(64 * mss),
+            first_flight_span: None,
             nxt: Seq(first),
             paced: None,
             handshake_rtt: None,

@@ -115,7 +115,7 @@ fn main() {
             .split(',')
             .map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") })
             .collect();
-        let mut replay = Replay::new(Settings { arms: names, paced: None, iw: None, lines: 0 });
+        let mut replay = Replay::new(Settings { arms: names, ..Settings::default() });
         let (start, before) = (Instant::now(), cpu());
         let extent =
             read::from("endless", Box::new(Endless::new(megabytes * 1_000_000)), &mut replay)

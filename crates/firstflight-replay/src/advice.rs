@@ -161,7 +161,7 @@ fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<C
         seen.push(arm.label.clone());
         new
     });
-    let settings = Settings { arms, paced: None, iw: None, lines: 0 };
+    let settings = Settings { arms, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
     let about = format!("{} recorded connections: {}", entries.len(), files.join(", "));

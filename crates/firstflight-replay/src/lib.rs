@@ -15,7 +15,7 @@
 //! let table = "time_ms,acked_bytes,rtt_ms,inflight_bytes\n".to_owned()
 //!     + &(0..200).map(|k| format!("{},2896,40.2,{}\n", 40 + k, 14_480 + 1448 * k)).collect::<String>();
 //! let arms = vec![Named { label: "hystart++".into(), arm: Arm::parse("hystart++").expect("an arm") }];
-//! let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
+//! let mut replay = Replay::new(Settings { arms, ..Settings::default() });
 //! firstflight_log::read::from("acks.csv", Box::new(std::io::Cursor::new(table)), &mut replay).expect("a table");
 //! let results = Results::new(&replay, Vec::new());
 //! assert_eq!(results.connections[0].min_rtt_ms, Some(40.2));
@@ -29,6 +29,7 @@ pub mod advice;
 pub mod files;
 mod finding;
 pub mod findings;
+pub mod identify;
 pub mod line;
 pub mod meter;
 pub mod population;

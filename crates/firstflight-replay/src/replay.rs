@@ -4,6 +4,7 @@
 //! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
 //! window is in flight (the rule of the controller itself) and then stands.
 
+use crate::identify::{Identifier, Identity};
 use crate::line::Line;
 use crate::meter::Meter;
 use crate::run::guessed;
@@ -64,6 +65,9 @@ pub struct Followed {
     pub sender: Sender,
     /// Its course over time, if it was to be kept.
     pub line: Option<Line>,
+    /// Which startup it was, if that was asked.
+    pub identity: Option<Identity>,
+    identifier: Option<Identifier>,
     initial: u64,
 }
 
@@ -163,6 +167,9 @@ impl Followed {
         Followed {
             line: keeps_line.then(|| Line::new(runs.len())),
             runs,
+            identity: None,
+            identifier: (!settings.identify.is_empty())
+                .then(|| Identifier::new(settings, &opening)),
             meter: Meter::new(opening.start),
             signals: Signals::default(),
             rtts: Spread::default(),
@@ -187,7 +194,12 @@ impl Followed {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Event(event, wire) => self.tell(event, *wire),
+            Step::Event(event, wire) => {
+                if let Some(identifier) = &mut self.identifier {
+                    identifier.see(event);
+                }
+                self.tell(event, *wire);
+            }
             Step::Exit(recorded) => self.sender.recorded = *recorded,
             Step::Window { now, cwnd, ssthresh } => {
                 self.sender.cwnd_most = self.sender.cwnd_most.max(*cwnd);
@@ -276,5 +288,6 @@ impl Followed {
         for run in &mut self.runs {
             run.cwnd = run.controller.cwnd();
         }
+        self.identity = self.identifier.take().map(|identifier| identifier.answer());
     }
 }

@@ -17,7 +17,7 @@ pub struct Named {
 }
 
 /// What is replayed, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The startups.
     pub arms: Vec<Named>,
@@ -27,6 +27,8 @@ pub struct Settings {
     pub iw: Option<u32>,
     /// Connections whose course over time is kept, for the report.
     pub lines: usize,
+    /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
+    pub identify: Vec<Named>,
 }
 
 /// How a startup left, in the replay.

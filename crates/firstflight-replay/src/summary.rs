@@ -2,6 +2,7 @@
 //! would have left.
 
 use crate::findings::{Finding, findings};
+use crate::identify::Identity;
 use crate::replay::Followed;
 use crate::run::{Left, Run};
 use crate::shown::{Shown, mbps, ms};
@@ -161,6 +162,9 @@ pub struct ConnectionRow {
     pub startups: Vec<StartupRow>,
     /// What the ACKs say about the path.
     pub findings: Vec<Finding>,
+    /// Which startup the sender had, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identified: Option<Identity>,
 }
 
 fn verdict(left: Option<&Left>, ratio: Option<f64>) -> Verdict {
@@ -262,6 +266,7 @@ impl ConnectionRow {
             },
             startups: followed.runs.iter().map(|run| startup(run, followed, &shown)).collect(),
             findings: findings(followed, &shown),
+            identified: followed.identity.clone(),
         }
     }
 }

@@ -10,7 +10,7 @@ use firstflight_replay::results::Results;
 /// Replays a file of that name; the answer of `--json -`.
 pub(crate) fn replay(name: &str, file: Vec<u8>, arms: Option<&str>) -> Result<String, Error> {
     let arms = named(arms.unwrap_or(DEFAULT_ARMS))?;
-    let settings = Settings { arms, paced: None, iw: None, lines: 0 };
+    let settings = Settings { arms, ..Settings::default() };
     let (replay, files) = follow_bytes(name, file, settings)?;
     Results::new(&replay, files).to_json()
 }

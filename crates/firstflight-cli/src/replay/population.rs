@@ -21,7 +21,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let settings = Settings { arms: Vec::new(), paced: None, iw: None, lines: 0 };
+    let settings = Settings::default();
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
     let text = to_toml(&entries, &command_line()).ok_or_else(|| {

@@ -1,5 +1,6 @@
 //! The results of a replay for the terminal.
 
+use super::identified;
 use crate::fit::fitted;
 use crate::output::Output;
 use crate::rows::Rows;
@@ -85,10 +86,11 @@ pub(crate) const RAW: &[&str] = &[
 
 /// Names of all columns that tables of these startups may have.
 pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut names: Vec<String> = [STARTUPS, CONNECTIONS, SHARES]
-        .iter()
-        .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
-        .collect();
+    let mut names: Vec<String> =
+        [STARTUPS, CONNECTIONS, SHARES, identified::TRIED, identified::ANSWERS]
+            .iter()
+            .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
+            .collect();
     names.extend(startups.map(str::to_lowercase));
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
@@ -212,7 +214,12 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         let line = format!("The recorded sender{arm} {why} at {time} ms with a cwnd of {window}");
         let _ = writeln!(text, "{}", wrap(&line, 0, width()));
     }
-    let _ = writeln!(text, "{}", fitted(&startups(connection)));
+    if let Some(identity) = &connection.identified {
+        identified::one(text, identity);
+    }
+    if !connection.startups.is_empty() {
+        let _ = writeln!(text, "{}", fitted(&startups(connection)));
+    }
     if connection.startups.iter().any(|row| row.exact) {
         let _ = writeln!(
             text,
@@ -295,6 +302,7 @@ fn shares(results: &Results) -> Sheet {
 
 /// Many connections: a line each, and how the verdicts spread.
 fn many(text: &mut String, results: &Results) {
+    identified::many(text, results);
     let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES)));
     if results.connections.len() > MOST_LINES {
         let _ = writeln!(

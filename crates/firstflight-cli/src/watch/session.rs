@@ -44,9 +44,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     )?;
     let settings = Settings {
         arms: named(&options.arms)?,
-        paced: None,
-        iw: None,
         lines: if options.report.is_some() { LINES } else { 0 },
+        ..Settings::default()
     };
     let labels: Vec<String> = settings.arms.iter().map(|arm| arm.label.clone()).collect();
     let shown = text::columns(labels.iter().map(String::as_str));

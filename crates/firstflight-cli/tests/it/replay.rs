@@ -432,3 +432,108 @@ fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
         assert!((round / rtt - 1.0).abs() < 0.05, "{path}: {round} ms");
     }
 }
+
+/// Lines of a qlog that any stack would have written: packets that left, came and were lost.
+#[cfg(feature = "quic")]
+fn packets_only(text: &str) -> String {
+    lines_with(
+        text,
+        &["qlog_version", "transport:packet_sent", "transport:packet_received", "packet_lost\""],
+    )
+}
+
+#[cfg(feature = "quic")]
+fn lines_with(text: &str, events: &[&str]) -> String {
+    let kept = |line: &&str| events.iter().any(|event| line.contains(event));
+    text.split_inclusive('\n').filter(kept).collect()
+}
+
+/// The qlogs of the senders on a path on a real QUIC stack, with nothing in them but packets.
+#[cfg(feature = "quic")]
+fn foreign_qlogs(into: &Path, path: &str, senders: &str) -> Vec<std::path::PathBuf> {
+    fs::create_dir(into).expect("a folder");
+    let into = into.to_str().expect("a name");
+    let words =
+        ["compare", "--on", "quic", "--path", path, "--bytes", "8MB", "--arms", senders, "--qlog"];
+    ok(&[&words[..], &[into]].concat());
+    let files = fs::read_dir(into).expect("qlogs").map(|file| file.expect("one").path());
+    let mut files: Vec<_> =
+        files.filter(|file| file.to_string_lossy().ends_with("-sender.sqlog")).collect();
+    files.sort();
+    for file in &files {
+        let text = fs::read_to_string(file).expect("a qlog");
+        fs::write(file, packets_only(&text)).expect("written");
+    }
+    files
+}
+
+/// Who sent on a real QUIC stack is told from its packets: the numbers of `docs/identify.md`.
+#[test]
+#[cfg(feature = "quic")]
+fn startups_on_a_real_stack_are_identified() {
+    let senders = [
+        "slowstart",
+        "hystart",
+        "hystart++",
+        "search",
+        "rapid",
+        "jumpstart",
+        "bbr",
+        "best",
+        "plumb",
+    ];
+    let paths = [
+        "rate=35Mbit,rtt=55ms,queue=2bdp",
+        "rate=22Mbit,rtt=110ms,queue=1.2bdp",
+        "rate=70Mbit,rtt=28ms,queue=80ms",
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut right, mut unknown) = (0, 0);
+    for (index, path) in paths.into_iter().enumerate() {
+        let files = foreign_qlogs(&folder.path().join(index.to_string()), path, &senders.join(","));
+        let sent = |file: &std::path::PathBuf| {
+            lines_with(&fs::read_to_string(file).expect("a qlog"), &["transport:packet_sent"])
+        };
+        let sent: Vec<String> = files.iter().map(sent).collect();
+        for (own, file) in files.iter().enumerate().filter(|(own, _)| senders[*own] != "best") {
+            let file = file.to_str().expect("a name");
+            let answer = json(&["replay", "--identify", file, "--arms", "slowstart"]);
+            let identified = &answer["connections"][0]["identified"];
+            let alike: Vec<&str> = identified["alike"]
+                .as_array()
+                .expect("a list")
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            // Right is the sender alone, or with those that sent the same packets then.
+            let is_twin = |name: &&str| {
+                let other = senders.iter().position(|sender| sender == name);
+                other.is_some_and(|other| sent[other] == sent[own])
+            };
+            println!("{path} {}: {alike:?} {}", senders[own], identified["why"]);
+            match senders[own] {
+                "plumb" => unknown += usize::from(alike.is_empty()),
+                _ => right += usize::from(!alike.is_empty() && alike.iter().all(is_twin)),
+            }
+        }
+    }
+    let (all, count) = (7 * paths.len(), paths.len());
+    let told = format!(
+        "{right} of {all} captures of the seven are right, {unknown} of {count} of Plumb unknown"
+    );
+    assert!(right * 10 >= all * 9 && unknown == count, "{told}");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/identify.md");
+    let page = fs::read_to_string(page).expect("the page");
+    assert!(page.contains(&told), "docs/identify.md should say: {told}");
+}
+
+#[test]
+fn identification_is_said_in_words_and_refuses_what_is_no_startup() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/plain.pcap.gz");
+    let text = ok(&["replay", "--identify=slowstart,bbr", sample]);
+    assert!(text.contains("startup of the sender"), "{text}");
+    let refused = firstflight(&["replay", "--identify=slowstrat", sample]).output().expect("runs");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("slowstart") && said.lines().count() == 1, "{said}");
+}

@@ -448,6 +448,7 @@ impl Sender {
             start,
             mss: self.mss,
             first_flight: self.flight.1,
+            first_flight_span: Some(self.flight.0.since(start)),
             nxt: Seq(nxt),
             paced,
             handshake_rtt: self.handshake_rtt,

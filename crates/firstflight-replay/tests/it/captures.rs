@@ -9,25 +9,25 @@ use model::{Happened, Link, MSS, Moment, replayed, rows, shows, transfer};
 /// IPv4 and TCP headers with time stamps.
 const HEADERS: u64 = 52;
 const LINK: Link = Link { wire: MSS + HEADERS, ..Link::USUAL };
-const SERVER_ISN: u32 = 0xffff_f000;
-const CLIENT_ISN: u32 = 77;
+pub(crate) const SERVER_ISN: u32 = 0xffff_f000;
+pub(crate) const CLIENT_ISN: u32 = 77;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Ip {
+pub(crate) enum Ip {
     V4,
     V6,
 }
 
-struct Tcp {
-    from_server: bool,
-    seq: u32,
-    ack: u32,
-    flags: u8,
-    payload: u64,
-    options: Vec<u8>,
+pub(crate) struct Tcp {
+    pub(crate) from_server: bool,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) flags: u8,
+    pub(crate) payload: u64,
+    pub(crate) options: Vec<u8>,
 }
 
-fn tcp(ip: Ip, packet: &Tcp) -> Vec<u8> {
+pub(crate) fn tcp(ip: Ip, packet: &Tcp) -> Vec<u8> {
     let mut options = packet.options.clone();
     while !options.len().is_multiple_of(4) {
         options.push(1);
@@ -71,7 +71,7 @@ fn tcp(ip: Ip, packet: &Tcp) -> Vec<u8> {
     bytes
 }
 
-fn stamps(value: u64, echo: u64) -> Vec<u8> {
+pub(crate) fn stamps(value: u64, echo: u64) -> Vec<u8> {
     let mut option = vec![1, 1, 8, 10];
     option.extend((value as u32).to_be_bytes());
     option.extend((echo as u32).to_be_bytes());
@@ -176,16 +176,20 @@ fn packets(moments: &[Moment], ip: Ip, sack: bool) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[derive(Clone, Copy)]
-struct Pcap {
+pub(crate) struct Pcap {
     big_endian: bool,
     nanos: bool,
     link: u32,
     snap: usize,
 }
 
-const PLAIN: Pcap = Pcap { big_endian: false, nanos: true, link: 101, snap: 65_535 };
+pub(crate) const PLAIN: Pcap = Pcap { big_endian: false, nanos: true, link: 101, snap: 65_535 };
 
-fn pcap(format: Pcap, packets: &[(u64, Vec<u8>)], frame: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+pub(crate) fn pcap(
+    format: Pcap,
+    packets: &[(u64, Vec<u8>)],
+    frame: impl Fn(&[u8]) -> Vec<u8>,
+) -> Vec<u8> {
     let word =
         |value: u32| if format.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
     let half =
@@ -256,7 +260,7 @@ fn cooked(ip: &[u8]) -> Vec<u8> {
     [&[0; 14][..], &[8, 0], ip].concat()
 }
 
-fn plain(ip: &[u8]) -> Vec<u8> {
+pub(crate) fn plain(ip: &[u8]) -> Vec<u8> {
     ip.to_vec()
 }
 

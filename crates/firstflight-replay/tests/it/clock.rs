@@ -143,7 +143,7 @@ fn replayed(rows: &[Row], shift: u64, arms: &[&str]) -> ConnectionRow {
         .iter()
         .map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") })
         .collect();
-    let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
+    let mut replay = Replay::new(Settings { arms, ..Settings::default() });
     read::from("acks.csv", Box::new(Cursor::new(table(rows, shift).into_bytes())), &mut replay)
         .expect("a table");
     assert_eq!(replay.remarks, [], "the table is whole");

@@ -4,5 +4,7 @@ mod captures;
 mod clock;
 mod dialects;
 mod faults;
+#[cfg(feature = "advice")]
+mod identify;
 mod model;
 mod seeds;

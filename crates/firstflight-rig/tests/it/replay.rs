@@ -53,8 +53,7 @@ fn logged(path: &str, control: Control, object: u64) -> Vec<u8> {
 }
 
 fn replayed(log: Vec<u8>) -> ConnectionRow {
-    let settings =
-        Settings { arms: arms("slowstart,hystart++,search"), paced: None, iw: None, lines: 0 };
+    let settings = Settings { arms: arms("slowstart,hystart++,search"), ..Settings::default() };
     let mut replay = Replay::new(settings);
     let extent =
         read::from("log", Box::new(Cursor::new(log)), &mut replay).expect("a log that can be read");

@@ -64,7 +64,7 @@ fn the_page_of_a_replay_has_the_replay_inside_and_not_the_recording() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/plain.pcap.gz");
     let bytes = std::fs::read(sample).expect("a sample");
     let arms = named("hystart,rapid(jump=off)").expect("arms");
-    let settings = Settings { arms, paced: None, iw: None, lines: 1 };
+    let settings = Settings { arms, lines: 1, ..Settings::default() };
     let (replay, files) = follow_bytes("plain.pcap.gz", bytes, settings).expect("a replay");
     let results = Results::new(&replay, files);
     let page = inside::replay_page(&replay, &results, "firstflight replay", "AAAA");

@@ -1,0 +1,74 @@
+//! Which startup the recorded senders had, for the terminal.
+
+use crate::fit::fitted;
+use crate::sheet::{Field, Sheet};
+use crate::terminal::{QUIET, TITLE, width, wrap};
+use firstflight_lab::table::figure;
+use firstflight_replay::identify::Identity;
+use firstflight_replay::results::Results;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Columns of the startups that were tried on one connection.
+pub(super) const TRIED: &[&str] =
+    &["startup tried", "off per round trip\n%", "log-likelihood\nto the best", "initial window"];
+/// Columns of the answers over many connections.
+pub(super) const ANSWERS: &[&str] = &["startup of the sender", "connections", "share\n%"];
+
+/// The answer in a few words.
+fn answer(identity: &Identity) -> String {
+    match (&identity.startup, &identity.alike[..]) {
+        (Some(startup), _) => startup.clone(),
+        (None, []) => "unknown".into(),
+        (None, alike) => format!("one of {}", alike.join(", ")),
+    }
+}
+
+/// One connection: the answer, why, and what was tried.
+pub(super) fn one(text: &mut String, identity: &Identity) {
+    let cut = identity.cut.map_or(String::new(), |cut| format!(", cut to {cut} at the first loss"));
+    let line = format!(
+        "Startup of the sender: {}{cut} ({} round trips: {}).",
+        answer(identity),
+        identity.rounds,
+        identity.why
+    );
+    let _ = writeln!(text, "{}", wrap(&line, 0, width()));
+    let mut sheet = Sheet::of_numbers("startups tried", TRIED, 1);
+    for candidate in &identity.candidates {
+        let best = identity.alike.contains(&candidate.startup);
+        sheet.row([
+            Field::from(candidate.startup.as_str()).bold(best),
+            figure((candidate.deviation - 1.0) * 100.0, "%").into(),
+            format!("{:.1}", candidate.log_likelihood).into(),
+            figure(candidate.initial_window as f64, "bytes").into(),
+        ]);
+    }
+    let _ = writeln!(text, "{}", fitted(&sheet));
+}
+
+/// Many connections: how often which answer.
+pub(super) fn many(text: &mut String, results: &Results) {
+    let identities: Vec<&Identity> =
+        results.connections.iter().filter_map(|row| row.identified.as_ref()).collect();
+    if identities.is_empty() {
+        return;
+    }
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for identity in &identities {
+        *counts.entry(answer(identity)).or_default() += 1;
+    }
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut sheet = Sheet::of_numbers("startups of the senders", ANSWERS, 1);
+    for (answer, count) in counts {
+        let share = count as f64 * 100.0 / identities.len() as f64;
+        sheet.row([
+            Field::from(answer),
+            Field::from(count.to_string()),
+            Field::from(format!("{share:.1}")),
+        ]);
+    }
+    let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", sheet.title, fitted(&sheet));
+    let _ = writeln!(text, "{QUIET}`--json -` has the reasons of each connection{QUIET:#}");
+}

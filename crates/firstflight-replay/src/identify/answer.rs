@@ -1,0 +1,229 @@
+//! What came of it, as `--json` has it.
+
+use super::score::{Seen, after_loss, deviation, log_likelihood};
+use super::{Identifier, Round};
+use firstflight::arm::{Arm, AvoidanceSpec};
+use serde::Serialize;
+
+/// Fewer round trips say nothing.
+const LEAST_ROUNDS: usize = 4;
+/// Fewer before the first loss are no startup to be judged by: then those after it count, too.
+const LEAST_BEFORE_LOSS: usize = 3;
+/// Two startups whose logarithms of likelihood are this close explain the same equally well.
+const ALIKE: f64 = 2.0;
+/// The mean round trip of what really ran lies within this of its prediction, as a logarithm.
+const FITS: f64 = 0.05;
+/// Of a sender that is explained at least this share of round trips was its own choice.
+const OWN_CHOICE: f64 = 0.6;
+
+/// One startup that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// As asked for.
+    pub startup: String,
+    /// With the congestion avoidance that fits best, in full.
+    pub arm: String,
+    /// Its initial window, bytes.
+    pub initial_window: u64,
+    /// Logarithm of the likelihood of the round trips that were looked at, less that of the best
+    /// startup: 0 for the best, negative for others.
+    pub log_likelihood: f64,
+    /// Mean deviation of what it would have sent from what was sent, per round trip until the first
+    /// loss, as a ratio above 1: 1.05 is 5 %.
+    pub deviation: f64,
+}
+
+/// Which startup it was.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Identity {
+    /// The one that explains the sending times best; null if none does, or several do.
+    pub startup: Option<String>,
+    /// All that explain them equally well, best first; empty if none does.
+    pub alike: Vec<String>,
+    /// What the first loss left of the window that this startup had, such as 0.7; null if none was
+    /// seen, or too little after it.
+    pub cut: Option<f64>,
+    /// Round trips that were looked at.
+    pub rounds: u64,
+    /// Of these the sender filled not even half of what any startup would have: it had nothing to
+    /// send, or is none of them.
+    pub idle_rounds: u64,
+    /// Why, in a sentence.
+    pub why: String,
+    /// All that were tried, best first.
+    pub candidates: Vec<Candidate>,
+}
+
+struct Scored {
+    startup: usize,
+    arm: Arm,
+    initial_window: u64,
+    likelihood: f64,
+    deviation: f64,
+    /// What the first loss left of the window.
+    cut: Option<f64>,
+}
+
+/// What a loss leaves of the window of this arm.
+fn beta(arm: &Arm) -> f64 {
+    let beta = match &arm.avoidance {
+        AvoidanceSpec::Reno(params) => params.beta,
+        AvoidanceSpec::Cubic(params) => params.beta,
+    };
+    beta.num() as f64 / beta.den() as f64
+}
+
+impl Identifier {
+    /// What it comes to, at the end of the connection.
+    pub fn answer(&self) -> Identity {
+        let rounds = self.whole_rounds();
+        let whole = rounds.len();
+        let idle: Vec<bool> = rounds.iter().map(is_idle).collect();
+        let idle_rounds = idle.iter().filter(|idle| **idle).count();
+        let used: Vec<&Round> =
+            rounds.iter().zip(&idle).filter(|(_, idle)| !**idle).map(|(round, _)| round).collect();
+        let mut scored = self.scored(&used);
+        scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+        self.say(&scored, whole, idle_rounds)
+    }
+
+    /// Those in which there was something to send to their end.
+    fn whole_rounds(&self) -> &[Round] {
+        let mut rounds = &self.rounds[..];
+        if self.over {
+            return rounds;
+        }
+        // The last one saw the end of the data, and what trickles after it is the tail of it.
+        rounds = rounds.split_last().map_or(rounds, |(_, before)| before);
+        while let [.., before, last] = rounds
+            && last.seen == Seen::Clean
+            && last.sent * 2 < before.sent
+        {
+            rounds = &rounds[..rounds.len() - 1];
+        }
+        rounds
+    }
+
+    fn scored(&self, used: &[&Round]) -> Vec<Scored> {
+        let mss = self.base.mss.max(1);
+        let loss = used.iter().position(|round| round.seen == Seen::Repairing);
+        let (before, after) = used.split_at(loss.unwrap_or(used.len()));
+        let each = self.hypotheses.iter().enumerate().map(|(index, one)| {
+            let apart = |round: &&Round| deviation(round.predicted[index], round.sent, mss);
+            let of_startup: Vec<f64> = before.iter().map(apart).collect();
+            let (clean, repairing): (Vec<&Round>, Vec<&Round>) =
+                after.iter().copied().partition(|round| round.seen == Seen::Clean);
+            let clean: Vec<f64> = clean.iter().map(apart).collect();
+            let (later, level) = after_loss(&clean);
+            let likelihood = one.likelihood
+                + of_startup.iter().map(|one| log_likelihood(*one, Seen::Clean)).sum::<f64>()
+                + repairing
+                    .iter()
+                    .map(|round| log_likelihood(apart(round), Seen::Repairing))
+                    .sum::<f64>()
+                + later;
+            // What comes after a loss is as much about the recovery as about the startup.
+            let shown = if of_startup.len() < LEAST_BEFORE_LOSS { &clean } else { &of_startup };
+            let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
+            Scored {
+                startup: one.startup,
+                arm: one.arm,
+                initial_window: one.initial_window,
+                likelihood,
+                deviation: sum / shown.len().max(1) as f64,
+                cut: level.map(|level| beta(&one.arm) * (-level).exp()),
+            }
+        });
+        each.collect()
+    }
+
+    fn say(&self, scored: &[Scored], rounds: usize, idle_rounds: usize) -> Identity {
+        // Of each startup what explains it best.
+        let mut best: Vec<&Scored> = Vec::new();
+        for one in scored {
+            if !best.iter().any(|known| known.startup == one.startup) {
+                best.push(one);
+            }
+        }
+        let label = |one: &Scored| self.candidates[one.startup].label.clone();
+        let top = best.first().map_or(0.0, |first| first.likelihood);
+        let candidates = best
+            .iter()
+            .map(|one| Candidate {
+                startup: label(one),
+                arm: one.arm.to_string(),
+                initial_window: one.initial_window,
+                log_likelihood: round(one.likelihood - top),
+                deviation: round(one.deviation.exp()),
+            })
+            .collect();
+        let mut identity = Identity {
+            startup: None,
+            alike: Vec::new(),
+            cut: None,
+            rounds: rounds as u64,
+            idle_rounds: idle_rounds as u64,
+            why: String::new(),
+            candidates,
+        };
+        let Some(first) = best.first() else {
+            "no startup was tried".clone_into(&mut identity.why);
+            return identity;
+        };
+        let used = rounds - idle_rounds;
+        if used < LEAST_ROUNDS {
+            identity.why = format!(
+                "only {used} round trips in which the sender used what it might: too few to tell"
+            );
+            return identity;
+        }
+        if (used as f64) < OWN_CHOICE * rounds as f64 {
+            identity.why = format!(
+                "in {idle_rounds} of {rounds} round trips it sent less than half of what any of these \
+                 would have"
+            );
+            return identity;
+        }
+        if first.deviation > FITS {
+            identity.why = format!(
+                "the nearest, {}, is {:.0} % off in the mean round trip: none of these explains it",
+                label(first),
+                (first.deviation.exp() - 1.0) * 100.0
+            );
+            return identity;
+        }
+        identity.alike = best
+            .iter()
+            .take_while(|one| top - one.likelihood < ALIKE)
+            .map(|one| label(one))
+            .collect();
+        identity.cut = first.cut.map(|cut| (cut * 100.0).round() / 100.0);
+        if let [only] = &identity.alike[..] {
+            identity.startup = Some(only.clone());
+            let next = best.get(1).map_or(String::new(), |next| {
+                format!(
+                    "; the next, {}, is e^{:.0} times less likely",
+                    label(next),
+                    top - next.likelihood
+                )
+            });
+            identity.why = format!(
+                "{:.0} % off in the mean round trip{next}",
+                (first.deviation.exp() - 1.0) * 100.0
+            );
+        } else {
+            identity.why = "on these ACKs they would have sent the same".into();
+        }
+        identity
+    }
+}
+
+/// Nobody would have sent as little.
+fn is_idle(round: &Round) -> bool {
+    round.seen == Seen::Clean
+        && round.predicted.iter().min().is_some_and(|least| *least / 2 > round.sent)
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,142 @@
+//! One explanation of a connection: an arm, its initial window, and how much it would have sent in
+//! the round trip at hand.
+
+use firstflight::arm::{Arm, ArmController};
+use firstflight::event::Ready;
+use firstflight::{Ack, Config, Event, Nanos, Sent, Seq, Time};
+use firstflight_log::step::Opening;
+
+/// A pacer that was held up may catch up by so many packets.
+const BURST: u64 = 10;
+/// The window counts as the limit where so much of it was in flight, eighths.
+const USED: u64 = 7;
+/// What an application with enough to send has ready.
+const PLENTY: u64 = 1 << 40;
+
+/// An arm with an initial window.
+#[derive(Clone, Debug)]
+pub(super) struct Hypothesis {
+    /// Which startup: the place in the list that was asked for.
+    pub(super) startup: usize,
+    /// The arm.
+    pub(super) arm: Arm,
+    /// Its initial window, bytes.
+    pub(super) initial_window: u64,
+    /// Bytes that it lets go before the first ACK.
+    pub(super) first_flight: u64,
+    /// How long that takes it, ns.
+    pub(super) first_span: u64,
+    /// Logarithm of how probable its first flight makes the one that was seen.
+    pub(super) likelihood: f64,
+    controller: ArmController,
+    mss: u64,
+    /// In flight, had it sent since the round trip began.
+    virtual_flight: u64,
+    /// What it would have sent since then.
+    would_send: u64,
+    /// What the pacer has saved up, bytes.
+    tokens: u64,
+    /// Until when the pacer has counted.
+    paced_until: Time,
+}
+
+impl Hypothesis {
+    pub(super) fn new(
+        startup: usize,
+        arm: Arm,
+        base: Config,
+        opening: &Opening,
+        rtt: Option<Nanos>,
+    ) -> Hypothesis {
+        let mut controller = arm.controller(base, u64::MAX, opening.made, opening.nxt);
+        if let Some(rtt) = rtt {
+            controller.on_handshake_rtt(opening.start, rtt);
+        }
+        controller.before_send(&Ready {
+            now: opening.start,
+            nxt: opening.nxt,
+            backlog: PLENTY,
+            srtt: rtt,
+            ..Ready::default()
+        });
+        let first_flight = controller.cwnd();
+        let first_span = controller.pacing_rate().map_or(0, |rate| {
+            (u128::from(first_flight) * 1_000_000_000 / u128::from(rate.0.max(1))) as u64
+        });
+        Hypothesis {
+            startup,
+            arm,
+            initial_window: base.initial_window,
+            first_flight,
+            first_span,
+            likelihood: 0.0,
+            controller,
+            mss: base.mss.max(1),
+            virtual_flight: 0,
+            would_send: 0,
+            tokens: 0,
+            paced_until: opening.start,
+        }
+    }
+
+    /// A round trip begins with so much in flight.
+    pub(super) fn begin(&mut self, now: Time, inflight: u64) {
+        self.virtual_flight = inflight;
+        self.would_send = 0;
+        self.paced_until = now;
+        self.tokens = self.tokens.min(self.mss);
+    }
+
+    /// What it would have sent in the round trip so far, bytes.
+    pub(super) fn would_send(&self) -> u64 {
+        self.would_send
+    }
+
+    /// Time passes: what it is allowed to send leaves.
+    pub(super) fn pass(&mut self, now: Time) {
+        let rate = self.controller.pacing_rate();
+        if let Some(rate) = rate {
+            let earned = rate.bytes_in(now.since(self.paced_until));
+            // What is saved up while the window is shut is no more than a burst, but what was
+            // earned since the last event may all be used.
+            self.tokens = self.tokens.min(self.mss.saturating_mul(BURST)).saturating_add(earned);
+        }
+        self.paced_until = self.paced_until.max(now);
+        if !self.controller.admits(self.mss, self.virtual_flight) {
+            return;
+        }
+        let room = self.controller.cwnd().saturating_sub(self.virtual_flight);
+        let most = if rate.is_some() { room.min(self.tokens) } else { room };
+        let leaves = most / self.mss * self.mss;
+        self.virtual_flight = self.virtual_flight.saturating_add(leaves);
+        self.would_send = self.would_send.saturating_add(leaves);
+        self.tokens -= leaves.min(self.tokens);
+    }
+
+    /// An ACK or what a loss timer found.
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.virtual_flight =
+            self.virtual_flight.saturating_sub(ack.acked.saturating_add(ack.lost));
+        let cwnd = self.controller.cwnd();
+        let limited = ack.inflight_before.saturating_mul(8) >= cwnd.saturating_mul(USED);
+        self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
+    }
+
+    /// The real sender sent.
+    pub(super) fn on_sent(&mut self, sent: &Sent, nxt: Seq) {
+        self.controller.before_send(&Ready {
+            now: sent.now,
+            nxt,
+            inflight: sent.inflight.saturating_sub(sent.bytes),
+            backlog: PLENTY,
+            srtt: sent.srtt,
+            ..Ready::default()
+        });
+        self.controller.on_sent(sent);
+    }
+
+    /// Anything else.
+    pub(super) fn tell(&mut self, event: &Event) {
+        self.controller.tell(event);
+    }
+}

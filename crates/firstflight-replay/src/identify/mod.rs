@@ -1,0 +1,267 @@
+//! Which startup was this? The startup, and its cut of the window, that explains best when a
+//! recorded sender sent.
+//!
+//! For every candidate a controller of ours is told the ACKs that the sender saw, and says round
+//! trip by round trip how many bytes it would have sent, by its window and its pacer, beginning
+//! with what was really in flight. That is held against what was sent. How unlikely the deviations
+//! are is the score; `docs/identify.md` says it in words.
+//!
+//! A round trip ends with the first ACK of something that was sent after it began.
+
+mod answer;
+mod hypothesis;
+mod score;
+
+pub use answer::{Candidate, Identity};
+
+use crate::run::{Named, Settings, guessed};
+use firstflight::arm::{Arm, AvoidanceSpec, StartupSpec};
+use firstflight::startup::rapid_start;
+use firstflight::{Ack, Config, Event, Nanos, Sent, Seq, Time};
+use firstflight_log::step::Opening;
+use hypothesis::Hypothesis;
+use score::Seen;
+
+/// The startups that are tried where none are named.
+pub const DEFAULT_CANDIDATES: &str = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr";
+
+/// What a loss leaves of the window, by congestion avoidance: Reno half, CUBIC 0.7, and what some
+/// take with ABE (RFC 8511).
+const CUTS: [&str; 3] = ["reno", "cubic", "cubic(beta=0.85)"];
+
+/// Round trips after the first loss that are looked at: they show the cut. What congestion
+/// avoidance does later says nothing about the startup.
+const AFTER_LOSS: u32 = 6;
+/// Round trips that are looked at at most.
+const MOST_ROUNDS: usize = 80;
+/// A first flight beyond this many packets is no initial window that anybody uses.
+const LARGEST_INITIAL: u64 = 64;
+
+/// One round trip, as it was and as each hypothesis has it.
+#[derive(Clone, Debug)]
+struct Round {
+    sent: u64,
+    seen: Seen,
+    predicted: Vec<u64>,
+}
+
+/// Holds every candidate against one connection, event by event.
+#[derive(Clone, Debug)]
+pub struct Identifier {
+    opening: Opening,
+    candidates: Vec<Named>,
+    base: Config,
+    /// Whether it paced: a first flight that left at once is no proof, since pacers let one pass.
+    paced: Vec<bool>,
+    hypotheses: Vec<Hypothesis>,
+    rounds: Vec<Round>,
+    /// Bytes sent before the first ACK, the time of the last of them, and a round trip.
+    first: (u64, Time),
+    handshake: Option<Nanos>,
+    /// In the round trip at hand.
+    sent: u64,
+    lossy: bool,
+    mark: Seq,
+    nxt: Seq,
+    /// Until everything sent before the last loss is acknowledged.
+    repair: Option<Seq>,
+    after_loss: Option<u32>,
+    over: bool,
+}
+
+impl Identifier {
+    /// Nothing has happened yet.
+    pub fn new(settings: &Settings, opening: &Opening) -> Identifier {
+        let base = match &opening.ran {
+            Some(ran) => ran.config,
+            None => guessed(settings, opening),
+        };
+        Identifier {
+            opening: opening.clone(),
+            candidates: settings.identify.clone(),
+            base,
+            paced: settings.paced.map_or(vec![true, false], |paced| vec![paced]),
+            hypotheses: Vec::new(),
+            rounds: Vec::new(),
+            first: (0, opening.start),
+            handshake: opening.handshake_rtt,
+            sent: 0,
+            lossy: false,
+            mark: opening.nxt,
+            nxt: opening.nxt,
+            repair: None,
+            after_loss: None,
+            over: false,
+        }
+    }
+
+    /// One event of the connection, in order.
+    pub fn see(&mut self, event: &Event) {
+        if self.over {
+            return;
+        }
+        match event {
+            Event::Sent(sent) => self.on_sent(sent),
+            Event::Ack(ack) => self.on_ack(ack),
+            Event::HandshakeRtt { rtt, .. } if self.hypotheses.is_empty() => {
+                self.handshake = Some(*rtt);
+            }
+            Event::Mss { mss, .. } => {
+                self.base.mss = (*mss).max(1);
+                self.hypotheses.iter_mut().for_each(|one| one.tell(event));
+            }
+            Event::Congestion(timeout) => {
+                self.pass(timeout.now);
+                self.lose(timeout.nxt);
+                self.hypotheses.iter_mut().for_each(|one| one.tell(event));
+            }
+            Event::Spurious { .. } => {
+                self.hypotheses.iter_mut().for_each(|one| one.tell(event));
+            }
+            Event::HandshakeRtt { .. } | Event::Ready(_) => {}
+        }
+    }
+
+    fn pass(&mut self, now: Time) {
+        self.hypotheses.iter_mut().for_each(|one| one.pass(now));
+    }
+
+    fn lose(&mut self, nxt: Seq) {
+        self.lossy = true;
+        self.repair = Some(nxt);
+        self.after_loss.get_or_insert(0);
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        if self.hypotheses.is_empty() {
+            self.first.0 = self.first.0.saturating_add(sent.bytes);
+            self.first.1 = sent.now;
+            self.nxt = self.nxt.max(sent.nxt);
+            return;
+        }
+        self.pass(sent.now);
+        let before = self.nxt;
+        self.nxt = self.nxt.max(sent.nxt);
+        self.sent = self.sent.saturating_add(sent.bytes);
+        self.hypotheses.iter_mut().for_each(|one| one.on_sent(sent, before));
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.hypotheses.is_empty() {
+            if ack.acked == 0 {
+                return;
+            }
+            self.suppose(ack);
+        }
+        self.pass(ack.now);
+        if ack.una > self.mark && ack.acked > 0 {
+            self.end_round(ack);
+            if self.over {
+                return;
+            }
+        }
+        if ack.lost > 0 || ack.ce {
+            self.lose(ack.nxt);
+        }
+        // Of a loss a capture shows the repeat; the sender knew of it by the holes before.
+        self.lossy |= ack.sacked > 0;
+        if self.repair.is_some_and(|until| ack.una >= until) {
+            self.repair = None;
+        }
+        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack));
+    }
+
+    /// The first ACK is here: what may have sent the first flight.
+    fn suppose(&mut self, ack: &Ack) {
+        let rtt = self.handshake.or(ack.rtt);
+        let mss = self.base.mss.max(1);
+        let flight = if self.first.0 > 0 { self.first.0 } else { self.opening.first_flight };
+        self.first.0 = flight;
+        let standard = Config::standard_initial_window(mss);
+        for (index, named) in self.candidates.iter().enumerate() {
+            for (paced, arm) in self.paced.iter().flat_map(|paced| arms(&named.arm, *paced)) {
+                for initial_window in initial_windows(&arm, flight, standard, mss) {
+                    let base = Config { initial_window, paced, ..self.base };
+                    let one = Hypothesis::new(index, arm, base, &self.opening, rtt);
+                    self.hypotheses.push(one);
+                }
+            }
+        }
+        let first = Sent {
+            now: self.opening.start,
+            bytes: flight,
+            nxt: self.nxt,
+            inflight: flight,
+            srtt: rtt,
+        };
+        let span = self.opening.first_flight_span.unwrap_or(self.first.1.since(self.opening.start));
+        let round = rtt.unwrap_or(Nanos::from_millis(100)).0.max(1);
+        for one in &mut self.hypotheses {
+            one.on_sent(&first, self.opening.nxt);
+            one.likelihood = score::first_flight(one, flight, span.0, round, mss)
+                + score::prior(one.initial_window, standard);
+            one.begin(ack.now, ack.inflight_before);
+        }
+        self.mark = self.nxt;
+    }
+
+    /// Books the round trip that ends with this ACK, and begins the next.
+    fn end_round(&mut self, ack: &Ack) {
+        let seen = if self.lossy || self.repair.is_some() { Seen::Repairing } else { Seen::Clean };
+        let predicted = self.hypotheses.iter().map(Hypothesis::would_send).collect();
+        self.rounds.push(Round { sent: self.sent, seen, predicted });
+        self.sent = 0;
+        self.lossy = false;
+        self.mark = self.nxt;
+        self.hypotheses.iter_mut().for_each(|one| one.begin(ack.now, ack.inflight_before));
+        if self.repair.is_none()
+            && let Some(rounds) = &mut self.after_loss
+        {
+            *rounds += 1;
+        }
+        self.over = self.rounds.len() >= MOST_ROUNDS
+            || self.after_loss.is_some_and(|rounds| rounds > AFTER_LOSS);
+    }
+}
+
+/// The arms of a candidate: itself with each cut, and Rapid Start also without its jump, for which
+/// it needs an RTT in time. Neither it nor what jumps is itself without a pacer.
+fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
+    let startups = match arm.startup {
+        StartupSpec::Jump(_) | StartupSpec::Rapid(_) if !paced => Vec::new(),
+        StartupSpec::Rapid(params) if params.jump.is_some() => {
+            vec![arm.startup, StartupSpec::Rapid(rapid_start::Params { jump: None, ..params })]
+        }
+        startup => vec![startup],
+    };
+    let with = |startup: StartupSpec| {
+        CUTS.into_iter().filter_map(move |avoidance| {
+            let other = Arm::parse(&format!("slowstart/{avoidance}")).ok()?;
+            // The candidate's own CUBIC: HyStart's has a floor.
+            let own = avoidance == "cubic" && matches!(arm.avoidance, AvoidanceSpec::Cubic(_));
+            let avoidance = if own { arm.avoidance } else { other.avoidance };
+            Some((paced, Arm { startup, avoidance, ..*arm }))
+        })
+    };
+    startups.into_iter().flat_map(with).collect()
+}
+
+/// Initial windows that may be behind a first flight, bytes.
+fn initial_windows(arm: &Arm, flight: u64, standard: u64, mss: u64) -> Vec<u64> {
+    let jumps = match &arm.startup {
+        StartupSpec::Jump(_) => true,
+        StartupSpec::Rapid(params) => params.jump.is_some(),
+        _ => false,
+    };
+    let mut windows = vec![standard];
+    if jumps {
+        windows.push(flight.div_ceil(mss.saturating_mul(2)).saturating_mul(mss));
+    }
+    if flight <= mss.saturating_mul(LARGEST_INITIAL) && !jumps {
+        windows.push(flight);
+    }
+    windows.retain(|window| *window / 2 >= mss);
+    windows.sort_unstable();
+    windows.dedup();
+    windows
+}

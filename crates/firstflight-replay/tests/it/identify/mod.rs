@@ -1,0 +1,119 @@
+//! Which startup was it? The confusion matrices of `docs/identify.md`, made of captures of our
+//! testbeds in which nothing stands but packets.
+
+mod capture;
+mod matrix;
+
+use capture::{Kind, file, logs};
+use firstflight_lab::testbed::sim;
+use firstflight_replay::advice::named;
+use firstflight_replay::files::follow_bytes;
+use firstflight_replay::identify::{DEFAULT_CANDIDATES, Identity};
+use firstflight_replay::replay::Settings;
+use firstflight_replay::results::Results;
+use matrix::{Matrix, Said};
+
+/// Paths that nothing was chosen by: constants of the score were looked for on others.
+const HELD_OUT: [(&str, u64); 6] = [
+    ("rate=35Mbit,rtt=55ms,queue=2bdp", 8_000_000),
+    ("rate=22Mbit,rtt=110ms,queue=1.2bdp", 8_000_000),
+    ("rate=70Mbit,rtt=28ms,queue=80ms", 10_000_000),
+    ("rate=18Mbit,rtt=130ms,queue=2bdp", 8_000_000),
+    ("rate=90Mbit,rtt=60ms,queue=1bdp", 14_000_000),
+    ("rate=45Mbit,rtt=33ms,queue=3bdp", 8_000_000),
+];
+/// The seven that must be told; BEST, which often does what SEARCH does, beside them.
+const SEVEN: [&str; 7] =
+    ["slowstart", "hystart", "hystart++", "search", "rapid", "jumpstart", "bbr"];
+/// Not among what is tried.
+const PLANTED: [&str; 2] = ["limited", "plumb"];
+const QUIC: &str = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,limited,plumb";
+/// What jumps needs a pacer.
+const TCP: &str = "slowstart,hystart,hystart++,search,best,rapid@(pace=on),\
+                   jumpstart@(pace=on),bbr,limited,plumb@(pace=on)";
+
+fn identified(name: &str, bytes: Vec<u8>, candidates: &str) -> Identity {
+    let settings = Settings { identify: named(candidates).expect("arms"), ..Settings::default() };
+    let (replay, files) = follow_bytes(name, bytes, settings).expect("a connection");
+    let results = Results::new(&replay, files);
+    results.connections[0].identified.clone().expect("it was asked")
+}
+
+#[track_caller]
+fn holds(matrix: &Matrix, heading: &str) {
+    let (all, right) = matrix.right(&SEVEN);
+    assert!(right * 10 >= all * 9, "{heading}: {right} of {all} are right");
+    for planted in PLANTED {
+        let named = matrix.count(planted, |said| *said != Said::Unknown);
+        assert_eq!(named, 0, "{heading}: {planted}, which was not tried, was taken for another");
+    }
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/identify.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let table = matrix.markdown();
+    let told =
+        format!("**{heading}**: {right} of {all} captures of the seven are right.\n\n{table}");
+    assert!(page.contains(&told), "docs/identify.md should say:\n\n{told}");
+}
+
+#[test]
+fn senders_of_simulated_quic_are_told_from_their_packets() {
+    holds(&Matrix::of(&sim::BED, Kind::Qlog, QUIC, &HELD_OUT), "QUIC in the simulator, qlog");
+}
+
+#[test]
+fn senders_of_simulated_tcp_are_told_from_their_packets() {
+    holds(&Matrix::of(&sim::BED, Kind::Pcap, TCP, &HELD_OUT), "TCP in the simulator, captures");
+}
+
+/// The capture of one arm.
+fn captured(kind: Kind, arm: &str) -> Vec<u8> {
+    file(kind, &logs(&sim::BED, kind, arm, HELD_OUT[0], 7)[0])
+}
+
+#[test]
+fn the_cut_is_measured_to_a_few_percent_also_where_it_is_none_of_those_tried() {
+    for (avoidance, cut) in [("reno", 0.5), ("cubic", 0.7), ("cubic(beta=0.6)", 0.6)] {
+        let arm = format!("slowstart/{avoidance}/immediate");
+        let tried = "slowstart,hystart++,rapid,bbr";
+        let identity = identified(&arm, captured(Kind::Qlog, &arm), tried);
+        assert!(identity.alike.contains(&"slowstart".to_owned()), "{arm}: {}", identity.why);
+        let measured = identity.cut.expect("a loss and what came after it");
+        assert!((measured - cut).abs() < 0.05, "{arm}: {measured}");
+    }
+}
+
+#[test]
+fn what_is_not_among_those_tried_is_unknown() {
+    for truth in ["rapid", "bbr"] {
+        let others: Vec<&str> = DEFAULT_CANDIDATES.split(',').filter(|one| *one != truth).collect();
+        let identity = identified(truth, captured(Kind::Qlog, truth), &others.join(","));
+        assert_eq!(identity.startup, None, "{truth}: {}", identity.why);
+        assert!(identity.alike.is_empty(), "{truth}: {:?}", identity.alike);
+        assert_eq!(identity.candidates.len(), others.len(), "all that were tried are listed");
+    }
+}
+
+#[test]
+fn a_trace_of_ours_gives_the_same_answer_and_its_name_is_no_help() {
+    let log = &logs(&sim::BED, Kind::Qlog, "hystart++", HELD_OUT[0], 7)[0];
+    let mut ours = Vec::new();
+    firstflight_log::trace::csv::write(&[log], &mut ours).expect("memory");
+    let text = String::from_utf8(ours).expect("a table");
+    assert_eq!(
+        identified("ours.csv", text.clone().into(), DEFAULT_CANDIDATES).startup.as_deref(),
+        Some("hystart++")
+    );
+    let renamed = text.replace("hystart++", "slowstart");
+    assert_eq!(
+        identified("ours.csv", renamed.into(), DEFAULT_CANDIDATES).startup.as_deref(),
+        Some("hystart++")
+    );
+}
+
+#[test]
+fn a_few_packets_say_nothing() {
+    let log = &logs(&sim::BED, Kind::Qlog, "slowstart", ("rapid-slide", 60_000), 7)[0];
+    let identity = identified("short", file(Kind::Qlog, log), DEFAULT_CANDIDATES);
+    assert_eq!((identity.startup, identity.alike.len()), (None, 0));
+    assert!(identity.why.contains("too few"), "{}", identity.why);
+}
