@@ -38,6 +38,8 @@ const ARMS: &[&str] = &[
     "plumb-tolerant",
     "oracle(exit=1000000000)",
     "slowstart/cubic(profile=linux)",
+    "slowstart/cuback",
+    "slowstart/abba",
     "slowstart/reno",
     "slowstart/cubic/immediate",
     "slowstart/cubic/sack",

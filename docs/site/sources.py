@@ -153,6 +153,8 @@ EXPLAINED = {
     "plumb": "plumb",
     "oracle": "slow-start",
     "cubic": "cubic-and-reno",
+    "cuback": "cuback",
+    "abba": "abba",
     "reno": "cubic-and-reno",
     "prr": "prr",
     "immediate": "prr",

@@ -27,7 +27,6 @@ use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
 use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
-use core::num::NonZero;
 use episode::{Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
 
@@ -78,8 +77,6 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     /// `maxFS` of [`Increase::MaxFs`]: the largest flight since the last cut, in bytes; zero while
     /// none was sent since.
     max_fs: u64,
-    /// In ns; zero is no RTT to pace by.
-    srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
     /// There is a `mark`.
     marked: bool,
@@ -117,6 +114,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             iw,
             transport: config.transport,
             paced: config.paced,
+            srtt: Nanos::ZERO,
             pacing_rate: None,
             max_burst: config.max_burst,
             limited: true,
@@ -134,7 +132,6 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             increase: config.increase,
             // RATELIMITED 3-start: the initial window, before anything was sent.
             max_fs: iw,
-            srtt: None,
             episode: None,
             marked: false,
             mark: Seq(0),
@@ -162,8 +159,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
-        self.srtt = NonZero::new(rtt.0);
+        self.cx.srtt = rtt;
         self.startup.on_rtt(now, rtt, &self.cx);
+        self.avoidance.on_rtt(now, rtt, self.w, false);
         self.verify();
     }
 
@@ -249,6 +247,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             (self.cx.young_epoch, self.cx.newborn_epoch) =
                 (Context::is_young(age), Context::is_newborn(age));
             self.startup.on_rtt(ack.now, rtt, &self.cx);
+            self.avoidance.on_rtt(ack.now, rtt, self.w, self.episode.is_some());
         }
         self.count_round(ack);
         if self.episode.is_none() && self.w.in_slow_start() && !ack.is_timer() {
@@ -259,6 +258,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             (may_grow, replaced) = self.progress(ack);
             if self.episode.is_some() {
                 return;
+            }
+            if !replaced {
+                self.avoidance.on_recovery_end(self.w);
             }
         }
         if (ack.lost > 0 || ack.ce)
@@ -385,7 +387,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// no RTT yet.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
+        let srtt = self.cx.srtt;
+        // Without an RTT there is none to pace by.
+        if !self.cx.paced || srtt == Nanos::ZERO {
+            return None;
+        }
         if self.episode.is_none()
             && self.w.in_slow_start()
             && let Some(rate) = self.startup.pacing_rate()
@@ -468,7 +474,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     fn note_srtt(&mut self, srtt: Option<Nanos>) {
         if let Some(srtt) = srtt {
-            self.srtt = NonZero::new(srtt.0);
+            self.cx.srtt = srtt;
         }
     }
 

@@ -355,6 +355,8 @@ pub struct Context {
     pub transport: Transport,
     /// A pacer is really releasing packets (not merely configured).
     pub paced: bool,
+    /// Smoothed RTT as of the last event; zero while there was no sample.
+    pub srtt: Nanos,
     /// The rate the pacer uses now, if it does; up to date in the hooks of slow start.
     pub pacing_rate: Option<Rate>,
     /// The largest burst that leaves in one send call, in bytes (GSO).

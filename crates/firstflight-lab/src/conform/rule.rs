@@ -77,7 +77,7 @@ impl Rule {
             Rule::InitialWindow => "RFC 9002 7.2",
             Rule::SlowStart | Rule::Exit => startup(),
             Rule::UnusedWindow => "RFC 9002 7.8",
-            Rule::Reduction if avoidance == "cubic" => "RFC 9438 4.6, 4.7",
+            Rule::Reduction if matches!(avoidance, "cubic" | "cuback") => "RFC 9438 4.6, 4.7",
             Rule::Reduction => "RFC 9002 7.3.2",
             Rule::Recovery => match arm.recovery.name() {
                 "immediate" => "RFC 9002 7.3.2",

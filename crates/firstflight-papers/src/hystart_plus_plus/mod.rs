@@ -339,6 +339,7 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
         iw: 10 * MSS,
         transport: config.transport,
         paced: false,
+        srtt: Nanos::ZERO,
         pacing_rate: None,
         max_burst: 65_536,
         limited: true,

@@ -11,7 +11,7 @@ mod sender;
 
 pub use sender::{Pace, SenderParams};
 
-use crate::avoidance::{AnyAvoidance, Cubic, Reno, cubic, reno};
+use crate::avoidance::{Abba, AnyAvoidance, Cuback, Cubic, Reno, abba, cuback, cubic, reno};
 use crate::controller::{Config, Controller};
 use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
@@ -123,6 +123,8 @@ parts! {
     /// How an arm avoids congestion.
     AvoidanceSpec, AVOIDANCES, "congestion avoidance";
     Cubic(cubic::Params) = "cubic", "CUBIC", "RFC 9438";
+    Cuback(cuback::Params) = "cuback", "Cuback: CUBIC whose clock is the acknowledged bytes", "draft-kazuho-ccwg-cuback-00";
+    Abba(abba::Params) = "abba", "ABBA: CUBIC or Cuback that grows faster while round trips are shorter than the window should make them", "draft-kazuho-ccwg-abba, September 2026";
     Reno(reno::Params) = "reno", "Reno", "RFC 5681, RFC 9002";
 }
 
@@ -447,6 +449,8 @@ impl Arm {
     ) -> Controller<S, AnyAvoidance, AnyRecovery> {
         let avoidance = match self.avoidance {
             AvoidanceSpec::Cubic(params) => AnyAvoidance::Cubic(Cubic::new(params)),
+            AvoidanceSpec::Abba(params) => AnyAvoidance::Abba(Abba::new(params)),
+            AvoidanceSpec::Cuback(params) => AnyAvoidance::Cuback(Cuback::new(params)),
             AvoidanceSpec::Reno(params) => AnyAvoidance::Reno(Reno::new(params)),
         };
         let recovery = match self.recovery {

@@ -1,6 +1,6 @@
 //! One congestion avoidance out of all, chosen at run time without a heap or a virtual call.
 
-use super::{Avoidance, Cubic, Cut, Reduced, Reno};
+use super::{Abba, Avoidance, Cuback, Cubic, Cut, Reduced, Reno};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::units::{Nanos, Ratio, Time};
@@ -12,6 +12,10 @@ pub enum AnyAvoidance {
     Reno(Reno),
     /// CUBIC (RFC 9438).
     Cubic(Cubic),
+    /// Cuback.
+    Cuback(Cuback),
+    /// ABBA over one of the two.
+    Abba(Abba),
 }
 
 /// What a false alarm restores.
@@ -21,6 +25,10 @@ pub enum AnySaved {
     Reno(<Reno as Avoidance>::Saved),
     /// Of CUBIC.
     Cubic(<Cubic as Avoidance>::Saved),
+    /// Of Cuback.
+    Cuback(<Cuback as Avoidance>::Saved),
+    /// Of ABBA.
+    Abba(<Abba as Avoidance>::Saved),
 }
 
 macro_rules! each {
@@ -28,6 +36,8 @@ macro_rules! each {
         match $self {
             AnyAvoidance::Reno($avoidance) => $call,
             AnyAvoidance::Cubic($avoidance) => $call,
+            AnyAvoidance::Cuback($avoidance) => $call,
+            AnyAvoidance::Abba($avoidance) => $call,
         }
     };
 }
@@ -57,6 +67,13 @@ impl Avoidance for AnyAvoidance {
     fn on_idle(&mut self, now: Time, idle: Nanos) {
         each!(self, a => a.on_idle(now, idle));
     }
+    #[inline]
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
+        each!(self, a => a.on_rtt(now, rtt, w, in_recovery));
+    }
+    fn on_recovery_end(&mut self, w: Window) {
+        each!(self, a => a.on_recovery_end(w));
+    }
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
         each!(self, a => a.beta(signal, from_slow_start))
     }
@@ -68,12 +85,16 @@ impl Avoidance for AnyAvoidance {
         match self {
             AnyAvoidance::Reno(reno) => AnySaved::Reno(reno.save()),
             AnyAvoidance::Cubic(cubic) => AnySaved::Cubic(cubic.save()),
+            AnyAvoidance::Cuback(cuback) => AnySaved::Cuback(cuback.save()),
+            AnyAvoidance::Abba(abba) => AnySaved::Abba(abba.save()),
         }
     }
     fn restore(&mut self, saved: AnySaved) {
         match (self, saved) {
             (AnyAvoidance::Reno(reno), AnySaved::Reno(saved)) => reno.restore(saved),
             (AnyAvoidance::Cubic(cubic), AnySaved::Cubic(saved)) => cubic.restore(saved),
+            (AnyAvoidance::Cuback(cuback), AnySaved::Cuback(saved)) => cuback.restore(saved),
+            (AnyAvoidance::Abba(abba), AnySaved::Abba(saved)) => abba.restore(saved),
             // A controller never changes its avoidance, so what it saved is what it restores.
             _ => {}
         }

@@ -1,12 +1,18 @@
 //! Congestion avoidance: how the window grows after startup, and how far it is cut.
 
+pub mod abba;
+pub mod abba_model;
 mod any;
+pub mod cuback;
+pub mod cuback_curve;
 pub mod cubic;
 pub mod cubic_curve;
 pub mod cubic_linux;
 pub mod reno;
 
+pub use abba::Abba;
 pub use any::{AnyAvoidance, AnySaved};
+pub use cuback::Cuback;
 pub use cubic::Cubic;
 pub use reno::Reno;
 
@@ -75,6 +81,18 @@ pub trait Avoidance {
 
     /// The multiplicative decrease factor for this signal.
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio;
+
+    /// One raw RTT sample, in every phase and before the ACK that brings it is acted on; `w` is the
+    /// window it found, `in_recovery` tells of an open episode.
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
+        let _ = (now, rtt, w, in_recovery);
+    }
+
+    /// A recovery episode has ended, complete; `w` is what it left. Not told where a timeout or a
+    /// false alarm ended it.
+    fn on_recovery_end(&mut self, w: Window) {
+        let _ = w;
+    }
 
     /// When the present epoch began, if the algorithm has epochs and one is running.
     fn epoch_start(&self) -> Option<Time> {

@@ -8,7 +8,7 @@
 //! that runs beside it decides.
 //!
 //! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published
-//! is [`super::BestPublished`]. State: 544 bytes at most, the fallback's included. Tests:
+//! is [`super::BestPublished`]. State: 552 bytes at most, the fallback's included. Tests:
 //! `tests/it/best.rs`.
 //!
 //! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional

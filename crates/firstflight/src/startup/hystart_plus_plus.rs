@@ -29,7 +29,7 @@ use super::limited_slow_start::{K, PerRoundTrip};
 use super::{
     ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
 };
-use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Ratio, Seq, Time};
 
@@ -37,6 +37,8 @@ use crate::units::{Nanos, Ratio, Seq, Time};
 const N_RTT_SAMPLE: u32 = 8;
 /// LSS divisor-1: it grows by a quarter of the threshold per round trip (LSS_DIVISOR 0.25).
 const LSS_DIVISOR: u64 = 4;
+/// NEQO 3506-limbo: the mark of a round that has not begun.
+const NOT_BEGUN: Seq = Seq(u64::MAX);
 
 /// Counters since the connection began. Entries into CSS, plus resumptions, are returns, plus
 /// exits, plus interruptions, plus one while in CSS.
@@ -234,7 +236,10 @@ impl HyStartPlusPlus {
     /// The round ends. The sample of the ACK that ends it belongs to it: its packet was sent before
     /// the mark (if the round ends there).
     fn roll(&mut self, ack: &Ack, w: Window) -> Verdict {
-        self.window_end = ack.nxt;
+        self.window_end = match self.params.round_end {
+            RoundEnd::Limbo => NOT_BEGUN,
+            RoundEnd::Reached | RoundEnd::Passed => ack.nxt,
+        };
         if self.cur_min == Nanos::MAX {
             self.stats.empty_rounds = self.stats.empty_rounds.saturating_add(1);
         }
@@ -358,6 +363,12 @@ impl Startup for HyStartPlusPlus {
         self.window_end = nxt;
     }
 
+    fn on_sent(&mut self, sent: &Sent, _w: Window, _cx: &Context) {
+        if self.params.round_end == RoundEnd::Limbo && self.window_end == NOT_BEGUN {
+            self.window_end = sent.nxt;
+        }
+    }
+
     /// [`Leave::estimate`] is CSS's baseline, or the minimum of the round that rose, in ns.
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         let leftover = self.open(acked, w, cx);
@@ -369,6 +380,10 @@ impl Startup for HyStartPlusPlus {
             }
             Stage::Over => return Grown { leftover, verdict: Verdict::Stay },
         }
+        // NEQO 3506-limbo.
+        if self.params.round_end == RoundEnd::Limbo && self.window_end == NOT_BEGUN {
+            return Grown { leftover, verdict: Verdict::Stay };
+        }
         // RFC9406 4.2-11: one sample per ACK. Samples and rounds go on when the application is the
         // limit; only growth stops.
         if let Some(rtt) = ack.rtt {
@@ -379,7 +394,7 @@ impl Startup for HyStartPlusPlus {
         // RFC9406 4.2-end: the round ends when windowEnd is acknowledged.
         let over = match self.params.round_end {
             RoundEnd::Reached => ack.una >= self.window_end,
-            RoundEnd::Passed => ack.una > self.window_end,
+            RoundEnd::Passed | RoundEnd::Limbo => ack.una > self.window_end,
         };
         if verdict == Verdict::Stay && over {
             verdict = self.roll(ack, *w);

@@ -9,7 +9,7 @@
 //! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0; for 3.1 the patch posted to netdev
 //! in December 2024. The authors' files of 2025, 3.1 too by their names, restart otherwise and in
 //! the first edition do not close a bin at its very end: version 3.1-2025.
-//! State: 240 bytes. Tests: `tests/it/search.rs`.
+//! State: 248 bytes. Tests: `tests/it/search.rs`.
 //!
 //! Departures:
 //! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's
@@ -163,6 +163,8 @@ pub struct Search {
     initial_rtt: Nanos,
     /// End of the bin that is open now.
     end: Time,
+    /// Bins in which the application was the limit, the open one as bit 0, older ones above it.
+    idle_bins: u32,
     bins: Bins,
     /// [`Stats::empty_queue_target`]; at least this and the initial window is what draining aims
     /// at.
@@ -198,6 +200,7 @@ impl Search {
             credit: 0,
             initial_rtt: Nanos::ZERO,
             end: Time(0),
+            idle_bins: 0,
             bins: Bins::EMPTY,
             empty_queue_target: 0,
             full_queue_target: 0,
@@ -295,6 +298,7 @@ impl Search {
         (self.recording, self.initial_rtt, self.end, self.idx) =
             (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
         self.bins = Bins::EMPTY;
+        self.idle_bins = 0;
         // Counted from before the flight that this ACK belongs to, so that a record begun late in a
         // connection looks like one begun at its start. The files of 3.1 count from the
         // start of the connection, always.
@@ -319,6 +323,7 @@ impl Search {
             }
             return Verdict::Stay;
         }
+        self.idle_bins |= u32::from(ack.app_limited);
         let Some(rtt) = ack.rtt else { return Verdict::Stay };
         // SEARCH epoch-1: a young CUBIC epoch makes samples doubtful (kernel versions only).
         if self.params.skip_young_epoch && cx.young_epoch {
@@ -366,6 +371,9 @@ impl Search {
         self.bins.copy_forward(grid.idx, idx);
         self.bins.store(idx, ack.delivered, self.reference_counter(ack), self.params.bits);
         let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
+        // Of several bins that end with this ACK the last one has it.
+        let shifted = u32::try_from(passed).ok().and_then(|by| self.idle_bins.checked_shl(by));
+        self.idle_bins = shifted.unwrap_or(0) | u32::from(ack.app_limited) << 1;
         (self.idx, self.end) = (u32::try_from(idx).unwrap_or(u32::MAX), grid.end);
 
         let outcome = self.evaluate(&grid, rtt);
@@ -421,11 +429,20 @@ impl Search {
             expected.saturating_sub(u128::from(self.bins.delivered(grid.idx, WINDOW))) * 100;
         let norm_percent = (shortfall / expected) as u8;
         // SEARCH thresh-1: at the threshold slow start ends; equality exits.
-        if shortfall > 0 && shortfall >= u128::from(self.params.thresh_percent) * expected {
+        let short = shortfall > 0 && shortfall >= u128::from(self.params.thresh_percent) * expected;
+        if short && !(self.params.guard && self.idled(look)) {
             Outcome::Exit { norm_percent }
         } else {
             Outcome::Continue { norm_percent }
         }
+    }
+
+    /// SEARCH app-limited-2: the application was the limit in a bin that was compared.
+    fn idled(&self, look: u64) -> bool {
+        // The newest closed bin is bit 1; the reference has a neighbour more.
+        let window = |first: u64, bins: u64| ((1u64 << bins) - 1) << first.min(31);
+        let compared = window(1, WINDOW) | window(1 + look, WINDOW + 1);
+        u64::from(self.idle_bins) & compared != 0
     }
 
     fn count(&mut self, outcome: Outcome) {

@@ -3,7 +3,7 @@
 //! on any history.
 
 use crate::context;
-use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use firstflight::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
 use firstflight::startup::hystart::rise;
 use firstflight::startup::hystart_plus_plus::{
     Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd, SavedStage,
@@ -1178,4 +1178,20 @@ fn exception_to_property_1_an_unpaced_ack_beyond_eight_segments_is_cut() {
     (one.cx.paced, two.cx.paced) = (false, false);
     let grown = (one.ack(16 * MSS, None), two.ack(8 * MSS, None) + two.ack(8 * MSS, None));
     assert_eq!(grown, (8 * MSS, 16 * MSS), "16 segments in one ACK and in two");
+}
+
+/// Shows NEQO 3506-limbo.
+#[test]
+fn acks_between_rounds_belong_to_none_on_request() {
+    for (round_end, samples) in [(RoundEnd::Passed, 3), (RoundEnd::Limbo, 1)] {
+        let limbo = round_end == RoundEnd::Limbo;
+        let mut f = Flow::after_round(Params { round_end, ..RFC }, 40 * MS);
+        f.samples(&[41 * MS; 3]);
+        let nxt = Seq(f.nxt + 10);
+        f.alg.on_sent(&Sent { nxt, ..Sent::default() }, f.w, &f.cx);
+        f.samples(&[41 * MS]);
+        assert_eq!(f.signal("hspp_samples"), Some(samples), "limbo {limbo}");
+        let mark = if limbo { nxt.0 } else { f.nxt };
+        assert_eq!(f.signal("hspp_window_end"), Some(mark), "limbo {limbo}");
+    }
 }

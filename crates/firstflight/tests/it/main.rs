@@ -1,6 +1,7 @@
 //! The tests of the core, one program that links once. A file per algorithm or property;
 //! `docs/conformance.md` names them.
 
+mod abba;
 mod ack_clock;
 mod any_history;
 mod arm;
@@ -13,6 +14,7 @@ mod context;
 mod controller;
 mod controller_order;
 mod controller_rules;
+mod cuback;
 mod cubic;
 mod cubic_linux;
 mod cubic_properties;

@@ -687,6 +687,43 @@ fn an_application_limit_restarts_the_later_3_1_only() {
     }
 }
 
+/// Shows SEARCH app-limited-2.
+#[test]
+fn an_application_limit_in_a_bin_that_is_compared_prevents_the_exit() {
+    // Nothing arrives in bin 20, as in a pause: bins 11 to 20 against 9 to 18 and, a bin older,
+    // 8 to 17.
+    for (guard, limited, exits) in [
+        (false, Some(15), true),
+        (true, None, true),
+        (true, Some(15), false),
+        (true, Some(20), false),
+        (true, Some(8), false),
+        (true, Some(7), true),
+    ] {
+        let params = Params { guard, thresh_percent: 5, exit: Exit::None, ..Params::V4_0 };
+        let mut rig = Rig::new(params, 100);
+        let mut verdict = Verdict::Stay;
+        for bin in 0..=20_u64 {
+            let ack = Ack {
+                now: Time(T0 + bin * rig.bin()),
+                rtt: Some(Nanos(100 * MS)),
+                delivered: 100_000 * bin.min(19),
+                sent: 100_000 * bin,
+                app_limited: limited == Some(bin),
+                ..Ack::default()
+            };
+            let armed = rig.search.armed();
+            let said = rig.search.sample(&ack, rig.w, &context());
+            verdict = if armed { said } else { verdict };
+        }
+        assert_eq!(
+            matches!(verdict, Verdict::Leave(_)),
+            exits,
+            "guard {guard}, limited in {limited:?}"
+        );
+    }
+}
+
 /// Shows SEARCH epoch-1.
 #[test]
 fn samples_of_a_young_epoch_are_skipped_on_request() {

@@ -56,6 +56,9 @@ named! {
         /// It is acknowledged itself (as neqo and msquic, where the mark is the number of the next packet): one packet later, and never while
         /// nothing more is sent.
         Passed = "passed",
+        /// NEQO 3506-limbo: the same, and the next round begins only with the next packet sent; ACKs in between belong to none. What neqo did
+        /// until April 2026, to show what it cost.
+        Limbo = "limbo",
     }
 }
 
@@ -91,7 +94,7 @@ params! {
         /// After which changes between slow start and CSS the next test waits for eight new samples.
         pub fresh_samples: FreshSamples = FreshSamples::Always, "fresh" [] "eight new samples after each change of phase, or only into CSS";
         /// When a round ends.
-        pub round_end: RoundEnd = RoundEnd::Reached, "end" [] "a round ends when all below its mark is acknowledged, or the mark itself";
+        pub round_end: RoundEnd = RoundEnd::Reached, "end" [] "a round ends when all below its mark is acknowledged, or the mark itself; limbo as neqo before its issue 3506";
         /// A round without any sample leaves the minimum of the round before in force; otherwise the round after it cannot be judged.
         pub keep_last_min: bool = false, "keep" [] "a round without samples keeps the minimum of the one before";
         /// Nothing is judged before the first flight is acknowledged in full: below about 3 Mbit/s the packets of one flight queue

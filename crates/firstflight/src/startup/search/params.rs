@@ -154,6 +154,9 @@ params! {
         pub boundary: Boundary = Boundary::Closed, "edge" [] "whether an ACK at the end of a bin closes it";
         /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
         pub skip_young_epoch: bool = false, "epoch" [] "ignore samples in the first second of an avoidance epoch";
+        /// No exit while the application was the limit in a bin of either window: a pause of the application looks like saturation.
+        // SEARCH app-limited-2: asked for at IETF 126 for the next version; the patch posted to netdev has nothing of it.
+        pub guard: bool = false, "guard" [] "no exit where the application was the limit in a bin of either window";
     }
     preset "version": Version [] "which generation", of |params| params.version, make Params::of;
 }

@@ -351,6 +351,7 @@ pub(crate) fn run<S: Startup>(
                     iw: 10 * MSS,
                     transport: Transport::Quic,
                     paced: link.paced,
+                    srtt: Nanos(srtt),
                     pacing_rate: link.paced.then_some(rate),
                     max_burst: 10 * MSS,
                     limited: true,

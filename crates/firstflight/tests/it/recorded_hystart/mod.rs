@@ -159,6 +159,7 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
         iw: 10 * mss,
         transport: Transport::Tcp,
         paced: recording.paced,
+        srtt: Nanos::ZERO,
         pacing_rate: None,
         max_burst: largest_burst,
         limited: true,

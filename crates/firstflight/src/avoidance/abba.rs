@@ -1,0 +1,357 @@
+//! ABBA: CUBIC or Cuback that grows faster while the path shows shorter round trips than its window
+//! should have.
+//!
+//! Each cut begins a period. The round trip when the queue was full and the smallest seen since
+//! draw a line ([`abba_model`](super::abba_model)); where the latest sample is below it the window
+//! grows by two thirds of the room per round trip, where it is not, as CUBIC would. A window that
+//! has grown well past the one that was cut is held against a line from the origin. Every cut stays
+//! as it is. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026: linear model, no
+//! recalibration), quicly's bound as an option. State: 224 bytes, of which a false alarm restores 152.
+//!
+//! Departures:
+//! * D1 (ABBA 4-cap): up to the window before the cut over beta, growth is bounded as in quicly:
+//!   the draft itself notes that after a cut to 0.85 it would not yield otherwise. `cap=off` is
+//!   the draft.
+//! * D2 (ABBA 3-first): before the first cut, and after a timeout until the next one, there is no
+//!   line; the draft does not say.
+//! * D3 (ABBA 3.2-low): every smaller sample moves the low point; quicly waits for a millisecond.
+
+use super::abba_model::{Gain, Line, Point, micros};
+use super::cubic_curve::icbrt;
+use super::{
+    Avoidance, Cuback, Cubic, Cut, FACTOR, OFF_OR_FACTOR, Reduced, cuback, cubic, is_factor,
+    is_optional_factor, window,
+};
+use crate::event::{Ack, Context, Signal, Window};
+use crate::exit::Handover;
+use crate::named::named;
+use crate::options::params;
+use crate::signal::rtt_floor::RttFloor;
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
+
+named! {
+    /// What grows where ABBA does not.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Over {
+        /// CUBIC.
+        #[default]
+        Cubic = "cubic",
+        /// Cuback.
+        Cuback = "cuback",
+    }
+}
+
+params! {
+    /// The choices of ABBA, and those of what it stands on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// What grows where ABBA does not, and cuts.
+        pub over: Over = Over::Cubic, "over" [] "what it stands on";
+        /// Of the room that the line shows, per round trip: ABBA 4-accel 2/3, quicly 3/5.
+        pub gain: Ratio = Ratio::new(2, 3),
+            "gain" ["a fraction up to 1 of at most three digits" if is_gain] "share of the room that a round trip takes";
+        /// ABBA 4-cap.
+        pub cap: bool = true, "cap" [] "bound growth as quicly does until the window before the cut over beta";
+        /// Factor of a reduction, at most 1.
+        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor] "decrease factor";
+        /// Factor after marks if it differs; RFC 8511: 0.85.
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
+        /// RFC 9438 section 4.7.
+        pub fast_convergence: bool = true, "fast" [] "fast convergence";
+    }
+}
+
+fn is_gain(gain: Ratio) -> bool {
+    gain.num() <= gain.den() && gain.den() < 1_000
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Cubic(Cubic),
+    Cuback(Cuback),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BaseSaved {
+    Cubic(<Cubic as Avoidance>::Saved),
+    Cuback(<Cuback as Avoidance>::Saved),
+}
+
+macro_rules! each {
+    ($base:expr, $avoidance:ident => $call:expr) => {
+        match $base {
+            Base::Cubic($avoidance) => $call,
+            Base::Cuback($avoidance) => $call,
+        }
+    };
+}
+
+/// The model and where it stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Model {
+    high: Point,
+    low: Point,
+    line: Line,
+    /// The latest sample in microseconds; zero while there was none.
+    latest_us: u32,
+    /// What [`Gain::grow`] left over.
+    carry: u32,
+    /// Growth per byte that the last cut still yields to, in millionths.
+    most_ppm: u32,
+    stage: Stage,
+    /// The last cut was for marks.
+    by_ecn: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// No cut to compare with (D2).
+    #[default]
+    Unknown,
+    /// From a cut to the end of its recovery.
+    Recovery,
+    /// There are two points.
+    Known,
+}
+
+/// What a false alarm gives back.
+#[derive(Clone, Copy, Debug)]
+pub struct Saved {
+    base: BaseSaved,
+    model: Model,
+}
+
+/// ABBA's congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+pub struct Abba {
+    base: Base,
+    floor: RttFloor,
+    model: Model,
+    gain: Ratio,
+    cap: bool,
+}
+
+impl Abba {
+    /// ABBA with these choices.
+    pub fn new(params: Params) -> Abba {
+        let Params { over, gain, cap, beta, abe, fast_convergence } = params;
+        let base = match over {
+            Over::Cubic => {
+                let cubic = cubic::Params { beta, abe, fast_convergence, ..Default::default() };
+                Base::Cubic(Cubic::new(cubic))
+            }
+            Over::Cuback => {
+                let cuback = cuback::Params { beta, abe, fast_convergence, ..Default::default() };
+                Base::Cuback(Cuback::new(cuback))
+            }
+        };
+        Abba { base, floor: RttFloor::default(), model: Model::default(), gain, cap }
+    }
+
+    /// The line in force.
+    pub fn line(&self) -> Line {
+        self.model.line
+    }
+
+    /// The window that was cut and the smallest round trip up to the end of its recovery; `None`
+    /// without a cut.
+    pub fn high(&self) -> Option<Point> {
+        (self.model.stage != Stage::Unknown).then_some(self.model.high)
+    }
+
+    /// The smallest round trip since, and its window; `None` until recovery is over.
+    pub fn low(&self) -> Option<Point> {
+        (self.model.stage == Stage::Known).then_some(self.model.low)
+    }
+
+    fn factor(&self) -> Ratio {
+        let signal = if self.model.by_ecn { Signal::Ecn } else { Signal::Loss };
+        self.beta(signal, false)
+    }
+
+    /// The window before the last cut, as what ABBA stands on remembers it.
+    fn prior(&self) -> u64 {
+        each!(&self.base, base => base.cwnd_prior())
+    }
+
+    fn floor_us(&self) -> Option<u32> {
+        self.floor.floor().map(micros)
+    }
+
+    fn note_cut(&mut self, signal: Signal, cwnd: u64, cx: &Context) {
+        self.model.by_ecn = signal == Signal::Ecn;
+        let beta = self.factor();
+        let m = &mut self.model;
+        // ABBA 3.1-high: before marks the queue stood for a round trip; around a loss it is full
+        // until the end of recovery, and the ACK that shows the loss is the first to say how full.
+        let first = if m.latest_us > 0 { m.latest_us } else { micros(cx.srtt) };
+        let rtt_us = match signal {
+            Signal::Ecn => self.floor.floor().map_or(first, micros),
+            Signal::Loss => first,
+        };
+        m.high = Point { cwnd, rtt_us };
+        (m.line, m.carry, m.stage) = (Line::default(), 0, Stage::Recovery);
+        // ABBA quicly-cap: beta^(-2/3) - 1.
+        let square = |n: u64| u128::from(n) * u128::from(n);
+        let root =
+            icbrt(square(beta.den()) * 1_000_000_000_000_000_000 / square(beta.num()).max(1));
+        m.most_ppm = root.saturating_sub(1_000_000).min(1_000_000) as u32;
+    }
+
+    /// ABBA 3.4-beyond: well past the window that was cut the line is drawn anew, from the origin.
+    fn redraw(&mut self, cwnd: u64) {
+        let beta = self.factor();
+        let m = &self.model;
+        if m.stage != Stage::Known || m.line.is_from_origin() {
+            return;
+        }
+        let far = u128::from(m.high.cwnd) * u128::from(2 * beta.den() - beta.num().min(beta.den()));
+        if u128::from(cwnd) * u128::from(beta.den()) <= far {
+            return;
+        }
+        let Some(floor) = self.floor_us() else { return };
+        // What a line before predicted is what the window has been chasing.
+        let rtt_us = m.line.at(cwnd).map_or(floor, |rtt| rtt.max(floor));
+        self.model.line = Line::from_origin(cwnd, rtt_us);
+    }
+
+    /// The window that acceleration asks for; `None` where it does not.
+    fn accelerated(&self, cwnd: u64, acked: u64, carry: &mut u32) -> Option<u64> {
+        let m = &self.model;
+        if m.stage != Stage::Known || m.latest_us == 0 {
+            return None;
+        }
+        let beta = self.factor();
+        // ABBA 4-cap.
+        let below = u128::from(cwnd) * u128::from(beta.num())
+            < u128::from(self.prior()) * u128::from(beta.den());
+        let most_ppm = if self.cap && below { m.most_ppm } else { 0 };
+        let gain = Gain { share: self.gain, most_ppm };
+        let bytes = gain.grow(m.line, cwnd, m.latest_us, acked, carry)?;
+        Some(cwnd.saturating_add(bytes).min(MAX_BYTES))
+    }
+
+    /// No line until the next cut (D2).
+    fn forget(&mut self) {
+        (self.model.stage, self.model.line, self.model.carry) =
+            (Stage::Unknown, Line::default(), 0);
+    }
+}
+
+impl Avoidance for Abba {
+    type Saved = Saved;
+
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
+        self.floor.on_rtt(now, rtt);
+        let m = &mut self.model;
+        // A sample below a microsecond is one: zero is none.
+        let rtt_us = micros(rtt).max(1);
+        m.latest_us = rtt_us;
+        match m.stage {
+            // ABBA 3.1-high.
+            Stage::Recovery if in_recovery && !m.by_ecn => {
+                m.high.rtt_us = m.high.rtt_us.min(rtt_us);
+            }
+            // ABBA 3.2-low.
+            Stage::Known if !in_recovery && !w.in_slow_start() && rtt_us < m.low.rtt_us => {
+                m.low = Point { cwnd: window(w), rtt_us };
+                m.line = m.line.fit(m.high, m.low);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_recovery_end(&mut self, w: Window) {
+        let m = &mut self.model;
+        if m.stage == Stage::Recovery {
+            // ABBA 3.2-low: flat, until a smaller round trip is seen.
+            m.low = Point { cwnd: window(w), rtt_us: m.high.rtt_us };
+            m.line = m.line.fit(m.high, m.low);
+            m.stage = Stage::Known;
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        let before = window(*w);
+        self.redraw(before);
+        let mut carry = if acked > 0 { self.model.carry } else { 0 };
+        let fast = if cx.limited { self.accelerated(before, acked, &mut carry) } else { None };
+        each!(&mut self.base, base => base.grow(ack, acked, w, cx));
+        // ABBA 4-larger: the larger of both; ABBA 4-carry: what is left over of a byte counts while
+        // acceleration sets the window.
+        match fast {
+            Some(fast) if fast >= w.cwnd => (w.cwnd, self.model.carry) = (fast, carry),
+            _ => self.model.carry = 0,
+        }
+    }
+
+    fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let cwnd = window(w);
+        let base = each!(&self.base, base => base.reach(ack, max_fs, w, cx));
+        let fast = self.accelerated(cwnd, max_fs, &mut 0).map_or(0, |fast| fast - cwnd);
+        base.max(max_fs.saturating_add(fast.min(max_fs / 2)))
+    }
+
+    fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
+        self.note_cut(cut.signal, window(w), cx);
+        each!(&mut self.base, base => base.reduce(cut, w, cx))
+    }
+
+    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+        self.forget();
+        each!(&mut self.base, base => base.on_rto(now, inflight_before, w, cx))
+    }
+
+    fn on_persistent_congestion(&mut self, now: Time) {
+        self.forget();
+        each!(&mut self.base, base => base.on_persistent_congestion(now));
+    }
+
+    fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context) {
+        each!(&mut self.base, base => base.hand_over(handover, w, cx));
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Nanos) {
+        each!(&mut self.base, base => base.on_idle(now, idle));
+    }
+
+    #[inline]
+    fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
+        each!(&self.base, base => base.beta(signal, from_slow_start))
+    }
+
+    fn epoch_start(&self) -> Option<Time> {
+        each!(&self.base, base => base.epoch_start())
+    }
+
+    fn save(&self) -> Saved {
+        let base = match &self.base {
+            Base::Cubic(cubic) => BaseSaved::Cubic(cubic.save()),
+            Base::Cuback(cuback) => BaseSaved::Cuback(cuback.save()),
+        };
+        Saved { base, model: self.model }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.model = Model { latest_us: self.model.latest_us, ..saved.model };
+        match (&mut self.base, saved.base) {
+            (Base::Cubic(cubic), BaseSaved::Cubic(saved)) => cubic.restore(saved),
+            (Base::Cuback(cuback), BaseSaved::Cuback(saved)) => cuback.restore(saved),
+            // A sender never changes what it stands on.
+            _ => {}
+        }
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        each!(&self.base, base => base.signals(visit));
+        if let Some(high) = self.high() {
+            visit("high_cwnd", high.cwnd);
+            visit("high_rtt_us", u64::from(high.rtt_us));
+        }
+        if let Some(low) = self.low() {
+            visit("low_cwnd", low.cwnd);
+            visit("low_rtt_us", u64::from(low.rtt_us));
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Cuback: CUBIC whose clock is the acknowledged bytes. A newcomer that gains share is acknowledged
+//! faster and so climbs faster; nothing passes while nothing is delivered.
+//!
+//! Cuts, fast convergence, minima and undo are CUBIC's; between cuts the window grows by a segment
+//! whenever the bytes have been acknowledged that [`cuback_curve`](super::cuback_curve) asks for.
+//! No time of day enters, so nothing has to be left out for idle periods. Follows:
+//! draft-kazuho-ccwg-cuback-00 (25 September 2026). State: 88 bytes, 72 of them change.
+//!
+//! Departures:
+//! * D1 (CUBACK 4-grow): one ACK grows the window by at most 1024 segments; what it acknowledged
+//!   beyond stays for the next. No real ACK says so much, and a loop needs an end.
+//! * D2 (CUBACK 3-rate): the epoch that follows Rapid Start's recovery takes its rate from the
+//!   estimate `cwnd / beta` over the RTT at that moment: the window before the cut was an
+//!   overshoot that the path never held.
+//! * D3 (CUBACK 3-marks): after marks Reno's share and the plateau are those of loss, as in our
+//!   CUBIC, also where `abe` cuts less.
+
+use super::cuback_curve::AckCurve;
+use super::{
+    Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, is_factor, is_optional_factor, segment,
+    window,
+};
+use crate::event::{Ack, Context, Signal, Transport, Window};
+use crate::exit::Handover;
+use crate::named::named;
+use crate::options::params;
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
+
+named! {
+    /// Reno's growth below the window before the cut, in segments per window acknowledged.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Alpha {
+        /// What makes a Reno with this beta as fast as Reno with one half: `3(1-beta)/(1+beta)` (RFC 9438 section 4.3).
+        #[default]
+        Friendly = "friendly",
+        /// A whole segment, after losses only (quicly's pull request 688): faster back where losses are rare.
+        One = "1",
+    }
+}
+
+params! {
+    /// The choices of Cuback. C is fixed at 0.4 segment/s^3, as in RFC 9438.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Factor of a reduction, at most 1: 7/10 as in CUBIC.
+        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor] "decrease factor";
+        /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs.
+        pub first_beta: Option<Ratio> = None,
+            "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
+        /// Factor after marks if it differs; RFC 8511: 0.85.
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
+        /// What beta multiplies; also what the rate is computed from.
+        pub base: Base = Base::Cwnd, "base" [] "what the factor multiplies";
+        /// RFC 9438 section 4.7.
+        pub fast_convergence: bool = true, "fast" [] "fast convergence";
+        /// CUBACK 688-alpha.
+        pub alpha: Alpha = Alpha::Friendly, "alpha" [] "segments per window below the window before a loss";
+    }
+}
+
+/// The most segments that one ACK may grow the window by (D1).
+const MOST_SEGMENTS: u32 = 1024;
+
+/// Cuback's congestion avoidance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuback {
+    params: Params,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Epoch {
+    /// None is running; the next begins where it stands, on its plateau.
+    #[default]
+    LossFree,
+    /// None is running; the next begins below the window that was cut.
+    AfterCut,
+    Running,
+}
+
+/// Everything that changes, and so everything that a false alarm gives back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The window at the start of the epoch, the one before the cut, the curve's plateau, bytes.
+    windows: [u64; 3],
+    /// At the cut; zero if no sample was known.
+    srtt: Nanos,
+    /// Bytes acknowledged that have not grown the window yet.
+    pending: u64,
+    /// [`AckCurve::began`].
+    began: i64,
+    /// The window of which `due` is the [`AckCurve::due`]; zero for none.
+    at: u64,
+    due: u64,
+    /// Of the epoch's curve.
+    mss: u32,
+    epoch: Epoch,
+    /// There is a plateau.
+    has_plateau: bool,
+    /// The last cut was for a loss.
+    lost: bool,
+}
+
+impl Cuback {
+    /// Cuback with these choices.
+    pub fn new(params: Params) -> Cuback {
+        Cuback { params, state: State::default() }
+    }
+
+    /// The plateau of the present or the next curve in bytes, once there is one.
+    pub fn w_max(&self) -> Option<u64> {
+        self.state.has_plateau.then_some(self.state.windows[2])
+    }
+
+    /// The window before the last reduction, in bytes.
+    pub fn cwnd_prior(&self) -> u64 {
+        self.state.windows[1]
+    }
+
+    /// Bytes acknowledged that have not grown the window yet.
+    pub fn pending(&self) -> u64 {
+        self.state.pending
+    }
+
+    fn alpha(&self) -> Ratio {
+        let beta = self.params.beta;
+        // CUBACK 688-alpha.
+        if self.params.alpha == Alpha::One && self.state.lost {
+            return Ratio::new(1, 1);
+        }
+        // RFC9438 4.3-fig4. Three times 16 bits need not fit into 16; a quarter of that does.
+        let num = 3 * beta.den().saturating_sub(beta.num()).max(1);
+        let den = beta.num() + beta.den();
+        let shift = if num.max(den) > u64::from(u16::MAX) { 2 } else { 0 };
+        Ratio::new((num >> shift).max(1) as u16, (den >> shift).max(1) as u16)
+    }
+
+    /// The first growth after a reduction or a hand-over.
+    #[cold]
+    fn begin(&mut self, cwnd: u64, cx: &Context) {
+        let s = &mut self.state;
+        if s.epoch == Epoch::LossFree {
+            // CUBACK 3-lossfree: nothing to climb back to; the rate is that of this moment.
+            s.windows = [cwnd; 3];
+            (s.srtt, s.lost, s.has_plateau) = (cx.srtt, false, true);
+        }
+        s.windows[0] = cwnd;
+        s.pending = 0;
+        s.epoch = Epoch::Running;
+        self.draw(segment(cx));
+    }
+
+    /// Draws the curve for segments of this size.
+    fn draw(&mut self, mss: u64) {
+        let alpha = self.alpha();
+        let s = &mut self.state;
+        let [epoch, prior, plateau] = s.windows;
+        s.began = AckCurve::new(epoch, prior, plateau, s.srtt, mss, alpha).began();
+        (s.mss, s.at) = (mss as u32, 0);
+    }
+
+    /// The running epoch's curve.
+    fn curve(&self) -> AckCurve {
+        let s = &self.state;
+        AckCurve::resumed(s.windows, s.srtt, u64::from(s.mss), self.alpha(), s.began)
+    }
+
+    /// [`AckCurve::due`] of this window, computed once per window.
+    #[inline]
+    fn due(&mut self, cwnd: u64) -> u64 {
+        if self.state.at != cwnd {
+            self.look(cwnd);
+        }
+        self.state.due
+    }
+
+    #[inline(never)]
+    fn look(&mut self, cwnd: u64) {
+        let curve = self.curve();
+        (self.state.at, self.state.due) = (cwnd, curve.due(cwnd));
+    }
+
+    /// What every reduction remembers, and beta applied to its base.
+    fn cut(&mut self, cut: &Cut, cwnd: u64, cx: &Context) -> u64 {
+        let beta = self.params.beta;
+        // CUBACK 3-rate: one basis for the windows and the rate.
+        let base = self.params.base.of(cwnd, cut.inflight_before);
+        let s = &mut self.state;
+        // RFC9438 4.7-1, with the beta of loss (D3).
+        let yields = self.params.fast_convergence && s.has_plateau && base < s.windows[2];
+        let plateau = if yields {
+            mul_div(base, beta.num() + beta.den(), 2 * beta.den()).min(base)
+        } else {
+            base
+        };
+        s.windows = [0, base, plateau];
+        (s.has_plateau, s.srtt) = (true, cx.srtt);
+        (s.epoch, s.lost) = (Epoch::AfterCut, cut.signal == Signal::Loss);
+        self.beta(cut.signal, cut.from_slow_start).of(base).min(base)
+    }
+}
+
+impl Avoidance for Cuback {
+    type Saved = State;
+
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        let (mss, mut cwnd) = (segment(cx), window(*w));
+        if self.state.epoch != Epoch::Running {
+            self.begin(cwnd, cx);
+        } else if u64::from(self.state.mss) != mss {
+            self.draw(mss);
+        }
+        // RFC9002 7.8-1: a window that was not the limit is not proven, so nothing counts.
+        if !cx.limited {
+            return;
+        }
+        // CUBACK 4-grow: remainders are kept, so ACKs may be split or merged at will.
+        self.state.pending = self.state.pending.saturating_add(acked.min(MAX_BYTES));
+        for _ in 0..MOST_SEGMENTS {
+            let due = self.due(cwnd);
+            if self.state.pending < due || cwnd >= MAX_BYTES {
+                break;
+            }
+            self.state.pending -= due;
+            cwnd += mss;
+        }
+        w.cwnd = w.cwnd.max(cwnd.min(MAX_BYTES));
+    }
+
+    /// RATELIMITED cubic-reach (the draft has no formula): as many segments as a flight of `max_fs`
+    /// pays for at the price of the next one.
+    fn reach(&self, _ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        let (mss, cwnd, max_fs) = (segment(cx), window(w), max_fs.min(MAX_BYTES));
+        let due = match self.state.epoch {
+            Epoch::Running if self.state.at == cwnd => self.state.due,
+            Epoch::Running => self.curve().due(cwnd),
+            Epoch::LossFree | Epoch::AfterCut => u64::MAX,
+        };
+        let grows = mul_div(max_fs, mss, due);
+        max_fs.saturating_add(grows.max(mss)).min((max_fs + max_fs / 2).max(max_fs + mss))
+    }
+
+    fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
+        let mss = segment(cx);
+        let cwnd = self.cut(cut, window(w), cx);
+        // RFC9438 4.6-fig5: as in CUBIC.
+        let least =
+            if cut.signal == Signal::Ecn && cx.transport == Transport::Tcp { mss } else { 2 * mss };
+        Reduced { ssthresh: cwnd.clamp(2 * mss, MAX_BYTES), cwnd: cwnd.clamp(least, MAX_BYTES) }
+    }
+
+    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+        let from_slow_start = w.in_slow_start();
+        let cut = Cut { now, signal: Signal::Loss, inflight_before, from_slow_start };
+        // RFC9438 4.8-1: the threshold as after a loss; the next epoch begins where slow start ends.
+        let ssthresh = self.cut(&cut, window(w), cx);
+        self.state.epoch = Epoch::LossFree;
+        ssthresh.clamp(2 * segment(cx), MAX_BYTES)
+    }
+
+    fn on_persistent_congestion(&mut self, _now: Time) {
+        self.state.epoch = Epoch::LossFree;
+    }
+
+    fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context) {
+        let s = &mut self.state;
+        match handover {
+            Handover::AfterLoss => s.epoch = Epoch::AfterCut,
+            Handover::RapidDone { beta } => {
+                // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of
+                // a plateau twice as high. D2: the rate is that of the estimate.
+                let cwnd = window(w);
+                let factor = 1 + u64::from(self.params.fast_convergence);
+                let held = |factor| mul_div(cwnd, factor * beta.den(), beta.num()).min(MAX_BYTES);
+                s.windows = [cwnd, held(1), held(factor)];
+                (s.epoch, s.has_plateau, s.srtt) = (Epoch::AfterCut, true, cx.srtt);
+            }
+            Handover::LossFree
+            | Handover::AfterTimeout
+            | Handover::LssEntry
+            | Handover::Drained => s.epoch = Epoch::LossFree,
+        }
+    }
+
+    /// Nothing to leave out: what does not arrive does not count.
+    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+
+    #[inline]
+    fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
+        let usual = match signal {
+            Signal::Loss => self.params.beta,
+            Signal::Ecn => self.params.abe.unwrap_or(self.params.beta),
+        };
+        if from_slow_start { self.params.first_beta.unwrap_or(usual) } else { usual }
+    }
+
+    fn save(&self) -> State {
+        self.state
+    }
+
+    fn restore(&mut self, saved: State) {
+        self.state = saved;
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(w_max) = self.w_max() {
+            visit("w_max", w_max);
+        }
+        visit("cwnd_prior", self.cwnd_prior());
+        if self.state.epoch == Epoch::Running {
+            visit("pending", self.state.pending);
+            if self.state.at > 0 {
+                visit("due", self.state.due);
+            }
+        }
+    }
+}

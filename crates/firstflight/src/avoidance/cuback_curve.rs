@@ -1,0 +1,116 @@
+//! CUBIC's growth counted in acknowledged bytes and not in time: how many must arrive before the
+//! window may be so large.
+//!
+//! A full bottleneck delivers at a constant rate `B`, so time is bytes over `B`. `A(w)` is what has
+//! been acknowledged since the epoch began when the window reaches `w`: the smaller of what Reno
+//! takes and of what CUBIC's curve takes, turned round from a window at a time to a time at a
+//! window. Follows: draft-kazuho-ccwg-cuback-00 (25 September 2026), the increase and its appendix.
+//! State: 48 bytes.
+//!
+//! All values are floors in integers. Time is counted in units of 10 ns: with whole microseconds a
+//! curve of 100 s would be 1 % off near its plateau.
+
+use super::MAX_MSS;
+use super::cubic_curve::icbrt;
+use crate::units::{MAX_BYTES, Nanos, Ratio};
+
+/// `10^25`: ten of `C = 4/10`, and the cube of `10^8` units of time in a second.
+const TEN_25: u128 = 10_000_000_000_000_000_000_000_000;
+
+/// One epoch: where its window began, what the path held before the cut, where the curve is flat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckCurve {
+    epoch: u64,
+    prior: u64,
+    plateau: u64,
+    /// In units of 10 ns; zero if no RTT was known.
+    srtt: u64,
+    mss: u32,
+    alpha: Ratio,
+    /// [`AckCurve::time`] of the window where the epoch began.
+    began: i64,
+}
+
+impl AckCurve {
+    /// From a window of `epoch` bytes; `prior` is the window before the cut and `srtt` the round
+    /// trip then, both of which say the rate; zero if there was no RTT sample. `plateau` is
+    /// CUBIC's `W_max`, `alpha` Reno's growth below `prior`, in segments per window.
+    pub fn new(
+        epoch: u64,
+        prior: u64,
+        plateau: u64,
+        srtt: Nanos,
+        mss: u64,
+        alpha: Ratio,
+    ) -> AckCurve {
+        let mut curve = AckCurve::resumed([epoch, prior, plateau], srtt, mss, alpha, 0);
+        curve.began = curve.time(curve.epoch);
+        curve
+    }
+
+    /// One that was begun before, with its [`AckCurve::began`].
+    pub(super) fn resumed(
+        windows: [u64; 3],
+        srtt: Nanos,
+        mss: u64,
+        alpha: Ratio,
+        began: i64,
+    ) -> AckCurve {
+        let [epoch, prior, plateau] = windows.map(|bytes| bytes.min(MAX_BYTES));
+        let srtt = if srtt == Nanos::ZERO { 0 } else { (srtt.0 / 10).max(1) };
+        let mss = mss.clamp(1, MAX_MSS) as u32;
+        AckCurve { epoch, prior, plateau, srtt, mss, alpha, began }
+    }
+
+    /// When the epoch began, in units of 10 ns from the plateau; negative below it.
+    pub fn began(&self) -> i64 {
+        self.began
+    }
+
+    /// CUBACK 4-time: when CUBIC's curve is at `w` bytes, in units of 10 ns from its plateau.
+    pub fn time(&self, w: u64) -> i64 {
+        let away = u128::from(w.min(2 * MAX_BYTES).abs_diff(self.plateau));
+        let away = icbrt(away * TEN_25 / (4 * u128::from(self.mss))) as i64;
+        if w < self.plateau { -away } else { away }
+    }
+
+    /// CUBACK 4-cubic: bytes from the start of the epoch until CUBIC's curve is at the window of
+    /// which this is the [`AckCurve::time`]; `None` if no RTT was known at the cut.
+    pub fn cubic(&self, time: i64) -> Option<i128> {
+        let since = i128::from(time) - i128::from(self.began);
+        (self.srtt > 0).then(|| {
+            let bytes = i128::from(self.prior) * since;
+            bytes.div_euclid(i128::from(self.srtt))
+        })
+    }
+
+    /// CUBACK 4-reno: bytes from the start of the epoch until Reno is at `w` bytes: `alpha` of a
+    /// segment per window acknowledged up to the window before the cut, a segment beyond.
+    pub fn reno(&self, w: u64) -> i128 {
+        let (w, prior) = (i128::from(w), i128::from(self.prior));
+        let mss = i128::from(self.mss);
+        let (num, den) = (i128::from(self.alpha.num().max(1)), i128::from(self.alpha.den()));
+        // Bytes for growth from one window to another at one segment per window.
+        let sum = |from: i128, to: i128| (to - from) * (to + from - mss);
+        let epoch = i128::from(self.epoch);
+        if w <= prior {
+            (sum(epoch, w) * den).div_euclid(2 * num * mss)
+        } else {
+            (sum(epoch, prior) * den).div_euclid(2 * num * mss) + sum(prior, w).div_euclid(2 * mss)
+        }
+    }
+
+    /// CUBACK 4-least: bytes from the start of the epoch until the window may be `w`.
+    pub fn amount(&self, w: u64) -> i128 {
+        let reno = self.reno(w);
+        self.cubic(self.time(w)).map_or(reno, |cubic| cubic.min(reno))
+    }
+
+    /// CUBACK 4-due: bytes to be acknowledged before a window of `w` bytes grows by a segment: at
+    /// least two segments, so that a round trip grows it by half at most.
+    pub fn due(&self, w: u64) -> u64 {
+        let mss = u64::from(self.mss);
+        let bytes = self.amount(w.saturating_add(mss)) - self.amount(w);
+        u64::try_from(bytes.max(0)).unwrap_or(u64::MAX).max(2 * mss)
+    }
+}
