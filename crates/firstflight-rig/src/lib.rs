@@ -22,6 +22,7 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod audit;
 mod followed;
 mod install;
 mod logbook;
@@ -220,6 +221,7 @@ struct Rig<'a> {
     /// Steps without the clock moving.
     same_instant: u32,
     stream_window: u64,
+    books: audit::Books,
 }
 
 impl Control {
@@ -323,6 +325,7 @@ impl<'a> Rig<'a> {
             steps: 0,
             same_instant: 0,
             stream_window,
+            books: audit::Books::default(),
         })
     }
 
@@ -365,6 +368,7 @@ impl<'a> Rig<'a> {
                 return self.finish(false);
             }
             self.advance(next);
+            self.books.at(self.now);
             self.deliver()?;
             self.fire()?;
         }
@@ -442,6 +446,7 @@ impl<'a> Rig<'a> {
     fn receiver_turn(&mut self) -> Result<(), Error> {
         let instant = self.instant(self.now);
         self.receiver.drive()?;
+        self.books.on_read(self.receiver.received(), self.setup.object);
         // The end of the stream may come behind its last byte; what counts is the byte.
         if self.marks.delivered.is_none() && self.receiver.received() >= self.setup.object {
             self.marks.delivered = Some(self.now);
@@ -470,7 +475,9 @@ impl<'a> Rig<'a> {
                 continue;
             }
             let mut book = open(&self.logbook);
-            let data = book.packets_sent() > before;
+            let packets = book.packets_sent();
+            let data = packets > before;
+            self.books.on_sent(before, packets, fate == Offered::Dropped);
             match fate {
                 Offered::Sent { waited, at } if data => {
                     self.queue_us.saturating_record(waited / 1000);
@@ -523,6 +530,7 @@ impl<'a> Rig<'a> {
             return Err(Error::new("the sender ran another controller"));
         }
         let book = open(&self.logbook);
+        self.books.check(&book);
         let episodes =
             status.map_or_else(Vec::new, |status| book.episodes(Time(begin), status.cwnd));
         let exit = status.and_then(|status| status.exit).or_else(|| book.seen_exit());

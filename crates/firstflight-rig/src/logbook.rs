@@ -4,6 +4,7 @@
 //! are known by their position in the order of sending; the trial says which of them the path
 //! dropped.
 
+use crate::audit::Flight;
 use crate::followed::{Followed, SharedWitness};
 use firstflight::Exit;
 use firstflight::account::Kept;
@@ -54,6 +55,7 @@ pub struct Logbook {
     datagram: u64,
     seen: Option<Seen>,
     followed: Option<Followed>,
+    flight: Flight,
 }
 
 /// What an observer is to hear.
@@ -79,11 +81,13 @@ impl Logbook {
     /// The trial begins: what came before was the handshake. What the controller has heard of that
     /// belongs to its log.
     pub fn begin(&mut self) {
+        self.flight.begin();
         *self = Logbook {
             account: Account::new(self.datagram),
             datagram: self.datagram,
             seen: self.seen.take(),
             followed: self.followed.take(),
+            flight: std::mem::take(&mut self.flight),
             ..Logbook::default()
         };
     }
@@ -215,6 +219,7 @@ impl Recorder<ArmController> for Logbook {
     }
 
     fn on_event(&mut self, event: &Event, after: &ArmController) {
+        self.flight.on_event(event);
         self.account.take(event, after);
         if let Event::Sent(sent) = event {
             self.on_sent(sent.now, sent.nxt.0.saturating_sub(1), sent.bytes);
@@ -238,12 +243,14 @@ impl Recorder<ArmController> for Logbook {
     }
 
     fn on_acked(&mut self, number: u64) {
+        self.flight.on_acked(number);
         if let Some(seen) = &mut self.seen {
             Recorder::<ArmController>::on_acked(&mut seen.tape, number);
         }
     }
 
     fn on_lost(&mut self, number: u64) {
+        self.flight.on_lost(number);
         // Positions ascend; packet numbers are skipped at random, so they have holes.
         if let Ok(index) = self.packets.binary_search_by_key(&number, |packet| packet.position) {
             let packet = self.packets[index];

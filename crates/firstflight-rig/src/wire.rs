@@ -5,6 +5,7 @@
 //! ACKs; with the first byte of the object fresh links take over, so that loss, traces, slots and
 //! draws begin where a trial begins, as in the simulator.
 
+use crate::audit;
 use bytes::BytesMut;
 use firstflight_path::{Ack, Fate, Link, Return, ReturnPath, Reverse};
 use std::collections::VecDeque;
@@ -60,11 +61,17 @@ pub(super) struct Wire {
     /// Virtual time at which the clock of link or return path started.
     origin: u64,
     flying: VecDeque<Datagram>,
+    books: audit::Way,
 }
 
 impl Wire {
     pub(super) fn new(link: Link) -> Wire {
-        Wire { way: Way::Link(link), origin: 0, flying: VecDeque::new() }
+        Wire {
+            way: Way::Link(link),
+            origin: 0,
+            flying: VecDeque::new(),
+            books: audit::Way::default(),
+        }
     }
 
     /// Replaces the link of the handshake by one way that starts now; what is on its way still
@@ -99,11 +106,14 @@ impl Wire {
 
     /// A datagram that has arrived by `now`.
     pub(super) fn arrive(&mut self, now: u64) -> Option<(Ecn, BytesMut)> {
+        self.books.at(now);
         self.decide(now);
         if self.flying.front()?.at > now {
             return None;
         }
-        self.flying.pop_front().map(|datagram| (datagram.ecn, datagram.bytes))
+        let datagram = self.flying.pop_front()?;
+        self.books.on_arrived(datagram.at, self.flying.len());
+        Some((datagram.ecn, datagram.bytes))
     }
 
     /// Learns what the return path has decided by now.
@@ -128,6 +138,7 @@ impl Wire {
 
     /// A datagram leaves. Of one whose fate is decided later nothing is known yet.
     pub(super) fn offer(&mut self, now: u64, ecn: Ecn, bytes: &[u8]) -> Offered {
+        self.books.at(now);
         let len = bytes.len() as u32 + LOWER;
         let now = now.saturating_sub(self.origin);
         let fate = match &mut self.way {
@@ -169,6 +180,8 @@ impl Wire {
             .iter()
             .rposition(|datagram| datagram.at <= at)
             .map_or(0, |before| before + 1);
+        let neighbour = |place: Option<usize>| Some(self.flying.get(place?)?.at);
+        self.books.on_taken(at, neighbour(place.checked_sub(1)), neighbour(Some(place)));
         self.flying.insert(place, Datagram { at, ecn, bytes });
         at
     }

@@ -1,0 +1,278 @@
+//! What holds in a trial whatever the stacks do: bytes leave the flight once, as acknowledged or as
+//! lost; packets are neither invented nor forgotten; time does not go back. Kept and checked in
+//! builds with debug assertions; in others nothing of it is left.
+
+#[cfg(debug_assertions)]
+pub(crate) use on::{Books, Flight, Way};
+
+#[cfg(not(debug_assertions))]
+pub(crate) use off::{Books, Flight, Way};
+
+#[cfg(debug_assertions)]
+mod on {
+    use firstflight::{Event, Time};
+    use std::collections::BTreeMap;
+
+    /// Bytes in flight, by what the controller was told and by the packets that the stack named.
+    /// Checked from the first packet after the trial began: the handshake's packets leave with their
+    /// number space, which no stack tells.
+    #[derive(Debug, Default)]
+    pub(crate) struct Flight {
+        /// The trial has begun.
+        begun: bool,
+        /// A packet was sent since.
+        checked: bool,
+        now: Time,
+        /// Bytes in flight after the last event.
+        inflight: u64,
+        /// First position in the order of sending that nothing was sent at, and the first that is
+        /// checked.
+        next: u64,
+        first: u64,
+        /// Bytes of the packets that are neither acknowledged nor lost, by position.
+        out: BTreeMap<u64, u64>,
+        /// Whether the stack names packets at all.
+        names: bool,
+        /// Bytes acknowledged and lost, by the packets that were named and by the events.
+        named: [u64; 2],
+        told: [u64; 2],
+        /// The sums begin anew: a packet was named that was sent before the trial.
+        adrift: bool,
+    }
+
+    impl Flight {
+        /// The trial begins.
+        pub(crate) fn begin(&mut self) {
+            self.begun = true;
+        }
+
+        pub(crate) fn on_acked(&mut self, position: u64) {
+            self.leave(position, 0);
+        }
+
+        pub(crate) fn on_lost(&mut self, position: u64) {
+            self.leave(position, 1);
+        }
+
+        fn leave(&mut self, position: u64, how: usize) {
+            let bytes = self.out.remove(&position);
+            self.names = true;
+            assert!(
+                bytes.is_some() || !self.checked || position < self.first,
+                "packet {position} leaves the flight and is not in it"
+            );
+            // How many bytes one of the handshake had is not known for certain.
+            self.adrift |= bytes.is_none();
+            self.named[how] += bytes.unwrap_or(0);
+        }
+
+        pub(crate) fn on_event(&mut self, event: &Event) {
+            let now = event.now();
+            assert!(
+                now >= self.now || !self.checked,
+                "an event at {} ns comes after one at {} ns",
+                now.0,
+                self.now.0
+            );
+            self.now = now;
+            match event {
+                Event::Sent(sent) => {
+                    let position = sent.nxt.0.saturating_sub(1);
+                    assert!(
+                        position >= self.next || !self.checked,
+                        "position {position} was sent at before: {} are taken",
+                        self.next
+                    );
+                    self.next = position + 1;
+                    self.out.insert(position, sent.bytes);
+                    self.check_sent(sent.bytes, sent.inflight);
+                    self.inflight = sent.inflight;
+                }
+                Event::Ack(ack) => {
+                    self.told[0] += ack.acked;
+                    self.told[1] += ack.lost;
+                    // A stack that names no packets reports what carries only an ACK as sent, too.
+                    let expected = if self.names {
+                        ack.inflight_before == self.inflight
+                    } else {
+                        ack.inflight_before <= self.inflight
+                    };
+                    assert!(
+                        expected || !self.checked,
+                        "{} bytes are in flight before an ACK and were {} after the last event",
+                        ack.inflight_before,
+                        self.inflight
+                    );
+                    assert_eq!(
+                        ack.inflight + ack.acked + ack.lost,
+                        ack.inflight_before,
+                        "bytes in flight, acknowledged and lost are those that were in flight"
+                    );
+                    self.inflight = ack.inflight;
+                }
+                _ => {}
+            }
+        }
+
+        /// Before a packet leaves, every ACK was told to its end: named packets and bytes agree.
+        fn check_sent(&mut self, bytes: u64, inflight: u64) {
+            if self.checked {
+                assert_eq!(
+                    inflight,
+                    self.inflight + bytes,
+                    "bytes in flight with a packet of {bytes} bytes"
+                );
+                assert!(
+                    !self.names || self.adrift || self.named == self.told,
+                    "packets of {:?} bytes were acknowledged and lost, and {:?} bytes were",
+                    self.named,
+                    self.told
+                );
+            } else if self.begun {
+                (self.checked, self.first, self.adrift) = (true, self.next - 1, true);
+            }
+            if std::mem::take(&mut self.adrift) {
+                (self.named, self.told) = ([0; 2], [0; 2]);
+            }
+        }
+    }
+
+    /// One direction of the path.
+    #[derive(Debug, Default)]
+    pub(crate) struct Way {
+        now: u64,
+        /// Datagrams that have an arrival, and those that have arrived.
+        taken: u64,
+        arrived: u64,
+    }
+
+    impl Way {
+        /// Something happens at `now`, ns.
+        pub(crate) fn at(&mut self, now: u64) {
+            assert!(now >= self.now, "an event at {now} ns comes after one at {} ns", self.now);
+            self.now = now;
+        }
+
+        /// A datagram is to arrive at `at`, behind one at `before` and ahead of one at `after`.
+        pub(crate) fn on_taken(&mut self, at: u64, before: Option<u64>, after: Option<u64>) {
+            assert!(
+                before.is_none_or(|before| before <= at) && after.is_none_or(|after| at < after),
+                "{at} ns is not between {before:?} and {after:?}"
+            );
+            self.taken += 1;
+        }
+
+        /// A datagram of the time `at` has arrived; so many are left.
+        pub(crate) fn on_arrived(&mut self, at: u64, left: usize) {
+            assert!(at <= self.now, "it is {} ns and a datagram of {at} ns arrives", self.now);
+            self.arrived += 1;
+            let Way { taken, arrived, .. } = *self;
+            assert_eq!(
+                taken,
+                arrived + left as u64,
+                "{taken} datagrams left, {arrived} arrived and {left} are on their way"
+            );
+        }
+    }
+
+    /// The books of a trial.
+    #[derive(Debug, Default)]
+    pub(crate) struct Books {
+        now: u64,
+        /// Data packets that the path dropped.
+        dropped: u64,
+        /// Object bytes read in order.
+        read: u64,
+    }
+
+    impl Books {
+        pub(crate) fn at(&mut self, now: u64) {
+            assert!(now >= self.now, "it was {} ns and is {now} ns", self.now);
+            self.now = now;
+        }
+
+        /// A datagram of the sender met its fate; so many data packets are in the logbook, of which
+        /// `before` were there before.
+        pub(crate) fn on_sent(&mut self, before: u64, packets: u64, dropped: bool) {
+            assert!(packets <= before + 1, "{} packets in one datagram", packets - before);
+            self.dropped += u64::from(dropped && packets > before);
+        }
+
+        /// `read` of `object` bytes are read.
+        pub(crate) fn on_read(&mut self, read: u64, object: u64) {
+            assert!(
+                (self.read..=object).contains(&read),
+                "{read} of {object} bytes are read, {} were",
+                self.read
+            );
+            self.read = read;
+        }
+
+        /// The trial is over.
+        pub(crate) fn check(&self, book: &crate::Logbook) {
+            let sent = book.packets_sent();
+            let crate::Logbook { packets_dropped, packets_lost, repeats, lost_repeats, .. } = *book;
+            assert_eq!(
+                packets_dropped, self.dropped,
+                "packets dropped in the logbook and on the path"
+            );
+            assert!(
+                packets_lost <= packets_dropped && packets_dropped <= sent,
+                "{packets_lost} lost of {packets_dropped} dropped of {sent} sent"
+            );
+            assert!(
+                lost_repeats <= repeats && repeats <= sent,
+                "{lost_repeats} lost of {repeats} repeated of {sent} sent"
+            );
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+#[expect(clippy::unused_self, reason = "the same calls as where it does something")]
+mod off {
+    use firstflight::Event;
+
+    /// No books.
+    #[derive(Debug, Default)]
+    pub(crate) struct Flight;
+
+    impl Flight {
+        #[inline(always)]
+        pub(crate) fn begin(&self) {}
+        #[inline(always)]
+        pub(crate) fn on_acked(&self, _position: u64) {}
+        #[inline(always)]
+        pub(crate) fn on_lost(&self, _position: u64) {}
+        #[inline(always)]
+        pub(crate) fn on_event(&self, _event: &Event) {}
+    }
+
+    /// No books.
+    #[derive(Debug, Default)]
+    pub(crate) struct Way;
+
+    impl Way {
+        #[inline(always)]
+        pub(crate) fn at(&self, _now: u64) {}
+        #[inline(always)]
+        pub(crate) fn on_taken(&self, _at: u64, _before: Option<u64>, _after: Option<u64>) {}
+        #[inline(always)]
+        pub(crate) fn on_arrived(&self, _at: u64, _left: usize) {}
+    }
+
+    /// No books.
+    #[derive(Debug, Default)]
+    pub(crate) struct Books;
+
+    impl Books {
+        #[inline(always)]
+        pub(crate) fn at(&self, _now: u64) {}
+        #[inline(always)]
+        pub(crate) fn on_sent(&self, _before: u64, _packets: u64, _dropped: bool) {}
+        #[inline(always)]
+        pub(crate) fn on_read(&self, _read: u64, _object: u64) {}
+        #[inline(always)]
+        pub(crate) fn check(&self, _book: &crate::Logbook) {}
+    }
+}
