@@ -122,6 +122,15 @@ fn refusals_say_what_is_wrong() {
             "rapid@(pace=off)",
             "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
         ),
+        ("bbr@(pace=off)", "bbr finds the rate by pacing: drop pace=off"),
+        (
+            "careful(saved=300,rtt=600)@(pace=off)",
+            "careful spreads its jump over a round trip and needs the pacer: drop pace=off",
+        ),
+        (
+            "jumpstart@(pace=off)",
+            "jumpstart spreads its window over a round trip and needs the pacer: drop pace=off",
+        ),
     ];
     for (typed, line) in rows {
         match Arm::parse(typed) {

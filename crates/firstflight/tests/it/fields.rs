@@ -105,3 +105,15 @@ fn every_field_has_a_name_of_its_own_and_a_meaning() {
     names.dedup();
     assert_eq!(names.len(), count, "no name stands twice");
 }
+
+#[test]
+fn a_blank_event_has_its_name_and_its_time() {
+    for event in events() {
+        let blank = Event::blank(event.name(), Time(9)).expect("an event of this name");
+        assert_eq!(blank.now(), Time(9), "{}", event.name());
+        // Whether an ACK is a timer's is told by what it says.
+        let kind = if event.name() == "timer" { "ack" } else { event.name() };
+        assert_eq!(blank.name(), kind);
+    }
+    assert!(Event::blank("send", Time(9)).is_none(), "no event is called so");
+}

@@ -2,6 +2,7 @@
 //! `docs/conformance.md` names them.
 
 mod abba;
+mod account;
 mod ack_clock;
 mod any_history;
 mod arm;
