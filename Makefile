@@ -44,6 +44,7 @@ GENTLY = $(if $(LANES),nice -n 15)
 lint: ## words, formatting and clippy over everything, and over the program as most people build it; warnings are errors
 	tests/words.sh
 	tests/needs.sh kernel
+	@! grep -rl '#\[test\]' $$(grep -lx 'test = false' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
 	cargo fmt --all --check
 	$(GENTLY) cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	$(GENTLY) cargo clippy --locked -p firstflight-cli -- -D warnings
@@ -52,9 +53,10 @@ lint: ## words, formatting and clippy over everything, and over the program as m
 package: ## the crates as they would be published, checked outside this checkout
 	packaging/package.sh
 
+# `--tests`, unlike `--lib`, leaves out libraries whose Cargo.toml says `test = false`: they have no tests inside.
 built:
 	tests/needs.sh unit kernel python browser
-	cargo test --locked --workspace $(FEATURES) --lib --bins --tests --no-run
+	cargo test --locked --workspace $(FEATURES) --tests --no-run
 
 # PROFILE=dev tries the scripts with builds that are made anyway.
 packages: ## what people install, made and tried where nothing else is: static program, .deb, container, wheels (target/dist)
@@ -81,7 +83,7 @@ semver: ## what the crates export against what is published (cargo-semver-checks
 unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command
 	tests/needs.sh unit kernel
 	@mkdir -p $(TARGET)
-	cargo test --locked --workspace --no-fail-fast $(FEATURES) --lib --bins --tests | tee $(TARGET)/test.log
+	cargo test --locked --workspace --no-fail-fast $(FEATURES) --tests | tee $(TARGET)/test.log
 	cargo test --locked --workspace --no-fail-fast $(FEATURES) --doc | tee -a $(TARGET)/test.log
 
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
@@ -90,6 +92,7 @@ kernel: ## of these, only what needs the kernel: controllers equal to the core, 
 night: ## what takes hours: fuzzing, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
 	packaging/package.sh --verify
+	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
 	$(MAKE) mutants
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
@@ -100,7 +103,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
 	crates/firstflight-linux/kernels.sh
 
-python: ## the Python package: wheel, types, tests, notebooks, a Ray cluster on this machine
+python: ## the Python package: types, tests, notebooks, a Ray cluster on this machine; `make night` tests its wheel
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh
 
 docs: ## the API documentation, warnings are errors

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Builds the wheel of the Python package, installs it into an environment of its own (VENV) and checks style, types, tests, examples and
-# notebooks. Where there is no Python with pip, says so and skips; with CI=true that is an error.
+# Installs the Python package into an environment of its own (VENV) and checks style, types, tests, examples and notebooks. Where there is
+# no Python with pip, says so and skips; with CI=true that is an error.
+#
+#   python/test.sh          the package around the engine of the workspace's build, which is the one that all tests share
+#   python/test.sh --wheel  its wheel, as people install it: maturin builds every crate below it again, with fewer features
 set -euo pipefail
 # Nothing here asks anybody anything; a tool that reads what happens to stand on standard input would be misled.
 exec </dev/null
@@ -20,14 +23,21 @@ if ! cmp -s requirements.txt "$venv/requirements.txt"; then
     cp requirements.txt "$venv/requirements.txt"
 fi
 
-rm -rf "$target/wheels"
-"$venv/bin/maturin" build --quiet --locked --profile dev --out "$target/wheels"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels/*.whl
-echo "python: $(cd "$target/wheels" && ls) built and installed"
-
-# The command of the same checkout, whose output the package's has to equal to the byte.
-(cd .. && cargo build --quiet --locked --workspace $(tests/needs.sh --features) --bin firstflight)
+# With the command of the same checkout, whose output the package's has to equal to the byte.
+(cd .. && cargo build --quiet --locked --workspace $(tests/needs.sh --features) --lib --bin firstflight)
 export FIRSTFLIGHT_BINARY=$target/debug/firstflight
+
+packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+rm -rf "$packages/firstflight" "$packages"/firstflight-*.dist-info
+if [ "${1:-}" = --wheel ]; then
+    rm -rf "$target/wheels"
+    "$venv/bin/maturin" build --quiet --locked --profile dev --out "$target/wheels"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$target"/wheels/*.whl
+    echo "python: $(cd "$target/wheels" && ls) built and installed"
+else
+    cp -r firstflight "$packages/firstflight"
+    cp "$target/debug/lib_engine.so" "$packages/firstflight/_engine.abi3.so"
+fi
 
 "$venv/bin/ruff" check --quiet --no-cache .
 "$venv/bin/ruff" format --quiet --no-cache --check .
