@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from . import _engine
+from ._answer import Reported
 from ._arm import ArmLike
 from ._engine import Refused
-from ._options import Number, folder_of, write_report, write_whole
+from ._options import Number, folder_of, write_whole
 from ._population import Population, engine_test, population_of
 from ._progress import progress as progress_bar
 from ._request import request
@@ -70,11 +70,13 @@ def ab(
 
 
 @final
-class AbResult:
+class AbResult(Reported[_engine.Shard]):
     """What came out of `ab`. pandas, Polars and others take it as its `results`."""
 
+    _call = "ab"
+
     def __init__(self, shard: _engine.Shard, rows: Table | None = None) -> None:
-        self._shard = shard
+        super().__init__(shard)
         self.rows = rows
         """One row per connection and arm, if they were kept."""
         self.cpu_s: float | None = None
@@ -83,26 +85,12 @@ class AbResult:
     @cached_property
     def results(self) -> Table:
         """One row per part of the connections (all, group, size, BDP, buffer) and arm: the measures of `docs/ab-tests.md`."""
-        return Table(self._shard.results())
+        return Table(self._inner.results())
 
     @cached_property
     def percentiles(self) -> Table:
         """One row per percentile and arm, over all connections."""
-        return Table(self._shard.percentiles())
-
-    @cached_property
-    def _text(self) -> str:
-        return self._shard.to_json()
-
-    def to_json(self) -> str:
-        """The same bytes as `firstflight ab --json -`."""
-        return self._text
-
-    @cached_property
-    def data(self) -> dict[str, Any]:
-        """The JSON as objects: intervals, method, self-check and all."""
-        data: dict[str, Any] = json.loads(self._text)
-        return data
+        return Table(self._inner.percentiles())
 
     @property
     def experiment(self) -> dict[str, Any]:
@@ -119,7 +107,7 @@ class AbResult:
     @property
     def flows(self) -> int:
         """Connections in it."""
-        return self._shard.flows
+        return self._inner.flows
 
     @property
     def complete(self) -> bool:
@@ -153,11 +141,7 @@ class AbResult:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Writes the sums to a file for `firstflight ab merge`."""
-        write_whole(file, self._shard.to_bytes())
-
-    def report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the report, one self-contained HTML page."""
-        write_report(file, self._shard.report, "ab")
+        write_whole(file, self._inner.to_bytes())
 
     def part(self, part: Part = "all") -> list[dict[str, Any]]:
         """The rows of `results` of one kind of part."""
@@ -197,8 +181,9 @@ class AbResult:
             f"initial window {what['iw']} packets, seed {what['seed']}"
         )
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.results.__arrow_c_stream__(requested_schema)
+    @property
+    def _table(self) -> Table:
+        return self.results
 
     def __str__(self) -> str:
         header, rows = self._cells()

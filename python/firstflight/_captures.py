@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 from . import _engine
+from ._answer import Reported
 from ._arm import ArmLike, as_list
-from ._options import Number, write_report
+from ._options import Number
 from ._progress import progress as progress_bar
 from ._request import request
 from ._table import Table
@@ -45,11 +45,10 @@ def replay(
 
 
 @final
-class Replay:
+class Replay(Reported[_engine.Replayed]):
     """What came out of `replay`. pandas, Polars and others take it as its `rows`."""
 
-    def __init__(self, inner: _engine.Replayed) -> None:
-        self._inner = inner
+    _call = "replay"
 
     @cached_property
     def rows(self) -> Table:
@@ -72,21 +71,8 @@ class Replay:
         return self._inner.warnings
 
     @property
-    def data(self) -> dict[str, Any]:
-        """The JSON as objects."""
-        data: dict[str, Any] = json.loads(self.to_json())
-        return data
-
-    def to_json(self) -> str:
-        """The same bytes as `firstflight replay --json -`."""
-        return self._inner.to_json()
-
-    def report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the report, one self-contained HTML page."""
-        write_report(file, self._inner.report, "replay")
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
+    def _table(self) -> Table:
+        return self.rows
 
     def __repr__(self) -> str:
         return repr(self.verdicts)
@@ -119,11 +105,10 @@ def advise(
 
 
 @final
-class Advice:
-    """What came out of `advise`. Printed it is the lines of the command."""
+class Advice(Reported[_engine.Advice]):
+    """What came out of `advise`. Printed it is the lines of the command; `data` has `advice`, `assumed`, `replay` and `ab`."""
 
-    def __init__(self, inner: _engine.Advice) -> None:
-        self._inner = inner
+    _call = "advise"
 
     @property
     def finding(self) -> str:
@@ -146,21 +131,8 @@ class Advice:
         return Table(self._inner.results())
 
     @property
-    def data(self) -> dict[str, Any]:
-        """The JSON as objects: `advice`, `assumed`, `replay`, `ab`."""
-        data: dict[str, Any] = json.loads(self.to_json())
-        return data
-
-    def to_json(self) -> str:
-        """The same bytes as `firstflight advise --json -`."""
-        return self._inner.to_json()
-
-    def report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the page with all the evidence."""
-        write_report(file, self._inner.report, "advise")
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.results.__arrow_c_stream__(requested_schema)
+    def _table(self) -> Table:
+        return self.results
 
     def __repr__(self) -> str:
         return grid(["about", "answer"], [[about, text] for about, text in self.lines.items()], left=2)

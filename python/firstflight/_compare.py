@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from . import _engine
+from ._answer import Reported
 from ._arm import ArmLike
-from ._options import Number, write_report
+from ._options import Number
 from ._path import Path
 from ._progress import progress as progress_bar
 from ._request import request
@@ -69,11 +70,10 @@ def compare(
 
 
 @final
-class Comparison:
+class Comparison(Reported[_engine.Comparison]):
     """What came out of `compare`. Printed it is the table of the command; pandas, Polars and others take it as its `rows`."""
 
-    def __init__(self, inner: _engine.Comparison) -> None:
-        self._inner = inner
+    _call = "compare"
 
     @cached_property
     def rows(self) -> Table:
@@ -116,14 +116,6 @@ class Comparison:
         """Every trial was finished within the limit."""
         return self._inner.complete
 
-    def to_json(self) -> str:
-        """The same bytes as `firstflight compare --json -`."""
-        return self._inner.to_json()
-
-    def report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the report, one self-contained HTML page."""
-        write_report(file, self._inner.report, "compare")
-
     def plot_window(self, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
         """The congestion window of each arm's first trial over time, with the path's limits. Needs matplotlib."""
         from . import plots
@@ -148,8 +140,9 @@ class Comparison:
         repeats = f", median of {what['repeat']} trials" if what["repeat"] > 1 else ""
         return f"{name}{what['path']}\n{what['bytes'] / 1e6:g} MB; initial window {what['iw']} packets, seed {what['seed']}{repeats}"
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
+    @property
+    def _table(self) -> Table:
+        return self.rows
 
     def __str__(self) -> str:
         columns, rows = self._inner.shown()

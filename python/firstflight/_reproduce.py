@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, final
+from typing import final
 
 from . import _engine
+from ._answer import Answer
 from ._progress import progress as progress_bar
 from ._table import Table
 from ._text import grid, html
@@ -14,7 +14,7 @@ _HEADER = ["document", "row", "", "measured", "ours", "accepted", "verdict"]
 
 
 @final
-class Reproduction:
+class Reproduction(Answer):
     """What came out: `rows` as a table, `data` as the command's JSON."""
 
     def __init__(self, text: str, rows: _engine.Batches) -> None:
@@ -25,12 +25,6 @@ class Reproduction:
     def to_json(self) -> str:
         """The same bytes as `firstflight reproduce --json -`."""
         return self._text
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The JSON as objects."""
-        data: dict[str, Any] = json.loads(self._text)
-        return data
 
     @property
     def sound(self) -> bool:
@@ -45,8 +39,9 @@ class Reproduction:
             rows.append([row["document"], row["key"], row["gates"], measured, row["ours"], row["accepted"], row["says"]])
         return rows
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
+    @property
+    def _table(self) -> Table:
+        return self.rows
 
     def __repr__(self) -> str:
         return grid(_HEADER, self._cells(), left=len(_HEADER))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from . import _engine
+from ._answer import Reported
 from ._arm import ArmLike
-from ._options import Number, Value, size, value, write_report
+from ._options import Number, Value, size, value
 from ._path import Path
 from ._progress import progress as progress_bar
 from ._request import request
@@ -71,11 +71,10 @@ def sweep(
 
 
 @final
-class Sweep:
+class Sweep(Reported[_engine.Sweep]):
     """What came out of `sweep`. pandas, Polars and others take it as its `rows`."""
 
-    def __init__(self, inner: _engine.Sweep) -> None:
-        self._inner = inner
+    _call = "sweep"
 
     @cached_property
     def rows(self) -> Table:
@@ -114,20 +113,6 @@ class Sweep:
         """Every trial was finished within the limit."""
         return self._inner.complete
 
-    @property
-    def data(self) -> dict[str, Any]:
-        """The JSON as objects."""
-        data: dict[str, Any] = json.loads(self.to_json())
-        return data
-
-    def to_json(self) -> str:
-        """The same bytes as `firstflight compare --sweep ... --json -`."""
-        return self._inner.to_json()
-
-    def report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the report, one self-contained HTML page."""
-        write_report(file, self._inner.report, "sweep")
-
     def plot_map(self, *, measure: str = "ttlb_ms", ax: Axes | None = None) -> Axes:
         """The best arm at each point of two keys, or the values of each arm over one. Needs matplotlib."""
         from . import plots
@@ -154,8 +139,9 @@ class Sweep:
         shown = [[line, *(cell(best.get((line, value))) for value in values)] for line in lines]
         return [f"completion time: best arm\n{down} / {across}", *values], shown
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
+    @property
+    def _table(self) -> Table:
+        return self.rows
 
     def __repr__(self) -> str:
         header, rows = self._grid()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 from . import _engine
+from ._answer import Reported
 from ._captures import Files, _names
-from ._options import Number, write_report
+from ._options import Number
 from ._request import request
 from ._table import Table
 
@@ -44,11 +43,10 @@ def trial_analyse(
 
 
 @final
-class TrialAnswer:
+class TrialAnswer(Reported[_engine.TrialAnswer]):
     """What came out of `trial_analyse`. pandas, Polars and others take it as its `results`."""
 
-    def __init__(self, inner: _engine.TrialAnswer) -> None:
-        self._inner = inner
+    _call = "trial_analyse"
 
     @property
     def finding(self) -> str:
@@ -71,21 +69,8 @@ class TrialAnswer:
         return Table(self._inner.parts())
 
     @property
-    def data(self) -> dict[str, Any]:
-        """The JSON as objects."""
-        data: dict[str, Any] = json.loads(self.to_json())
-        return data
-
-    def to_json(self) -> str:
-        """The same bytes as `firstflight trial analyse --json -`."""
-        return self._inner.to_json()
-
-    def report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the report, one self-contained HTML page."""
-        write_report(file, self._inner.report, "trial_analyse")
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.results.__arrow_c_stream__(requested_schema)
+    def _table(self) -> Table:
+        return self.results
 
     def __repr__(self) -> str:
         return f"{self.finding}\n{self.results!r}"

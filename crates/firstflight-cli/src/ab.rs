@@ -1,6 +1,6 @@
 //! `firstflight ab`.
 
-use crate::files::{Growing, check_folder, check_outputs, write_whole};
+use crate::files::{Growing, check_folder, check_outputs, write_bytes};
 use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
@@ -138,7 +138,7 @@ impl Outputs {
     fn give(&self, analysis: &Analysis) -> Result<(), Error> {
         if let Some(file) = &self.report {
             let page = analysis.page(&command_line());
-            write_whole(file, |out| out.write_all(page.as_bytes()))?;
+            write_bytes(file, page)?;
         }
         give(self.json.as_ref(), analysis)?;
         for warning in &analysis.warnings {
@@ -172,7 +172,7 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
         run_with_rows(&test, options, sink)?
     };
     if let Some(file) = &options.save {
-        write_whole(file, |out| out.write_all(&shard::encode(&experiment, &tallies)))?;
+        write_bytes(file, shard::encode(&experiment, &tallies))?;
     }
     if tallies.flows() == 0 {
         return match options.shard {

@@ -3,7 +3,7 @@
 
 use crate::Done;
 use crate::ab::run_with_progress;
-use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::files::{check_outputs, to_stdout, write_bytes};
 use crate::replay::{finish, watch};
 use crate::run::{command_line, threads};
 use crate::terminal::{QUIET, TITLE, say, width, wrap};
@@ -53,14 +53,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let advised = asked.answer(&tallies);
     if let Some(file) = &page {
         let text = advised.page(&command_line());
-        write_whole(file, |out| out.write_all(text.as_bytes()))?;
+        write_bytes(file, text)?;
     }
     if let Some(file) = &options.json {
         let text = advised.to_json()?;
         if piped {
             say(&text)?;
         } else {
-            write_whole(file, |out| out.write_all(text.as_bytes()))?;
+            write_bytes(file, text)?;
         }
     }
     if !piped {

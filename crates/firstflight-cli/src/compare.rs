@@ -3,7 +3,7 @@
 mod sweep;
 
 use crate::engine;
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     outputs.finish()?;
     if let Some(file) = &options.report {
         let page = page(&comparison, options.plain_report);
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &comparison)?;
     for warning in &comparison.warnings {

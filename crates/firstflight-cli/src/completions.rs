@@ -1,7 +1,7 @@
 //! Completions for shells, and manual pages: made from the command line itself.
 
 use crate::Done;
-use crate::files::{check_folder_of_ours, make_folder, write_whole};
+use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::say;
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -41,7 +41,7 @@ pub(crate) fn man(options: &ManOptions, command: Command) -> Result<Done, Error>
     make_folder(&options.folder)?;
     for (name, page) in pages(command) {
         let file = options.folder.join(name);
-        write_whole(&file, |out| out.write_all(&page))?;
+        write_bytes(&file, &page)?;
     }
     Ok(Done::Well)
 }

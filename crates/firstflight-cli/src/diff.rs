@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::failed;
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, fitted, pretty, show_with};
 use crate::rows::Rows;
 use crate::run::command_line;
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let diff = Diff::read((&first, &before), (&second, &after))?;
     if let Some(file) = &options.report {
         let page = diff.page(&first, &second, &command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     let shown = Shown(&diff);
     show_with(options.json.as_ref(), &shown)?;

@@ -1,6 +1,6 @@
 //! `firstflight evaluate`.
 
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::fit::fitted;
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
@@ -16,7 +16,8 @@ use firstflight_evaluate::{
     Verdict, cells, evaluate, figure, junit, markdown, place,
 };
 use firstflight_lab::arms::NamedArm;
-use firstflight_lab::{Error, parse_arms, size};
+use firstflight_lab::request::seed;
+use firstflight_lab::{Error, parse_arms};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -94,10 +95,6 @@ enum FailOn {
 fn tolerance(text: &str) -> Result<f64, String> {
     let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
     value.ok_or_else(|| "allowed: a number from 0 on, such as 0.02".into())
-}
-
-fn seed(text: &str) -> Result<u64, String> {
-    size::count(text, 0..=u64::MAX, "")
 }
 
 impl Options {
@@ -187,11 +184,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let report = report?;
     if let Some(file) = &options.annex {
         let annex = report.annex();
-        write_whole(file, |out| out.write_all(annex.as_bytes()))?;
+        write_bytes(file, annex)?;
     }
     if let Some(file) = &options.report {
         let page = report.page(&command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     let worse = older.map_or(Ok(Vec::new()), |older| compared(options, &report, &older))?;
     give(options.json.as_ref(), &Shown(&report))?;
@@ -209,11 +206,11 @@ fn compared(options: &Options, report: &Report, older: &Older) -> Result<Vec<Str
     let changes = report.against(older, options.tolerance)?;
     if let Some(file) = &options.junit {
         let text = junit(&changes, report);
-        write_whole(file, |out| out.write_all(text.as_bytes()))?;
+        write_bytes(file, text)?;
     }
     if let Some(file) = &options.markdown {
         let text = markdown(&changes, older, report);
-        write_whole(file, |out| out.write_all(text.as_bytes()))?;
+        write_bytes(file, text)?;
     }
     let fell = |change: Change| {
         change.worse.first().map(|line| format!("{} has become worse: {line}", change.section))
@@ -334,7 +331,8 @@ struct Dry<'a> {
     job: firstflight_evaluate::Job,
 }
 
-/// Packets of a trial per second of one core: docs/evaluate.md says how it was measured.
+/// Packets of a trial per second of one core, a round number below those of docs/performance.md
+/// (beside ns-3); the speed of this machine is not asked for.
 const PACKETS_PER_SECOND: f64 = 2.5e6;
 
 impl Dry<'_> {

@@ -3,7 +3,7 @@
 //! What the file means, [`Experiment`] knows; here it is run and shown.
 
 use crate::compare;
-use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_whole};
+use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_bytes};
 use crate::output::{Output, give, is_for_people};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads, quoted, threads};
@@ -172,7 +172,7 @@ fn write_reports(report: &Path, cells: &[ExperimentCell], answers: &[Answer]) ->
             report.join(format!("{:02}-{}.html", number + 1, tame(&name(cell))))
         };
         let page = comparison.report(&command_line()).to_html();
-        write_whole(&file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(&file, page)?;
     }
     Ok(())
 }

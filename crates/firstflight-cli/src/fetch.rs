@@ -60,7 +60,7 @@ pub(crate) use with_quic::run;
 #[cfg(feature = "quic")]
 mod with_quic {
     use super::{Done, Error, Options};
-    use crate::files::{Growing, check_outputs, write_whole};
+    use crate::files::{Growing, check_outputs, write_bytes};
     use crate::progress::{Progress, Unit};
     use crate::serve::resolve;
     use crate::terminal::{CAUTION, say, whisper};
@@ -115,7 +115,7 @@ mod with_quic {
         };
         match &options.json {
             Some(_) if to_stdout => say(&document())?,
-            Some(file) => write_whole(file, |out| out.write_all(document().as_bytes()))?,
+            Some(file) => write_bytes(file, document())?,
             None => {}
         }
         Ok(if well { Done::Well } else { Done::Short })

@@ -156,6 +156,14 @@ pub(crate) fn write_whole(
     })
 }
 
+/// As [`write_whole`], of bytes that are there.
+///
+/// # Errors
+/// One line with the file's name.
+pub(crate) fn write_bytes(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
+    write_whole(file, |out| out.write_all(bytes.as_ref()))
+}
+
 /// A file that is written bit by bit and appears when it is whole.
 pub(crate) struct Growing {
     file: PathBuf,

@@ -1,6 +1,6 @@
 //! What a command answers with, in the format that was asked for: one writer for all commands.
 
-use crate::files::{to_stdout, write_whole};
+use crate::files::{to_stdout, write_bytes};
 use crate::fit::{self, asked, check, chosen};
 use crate::markup::{latex, markdown};
 use crate::rows::Rows;
@@ -159,7 +159,7 @@ pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(
 pub(crate) fn give(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     if let Some(file) = json.filter(|_| !to_stdout(json)) {
         let text = output.json()?;
-        write_whole(file, |out| out.write_all(text.as_bytes()))?;
+        write_bytes(file, text)?;
     }
     say(&written(format(json), output)?)
 }

@@ -4,7 +4,7 @@ mod identified;
 pub(crate) mod population;
 pub(crate) mod text;
 
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let results = Results::new(&replay, files);
     if let Some(file) = &options.report {
         let page = page(&replay, &results, options);
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &results)?;
     Ok(finish(&results.files))

@@ -1,7 +1,7 @@
 //! `firstflight reproduce`.
 
 use crate::Done;
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::fit::fitted;
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
@@ -87,16 +87,16 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let all = all?;
     if let Some(file) = &options.markdown {
         let page = all.to_markdown(&command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     if let Some(file) = &options.csv {
         let rows = all.rows();
         let table = rows.to_csv(&(0..rows.names.len()).collect::<Vec<_>>());
-        write_whole(file, |out| out.write_all(table.as_bytes()))?;
+        write_bytes(file, table)?;
     }
     if let Some(file) = &options.report {
         let page = all.to_html(&command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &all)?;
     if let Some(partial) = all.partial {

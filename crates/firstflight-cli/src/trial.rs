@@ -5,7 +5,7 @@ mod start;
 mod tables;
 
 use crate::Done;
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, give, names};
 use crate::run::command_line;
 use clap::{Args, Subcommand};
@@ -65,7 +65,7 @@ fn analyse(options: &AnalyseOptions) -> Result<Done, Error> {
     check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
     if let Some(file) = &options.report {
         let page = answer.page(&command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &shown)?;
     Ok(ended(&answer))

@@ -1,7 +1,7 @@
 //! `firstflight ui`: the playground, a page with the simulator inside, on the loopback address.
 
 use crate::engine;
-use crate::files::{check_folder_of_ours, make_folder, write_whole};
+use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::{TITLE, say, whisper};
 use crate::{Done, failed};
 use clap::Args;
@@ -67,7 +67,7 @@ fn write(all: &[Handed], folder: &Path) -> Result<Done, Error> {
     for file in all {
         // Any web server hands out what it finds.
         let bytes = engine::unpacked(&file.bytes).map_err(|error| failed(folder, &error))?;
-        write_whole(&folder.join(file.name), |out| out.write_all(&bytes))?;
+        write_bytes(&folder.join(file.name), &bytes)?;
     }
     say(&format!("{}: {} files\n", folder.display(), all.len()))?;
     Ok(Done::Well)

@@ -1,7 +1,7 @@
 //! `firstflight vectors`: what algorithms answer, event by event, for tests in other languages.
 
 use crate::Done;
-use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::files::{check_outputs, to_stdout, write_bytes};
 use crate::terminal::say;
 use clap::{Args, ValueEnum};
 use firstflight_lab::vectors::{Rules, all_arms, make, to_json};
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     let text = to_json(&make(&arms, rules)?)?;
     match options.json.as_ref().filter(|_| !to_stdout(options.json.as_ref())) {
-        Some(file) => write_whole(file, |out| out.write_all(text.as_bytes()))?,
+        Some(file) => write_bytes(file, text)?,
         None => say(&text)?,
     }
     Ok(Done::Well)

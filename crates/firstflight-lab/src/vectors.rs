@@ -201,18 +201,21 @@ fn documents(arm: &Arm) -> Vec<&'static str> {
     documents
 }
 
+/// A field's value in JSON; a fraction is the text `5/4`.
+pub(crate) fn json_of(value: Value<'_>) -> Json {
+    match value {
+        Value::Name(name) => name.into(),
+        Value::Whole(number) => number.into(),
+        Value::Real(number) => number.into(),
+        Value::Flag(flag) => flag.into(),
+        Value::Ratio(ratio) => format!("{}/{}", ratio.num(), ratio.den()).into(),
+    }
+}
+
 /// An event as the beginning of a step; null for what it does not have.
 fn fields(event: &Event) -> Vec<Json> {
-    let value = |value: Option<Value<'_>>| match value {
-        None => Json::Null,
-        Some(Value::Name(name)) => name.into(),
-        Some(Value::Whole(number)) => number.into(),
-        Some(Value::Real(number)) => number.into(),
-        Some(Value::Flag(flag)) => flag.into(),
-        Some(Value::Ratio(ratio)) => format!("{}/{}", ratio.num(), ratio.den()).into(),
-    };
     let mut step: Vec<Json> = vec![event.name().into(), event.now().0.into()];
-    step.extend(EVENT.iter().map(|field| value(field.get(event))));
+    step.extend(EVENT.iter().map(|field| field.get(event).map_or(Json::Null, json_of)));
     step
 }
 

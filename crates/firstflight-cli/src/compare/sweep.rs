@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::Done;
-use crate::files::{check_outputs, write_whole};
+use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
@@ -30,7 +30,7 @@ pub(super) fn run(options: &Options) -> Result<Done, Error> {
     let sweep = on_threads(options.threads, || run_with_progress(&plan))?;
     if let Some(file) = &options.report {
         let page = sweep.page(&command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &sweep)?;
     for warning in sweep.warnings() {

@@ -5,7 +5,8 @@
 //! null while it was never set.
 
 use super::Foreign;
-use firstflight::fields::{EVENT, Value};
+use crate::vectors::json_of;
+use firstflight::fields::EVENT;
 use firstflight::{Begin, Event};
 use firstflight_path::Error;
 use serde_json::{Map, Value as Json};
@@ -103,15 +104,9 @@ fn line_of(event: &Event) -> Map<String, Json> {
     line.insert("event".to_owned(), event.name().into());
     line.insert("now_ns".to_owned(), event.now().0.into());
     for field in EVENT {
-        let value: Json = match field.get(event) {
-            None => continue,
-            Some(Value::Name(name)) => name.into(),
-            Some(Value::Whole(number)) => number.into(),
-            Some(Value::Real(number)) => number.into(),
-            Some(Value::Flag(flag)) => flag.into(),
-            Some(Value::Ratio(ratio)) => format!("{}/{}", ratio.num(), ratio.den()).into(),
-        };
-        line.insert(field.name.to_owned(), value);
+        if let Some(value) = field.get(event) {
+            line.insert(field.name.to_owned(), json_of(value));
+        }
     }
     line
 }

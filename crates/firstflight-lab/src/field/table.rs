@@ -100,13 +100,10 @@ impl Table {
             return self.json_lines(file, bytes);
         }
         let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let tabs = first.contains(&b'\t') && !first.contains(&b',');
-        self.csv(file, if tabs { b'\t' } else { b',' }, &mut bytes)
+        self.csv(file, cells(first, &mut bytes))
     }
 
-    fn csv(&mut self, file: &str, by: u8, bytes: &mut dyn Read) -> Result<(), Error> {
-        let mut reader =
-            csv::ReaderBuilder::new().delimiter(by).trim(csv::Trim::All).from_reader(bytes);
+    fn csv(&mut self, file: &str, mut reader: csv::Reader<impl Read>) -> Result<(), Error> {
         let broken = |error: csv::Error| Error::new(format!("{file}: is no table: {error}"));
         let header = reader.headers().map_err(broken)?.clone();
         let places = self.places(file, &header.iter().collect::<Vec<_>>())?;
@@ -160,14 +157,10 @@ impl Table {
 
     #[cfg(feature = "parquet")]
     fn parquet(&mut self, file: &str) -> Result<(), Error> {
-        use parquet::file::reader::{FileReader, SerializedFileReader};
+        use parquet::file::reader::FileReader;
         use parquet::record::Field;
-        let broken = |error: parquet::errors::ParquetError| {
-            Error::new(format!("{file}: is no Parquet that can be read: {error}"))
-        };
-        let opened = std::fs::File::open(file);
-        let opened = opened.map_err(|error| Error::new(format!("{file}: {error}")))?;
-        let reader = SerializedFileReader::new(opened).map_err(broken)?;
+        let reader = parquet_reader(file)?;
+        let broken = |error| no_parquet(file, &error);
         let schema = reader.metadata().file_metadata().schema_descr().root_schema().clone();
         let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
         self.places(file, &names)?;
@@ -254,21 +247,40 @@ pub(super) fn names(file: &str) -> Result<Vec<String>, Error> {
     let mut first = String::new();
     let read = BufReader::new(&mut bytes).take(LONGEST_LINE).read_line(&mut first);
     read.map_err(|error| at(file, "line", 1, &error.to_string()))?;
-    let by = if first.contains('\t') && !first.contains(',') { b'\t' } else { b',' };
-    let mut reader =
-        csv::ReaderBuilder::new().delimiter(by).trim(csv::Trim::All).from_reader(first.as_bytes());
+    let mut reader = cells(first.as_bytes(), first.as_bytes());
     let header = reader.headers();
     let header = header.map_err(|error| Error::new(format!("{file}: is no table: {error}")))?;
     Ok(header.iter().map(str::to_owned).collect())
 }
 
+/// CSV with the delimiter of its first line: tabs, where there is no comma.
+fn cells<R: Read>(first: &[u8], bytes: R) -> csv::Reader<R> {
+    let tabs = first.contains(&b'\t') && !first.contains(&b',');
+    csv::ReaderBuilder::new()
+        .delimiter(if tabs { b'\t' } else { b',' })
+        .trim(csv::Trim::All)
+        .from_reader(bytes)
+}
+
 #[cfg(feature = "parquet")]
-fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
+fn no_parquet(file: &str, error: &parquet::errors::ParquetError) -> Error {
+    Error::new(format!("{file}: is no Parquet that can be read: {error}"))
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_reader(
+    file: &str,
+) -> Result<parquet::file::reader::SerializedFileReader<std::fs::File>, Error> {
     let opened = std::fs::File::open(file);
     let opened = opened.map_err(|error| Error::new(format!("{file}: {error}")))?;
-    let reader = SerializedFileReader::new(opened);
-    let reader = reader.map_err(|error| Error::new(format!("{file}: is no Parquet: {error}")))?;
+    parquet::file::reader::SerializedFileReader::new(opened)
+        .map_err(|error| no_parquet(file, &error))
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
+    use parquet::file::reader::FileReader;
+    let reader = parquet_reader(file)?;
     let schema = reader.metadata().file_metadata().schema_descr().root_schema();
     Ok(schema.get_fields().iter().map(|field| field.name().to_owned()).collect())
 }

@@ -186,7 +186,10 @@ fn packets(text: &str) -> Result<u32, String> {
     crate::size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
-/// A seed.
-fn seed(text: &str) -> Result<u64, String> {
+/// A seed: any whole number, as text or `1e6`.
+///
+/// # Errors
+/// What is allowed.
+pub fn seed(text: &str) -> Result<u64, String> {
     crate::size::count(text, 0..=u64::MAX, "")
 }

@@ -34,16 +34,7 @@ impl Testbed for Quic {
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let (control, host) = control(scenario, arm)?;
-        let setup = Setup {
-            path: &scenario.path,
-            control,
-            datagram: host.datagram as u16,
-            ack_packet: host.ack_packet,
-            object: scenario.bytes,
-            limit: scenario.limit,
-            seed,
-            path_index: scenario.path_index,
-        };
+        let setup = setup(scenario, control, host, seed);
         let outcome = rig::run(&setup, recording.map(|recording| recording as &mut dyn Observer));
         let outcome = outcome
             .map_err(|fault| Error::new(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
@@ -53,6 +44,19 @@ impl Testbed for Quic {
     /// Every stack paces whatever it runs.
     fn paced(&self, scenario: &Scenario, arm: &NamedArm) -> bool {
         arm.parts().is_none_or(|arm| arm.configure(scenario.config()).paced)
+    }
+}
+
+fn setup(scenario: &Scenario, control: Control, host: quic::Host, seed: u64) -> Setup<'_> {
+    Setup {
+        path: &scenario.path,
+        control,
+        datagram: host.datagram as u16,
+        ack_packet: host.ack_packet,
+        object: scenario.bytes,
+        limit: scenario.limit,
+        seed,
+        path_index: scenario.path_index,
     }
 }
 
@@ -80,16 +84,8 @@ pub(crate) fn beside(
     let (control, host) = control(scenario, &named)?;
     let Control::Own(own) = control else { return Err(named.elsewhere()) };
     let (beside, _) = plan(scenario, against)?;
-    let setup = Setup {
-        path: &scenario.path,
-        control: Control::Own(OwnControl { beside, ..own }),
-        datagram: host.datagram as u16,
-        ack_packet: host.ack_packet,
-        object: scenario.bytes,
-        limit: scenario.limit,
-        seed,
-        path_index: scenario.path_index,
-    };
+    let own = Control::Own(OwnControl { beside, ..own });
+    let setup = setup(scenario, own, host, seed);
     let compares = Arc::new(Mutex::new(Compares(judge)));
     rig::run_beside(&setup, compares.clone())
         .map_err(|fault| Error::new(format!("controller `{}`: {fault}", stack.name)))?;
