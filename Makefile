@@ -97,6 +97,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
+	REPRODUCED=--all $(MAKE) browser
 	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
 
@@ -125,13 +126,15 @@ report: ## the default comparison as a page, target/report.html
 web: ## the playground's engine, target/web/engine.wasm: `firstflight ui` of this checkout finds it there
 	crates/firstflight-web/build.sh
 
-# The pages are made by the program that the tests have built: another build would take longer than its speed saves.
+# The pages are made by the program that the tests have built: another build would take longer than its speed saves. These two documents have
+# pictures of every kind; all seven would take more processor time than the browser does, and `make night` has them.
+REPRODUCED ?= best gvisor
 browser: web ## reports of every kind and the playground in headless Chromium, and Chromium as a client of HTTP/3; PLANS=300 compares more
 	cargo build --locked --workspace $(FEATURES) --bin firstflight
 	tests/web/run.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm
 	$(TARGET)/debug/firstflight compare --report $(REPORT)
 	$(TARGET)/debug/firstflight ab --population geo --flows 2000 --baseline hystart --arms slowstart,hystart++,rapid --report $(TARGET)/ab.html >/dev/null
-	$(TARGET)/debug/firstflight reproduce --all --quick --report $(TARGET)/reproduce.html >/dev/null
+	$(TARGET)/debug/firstflight reproduce $(REPRODUCED) --quick --report $(TARGET)/reproduce.html >/dev/null
 	$(TARGET)/debug/firstflight advise samples/*.pcap.gz --transport tcp --report $(TARGET)/advise.html >/dev/null
 	$(TARGET)/debug/firstflight replay samples/*.pcap.gz --report $(TARGET)/replay.html >/dev/null
 	$(TARGET)/debug/firstflight compare --repeat 5 --json $(TARGET)/before.json >/dev/null
