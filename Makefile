@@ -94,6 +94,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	packaging/package.sh --verify
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
 	$(MAKE) mutants
+	NIGHT=1 cargo test --locked --workspace $(FEATURES) --test it read_back
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
