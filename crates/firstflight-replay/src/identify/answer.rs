@@ -69,6 +69,8 @@ fn beta(arm: &Arm) -> f64 {
     let beta = match &arm.avoidance {
         AvoidanceSpec::Reno(params) => params.beta,
         AvoidanceSpec::Cubic(params) => params.beta,
+        AvoidanceSpec::Cuback(params) => params.beta,
+        AvoidanceSpec::Abba(params) => params.beta,
     };
     beta.num() as f64 / beta.den() as f64
 }
