@@ -1286,6 +1286,18 @@ fn presets_are_found_by_name() {
     );
 }
 
+#[test]
+fn presets_bound_the_timeout_as_their_stacks_do() {
+    let others = [("reno", Bounds::Rfc), ("sack3517", Bounds::Rfc), ("sack6675", Bounds::Rfc)];
+    let stacks = [("rack", Bounds::Linux), ("quic", Bounds::Rfc), ("windows", Bounds::Windows)];
+    for (name, bounds) in others.into_iter().chain(stacks) {
+        let preset = Preset::named(name).expect("a preset");
+        assert_eq!((preset.bounds, preset.initial_rto), (bounds, Nanos::from_secs(1)), "{name}");
+    }
+    let old = Preset::named("linux26").expect("a preset");
+    assert_eq!((old.bounds, old.initial_rto), (Bounds::Linux, Nanos::from_secs(3)), "RFC 1122");
+}
+
 // ----------------------------------------------------------------------------------------- R2
 // delivered data, R3 pipe, R4 next_seg
 
