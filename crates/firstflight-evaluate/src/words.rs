@@ -133,7 +133,10 @@ impl Report {
             (number > 0).then(|| format!("{number} {}", verdict.name()))
         });
         let counted = counted.collect::<Vec<_>>().join(", ");
-        format!("{} of RFC 9743 beside {}: {counted}", self.algorithm, self.baseline)
+        format!(
+            "{} by the criteria of RFC 9743, beside {}: {counted}",
+            self.algorithm, self.baseline
+        )
     }
 
     /// How it was done, in one line.
