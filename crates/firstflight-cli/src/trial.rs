@@ -1,5 +1,13 @@
 //! `firstflight trial`: arms by chance on live connections, and what came of it.
 
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod folder;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod metrics;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod run;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod running;
 #[cfg(target_os = "linux")]
 mod start;
 mod tables;
@@ -26,6 +34,18 @@ enum Action {
     #[cfg(target_os = "linux")]
     #[command(after_help = crate::examples::TRIAL_START)]
     Start(start::StartOptions),
+    /// How a trial in a folder stands: connections per arm, effect, counters
+    #[cfg(all(target_os = "linux", feature = "bpf"))]
+    Status(running::InFolder),
+    /// End a trial in a folder
+    #[cfg(all(target_os = "linux", feature = "bpf"))]
+    Stop(running::InFolder),
+    /// Change the shares of the arms of a trial that runs: a new epoch begins
+    #[cfg(all(target_os = "linux", feature = "bpf"))]
+    Shares(running::SharesOptions),
+    /// What each arm of a trial in a folder did, of connections that began long enough ago
+    #[cfg(all(target_os = "linux", feature = "bpf"))]
+    Report(running::ReportOptions),
     /// What each arm did, from a table of connections with a column that says the arm: CSV, JSON
     /// lines or Parquet
     #[command(after_help = crate::examples::TRIAL_ANALYSE)]
@@ -54,6 +74,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     match &options.action {
         #[cfg(target_os = "linux")]
         Action::Start(options) => start::start(options),
+        #[cfg(all(target_os = "linux", feature = "bpf"))]
+        Action::Status(folder) => running::status(folder),
+        #[cfg(all(target_os = "linux", feature = "bpf"))]
+        Action::Stop(folder) => running::stop(folder),
+        #[cfg(all(target_os = "linux", feature = "bpf"))]
+        Action::Shares(options) => running::reshare(options),
+        #[cfg(all(target_os = "linux", feature = "bpf"))]
+        Action::Report(options) => running::report(options),
         Action::Analyse(options) => analyse(options),
     }
 }

@@ -16,20 +16,49 @@ struct inet_connection_sock___chosen {
 /* Frozen before the verifier sees it. Layout of kernel/field.rs. */
 struct trial {
 	u64 assign_key[2], pseudonym_key[2];
-	u64 from[MOST_ARMS], to[MOST_ARMS]; /* of 2^32 hashes, what each arm but the first holds */
 	u32 arms, by_client;
 	char names[MOST_ARMS][NAME_LEN];
 };
 const volatile struct trial trial SEC(".rodata.field") = { .arms = 1 };
+
+/* What each arm but the first holds, of 2^32 hashes; and the same for the next epoch, which is written while nobody reads it. */
+struct shares {
+	u64 from[MOST_ARMS], to[MOST_ARMS];
+	u64 epoch;
+};
+struct plan {
+	u64 now;
+	struct shares shares[2];
+};
+struct plan plan SEC(".data.plan");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } rows SEC(".maps");
 
-/* Connections that got each arm; those whose service chose for itself; those that could not be given theirs; records without room. */
-u64 counts[MOST_ARMS + 3];
-enum { LEFT_OUT = MOST_ARMS, FAILED, DROPPED };
+/* Connections that got each arm; those whose service chose for itself; those that could not be given theirs; rows without room; all
+ * that were given one. */
+u64 counts[MOST_ARMS + 4];
+enum { LEFT_OUT = MOST_ARMS, FAILED, DROPPED, BEGINNINGS };
+/* A connection that goes on is told of this often. */
+static const u64 EVERY_NS = 10000000000ull;
+enum { BPF_RB_NO_WAKEUP = 1 };
+
+/* Only a row that is lost is counted: what is told before is told again. */
+static __always_inline void tell(struct flow *flow, struct tcp_sock *tp, u8 moment, bool ended, u64 flags)
+{
+	struct closed *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
+
+	flow->told_ns = bpf_ktime_get_ns();
+	if (!row) {
+		if (moment == OVER)
+			__sync_fetch_and_add(&counts[DROPPED], 1);
+		return;
+	}
+	fill(row, flow, tp, moment, ended);
+	bpf_ringbuf_submit(row, flags);
+}
 
 static __always_inline void established(struct bpf_sock_ops *socket)
 {
@@ -38,6 +67,7 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 	struct unit unit;
 	struct flow *flow;
 	struct tcp_sock *tp;
+	struct shares *shares;
 	u64 drawn;
 	u32 i, arm = 0;
 
@@ -53,8 +83,9 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 	}
 	unit_of(socket, &unit, trial.by_client);
 	drawn = hash(&unit, 'a', trial.assign_key[0], trial.assign_key[1]) >> 32;
+	shares = &plan.shares[*(volatile u64 *)&plan.now & 1];
 	for (i = 1; i < MOST_ARMS; i++)
-		if (i < trial.arms && drawn >= trial.from[i] && drawn < trial.to[i])
+		if (i < trial.arms && drawn >= shares->from[i] && drawn < shares->to[i])
 			arm = i;
 	/* Read as it was declared, volatile: the compiler knows only empty names. */
 	for (i = 0; i < NAME_LEN; i++)
@@ -71,9 +102,12 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 	flow->start_ns = bpf_ktime_get_ns();
 	flow->unit = hash(&unit, 'p', trial.pseudonym_key[0], trial.pseudonym_key[1]);
 	flow->arm = arm;
+	flow->epoch = shares->epoch;
 	flow->first_seq = socket->snd_nxt;
 	flow->handshake_us = socket->srtt_us >> 3;
+	flow->connection = __sync_fetch_and_add(&counts[BEGINNINGS], 1);
 	__sync_fetch_and_add(&counts[arm & (MOST_ARMS - 1)], 1);
+	tell(flow, tp, BEGUN, false, BPF_RB_NO_WAKEUP);
 	bpf_sock_ops_cb_flags_set(socket, socket->cb_flags | STATE_FLAG);
 }
 
@@ -81,7 +115,6 @@ static __always_inline void closed(struct bpf_sock_ops *socket)
 {
 	struct bpf_sock *sk = socket->sk;
 	struct tcp_sock *tp;
-	struct closed *row;
 	struct flow *flow;
 
 	if (!sk)
@@ -90,13 +123,7 @@ static __always_inline void closed(struct bpf_sock_ops *socket)
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!flow || !tp)
 		return;
-	row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
-	if (!row) {
-		__sync_fetch_and_add(&counts[DROPPED], 1);
-		return;
-	}
-	fill(row, flow, socket, tp);
-	bpf_ringbuf_submit(row, 0);
+	tell(flow, tp, OVER, by_fin(socket->args[0]), 0);
 	bpf_sk_storage_delete(&flows, sk);
 }
 
@@ -127,6 +154,7 @@ SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
 {
 	struct bpf_sock *sk;
 	struct flow *flow = flow_of(packet, &sk);
+	struct tcp_sock *tp;
 	u32 at;
 
 	if (!flow || !flow->busy_since)
@@ -134,6 +162,11 @@ SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
 	at = tcp_at(packet);
 	if (at)
 		acknowledged(packet, sk, flow, at);
+	if (bpf_ktime_get_ns() - flow->told_ns < EVERY_NS)
+		return 1;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (tp)
+		tell(flow, tp, GOING, false, BPF_RB_NO_WAKEUP);
 	return 1;
 }
 

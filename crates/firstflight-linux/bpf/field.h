@@ -50,8 +50,15 @@ struct bpf_tcp_sock {
 
 /* More of the kernel's own structures, by name. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct minmax_sample {
+	u32 v;
+};
+struct minmax {
+	struct minmax_sample s[3];
+};
 struct tcp_sock___closed {
-	u32 lost, delivered_ce;
+	u32 lost, delivered_ce, total_retrans;
+	struct minmax rtt_min;
 	u16 total_rto; /* from 6.7 */
 };
 #pragma clang attribute pop
@@ -61,14 +68,17 @@ struct closed {
 	u64 start_ns, busy_ns, unit, bytes_acked;
 	u32 bytes_written, handshake_us, rtt_min_us, srtt_us;
 	u32 segments, retransmitted, lost, ce, timeouts;
-	u32 arm;
-	u8 ended, acked_all, has_timeouts, pad[5];
+	u16 arm, epoch;
+	u8 ended, acked_all, has_timeouts, moment;
+	u32 connection;
 };
+enum moment { OVER, BEGUN, GOING };
 _Static_assert(sizeof(struct closed) == 80, "a record has no holes");
 
 struct flow {
-	u64 start_ns, busy_ns, busy_since, unit;
-	u32 arm, first_seq, handshake_us;
+	u64 start_ns, busy_ns, busy_since, unit, told_ns;
+	u32 first_seq, handshake_us;
+	u16 arm, epoch;
 	u32 connection, serial, opened; /* of a watched one: its number, records so far, the first was written */
 };
 
@@ -182,32 +192,39 @@ static __always_inline u64 hash(struct unit *unit, u8 purpose, u64 k0, u64 k1)
 	return siphash(k0, k1, unit->words, unit->len);
 }
 
-/* Fills the record of a connection that is over. */
-static __always_inline void fill(struct closed *row, struct flow *flow, struct bpf_sock_ops *socket, struct tcp_sock *tp)
+/* Fills the record of a connection as it stands. */
+static __always_inline void fill(struct closed *row, struct flow *flow, struct tcp_sock *tp, u8 moment, bool ended)
 {
 	struct tcp_sock___closed *more = (struct tcp_sock___closed *)tp;
-	u32 before = socket->args[0];
 
-	if (flow->busy_since)
-		flow->busy_ns += bpf_ktime_get_ns() - flow->busy_since;
 	row->start_ns = flow->start_ns;
 	row->busy_ns = flow->busy_ns;
+	if (flow->busy_since)
+		row->busy_ns += bpf_ktime_get_ns() - flow->busy_since;
 	row->unit = flow->unit;
-	row->bytes_acked = socket->bytes_acked;
+	row->bytes_acked = tp->bytes_acked;
 	row->bytes_written = tp->write_seq - flow->first_seq;
 	row->handshake_us = flow->handshake_us;
-	row->rtt_min_us = socket->rtt_min;
-	row->srtt_us = socket->srtt_us >> 3;
-	row->segments = socket->data_segs_out;
-	row->retransmitted = socket->total_retrans;
+	row->rtt_min_us = more->rtt_min.s[0].v;
+	row->srtt_us = tp->srtt_us >> 3;
+	row->segments = tp->data_segs_out;
+	row->retransmitted = more->total_retrans;
 	row->lost = more->lost;
 	row->ce = more->delivered_ce;
 	row->has_timeouts = bpf_core_field_exists(more->total_rto);
 	row->timeouts = row->has_timeouts ? more->total_rto : 0;
 	row->arm = flow->arm;
-	row->ended = before == FIN_WAIT2 || before == TIME_WAIT || before == LAST_ACK || before == CLOSING;
+	row->epoch = flow->epoch;
+	row->ended = ended;
 	row->acked_all = tp->snd_una == tp->write_seq;
-	__builtin_memset(row->pad, 0, sizeof(row->pad));
+	row->moment = moment;
+	row->connection = flow->connection;
+}
+
+/* Whether a connection that leaves this state has ended with a FIN. */
+static __always_inline bool by_fin(u32 before)
+{
+	return before == FIN_WAIT2 || before == TIME_WAIT || before == LAST_ACK || before == CLOSING;
 }
 
 /* Where the TCP header of a packet begins; 0 if there is none. */

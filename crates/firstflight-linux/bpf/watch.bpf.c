@@ -133,7 +133,7 @@ static __always_inline void closed(struct bpf_sock_ops *socket)
 		return;
 	}
 	over->head = head;
-	fill(&over->row, flow, socket, tp);
+	fill(&over->row, flow, tp, OVER, by_fin(socket->args[0]));
 	bpf_ringbuf_submit(over, BPF_RB_NO_WAKEUP);
 	bpf_sk_storage_delete(&flows, sk);
 }

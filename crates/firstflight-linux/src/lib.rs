@@ -21,6 +21,7 @@
 #[cfg(feature = "bpf")]
 pub mod kernel;
 pub mod link;
+pub mod lock;
 pub mod namespace;
 mod reaper;
 mod refusal;

@@ -62,6 +62,7 @@ columns! {
     acked_all: bool, "", "everything that was sent is acknowledged or declared lost";
     censored: bool, "", "still open when the row was written";
     tail_unseen: bool, "", "ACKs after the close were not seen";
+    connection: u64, "", "number of the connection within its trial";
 }
 
 /// Nanoseconds as a row has them.

@@ -12,7 +12,9 @@ mod link;
 mod relay;
 #[cfg(all(feature = "quic", unix))]
 mod serve;
-#[cfg(all(feature = "bpf", feature = "replay", target_os = "linux"))]
+#[cfg(all(feature = "bpf", any(feature = "field", feature = "replay"), target_os = "linux"))]
 mod service;
+#[cfg(all(feature = "bpf", feature = "field", target_os = "linux"))]
+mod trial;
 #[cfg(all(feature = "bpf", feature = "replay", target_os = "linux"))]
 mod watch;

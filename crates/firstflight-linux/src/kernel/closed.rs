@@ -8,6 +8,22 @@ use std::time::{Duration, SystemTime};
 /// Its bytes.
 pub(super) const SIZE: usize = 80;
 
+/// When it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// The connection is over.
+    Over,
+    /// It was just given its arm.
+    Begun,
+    /// It goes on.
+    Going,
+}
+
+impl Moment {
+    /// As `enum moment` numbers them.
+    const ALL: [Moment; 3] = [Moment::Over, Moment::Begun, Moment::Going];
+}
+
 /// One of them.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
@@ -23,7 +39,10 @@ pub(super) struct Closed {
     retransmitted: u32,
     ce: u32,
     timeouts: u32,
-    arm: u32,
+    arm: u16,
+    epoch: u16,
+    connection: u32,
+    moment: Moment,
     ended: bool,
     acked_all: bool,
     has_timeouts: bool,
@@ -34,8 +53,13 @@ impl Closed {
         let mut record = Members(bytes.get(..SIZE)?);
         let [start, busy, unit, acked] = [(); 4].map(|()| record.u64());
         let [written, handshake, min_rtt, srtt] = [(); 4].map(|()| record.u32());
-        let [segments, retransmitted, _lost, ce, timeouts, arm] = [(); 6].map(|()| record.u32());
-        let [ended, acked_all, has_timeouts] = record.take().map(|byte: u8| byte != 0);
+        let [segments, retransmitted, _lost, ce, timeouts] = [(); 5].map(|()| record.u32());
+        let [arm, epoch] = [(); 2].map(|()| record.u16());
+        let [ended, acked_all, has_timeouts, moment] = record.take();
+        let moment = *Moment::ALL.get(usize::from(moment))?;
+        let [ended, acked_all, has_timeouts] =
+            [ended, acked_all, has_timeouts].map(|byte| byte != 0);
+        let connection = record.u32();
         Some(Closed {
             start,
             busy,
@@ -50,6 +74,9 @@ impl Closed {
             ce,
             timeouts,
             arm,
+            epoch,
+            connection,
+            moment,
             ended,
             acked_all,
             has_timeouts,
@@ -58,7 +85,30 @@ impl Closed {
 
     /// The number of its arm.
     pub(super) fn arm(&self) -> usize {
-        self.arm as usize
+        usize::from(self.arm)
+    }
+
+    pub(super) fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    pub(super) fn connection(&self) -> u32 {
+        self.connection
+    }
+
+    /// On the kernel's monotonic clock, ns.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// A record without data, for tests.
+    #[cfg(test)]
+    pub(super) fn bytes(connection: u32, moment: Moment, start: u64) -> [u8; SIZE] {
+        let mut bytes = [0; SIZE];
+        bytes[..8].copy_from_slice(&start.to_ne_bytes());
+        bytes[75] = moment as u8;
+        bytes[76..].copy_from_slice(&connection.to_ne_bytes());
+        bytes
     }
 
     /// Bytes that were acknowledged, as TCP counts them.
@@ -70,6 +120,8 @@ impl Closed {
     pub(super) fn row(&self) -> Row {
         let rtt = |us: u32| (us > 0 && us < u32::MAX).then(|| millis(u64::from(us) * 1000));
         Row {
+            epoch: Some(u32::from(self.epoch)),
+            connection: Some(u64::from(self.connection)),
             unit: Some(format!("{:016x}", self.unit)),
             start_s: started(self.start),
             // A difference of sequence numbers, which wrap at 4 GiB.

@@ -9,12 +9,14 @@ use super::arms::arm;
 use super::cgroup;
 use super::closed::Closed;
 use super::hearing::hearing;
+use super::ledger::Ledger;
 use super::loader::Loaded;
 use super::ring::Records;
 use firstflight_path::Error;
 use firstflight_trial::assign::{Assignment, Key};
 use firstflight_trial::row::Row;
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/field.bpf.o"));
 /// As in `bpf/field.bpf.c`.
 const MOST_ARMS: usize = 8;
 const NAME_LEN: usize = 16;
+/// Data of the programs that change while they run.
+const PLAN: &str = "plan";
 
 /// The columns of a row that the kernel can fill.
 pub const COLUMNS: &[&str] = &[
@@ -43,6 +47,8 @@ pub const COLUMNS: &[&str] = &[
     "ended",
     "acked_all",
     "tail_unseen",
+    "censored",
+    "connection",
 ];
 
 /// A field test that runs until it is dropped.
@@ -52,6 +58,7 @@ pub struct FieldTest {
     _links: Vec<Link>,
     object: Object,
     records: Records<Closed>,
+    ledger: RefCell<Ledger>,
     _arms: Vec<Loaded>,
     names: Vec<String>,
 }
@@ -88,22 +95,27 @@ impl FieldTest {
         let mut arms = Vec::new();
         let mut kernel_names = Vec::new();
         for name in &names {
-            match name.strip_prefix("kernel:") {
-                Some(own) if !own.is_empty() && own.len() < NAME_LEN => {
-                    kernel_names.push(own.to_owned());
-                }
-                Some(own) => return Err(Error::new(format!("kernel:{own}: no controller's name"))),
-                None => {
-                    let arm = arm(name)?;
+            // Ours first: one of ours is CUBIC without HyStart, `kernel:cubic(hystart=off)`.
+            match (arm(name), name.strip_prefix("kernel:")) {
+                (Ok(arm), _) => {
                     kernel_names.push(arm.kernel_name.to_owned());
                     arms.push(Loaded::load(arm)?);
                 }
+                (Err(_), Some(own)) if !own.is_empty() && own.len() < NAME_LEN => {
+                    kernel_names.push(own.to_owned());
+                }
+                (Err(_), Some(own)) => {
+                    return Err(Error::new(format!("kernel:{own}: no controller's name")));
+                }
+                (Err(unknown), None) => return Err(unknown),
             }
         }
-        let settings = settings(assignment, &kernel_names, keys, by_client);
+        let settings = settings(&kernel_names, keys, by_client);
+        let plan = [&0_u64.to_ne_bytes()[..], &shares_of(assignment)].concat();
         let object = hearing(|| {
             let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
             cgroup::configure(&mut open, "field", &settings);
+            cgroup::configure(&mut open, PLAN, &plan);
             open.load()
         })
         .map_err(|heard| heard.refusal("a field test"))?;
@@ -112,7 +124,8 @@ impl FieldTest {
         let records = Records::of(&ring, Closed::parse)?;
         // Connections are given an arm last, when their packets are already seen.
         let links = cgroup::attach(&object, folder, &["leaves", "arrives", "connection"])?;
-        Ok(FieldTest { _links: links, object, records, _arms: arms, names })
+        let ledger = RefCell::new(Ledger::new()?);
+        Ok(FieldTest { _links: links, object, records, ledger, _arms: arms, names })
     }
 
     /// Waits for rows no longer than `patience` and gives them away.
@@ -120,10 +133,55 @@ impl FieldTest {
     /// # Errors
     /// If the ring buffer cannot be read.
     pub fn take(&self, patience: Duration, mut each: impl FnMut(Row)) -> Result<(), Error> {
+        let mut ledger = self.ledger.borrow_mut();
         self.records.take(patience, |record| {
-            let arm = self.names.get(record.arm()).cloned();
-            each(Row { arm, epoch: Some(0), ..record.row() });
+            if let Some(over) = ledger.take(record) {
+                each(self.named(over.arm(), over.row()));
+            }
         })
+    }
+
+    /// Rows of the connections that are open, with what is known of them: never older than ten
+    /// seconds while they send.
+    pub fn open_rows(&self) -> Vec<Row> {
+        let rows = self.ledger.borrow().rows();
+        rows.into_iter().map(|(arm, row)| self.named(arm, row)).collect()
+    }
+
+    /// How many connections are open.
+    pub fn open(&self) -> usize {
+        self.ledger.borrow().open()
+    }
+
+    /// How long after its beginning a connection enters a look, over or not: a minute at least, and
+    /// as long as all but one of 1000 connections last.
+    pub fn maturity(&self) -> Duration {
+        self.ledger.borrow().maturity()
+    }
+
+    /// Other shares for the connections from now on.
+    ///
+    /// # Errors
+    /// If the kernel does not take them.
+    pub fn reshare(&self, assignment: &Assignment) -> Result<(), Error> {
+        let missing = || Error::new("the object has no plan");
+        let map = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(PLAN));
+        let map = map.ok_or_else(missing)?;
+        let failed = |error: libbpf_rs::Error| Error::new(format!("shares: {error}"));
+        let key = 0_u32.to_ne_bytes();
+        let mut plan = map.lookup(&key, MapFlags::ANY).map_err(failed)?.ok_or_else(missing)?;
+        let next = 1 - usize::from(plan.first().copied().unwrap_or(0) & 1);
+        let shares = shares_of(assignment);
+        let at = 8 + next * shares.len();
+        plan.get_mut(at..at + shares.len()).ok_or_else(missing)?.copy_from_slice(&shares);
+        // The half that nobody reads, and then who reads: no connection sees half of both.
+        map.update(&key, &plan, MapFlags::ANY).map_err(failed)?;
+        plan[..8].copy_from_slice(&(next as u64).to_ne_bytes());
+        map.update(&key, &plan, MapFlags::ANY).map_err(failed)
+    }
+
+    fn named(&self, arm: usize, row: Row) -> Row {
+        Row { arm: self.names.get(arm).cloned(), ..row }
     }
 
     /// What was counted so far.
@@ -154,19 +212,10 @@ pub(super) fn words_of(key: Key) -> [u64; 2] {
 }
 
 /// `struct trial` of `bpf/field.bpf.c`.
-fn settings(assignment: &Assignment, names: &[String], keys: [Key; 2], by_client: bool) -> Vec<u8> {
+fn settings(names: &[String], keys: [Key; 2], by_client: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     for key in keys {
         bytes.extend(words_of(key).iter().flat_map(|word| word.to_ne_bytes()));
-    }
-    let ranges = assignment.ranges();
-    let end = |read: fn(&(u64, u64)) -> u64| {
-        let mut ends = [0_u64; MOST_ARMS];
-        ends[1..].iter_mut().zip(ranges).for_each(|(to, range)| *to = read(range));
-        ends
-    };
-    for ends in [end(|range| range.0), end(|range| range.1)] {
-        bytes.extend(ends.iter().flat_map(|end| end.to_ne_bytes()));
     }
     bytes.extend((names.len() as u32).to_ne_bytes());
     bytes.extend(u32::from(by_client).to_ne_bytes());
@@ -178,4 +227,17 @@ fn settings(assignment: &Assignment, names: &[String], keys: [Key; 2], by_client
         bytes.extend(name);
     }
     bytes
+}
+
+/// `struct shares`.
+fn shares_of(assignment: &Assignment) -> Vec<u8> {
+    let ranges = assignment.ranges();
+    let end = |read: fn(&(u64, u64)) -> u64| {
+        let mut ends = [0_u64; MOST_ARMS];
+        ends[1..].iter_mut().zip(ranges).for_each(|(to, range)| *to = read(range));
+        ends
+    };
+    let ends = [end(|range| range.0), end(|range| range.1)];
+    let words = ends.into_iter().flatten().chain([u64::from(assignment.epoch())]);
+    words.flat_map(u64::to_ne_bytes).collect()
 }

@@ -13,6 +13,7 @@ mod features;
 mod field;
 mod hearing;
 mod hystart_trace;
+mod ledger;
 mod loader;
 mod pins;
 mod ring;

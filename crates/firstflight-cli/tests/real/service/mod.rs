@@ -91,13 +91,25 @@ impl Service {
 
     /// Downloads the object from the other end: bytes with the head, and the client's own port.
     pub(crate) fn download(&self) -> (usize, u16) {
-        let address = self.address;
-        let connected = self.link.receiver().run(|| TcpStream::connect(address));
-        let mut stream = connected.expect("the namespace").expect("a connection");
+        let mut stream = self.connect();
         stream.write_all(b"GET /object HTTP/1.0\r\n\r\n").expect("asked");
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("an answer");
         (got.len(), stream.local_addr().expect("bound").port())
+    }
+
+    /// So many, one after the other.
+    pub(crate) fn downloads(&self, count: usize) {
+        for _ in 0..count {
+            self.download();
+        }
+    }
+
+    /// A connection that asks for nothing yet.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let address = self.address;
+        let connected = self.link.receiver().run(|| TcpStream::connect(address));
+        connected.expect("the namespace").expect("a connection")
     }
 
     /// Addresses that must not be in any file.

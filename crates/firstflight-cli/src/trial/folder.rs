@@ -1,0 +1,182 @@
+//! The folder of a trial: what stands where, and who writes it. Rows and state survive whatever ends
+//! the trial; the lock ends with its process.
+
+use crate::failed;
+use crate::files::write_whole;
+use firstflight_lab::Error;
+use firstflight_lab::field::{Answer, FieldRequest};
+use firstflight_lab::request::from_pairs;
+use firstflight_linux::lock::Lock;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A folder that holds one trial.
+#[derive(Clone, Debug)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    /// One that holds a trial.
+    ///
+    /// # Errors
+    /// One line if it does not.
+    pub(super) fn of(folder: &Path) -> Result<Folder, Error> {
+        let folder = Folder(folder.to_owned());
+        if !folder.state_file().is_file() {
+            return Err(Error::new(format!("{}: holds no trial", folder.0.display())));
+        }
+        Ok(folder)
+    }
+
+    /// One for a new trial; it is made if it is not there.
+    ///
+    /// # Errors
+    /// One line, also if it holds a trial: pseudonyms of two trials do not fit together.
+    pub(super) fn new(folder: &Path) -> Result<Folder, Error> {
+        let folder = Folder(folder.to_owned());
+        if folder.state_file().exists() {
+            let wrong = "holds a trial already; name another folder";
+            return Err(Error::new(format!("{}: {wrong}", folder.0.display())));
+        }
+        fs::create_dir_all(&folder.0).map_err(|error| failed(&folder.0, &error))?;
+        Ok(folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A row of each connection that is over, as it ends.
+    pub(super) fn rows(&self) -> PathBuf {
+        self.0.join("rows.jsonl")
+    }
+
+    /// Connections that were open at the last look.
+    pub(super) fn open(&self) -> PathBuf {
+        self.0.join("open.jsonl")
+    }
+
+    /// What the last look was taken at.
+    fn mature(&self) -> PathBuf {
+        self.0.join("mature.jsonl")
+    }
+
+    fn state_file(&self) -> PathBuf {
+        self.0.join("trial.json")
+    }
+
+    /// Shares that somebody asks for.
+    pub(super) fn wanted(&self) -> PathBuf {
+        self.0.join("shares.next")
+    }
+
+    /// For the textfile collector of Prometheus' node_exporter.
+    pub(super) fn metrics(&self) -> PathBuf {
+        self.0.join("metrics.prom")
+    }
+
+    /// What a detached process says.
+    pub(super) fn log(&self) -> PathBuf {
+        self.0.join("log")
+    }
+
+    /// Held by the process that runs the trial; `None` if one does.
+    pub(super) fn lock(&self) -> Result<Option<Lock>, Error> {
+        Lock::take(&self.0)
+    }
+
+    /// A process runs the trial.
+    pub(super) fn runs(&self) -> Result<bool, Error> {
+        self.lock().map(|lock| lock.is_none())
+    }
+
+    pub(super) fn state(&self) -> Result<Value, Error> {
+        let file = self.state_file();
+        let text = fs::read_to_string(&file).map_err(|error| failed(&file, &error))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Error::new(format!("{}: {error}", file.display())))
+    }
+
+    pub(super) fn write_state(&self, state: &Value) -> Result<(), Error> {
+        write_whole(&self.state_file(), |out| writeln!(out, "{state:#}"))
+    }
+
+    /// What the arms did, of connections that began long enough ago, over or not.
+    ///
+    /// # Errors
+    /// One line, also if there are no such connections of the baseline and another arm.
+    pub(super) fn look(&self, guards: &[(&str, &str)]) -> Result<Answer, Error> {
+        let state = self.state()?;
+        let number = |name: &str| state[name].as_u64();
+        let until = number("ended_s").unwrap_or_else(seconds);
+        let latest = until.saturating_sub(number("maturity_s").unwrap_or(0));
+        let mature = self.gather(latest)?;
+        let file = self.mature();
+        write_whole(&file, |out| out.write_all(mature.as_bytes()))?;
+        let text = |name: &str| state[name].as_str().unwrap_or_default();
+        let mut pairs = vec![("baseline", text("baseline"))];
+        // Shares that changed have no one plan.
+        if number("epoch") == Some(0) {
+            pairs.push(("shares", text("shares")));
+        }
+        pairs.extend(guards.iter().copied().filter(|(_, value)| !value.is_empty()));
+        let pairs: Vec<_> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let request: FieldRequest = from_pairs(&pairs)?;
+        request.answer(&[file.display().to_string()])
+    }
+
+    /// Rows of connections that began until then. One that was open at the last look and is over by
+    /// now counts once.
+    fn gather(&self, latest: u64) -> Result<String, Error> {
+        let (mut text, mut over) = (String::new(), HashSet::new());
+        for file in [self.rows(), self.open()] {
+            let Ok(lines) = fs::read_to_string(&file) else { continue };
+            for line in lines.lines() {
+                // What was cut by a power failure is no row.
+                let Ok(row) = serde_json::from_str::<Value>(line) else { continue };
+                if row["start_s"].as_u64().is_some_and(|start| start <= latest)
+                    && over.insert(row["connection"].as_u64())
+                {
+                    text += line;
+                    text.push('\n');
+                }
+            }
+        }
+        if text.is_empty() {
+            let what = "no connection began long enough ago";
+            return Err(Error::new(format!("{}: {what}", self.0.display())));
+        }
+        Ok(text)
+    }
+}
+
+/// Since 1970.
+pub(super) fn seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_takes_connections_by_their_start_and_each_once() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::new(&place.path().join("trial")).expect("a trial's");
+        assert!(Folder::of(folder.path()).is_err(), "nothing was started yet");
+        let row = |connection: u32, start: u32, ended: &str| {
+            format!("{{\"connection\":{connection},\"start_s\":{start},\"ended\":\"{ended}\"}}\n")
+        };
+        let rows = row(1, 10, "fin") + &row(2, 50, "fin") + "{\"connection\":9,\"start_s";
+        fs::write(folder.rows(), rows).expect("rows");
+        fs::write(folder.open(), row(1, 10, "open") + &row(3, 11, "open")).expect("rows");
+        let mature = folder.gather(40).expect("rows");
+        assert_eq!(mature, row(1, 10, "fin") + &row(3, 11, "open"), "2 is too young, 1 is over");
+        assert!(folder.gather(5).is_err(), "all are too young");
+        folder.write_state(&Value::Null).expect("a state");
+        assert!(Folder::new(folder.path()).is_err(), "one trial in a folder");
+    }
+}

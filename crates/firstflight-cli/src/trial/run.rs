@@ -1,0 +1,322 @@
+//! A trial from its first connection to its end.
+
+use super::EXIT_STOPPED;
+use super::folder::{Folder, seconds};
+use super::metrics::Metrics;
+use super::running::wait;
+use super::start::StartOptions;
+use crate::files::write_whole;
+use crate::random::keys;
+use crate::terminal::whisper;
+use crate::{Done, failed};
+use firstflight_lab::Error;
+use firstflight_lab::field::FieldRequest;
+use firstflight_lab::request::from_pairs;
+use firstflight_linux::kernel::{COLUMNS, Counts, FieldTest, Row};
+use firstflight_linux::lock::Lock;
+use firstflight_linux::supervise::Interrupts;
+use firstflight_trial::assign::{Assignment, shares};
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
+use std::env::args_os;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Between two looks at rows, and between two at the stop rules.
+const WAIT: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(5);
+/// Looks take at most this share of the time: one in so many.
+const LOOKING: u32 = 20;
+/// From so many clients on the plain ratio counts.
+const ENOUGH: usize = 100;
+
+pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
+    let wrong = |error| Error::new(format!("--arms {}: {error}", options.arms()));
+    let shares = shares(options.arms()).map_err(wrong)?;
+    check_rules(options)?;
+    let folder = options.out().map(Folder::new).transpose()?;
+    if options.detach() {
+        return folder.as_ref().map_or(Ok(Done::Well), detach);
+    }
+    let busy = |what: &Path| Error::new(format!("{}: another trial has it", what.display()));
+    let lock = |what: &Path| Lock::take(what)?.ok_or_else(|| busy(what));
+    // One trial in a folder, and one on a service: arms of two would fight for connections.
+    let _held = folder.as_ref().map(|folder| lock(folder.path())).transpose()?;
+    let _taken = lock(options.cgroup())?;
+    let [assign, pseudonym] = keys()?;
+    let assignment =
+        Assignment::new(assign, &shares).map_err(|error| Error::new(error.to_string()))?;
+    let file = match (&folder, options.rows()) {
+        (Some(folder), _) => folder.rows(),
+        (None, Some(rows)) => rows.to_owned(),
+        (None, None) => return Err(Error::new("--rows or --out: nowhere to write rows")),
+    };
+    let rows = File::options().create(true).append(true).open(&file);
+    let rows = rows.map_err(|error| failed(&file, &error))?;
+    let interrupts = Interrupts::block()?;
+    let (by_client, pair) = (options.by_client(), [assign, pseudonym]);
+    let test = FieldTest::start(options.cgroup(), &assignment, pair, by_client)?;
+    let mut trial = Trial {
+        options,
+        folder,
+        file,
+        rows,
+        assignment,
+        shares: options.arms().to_owned(),
+        epochs: Vec::new(),
+        began: seconds(),
+        metrics: Metrics::default(),
+        units: HashMap::new(),
+        refused: None,
+    };
+    trial.epochs.push(json!({"epoch": 0, "at_s": trial.began, "shares": trial.shares}));
+    trial.write_state(&test, "running", None)?;
+    whisper(&format!(
+        "trial of {} on {}; Ctrl-C ends it",
+        options.arms(),
+        options.cgroup().display()
+    ));
+    let stopped = trial.follow(&test, &interrupts)?;
+    trial.finish(test, stopped)
+}
+
+/// What is wrong with `--stop-if` is said before anything runs.
+fn check_rules(options: &StartOptions) -> Result<(), Error> {
+    if options.stop_if().is_empty() {
+        return Ok(());
+    }
+    let pairs = [("stop-if".to_owned(), options.stop_if().to_owned())];
+    let request: FieldRequest = from_pairs(&pairs)?;
+    request.check_rules(COLUMNS)
+}
+
+/// The same command in the background; returns when it runs.
+fn detach(folder: &Folder) -> Result<Done, Error> {
+    let log = folder.log();
+    let out = File::create(&log).map_err(|error| failed(&log, &error))?;
+    let both = out.try_clone().map_err(|error| failed(&log, &error))?;
+    let own = std::env::current_exe().map_err(|error| failed("our own file".as_ref(), &error))?;
+    let mut child = Command::new(own)
+        .args(args_os().skip(1).filter(|argument| argument != "--detach"))
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(both)
+        // Ctrl-C in this terminal is not for it.
+        .process_group(0)
+        .spawn()
+        .map_err(|error| failed("our own file".as_ref(), &error))?;
+    let mut ended = false;
+    wait("the trial to begin", || {
+        ended = child.try_wait().is_ok_and(|status| status.is_some());
+        Ok(ended || Folder::of(folder.path()).is_ok())
+    })?;
+    if ended {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let said = said.trim().trim_start_matches("firstflight: ");
+        return Err(Error::new(if said.is_empty() { "the trial ended at once" } else { said }));
+    }
+    let at = folder.path().display();
+    whisper(&format!(
+        "process {} runs the trial; `firstflight trial stop {at}` ends it",
+        child.id()
+    ));
+    Ok(Done::Well)
+}
+
+struct Trial<'a> {
+    options: &'a StartOptions,
+    folder: Option<Folder>,
+    file: PathBuf,
+    rows: File,
+    assignment: Assignment,
+    shares: String,
+    epochs: Vec<Value>,
+    began: u64,
+    metrics: Metrics,
+    /// Some clients of each arm, as many as the plain ratio needs.
+    units: HashMap<String, HashSet<String>>,
+    /// Why other shares were refused.
+    refused: Option<String>,
+}
+
+impl Trial<'_> {
+    fn follow(
+        &mut self,
+        test: &FieldTest,
+        interrupts: &Interrupts,
+    ) -> Result<Option<String>, Error> {
+        let began = Instant::now();
+        let (mut last, mut pause) = (began, LOOK);
+        loop {
+            let over = self.options.most().is_some_and(|most| began.elapsed() >= most);
+            self.take(test)?;
+            if over || interrupts.came() {
+                return Ok(None);
+            }
+            self.reshare(test)?;
+            if last.elapsed() >= pause {
+                last = Instant::now();
+                self.write_state(test, "running", None)?;
+                if let Some(why) = self.broken() {
+                    return Ok(Some(why));
+                }
+                // With very many rows a look takes long.
+                pause = LOOK.max(last.elapsed() * LOOKING);
+            }
+        }
+    }
+
+    fn take(&mut self, test: &FieldTest) -> Result<(), Error> {
+        let mut lost = None;
+        test.take(WAIT, |row| {
+            // One write: a row is in the file whole or not at all.
+            lost = lost.take().or(self.rows.write_all(row.line(COLUMNS).as_bytes()).err());
+            self.metrics.add(&row);
+            let Row { arm: Some(arm), unit: Some(unit), .. } = row else { return };
+            let units = self.units.entry(arm).or_default();
+            if units.len() < ENOUGH {
+                units.insert(unit);
+            }
+        })?;
+        lost.map_or(Ok(()), |error| Err(failed(&self.file, &error)))
+    }
+
+    /// Takes other shares, if somebody asks for them.
+    fn reshare(&mut self, test: &FieldTest) -> Result<(), Error> {
+        let Some(file) = self.folder.as_ref().map(Folder::wanted) else { return Ok(()) };
+        let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
+        let wanted = shares(&text).and_then(|wanted| self.assignment.reshare(&wanted));
+        self.refused = wanted.as_ref().err().map(ToString::to_string);
+        if wanted.is_ok() {
+            test.reshare(&self.assignment)?;
+            self.shares = text;
+            let epoch = self.assignment.epoch();
+            let at = seconds();
+            self.epochs.push(json!({"epoch": epoch, "at_s": at, "shares": self.shares}));
+        }
+        // When the file is gone the state has the answer.
+        self.write_state(test, "running", None)?;
+        fs::remove_file(&file).map_err(|error| failed(&file, &error))
+    }
+
+    /// Why the trial has to stop. A trial without rows of the baseline breaks no rule yet.
+    fn broken(&self) -> Option<String> {
+        if let Some(why) = self.options.stop_hard().and_then(|most| self.harmful(most)) {
+            return Some(why);
+        }
+        let rules = self.options.stop_if();
+        if rules.is_empty() {
+            return None;
+        }
+        let answer = if let Some(folder) = &self.folder {
+            folder.look(&[("stop-if", rules)])
+        } else {
+            let baseline = self.assignment.names()[0].clone();
+            let pairs = [("stop-if", rules.to_owned()), ("baseline", baseline)];
+            let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
+            from_pairs::<FieldRequest>(&pairs)
+                .and_then(|request| request.answer(&[self.file.display().to_string()]))
+        };
+        let answer = answer.ok()?;
+        answer.stopped().map(|_| answer.finding.clone())
+    }
+
+    /// An arm whose plain ratio of retransmitted segments is beyond so many times the baseline's.
+    fn harmful(&self, most: f64) -> Option<String> {
+        let (baseline, others) = self.assignment.names().split_first()?;
+        let enough = |arm: &str| self.units.get(arm).is_some_and(|units| units.len() >= ENOUGH);
+        let ratio = |arm: &str, least: u64| {
+            let (retransmitted, segments) = self.metrics.retransmitted(arm);
+            retransmitted.max(least) as f64 / segments.max(1) as f64
+        };
+        // A baseline that lost nothing yet is taken to have lost one.
+        let usual = ratio(baseline, 1);
+        let worst = others.iter().find(|arm| enough(arm) && ratio(arm, 0) > most * usual)?;
+        Some(format!(
+            "{worst}: {:.2} % of segments retransmitted, {:.1} times those of {baseline}; --stop-hard {most}x",
+            100.0 * ratio(worst, 0),
+            ratio(worst, 0) / usual,
+        ))
+    }
+
+    fn write_state(&self, test: &FieldTest, state: &str, why: Option<&str>) -> Result<(), Error> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let counts = test.counts()?;
+        let names = self.assignment.names();
+        let arms = names.iter().zip(&counts.assigned);
+        let arms: Vec<Value> = arms
+            .map(|(arm, drawn)| json!({"arm": arm, "drawn": drawn, "rows": self.metrics.rows(arm)}))
+            .collect();
+        let ended = (state != "running").then(seconds);
+        let open = test.open();
+        write_whole(&folder.open(), |out| {
+            let rows = test.open_rows();
+            rows.iter().try_for_each(|row| out.write_all(row.line(COLUMNS).as_bytes()))
+        })?;
+        let metrics = self.metrics.text(names, &counts, open as u64)?;
+        write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()))?;
+        folder.write_state(&json!({
+            "firstflight": env!("CARGO_PKG_VERSION"),
+            "state": state,
+            "why": why,
+            "process": std::process::id(),
+            "began_s": self.began,
+            "ended_s": ended,
+            "baseline": names[0],
+            "shares": self.shares,
+            "epoch": self.assignment.epoch(),
+            "epochs": self.epochs,
+            "refused": self.refused,
+            "unit": if self.options.by_client() { "client" } else { "connection" },
+            "stop_if": self.options.stop_if(),
+            "maturity_s": test.maturity().as_secs(),
+            "arms": arms,
+            "open": open,
+            "left_out": counts.left_out,
+            "failed": counts.failed,
+            "dropped": counts.dropped,
+        }))
+    }
+
+    fn finish(mut self, test: FieldTest, stopped: Option<String>) -> Result<Done, Error> {
+        self.take(&test)?;
+        let counts = test.counts()?;
+        // What is open has a row, too, with what it did until now.
+        for row in test.open_rows() {
+            let written = self.rows.write_all(row.line(COLUMNS).as_bytes());
+            written.map_err(|error| failed(&self.file, &error))?;
+        }
+        let state = if stopped.is_some() { "stopped by a rule" } else { "ended" };
+        self.write_state(&test, state, stopped.as_deref())?;
+        // From here on nobody is given an arm.
+        let open = test.open();
+        drop(test);
+        whisper(&told(&self.assignment, &counts, open));
+        Ok(stopped.map_or(Done::Well, |why| {
+            whisper(&why);
+            Done::With(EXIT_STOPPED)
+        }))
+    }
+}
+
+fn told(assignment: &Assignment, counts: &Counts, open: usize) -> String {
+    let arms = assignment.names().iter().zip(&counts.assigned);
+    let arms: Vec<String> = arms.map(|(arm, count)| format!("{arm} {count}")).collect();
+    let mut told = format!("connections drawn: {}", arms.join(", "));
+    for (count, what) in [
+        (open as u64, "open, their rows are censored"),
+        (counts.left_out, "left out, their service chose a controller"),
+        (counts.failed, "could not be given their arm"),
+        (counts.dropped, "rows dropped"),
+    ] {
+        if count > 0 {
+            let _ = write!(told, "; {count} {what}");
+        }
+    }
+    told
+}

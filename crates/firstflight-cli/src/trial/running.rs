@@ -1,0 +1,168 @@
+//! A trial in a folder, looked at and steered from outside of its process.
+
+use super::folder::Folder;
+use super::tables::Shown;
+use super::{EXIT_STOPPED, ended};
+use crate::files::{check_outputs, write_whole};
+use crate::output::{Output, check_before, give, names};
+use crate::run::command_line;
+use crate::terminal::{QUIET, say, whisper};
+use crate::{Done, failed};
+use clap::Args;
+use firstflight_lab::Error;
+use firstflight_linux::lock::interrupt;
+use firstflight_trial::assign::shares;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+#[derive(Args, Debug)]
+pub(in crate::trial) struct InFolder {
+    /// Folder of the trial, as `trial start --out` named it
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(in crate::trial) struct ReportOptions {
+    #[command(flatten)]
+    of: InFolder,
+    /// Write the answer as JSON to a file, `-` for standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(in crate::trial) struct SharesOptions {
+    #[command(flatten)]
+    of: InFolder,
+    /// The same arms with other shares: kernel:cubic,hystart++=40%
+    #[arg(value_name = "SHARES")]
+    shares: String,
+}
+
+/// A process has so long to do what it was told.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How it stands.
+pub(in crate::trial) fn status(options: &InFolder) -> Result<Done, Error> {
+    let folder = Folder::of(&options.folder)?;
+    let state = folder.state()?;
+    let text = |name: &str| state[name].as_str().unwrap_or_default().to_owned();
+    let how = match (text("state").as_str(), folder.runs()?) {
+        ("running", true) => format!("running, process {}", state["process"]),
+        // Its arms went with it.
+        ("running", false) => "its process was killed; no arm is given any longer".to_owned(),
+        (other, _) => other.to_owned(),
+    };
+    let mut lines = format!("{}: {how}\n", options.folder.display());
+    let _ = writeln!(lines, "epoch {}: {}", state["epoch"], text("shares"));
+    for arm in state["arms"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let name = arm["arm"].as_str().unwrap_or_default();
+        let _ = writeln!(lines, "{name}: {} connections drawn, {} over", arm["drawn"], arm["rows"]);
+    }
+    let count = |name: &str| state[name].as_u64().unwrap_or(0);
+    let _ = write!(lines, "{} open", count("open"));
+    for (name, what) in [
+        ("left_out", "left out, their service chose a controller"),
+        ("failed", "could not be given their arm"),
+        ("dropped", "rows dropped"),
+    ] {
+        if count(name) > 0 {
+            let _ = write!(lines, "; {} {what}", count(name));
+        }
+    }
+    lines.push('\n');
+    match folder.look(&[("stop-if", &text("stop_if"))]) {
+        Ok(answer) => {
+            let _ = writeln!(lines, "{}", answer.finding);
+            for warning in &answer.warnings {
+                let _ = writeln!(lines, "{QUIET}{warning}{QUIET:#}");
+            }
+        }
+        Err(young) => {
+            let _ = writeln!(lines, "no result yet: {young}");
+        }
+    }
+    say(&lines)?;
+    Ok(of_state(&state))
+}
+
+/// A trial that a rule has stopped ends with its code wherever it is looked at.
+fn of_state(state: &Value) -> Done {
+    match state["state"].as_str() {
+        Some("stopped by a rule") => {
+            whisper(state["why"].as_str().unwrap_or_default());
+            Done::With(EXIT_STOPPED)
+        }
+        _ => Done::Well,
+    }
+}
+
+/// Ends it, and waits until it has.
+pub(in crate::trial) fn stop(options: &InFolder) -> Result<Done, Error> {
+    let folder = Folder::of(&options.folder)?;
+    let process = folder.state()?["process"].as_u64().and_then(|number| u32::try_from(number).ok());
+    let (true, Some(process)) = (folder.runs()?, process) else {
+        return Err(Error::new(format!("{}: does not run", options.folder.display())));
+    };
+    interrupt(process)?;
+    wait("the trial to end", || folder.runs().map(|runs| !runs))?;
+    Ok(of_state(&folder.state()?))
+}
+
+/// What the arms did.
+pub(in crate::trial) fn report(options: &ReportOptions) -> Result<Done, Error> {
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
+    let folder = Folder::of(&options.of.folder)?;
+    let rules = folder.state()?["stop_if"].as_str().unwrap_or_default().to_owned();
+    let answer = folder.look(&[("stop-if", &rules)])?;
+    let shown = Shown(&answer);
+    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
+    if let Some(file) = &options.report {
+        let page = answer.page(&command_line());
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    give(options.json.as_ref(), &shown)?;
+    Ok(ended(&answer))
+}
+
+/// Other shares from now on: a new epoch.
+pub(in crate::trial) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
+    let folder = Folder::of(&options.of.folder)?;
+    shares(&options.shares).map_err(|error| Error::new(error.to_string()))?;
+    if !folder.runs()? {
+        return Err(Error::new(format!("{}: does not run", options.of.folder.display())));
+    }
+    let before = folder.state()?["epoch"].clone();
+    let file = folder.wanted();
+    write_whole(&file, |out| out.write_all(options.shares.as_bytes()))
+        .map_err(|_| failed(&file, &std::io::Error::last_os_error()))?;
+    wait("the trial to take them", || Ok(!file.exists()))?;
+    let state = folder.state()?;
+    if let (true, Some(why)) = (state["epoch"] == before, state["refused"].as_str()) {
+        return Err(Error::new(why.to_owned()));
+    }
+    say(&format!("epoch {}: {}\n", state["epoch"], options.shares))?;
+    Ok(Done::Well)
+}
+
+/// Waits for a process that does not answer at once.
+pub(in crate::trial) fn wait(
+    what: &str,
+    mut is_so: impl FnMut() -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    while !is_so()? {
+        if began.elapsed() > PATIENCE {
+            return Err(Error::new(format!("waited {} s for {what}", PATIENCE.as_secs())));
+        }
+        sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
