@@ -22,6 +22,8 @@ NAMES = {
     "prr": "PRR",
     "early-retransmit": "Early Retransmit",
     "neqo": "neqo",
+    "cuback": "Cuback",
+    "abba": "ABBA",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

@@ -16,8 +16,10 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod abba;
 mod best;
 mod chapter;
+mod cuback;
 pub mod early_retransmit;
 mod effort;
 pub mod figure;

@@ -82,6 +82,8 @@ const LIST: &[(&str, &[&str])] = &[
     ),
     ("early-retransmit", &["5.4.1", "5.4.2", "5.4.3", "5.4.4", "5.4.5"]),
     ("neqo", &["6.1"]),
+    ("cuback", &["7.1", "7.2"]),
+    ("abba", &["8.1", "8.2", "8.3", "8.4"]),
 ];
 
 /// The pictures that the slides show, by words of their names.
