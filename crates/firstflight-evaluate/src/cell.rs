@@ -39,6 +39,8 @@ pub struct PlannedFlow {
     pub tunnel: bool,
     /// Its data takes the way back.
     pub reverse: bool,
+    /// Its receiver reports no mark.
+    pub hides_marks: bool,
 }
 
 /// Sizes whose logarithm is normal.
@@ -132,7 +134,7 @@ pub fn cells(battery: &Battery, criteria: &[usize], effort: Effort) -> Result<Ve
             let mut before = None;
             for values in combinations(battery, scenario, effort) {
                 let name: Vec<String> = values.label();
-                let id = format!("{}/{}{}", criterion.criterion, scenario.id, suffix(&name));
+                let id = format!("{}/{}{}", criterion.prefix(), scenario.id, suffix(&name));
                 let cell = read(criterion, scenario, &values)
                     .map_err(|bad| Error::new(format!("cell {id}: {bad}")))?;
                 let seeds = effort.seeds(scenario.seeds);
@@ -326,6 +328,7 @@ fn read_flow(
         ecn,
         tunnel: flow.tunnel,
         reverse: flow.reverse,
+        hides_marks: flow.hides_marks,
     };
     Ok((0..count).map(one).collect())
 }

@@ -468,7 +468,7 @@ fn finished(
 ) -> CriterionRow {
     let covered = criterion.covers.as_deref().map(|kind| coverage(kind, cells));
     let found = together(judges.iter());
-    let of_this = format!("--cell {}/", criterion.criterion);
+    let of_this = format!("--cell {}/", criterion.prefix());
     let (verdict, reason) = if evaluation.excludes.contains(&criterion.criterion) {
         (Verdict::NotApplicable, Some("excluded by the declaration".to_owned()))
     } else if let Some(why) = &criterion.not_applicable {

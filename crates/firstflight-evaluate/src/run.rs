@@ -167,6 +167,7 @@ impl<'a> Run<'a> {
                 ecn: flow.ecn,
                 bucket: flow.tunnel.then_some(TUNNEL),
                 reverse: flow.reverse,
+                hides_marks: flow.hides_marks,
             }
         };
         let endless = cell.flows.iter().any(|flow| flow.app == App::Endless);

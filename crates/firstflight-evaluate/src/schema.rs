@@ -59,6 +59,14 @@ pub struct Criterion {
     pub judge: Vec<Judge>,
 }
 
+impl Criterion {
+    /// What names of its cells begin with: one word for a shell, also where one answer serves two
+    /// sections.
+    pub(crate) fn prefix(&self) -> &str {
+        self.criterion.split(',').next().unwrap_or_default()
+    }
+}
+
 /// One scenario: a path, flows, values to sweep over, and rules.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -162,6 +170,9 @@ pub struct Flow {
     /// Their data takes the path's way back.
     #[serde(default)]
     pub reverse: bool,
+    /// Their receivers lie: they report no mark.
+    #[serde(default)]
+    pub hides_marks: bool,
 }
 
 /// The ECN field of a flow's packets.

@@ -37,6 +37,8 @@ pub struct Access {
     pub bucket: Option<u32>,
     /// Its data takes the path's way back, its acknowledgements the way there.
     pub reverse: bool,
+    /// Its receiver lies: it reports no mark.
+    pub hides_marks: bool,
 }
 
 impl Access {

@@ -4,7 +4,7 @@
 //! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP
 //! and QUIC. At one instant arrivals come before the application, the application before timers.
 
-use crate::access::{Counted, OnAccess};
+use crate::access::{Access, Counted, OnAccess};
 use crate::ahead::{Ahead, Outgoing};
 use crate::app::{App, Application};
 use crate::audit::Audit;
@@ -181,6 +181,8 @@ pub struct Flow<E: Ends> {
     /// What queues that look at it see: its ECN field, and what it is hashed as.
     codepoint: Option<Codepoint>,
     bucket: u32,
+    /// Its receiver reports no mark.
+    hides_marks: bool,
     /// Data packets sent, and how many there may be.
     sent: u64,
     most_sent: u64,
@@ -225,6 +227,7 @@ impl<E: Ends> Flow<E> {
             access: None,
             codepoint: None,
             bucket: id,
+            hides_marks: false,
             sent: 0,
             most_sent: u64::MAX,
             object,
@@ -239,10 +242,13 @@ impl<E: Ends> Flow<E> {
         self
     }
 
-    /// What queues see of its packets.
+    /// What queues see of its packets, and what its receiver says of their marks.
     #[must_use]
-    pub(crate) fn seen_as(mut self, codepoint: Option<Codepoint>, bucket: Option<u32>) -> Flow<E> {
-        (self.codepoint, self.bucket) = (codepoint, bucket.unwrap_or(self.id));
+    pub(crate) fn seen_as(mut self, access: Option<&Access>) -> Flow<E> {
+        if let Some(Access { ecn, bucket, hides_marks, .. }) = access {
+            (self.codepoint, self.bucket) = (*ecn, bucket.unwrap_or(self.id));
+            self.hides_marks = *hides_marks;
+        }
         self
     }
 
@@ -554,6 +560,7 @@ impl<E: Ends> Flow<E> {
         }
         self.audit.on_taken(at);
         self.due.data = self.due.data.min(at);
+        let marked = marked && !self.hides_marks;
         self.data.send(Timed { at, what: self.ends.packet(sent, marked) });
     }
 

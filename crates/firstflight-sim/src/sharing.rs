@@ -182,9 +182,6 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
         let own = access.and_then(Access::of_its_own);
         (own.map(|own| OnAccess::new(own.clone(), ways.branch(u64::from(id)))), most)
     };
-    let seen = |id: u32| {
-        arrangement.access.get(id as usize).map_or((None, None), |own| (own.ecn, own.bucket))
-    };
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
@@ -195,9 +192,8 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
                         quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
                     let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
                     let (way, most) = behind(id);
-                    let (ecn, bucket) = seen(id);
                     let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
-                    let flow = flow.seen_as(ecn, bucket);
+                    let flow = flow.seen_as(arrangement.access.get(id as usize));
                     flow.written_by(&app, start)
                 },
             );
@@ -220,9 +216,8 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
                         tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
                     let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
                     let (way, most) = behind(id);
-                    let (ecn, bucket) = seen(id);
                     let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
-                    let flow = flow.seen_as(ecn, bucket);
+                    let flow = flow.seen_as(arrangement.access.get(id as usize));
                     flow.written_by(&app, start)
                 },
             );

@@ -15,6 +15,7 @@ fn every_cell_of_the_battery_is_read_and_has_a_name_of_its_own() {
         assert_eq!(names.len(), cells.len(), "two cells have one name");
         for cell in &cells {
             assert!(!cell.judges.is_empty() || effort != Effort::Full, "{} has no rule", cell.id);
+            assert!(!cell.id.contains(' '), "{} is not one word of a command", cell.id);
             assert!(cell.newcomer() < cell.time, "{}: somebody starts after its end", cell.id);
         }
     }

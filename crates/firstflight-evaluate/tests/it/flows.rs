@@ -119,3 +119,21 @@ judge = [
     assert!(of("harm_frame", one) > 0.5 && of("harm_frame", own) < 0.4, "{:?}", media.judges);
     assert!(of("frame_late", one) > 0.2 && of("frame_late", own) < 0.02, "{:?}", media.judges);
 }
+
+#[test]
+fn who_hides_marks_takes_from_an_honest_flow() {
+    let scenario = r#"
+[[scenario]]
+id = "lie"
+path = "rate=20Mbit,rtt=40ms,queue=4bdp,pie,ecn"
+for = "20s"
+seeds = 2
+flow = [{ who = "slowstart" }, { who = "@algorithm", hides_marks = LIES }]
+judge = [{ metric = "ratio", of = "algorithm", rule = "report" }]
+"#;
+    let [honest, liar] = ["false", "true"].map(|lies| {
+        let criterion = evaluated(&scenario.replace("LIES", lies), "slowstart");
+        row(&criterion, "ratio", "lie").value.expect("rates")
+    });
+    assert!((0.5..2.0).contains(&honest) && liar > 3.0, "{honest} and {liar} times as much");
+}
