@@ -47,6 +47,8 @@ done
     sed -n '/^\[profile/,$p' Cargo.toml
 } >"$set/Cargo.toml"
 cp Cargo.lock "$set/"
+# Files in packages have no time of their own: cargo would take what it checked before for the same.
+find "$set" -type f -exec touch {} +
 features=$(tests/needs.sh --features)
 export CARGO_TARGET_DIR=$target
 # shellcheck disable=SC2086
