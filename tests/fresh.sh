@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The README's second command where nothing is installed. Makes a bare Debian (this host's release, from the archive this host uses: minbase,
 # git, make, gcc, ca-certificates and the Rust toolchain of this host), copies the checkout into it and lets every part of `make test` install
-# what it needs; then builds there what is made of system packages. With FULL=1 the whole `make test` runs in it instead, which takes an hour.
+# what it needs; then builds there what is made of system packages. With FULL=1 the whole `make test` runs in it instead, which takes an hour;
+# FULL='lint docs' makes only these parts.
 #
 # Nothing is left behind: the root is a folder that goes with this script, its mounts are in a namespace that ends with its last process.
 # Needs root and a Debian; says in one line what is missing where it cannot run. In CI that is an error, unless it is a privilege.
@@ -62,13 +63,22 @@ echo "fresh: $(chroot "$root" dpkg-query -W | wc -l) packages after $((SECONDS -
 toolchain=$(rustc --print sysroot)
 cargo=${CARGO_HOME:-$HOME/.cargo}
 cargo fetch --locked --quiet
+# Of cargo's folder only what it has fetched: a program in its `bin` would be taken before the toolchain's own.
+sources_of_crates=()
+for folder in "$cargo/registry" "$cargo/git"; do
+    [ ! -d "$folder" ] || sources_of_crates+=("$folder")
+done
 # C libraries in crates, our own code in BPF and build scripts that are linked with libelf: what a missing package breaks. A check runs them
 # all and leaves out only what is Rust.
 cat >"$root/prove" <<'PROVE'
 set -euo pipefail
 cd /src
 if [ -n "${FULL:-}" ]; then
-    exec make test
+    # Who follows the README has a clone.
+    git init -q -b main
+    git add -A
+    git -c user.name=fresh -c user.email=fresh@localhost commit -qm fresh
+    exec make --keep-going ${FULL/#1/test}
 fi
 tests/needs.sh $(sed -nE 's/^    ([a-z |]+)\) echo .*/\1/p' tests/needs.sh | tr '|' ' ' | sed 's/\bfresh\b//')
 echo "fresh: packages installed; building what is made of them"
@@ -86,7 +96,7 @@ unshare --mount --pid --fork --kill-child --propagation private bash -euo pipefa
     done
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/tmp"
-    exec chroot "$root" bash /prove' fresh "$root" "$toolchain" "$cargo" &
+    exec chroot "$root" bash /prove' fresh "$root" "$toolchain" "${sources_of_crates[@]}" &
 job=$!
 wait "$job"
 job=

@@ -174,3 +174,13 @@ pub fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b) / u128::from(c.max(1));
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
+
+/// `a / b`, rounded down also below zero; a divisor of zero counts as one.
+///
+/// Of unsigned numbers inside: where no standard library is linked, the compiler's routine for
+/// signed ones asks for an unwinder on some targets.
+pub(crate) fn div_floor(a: i128, b: u128) -> i128 {
+    let b = b.max(1);
+    let whole = |amount: u128| i128::try_from(amount / b).unwrap_or(i128::MAX);
+    if a < 0 { -whole(a.unsigned_abs().saturating_add(b - 1)) } else { whole(a.unsigned_abs()) }
+}

@@ -9,7 +9,7 @@
 //! Round trips are whole microseconds below 2^31, windows at most 1 TiB, so that every product
 //! stays inside 128 bits; lines are kept as fractions and compared by products.
 
-use crate::units::{MAX_BYTES, Nanos, Ratio};
+use crate::units::{MAX_BYTES, Nanos, Ratio, div_floor};
 
 /// ABBA 3.3-span: the round trips that a line needs between its points, microseconds.
 pub const SPAN_US: u32 = 5_000;
@@ -86,7 +86,8 @@ impl Line {
     /// The round trip that this window should show, microseconds; `None` without a line.
     pub fn at(&self, cwnd: u64) -> Option<u32> {
         let away = i128::from(cwnd) - i128::from(self.through);
-        let rise = (away * i128::from(self.num)).checked_div_euclid(i128::from(self.den))?;
+        let num = (self.den > 0).then_some(i128::from(self.num))?;
+        let rise = div_floor(away * num, self.den.into());
         u32::try_from((i128::from(self.rtt_us) + rise).clamp(0, i128::from(MAX_US))).ok()
     }
 

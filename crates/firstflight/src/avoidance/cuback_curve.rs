@@ -12,7 +12,7 @@
 
 use super::MAX_MSS;
 use super::cubic_curve::icbrt;
-use crate::units::{MAX_BYTES, Nanos, Ratio};
+use crate::units::{MAX_BYTES, Nanos, Ratio, div_floor};
 
 /// `10^25`: ten of `C = 4/10`, and the cube of `10^8` units of time in a second.
 const TEN_25: u128 = 10_000_000_000_000_000_000_000_000;
@@ -80,7 +80,7 @@ impl AckCurve {
         let since = i128::from(time) - i128::from(self.began);
         (self.srtt > 0).then(|| {
             let bytes = i128::from(self.prior) * since;
-            bytes.div_euclid(i128::from(self.srtt))
+            div_floor(bytes, self.srtt.into())
         })
     }
 
@@ -89,14 +89,16 @@ impl AckCurve {
     pub fn reno(&self, w: u64) -> i128 {
         let (w, prior) = (i128::from(w), i128::from(self.prior));
         let mss = i128::from(self.mss);
-        let (num, den) = (i128::from(self.alpha.num().max(1)), i128::from(self.alpha.den()));
+        let (num, den) = (u128::from(self.alpha.num().max(1)), i128::from(self.alpha.den()));
+        let per_window = 2 * u128::from(self.mss);
         // Bytes for growth from one window to another at one segment per window.
         let sum = |from: i128, to: i128| (to - from) * (to + from - mss);
         let epoch = i128::from(self.epoch);
         if w <= prior {
-            (sum(epoch, w) * den).div_euclid(2 * num * mss)
+            div_floor(sum(epoch, w) * den, num * per_window)
         } else {
-            (sum(epoch, prior) * den).div_euclid(2 * num * mss) + sum(prior, w).div_euclid(2 * mss)
+            div_floor(sum(epoch, prior) * den, num * per_window)
+                + div_floor(sum(prior, w), per_window)
         }
     }
 
