@@ -4,13 +4,14 @@
 #   results      docs/results.csv, the published results beside ours (several minutes), and docs/results.md with its pictures out of it
 #   agreement    docs/agreement.md, simulator against real QUIC stacks; its last table takes real time
 #   startups     docs/startups.md, six startups on ten built-in paths
+#   acks         docs/acks.md, every startup behind receivers that acknowledge seldom
 #   pictures     docs/pictures/*.png, the reports as Chromium shows them
 # The kernel's results (docs/linux-results.md) need root and an hour on a machine that does nothing else: docs/linux.md says how.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement startups pictures)
+[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement startups acks pictures)
 
 firstflight() { "${FIRSTFLIGHT:-$target/release/firstflight}" "$@"; }
 
@@ -46,6 +47,7 @@ for part in "${parts[@]}"; do
         ;;
     agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
     startups) into docs/startups.md python3 docs/site/startups.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
+    acks) into docs/acks.md python3 docs/site/acks.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
     pictures)
         firstflight compare --plain-report --report "$target/report.html" >/dev/null
         picture "$target/report.html" docs/pictures/report.png 1180 1800
@@ -55,6 +57,6 @@ for part in "${parts[@]}"; do
             --report "$target/geo.html" >/dev/null
         picture "$target/geo.html" docs/pictures/geo.png 1200 1110
         ;;
-    *) echo "regenerate: no part \`$part\`: shown, results, agreement, startups, pictures" && exit 2 ;;
+    *) echo "regenerate: no part \`$part\`: shown, results, agreement, startups, acks, pictures" && exit 2 ;;
     esac
 done

@@ -115,7 +115,7 @@ impl Output for Paths {
     fn text(&self) -> String {
         let about = [
             "A path is a name from this list, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%`, or a TOML file with the same keys.",
-            "Keys follow a name, too: `geo,return=geo_cold`, `geo,ack=1` (an ACK for every packet).",
+            "Keys follow a name, too: `geo,return=geo_cold`, `geo,ack=1` (an ACK for every packet), `geo,ack=4/rtt` (four per round trip).",
         ];
         format!("{}\n{}", prose(&about), fitted(&self.sheets()))
     }

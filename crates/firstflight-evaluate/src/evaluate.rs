@@ -7,6 +7,7 @@ use crate::metric::measure;
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
 use crate::run::{Run, Seat, expected_packets};
 use crate::schema::{Answer, Criterion, Judge};
+use firstflight::arm::SenderParams;
 use firstflight_lab::{NamedArm, Sender};
 use firstflight_path::Error;
 use rayon::prelude::*;
@@ -184,9 +185,10 @@ impl Evaluation {
                     arm.label
                 )));
             };
-            if parts.sender.detection.is_some() || parts.sender.early.is_some() {
+            let SenderParams { detection, early, acks, .. } = parts.sender;
+            if detection.is_some() || early.is_some() || acks.is_some() {
                 return Err(Error::new(format!(
-                    "arm `{}`: flows that share a path share their hosts: no `detection` or `early`",
+                    "arm `{}`: flows that share a path share their hosts: no `detection`, `early` or `acks`",
                     arm.label
                 )));
             }

@@ -91,8 +91,8 @@ pub struct ExperimentRow {
     pub datagram_bytes: u32,
     /// IP bytes of a full packet.
     pub packet_bytes: u32,
-    /// Acknowledged every this many packets.
-    pub ack_every: u32,
+    /// Acknowledged every this many packets; `None` where the receiver goes by time only.
+    pub ack_every: Option<u32>,
     /// Longest ACK delay.
     pub max_ack_delay_ms: f64,
     /// Simulated time after which a trial stops.
@@ -439,7 +439,7 @@ impl Plan {
             datagram_bytes: scenario.host.mss() as u32,
             packet_bytes: scenario.host.packet_bytes(),
             ack_every: scenario.ack_every(),
-            max_ack_delay_ms: ms(scenario.host.ack_delay()),
+            max_ack_delay_ms: ms(scenario.ack_delay()),
             limit_s: self.limit_s(),
         }
     }

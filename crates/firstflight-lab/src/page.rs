@@ -150,7 +150,11 @@ impl Comparison {
 
 /// Who sends and receives, and how.
 fn hosts(experiment: &ExperimentRow) -> String {
-    let ExperimentRow { packet_bytes, iw, burst, ack_every, detection, .. } = experiment;
+    let ExperimentRow { packet_bytes, iw, burst, detection, .. } = experiment;
+    let acks = match experiment.ack_every {
+        Some(packets) => format!("an ACK every {packets} packets"),
+        None => format!("an ACK every {} ms", experiment.max_ack_delay_ms),
+    };
     match (experiment.stacks, experiment.transport) {
         (Some(stacks), _) => {
             format!(
@@ -159,11 +163,11 @@ fn hosts(experiment: &ExperimentRow) -> String {
         }
         (None, "tcp") => format!(
             "Simulated TCP, loss detection {detection}: {packet_bytes}-byte packets, initial window {iw} packets, not paced unless an arm says \
-             otherwise, an ACK every {ack_every} packets, one round trip of handshake before the first byte."
+             otherwise, {acks}, one round trip of handshake before the first byte."
         ),
         (None, _) => format!(
             "Simulated QUIC: {packet_bytes}-byte packets, initial window {iw} packets and pacer bucket {burst} packets unless an arm says otherwise, \
-             an ACK every {ack_every} packets, one round trip of handshake before the first byte."
+             {acks}, one round trip of handshake before the first byte."
         ),
     }
 }

@@ -6,7 +6,7 @@ use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight_path::Error;
 use firstflight_path::{
-    Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream, suggestion,
+    Acks, Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream, suggestion,
 };
 pub use firstflight_sim::Hosts;
 use firstflight_sim::tcp;
@@ -70,12 +70,33 @@ impl Scenario {
         let mss = self.host.mss();
         let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss)
             / u128::from(self.host.packet_bytes());
-        bdp as u64 + u64::from(2 * self.ack_every()) * mss
+        bdp as u64 + 2 * self.held_back(bdp as u64)
     }
 
     /// Packets that the receiver acknowledges together: what the path says (`ack=`), or the host.
-    pub fn ack_every(&self) -> u32 {
-        self.path.ack_every().map_or_else(|| self.host.ack_every(), |packets| packets as u32)
+    /// `None` where it goes by time.
+    pub fn ack_every(&self) -> Option<u32> {
+        match self.path.acks() {
+            Some(Acks::Every(packets)) => Some(packets as u32),
+            Some(Acks::PerRtt(_)) => None,
+            None => Some(self.host.ack_every()),
+        }
+    }
+
+    /// Longest time that the receiver holds an ACK back, ns.
+    pub fn ack_delay(&self) -> u64 {
+        match self.path.acks() {
+            Some(Acks::PerRtt(times)) => self.path.rtt() / times.max(1),
+            _ => self.host.ack_delay(),
+        }
+    }
+
+    /// Bytes, as the window counts them, that the receiver holds back between two ACKs.
+    fn held_back(&self, bdp: u64) -> u64 {
+        match self.path.acks() {
+            Some(Acks::PerRtt(times)) => bdp / times.max(1),
+            _ => u64::from(self.ack_every().unwrap_or(1)) * self.host.mss(),
+        }
     }
 
     /// The bound on the completion time that no sender beats: the one-way delay, and the object,

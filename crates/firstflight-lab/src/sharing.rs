@@ -134,6 +134,9 @@ impl Scenario {
                 "flows that share a path share their hosts: `--detection` goes for all",
             );
         }
+        if arm.sender.acks.is_some() {
+            return refused("flows that share a path share their hosts: leave `acks` out");
+        }
         Ok(FlowPlan {
             controller: arm.controller(
                 self.config(),

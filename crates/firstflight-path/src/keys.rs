@@ -7,7 +7,7 @@ use crate::direction::{
 };
 use crate::error::{Error, Key, suggestion};
 use crate::managed::{DualPi2, FqCodel, Red};
-use crate::path::{Delay, Path};
+use crate::path::{Acks, Delay, Path};
 use crate::release::Release;
 use crate::trace::{Trace, TraceOptions, TraceStart};
 use crate::typed::{Base, typed};
@@ -338,9 +338,18 @@ impl Keys {
                 value::count(Key("", "comp_sack"), parts[1], 1, crate::path::MOST_COMPRESSED)?;
             path = path.with_comp_sack(Some((value::TIME.parse("comp_sack", parts[0])?, count)));
         }
-        path = path.with_ack_every(self.counted(Key("", "ack"), crate::path::MOST_PER_ACK)?);
+        path = path.with_acks(self.take(Key("", "ack")).map(|text| acks(&text)).transpose()?);
         let (name, source) = (self.take(Key("", "name")), self.take(Key("", "source")));
         Ok(path.with_name(name.unwrap_or_default(), source.unwrap_or_default()))
+    }
+}
+
+/// `2`, every second packet, or `4/rtt`, four times per round trip.
+fn acks(text: &str) -> Result<Acks, Error> {
+    let key = Key("", "ack");
+    match text.strip_suffix("/rtt") {
+        Some(times) => value::count(key, times, 1, crate::path::MOST_PER_RTT).map(Acks::PerRtt),
+        None => value::count(key, text, 1, crate::path::MOST_PER_ACK).map(Acks::Every),
     }
 }
 

@@ -158,7 +158,7 @@ pub use held::Ack;
 pub use link::Link;
 pub use links::Reverse;
 pub use managed::{DualPi2, FqCodel, Red};
-pub use path::{Delay, Path, SMALLEST_ACK};
+pub use path::{Acks, Delay, Path, SMALLEST_ACK};
 pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
 pub use returns::{Return, ReturnPath};

@@ -32,6 +32,16 @@ struct Side {
     effects: Effects,
 }
 
+/// When the receiving host acknowledges packets that come in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acks {
+    /// Every this many packets, 1 to 1000, and after the host's longest delay.
+    Every(u64),
+    /// This many times per idle round trip, 1 to 100, however many packets come: what arrives
+    /// first waits for this part of the path's RTT.
+    PerRtt(u64),
+}
+
 /// The network between sender and receiver.
 ///
 /// A plain value: made from text by [`Path::parse`], or with [`Path::new`] and the `with_`
@@ -50,7 +60,7 @@ pub struct Path {
     thin: Option<u64>,
     gro: Option<(u64, u64)>,
     comp_sack: Option<(u64, u64)>,
-    ack: Option<u64>,
+    ack: Option<Acks>,
 }
 
 /// Most acknowledgements that compression merges into one.
@@ -58,6 +68,9 @@ pub(crate) const MOST_COMPRESSED: u64 = 1_000_000;
 
 /// Most packets that a receiver acknowledges together.
 pub(crate) const MOST_PER_ACK: u64 = 1_000;
+
+/// Most acknowledgements per round trip of a receiver that goes by time.
+pub(crate) const MOST_PER_RTT: u64 = 100;
 
 impl PartialEq for Path {
     fn eq(&self, other: &Self) -> bool {
@@ -229,11 +242,11 @@ impl Path {
         self
     }
 
-    /// The receiver acknowledges every this many packets that come in order; nothing for what its
-    /// host does by itself.
+    /// When the receiver acknowledges packets that come in order; nothing for what its host does by
+    /// itself.
     #[must_use]
-    pub fn with_ack_every(mut self, packets: Option<u64>) -> Self {
-        self.ack = packets;
+    pub fn with_acks(mut self, acks: Option<Acks>) -> Self {
+        self.ack = acks;
         self
     }
 
@@ -334,10 +347,9 @@ impl Path {
         self.comp_sack
     }
 
-    /// How many packets that come in order the receiving host acknowledges together, where the path
-    /// says so. For whoever plays the receiver; what it merges ([`Path::receive_aggregation`])
-    /// goes before.
-    pub fn ack_every(&self) -> Option<u64> {
+    /// When the receiving host acknowledges packets that come in order, where the path says so. For
+    /// whoever plays the receiver; what it merges ([`Path::receive_aggregation`]) goes before.
+    pub fn acks(&self) -> Option<Acks> {
         self.ack
     }
 
@@ -488,13 +500,10 @@ impl Path {
                 ));
             }
         }
-        if let Some(packets) = self.ack.filter(|packets| !(1..=MOST_PER_ACK).contains(packets)) {
-            return Err(Error::at(
-                "ack",
-                &packets.to_string(),
-                "is out of range",
-                format!("1 to {MOST_PER_ACK} packets"),
-            ));
+        match self.ack {
+            Some(Acks::Every(packets)) => value::check_count("ack", packets, 1, MOST_PER_ACK)?,
+            Some(Acks::PerRtt(times)) => value::check_count("ack", times, 1, MOST_PER_RTT)?,
+            None => {}
         }
         Ok(())
     }

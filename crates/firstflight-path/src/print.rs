@@ -4,7 +4,7 @@ use crate::direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Queue, Rate, Reorder, Steps,
 };
 use crate::managed::Red;
-use crate::path::{Delay, Path};
+use crate::path::{Acks, Delay, Path};
 use crate::release::{PRESETS, Release};
 use crate::trace::{TraceOptions, TraceStart};
 use crate::value::{
@@ -233,8 +233,10 @@ impl Display for Path {
         if let Some((time, count)) = self.sack_compression() {
             write!(f, ",comp_sack={}:{count}", print_time(time))?;
         }
-        if let Some(packets) = self.ack_every() {
-            write!(f, ",ack={packets}")?;
+        match self.acks() {
+            Some(Acks::Every(packets)) => write!(f, ",ack={packets}")?,
+            Some(Acks::PerRtt(times)) => write!(f, ",ack={times}/rtt")?,
+            None => {}
         }
         Ok(())
     }

@@ -51,6 +51,11 @@ impl Plan {
                     .to_owned(),
             ));
         }
+        if arm.sender.acks.is_some() {
+            return Err(Refused(
+                "a QUIC stack asks for ACKs in its own way: leave `acks` out".to_owned(),
+            ));
+        }
         Ok(Plan::new(arm))
     }
 

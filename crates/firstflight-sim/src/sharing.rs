@@ -185,6 +185,7 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
+            let host = host.agreeing(path);
             let flows = numbered.map(
                 |(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                     let (app, start) = (app.in_packets(host.payload()), Time(start.0));

@@ -191,6 +191,7 @@ where
     let (rtt, start) = (Nanos(path.rtt()), Time(0));
     Ok(match setup.host {
         Hosts::Quic(host) => {
+            let host = host.agreeing(path);
             let sender =
                 quic::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
             drive(

@@ -103,6 +103,11 @@ impl Info {
                 "a real stack detects losses in its own way: leave `detection` and `early` out, or use the simulator",
             );
         }
+        if arm.parts().is_some_and(|arm| arm.sender.acks.is_some()) && !self.obeys_ack_every {
+            return refused(
+                "`acks` asks the simulator's receiver: on this testbed the stack acknowledges as it does",
+            );
+        }
         match arm.sender {
             Sender::Kernel(_) if !self.kernel_arms => return Err(arm.elsewhere()),
             Sender::Stack(_) if !self.stack_arms => return Err(arm.elsewhere()),
@@ -111,7 +116,7 @@ impl Info {
             }
             _ => {}
         }
-        if scenario.path.ack_every().is_some() && !self.obeys_ack_every {
+        if scenario.path.acks().is_some() && !self.obeys_ack_every {
             return Err(Error::new(format!(
                 "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}` the stack acknowledges as it does",
                 scenario.path, self.name

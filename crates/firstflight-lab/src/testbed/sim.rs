@@ -15,7 +15,7 @@ use firstflight::startup::Startup;
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 use firstflight_sim::{
-    App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, run_arm, run_arms, run_boxed,
+    App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, quic, run_arm, run_arms, run_boxed,
     run_mixed_flows, tcp,
 };
 
@@ -57,20 +57,33 @@ impl Testbed for Sim {
 }
 
 impl Scenario {
-    /// The hosts with this arm's loss detection, where it names one.
+    /// The hosts with this arm's loss detection and the ACKs that it asks for, where it names them.
     ///
     /// # Errors
     /// If these hosts have no such thing.
     pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Error> {
+        let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
+        let asks = arm.parts().and_then(|arm| arm.sender.acks);
+        let host = match (asks, self.host) {
+            (None, host) => host,
+            (Some(_), Hosts::Tcp(_)) => {
+                return refused("`acks` is QUIC's (ACK_FREQUENCY): leave `--transport tcp` out");
+            }
+            (Some(_), _) if self.path.receive_aggregation().is_some() => {
+                return refused(
+                    "`acks` has no say where the receiving host merges packets (`gro=`)",
+                );
+            }
+            (_, Hosts::Quic(host)) => quic::Host { asks_acks: asks, ..host }.into(),
+        };
         let Some(sender) = arm
             .parts()
             .map(|arm| arm.sender)
             .filter(|sender| sender.detection.is_some() || sender.early.is_some())
         else {
-            return Ok(self.host);
+            return Ok(host);
         };
-        let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
-        let Hosts::Tcp(host) = self.host else {
+        let Hosts::Tcp(host) = host else {
             return refused("`detection` and `early` are TCP's: they go with `--transport tcp`");
         };
         let preset = sender.detection.copied().unwrap_or(host.preset);

@@ -230,7 +230,7 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
     );
     assert_eq!(
         plan(vec![arm("slowstart")], "rapid-slide,ack=1").resolved().ack_every,
-        1,
+        Some(1),
         "what was run is said"
     );
     for testbed in BUILT_IN
@@ -329,4 +329,24 @@ fn every_built_in_population_survives_travelling() {
             Population::from_parts(name, &here.to_string(), &BTreeMap::new()).expect("the same");
         assert_eq!(there.to_string(), here.to_string(), "{name}");
     }
+}
+
+#[test]
+fn acks_that_a_sender_asks_for_are_refused_where_nobody_hears_of_them() {
+    let of = |path: &str| Scenario::new(Path::parse(path).expect("a path"), 1_000_000);
+    let asks = arm("slowstart@(acks=8)");
+    let tcp = Scenario { host: firstflight_sim::tcp::Host::default().into(), ..of("geo") };
+    for (scenario, what) in [(tcp, "QUIC"), (of("geo,gro=1ms:30kB"), "gro=")] {
+        let refused = scenario.simulate(&asks, 1, None).expect_err("refused").to_string();
+        assert!(refused.contains("`acks`") && refused.contains(what), "{refused}");
+    }
+    for testbed in BUILT_IN {
+        let refused = testbed.check(&of("geo"), &asks).err().map(|error| error.to_string());
+        let (name, runs) = (testbed.info().name, refused.is_none());
+        assert_eq!(runs, name == "sim", "only the simulator's receiver hears it, not {name}");
+        assert!(refused.is_none_or(|line| line.contains("`acks`")), "{name}");
+    }
+    let plain = of("geo,ack=25").simulate(&arm("hystart++"), 1, None).expect("runs");
+    let asked = of("geo,ack=25").simulate(&arm("hystart++@(acks=8)"), 1, None).expect("runs");
+    assert_ne!(plain.acked_after, asked.acked_after, "asking changes what is acknowledged");
 }

@@ -65,9 +65,9 @@ pub struct LinkEmulator {
 
 /// Refuses what a path says of a receiver that is not ours.
 pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
-    match path.ack_every() {
-        Some(packets) => Err(Error::new(format!(
-            "ack={packets}: is for the simulator's receiver; behind an emulated link the hosts acknowledge as they do (Linux: `ip route ... quickack 1`)"
+    match path.acks() {
+        Some(_) => Err(Error::new(format!(
+            "`{path}`: `ack=` is for the simulator's receiver; behind an emulated link the hosts acknowledge as they do (Linux: `ip route ... quickack 1`)"
         ))),
         None => Ok(()),
     }

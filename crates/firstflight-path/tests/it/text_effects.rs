@@ -1,7 +1,7 @@
 //! The text of effects, varying rates and return paths: round trips and every refusal.
 
 use firstflight_path::{
-    Aqm, BatchSettings, Delay, DualPi2, Ecn, Effects, FqCodel, GilbertElliott, GrantSettings,
+    Acks, Aqm, BatchSettings, Delay, DualPi2, Ecn, Effects, FqCodel, GilbertElliott, GrantSettings,
     HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate, Red, Release, Reorder, Steps,
     WanderingRate,
 };
@@ -82,6 +82,7 @@ fn each_key_is_understood_and_printed() {
         ("comp_sack=1000us:44", "comp_sack=1ms:44"),
         ("ack=1", "ack=1"),
         ("ack=2,gro=20us:64kB", "gro=20us:64kB,ack=2"),
+        ("ack=4/rtt", "ack=4/rtt"),
     ] {
         let path = parse(&format!("rate=10Mbit,rtt=100ms,{given}"));
         let expected = if canonical.is_empty() { String::new() } else { format!(",{canonical}") };
@@ -122,7 +123,10 @@ fn presets_of_the_return_path_have_names() {
     );
     assert_eq!(parse("geo,gro=1ms:30kB").receive_aggregation(), Some((1_000_000, 30_000)));
     assert_eq!(parse("geo").receive_aggregation(), None);
-    assert_eq!((parse("geo").ack_every(), parse("geo,ack=1").ack_every()), (None, Some(1)));
+    assert_eq!(
+        ["geo", "geo,ack=1", "geo,ack=4/rtt"].map(|text| parse(text).acks()),
+        [None, Some(Acks::Every(1)), Some(Acks::PerRtt(4))]
+    );
     assert_eq!(
         (parse("geo").sack_compression(), parse("geo,comp_sack=1ms:44").sack_compression()),
         (None, Some((1_000_000, 44)))
@@ -212,6 +216,8 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("comp_sack=1ms", "comp_sack=1ms: has 1 field; allowed: comp_sack=TIME:COUNT".to_owned()),
         ("ack=0", "ack=0: is too small; allowed: a whole number from 1 to 1000".to_owned()),
         ("ack=1001", "ack=1001: is too large; allowed: a whole number from 1 to 1000".to_owned()),
+        ("ack=0/rtt", "ack=0: is too small; allowed: a whole number from 1 to 100".to_owned()),
+        ("ack=4/s", "ack=4/s: is not a whole number; allowed: a whole number from 1 to 1000".to_owned()),
         ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
         ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
     ] {
@@ -346,6 +352,13 @@ fn releases() -> impl Strategy<Value = Release> {
     ]
 }
 
+fn acks() -> impl Strategy<Value = Option<Acks>> {
+    prop::option::of(prop_oneof![
+        (0_u64..1_010).prop_map(Acks::Every),
+        (0_u64..110).prop_map(Acks::PerRtt),
+    ])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
@@ -354,10 +367,10 @@ proptest! {
         (forward, reverse, release) in (effects(), prop_oneof![Just(Effects::default()), effects()], releases()),
         (delay, overhead, thin) in (prop::sample::select(vec![Delay::Even, Delay::Before, Delay::Behind]), 0_u64..1600, prop::option::of(0_u64..1000)),
         gro in prop::option::of((0_u64..1_000_000_000, 0_u64..1_000_000)),
-        (comp_sack, ack) in (prop::option::of((0_u64..1_000_000_000, 0_u64..1_000)), prop::option::of(0_u64..1_010)),
+        (comp_sack, ack) in (prop::option::of((0_u64..1_000_000_000, 0_u64..1_000)), acks()),
     ) {
         let path = Path::with_rate(rate, rtt).with_up(up).with_loss_ppb(loss).with_effects(forward).with_up_effects(reverse);
-        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_ack_every(ack);
+        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_acks(ack);
         match path.check() {
             Ok(()) => {
                 prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path.clone());

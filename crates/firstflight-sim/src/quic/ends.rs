@@ -1,5 +1,6 @@
 //! Both ends of a QUIC connection, as a flow drives them.
 
+use super::frequency::Request;
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::flow;
 use crate::instrumented::Core;
@@ -9,7 +10,7 @@ use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::Path;
+use firstflight_path::{Acks, Path};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Ends<S: Startup, L = Nobody> {
     lower: u32,
     ack_packet: u32,
     sender: Sender<S, L>,
+    /// An ACK_FREQUENCY frame that the receiver has not seen yet.
+    request: Option<Request>,
 }
 
 /// One QUIC flow.
@@ -67,6 +70,8 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> Flow<
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         let Host { lower, ack_packet, .. } = host;
+        let mut sender = sender;
+        let request = sender.ask();
         let ends = Ends {
             receiver: Receiver::new(&host),
             object,
@@ -74,6 +79,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> Flow<
             lower,
             ack_packet,
             sender,
+            request,
         };
         Flow::between(id, ends, object)
     }
@@ -102,12 +108,24 @@ impl Host {
         }
     }
 
+    /// The same hosts on a path whose receiver acknowledges by time: how long it holds an ACK back
+    /// is among its transport parameters (RFC 9000 section 18.2), so the sender knows it, too.
+    #[must_use]
+    pub fn agreeing(self, path: &Path) -> Host {
+        match path.acks() {
+            Some(Acks::PerRtt(times)) => {
+                Host { ack_every: u32::MAX, max_ack_delay: path.rtt() / times.max(1), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// The same hosts with the receiver that this path has.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
-        let counting = Host {
-            ack_every: path.ack_every().map_or(self.ack_every, |packets| packets as u32),
-            ..self
+        let counting = match path.acks() {
+            Some(Acks::Every(packets)) => Host { ack_every: packets as u32, ..self },
+            _ => self.agreeing(path),
         };
         path.receive_aggregation().map_or(counting, |(hold, bytes)| counting.merging(hold, bytes))
     }
@@ -123,6 +141,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
 
     fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         self.sender.establish(now, handshake_rtt, late);
+        self.request = self.sender.ask();
     }
     #[inline]
     fn controller(&self) -> &Core<S> {
@@ -165,6 +184,9 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     fn on_data(&mut self, now: Time, data: &Packet) -> Option<AckPacket> {
         let (number, chunk) =
             (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
+        if let Some(request) = self.request.take_if(|request| number >= request.from) {
+            self.receiver.obey(now, request);
+        }
         self.receiver.on_packet(now, number, chunk, data.marked())
     }
     #[inline]
@@ -185,7 +207,11 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
     }
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &AckPacket) -> Option<Ack> {
-        self.sender.on_ack(now, *ack, &mut self.receiver)
+        let told = self.sender.on_ack(now, *ack, &mut self.receiver);
+        if let Some(request) = self.sender.ask() {
+            self.request = Some(request);
+        }
+        told
     }
     #[inline]
     fn release_at(&self) -> Option<Time> {

@@ -2,6 +2,7 @@
 //! as RFC 9000 section 13.2 says.
 
 mod ends;
+mod frequency;
 mod loss;
 mod receiver;
 mod sender;
@@ -28,6 +29,9 @@ pub struct Host {
     pub max_ack_delay: u64,
     /// Probes per probe timeout (RFC 9002 section 6.2.4 allows two).
     pub probes: u32,
+    /// ACKs per round trip that the sender asks the receiver for
+    /// (draft-ietf-quic-ack-frequency); `None`: it does not ask.
+    pub asks_acks: Option<u32>,
 }
 
 impl Default for Host {
@@ -40,6 +44,7 @@ impl Default for Host {
             ack_every: 2,
             max_ack_delay: 25_000_000,
             probes: 2,
+            asks_acks: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The data receiver: logs what arrives, reassembles the object, decides when to acknowledge.
 
+use super::frequency::Request;
 use super::{AckPacket, Host};
 use crate::ring::{GapSet, Ring};
 use firstflight::Time;
@@ -119,6 +120,13 @@ impl Receiver {
             self.ack_due = Some(Time(now.0 + self.hold));
         }
         None
+    }
+
+    /// A packet brought an ACK_FREQUENCY frame: from now on as it asks. The packet itself is not
+    /// counted yet, and what is held back is not held longer than the frame asks for.
+    pub(super) fn obey(&mut self, now: Time, request: Request) {
+        (self.every, self.hold) = (request.every, request.hold.0);
+        self.ack_due = self.ack_due.map(|due| due.min(now + request.hold));
     }
 
     /// Everything received so far, acknowledged now.

@@ -2,6 +2,7 @@
 
 mod ack;
 
+use super::frequency::{Asking, Request};
 use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
 use crate::audit::walk_is_due;
@@ -138,6 +139,7 @@ pub struct Sender<S: Startup, L = Nobody> {
     object: u64,
     /// Packets below this have been considered for the probes that are owed.
     probed: u64,
+    asking: Option<Asking>,
 }
 
 impl<S: Startup> Sender<S> {
@@ -180,6 +182,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         let (pieces, now) = (Pieces::new(&host, object), Time(0));
         Sender {
             host,
+            asking: host.asks_acks.map(Asking::new),
             controller: Instrumented::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
@@ -224,6 +227,27 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
             self.controller.restart(now);
         }
         self.controller.on_handshake_rtt(now, handshake_rtt);
+    }
+
+    /// The ACK_FREQUENCY frame that packets carry from now on, if there is a new one.
+    #[inline]
+    pub(super) fn ask(&mut self) -> Option<Request> {
+        // Nothing of it where nobody asks.
+        self.asking.is_some().then(|| self.request())?
+    }
+
+    #[cold]
+    fn request(&mut self) -> Option<Request> {
+        let (asking, rtt) = (self.asking.as_mut()?, self.rtt.min()?);
+        // draft-ietf-quic-ack-frequency 5: a probe timeout has to wait for the longer of both
+        // delays until the new one is known to hold.
+        if let Some(granted) = self.largest_acked.and_then(|acked| asking.granted(acked)) {
+            self.host.max_ack_delay = granted.hold.0;
+        }
+        let window = self.controller.cwnd() / u64::from(self.host.datagram);
+        let request = asking.next(self.sent.end(), window, rtt)?;
+        self.host.max_ack_delay = self.host.max_ack_delay.max(request.hold.0);
+        Some(request)
     }
 
     /// The controller.

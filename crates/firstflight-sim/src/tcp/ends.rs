@@ -13,7 +13,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::Path;
+use firstflight_path::{Acks, Path};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -60,9 +60,17 @@ impl Host {
     /// The same hosts with the receiver that this path has.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
-        let ack_every =
-            path.ack_every().map_or(self.ack_every, |packets| AckEvery::Segments(packets as u32));
-        let counting = Host { ack_every, ..self };
+        let counting = match path.acks() {
+            Some(Acks::Every(packets)) => {
+                Host { ack_every: AckEvery::Segments(packets as u32), ..self }
+            }
+            Some(Acks::PerRtt(times)) => Host {
+                ack_every: AckEvery::Segments(u32::MAX),
+                ack_delay: path.rtt() / times.max(1),
+                ..self
+            },
+            None => self,
+        };
         let merging = path
             .receive_aggregation()
             .map_or(counting, |(hold, bytes)| counting.merging(hold, bytes));

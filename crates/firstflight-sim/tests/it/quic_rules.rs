@@ -105,6 +105,54 @@ fn a_mark_is_reported_at_once() {
     assert!(record.ce, "and the sender hears of the mark");
 }
 
+/// ACKs in ten round trips of 200 ms, from 2 s on: the window has been full for a while.
+fn acks_in_ten_rounds(receiver: &str, asks: Option<u32>) -> usize {
+    let trial = Trial {
+        host: Host { asks_acks: asks, ..Host::default() },
+        ..Trial::new(
+            path(&format!("rate=50Mbit,rtt=200ms,queue=1bdp{receiver}")),
+            "oracle/reno",
+            20_000_000,
+        )
+    };
+    let mut watch = Watch::default();
+    assert_eq!(trial.observe(&mut watch).stop, Stop::Complete);
+    let seen = |at: Time| (at_s(2)..at_s(4)).contains(&at);
+    watch.0.iter().filter(|it| it.event == Cause::Ack && seen(it.now)).count()
+}
+
+fn at_s(seconds: u64) -> Time {
+    at(1000 * seconds)
+}
+
+#[test]
+fn a_receiver_acknowledges_by_count_by_time_or_as_it_is_asked() {
+    // A window of 833 packets on its way, with an ACK for two or 25 of them.
+    let (two, many) = (acks_in_ten_rounds("", None), acks_in_ten_rounds(",ack=25", None));
+    assert!((4000..4300).contains(&two) && (320..345).contains(&many), "{two}, {many}");
+    // Four per idle round trip, or one, which makes the next round trip wait for it.
+    let (four, one) =
+        (acks_in_ten_rounds(",ack=4/rtt", None), acks_in_ten_rounds(",ack=1/rtt", None));
+    assert!((38..=41).contains(&four) && (5..=10).contains(&one), "{four}, {one}");
+    // draft-ietf-quic-ack-frequency 6: the frame takes the place of what the receiver did.
+    for receiver in ["", ",ack=25", ",ack=1/rtt"] {
+        let asked = acks_in_ten_rounds(receiver, Some(8));
+        assert!((78..=115).contains(&asked), "`{receiver}`, asked for 8: {asked} in ten rounds");
+    }
+}
+
+#[test]
+fn a_frame_that_is_lost_is_repeated_by_the_packets_after_it() {
+    let trial = |asks| Trial {
+        host: Host { asks_acks: asks, ..Host::default() },
+        ..Trial::new(path("rate=50Mbit,rtt=200ms,queue=2bdp,loss=30%"), "slowstart", 300_000)
+    };
+    for seed in 0..20 {
+        let outcome = Trial { seed, ..trial(Some(4)) }.run();
+        assert_eq!(outcome.stop, Stop::Complete, "seed {seed}");
+    }
+}
+
 #[test]
 fn a_burst_of_21_packets_is_answered_by_11_acks() {
     let trial =

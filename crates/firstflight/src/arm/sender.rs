@@ -25,6 +25,10 @@ params! {
         /// Early retransmit, where the detection leaves it to the arm.
         pub early: Option<early_retransmit::Options> = None, "early" ["off, naive, a, b, ab"]
             "early retransmit with detection linux26: no guard, off after reordering (a), delayed by RTT/4 (b)";
+        /// ACKs per round trip that a QUIC sender asks its receiver for
+        /// (draft-ietf-quic-ack-frequency), if it asks.
+        pub acks: Option<u32> = None, "acks" [some 1..=100 "ACKs per round trip"]
+            "ask a QUIC receiver for so many ACKs per round trip (ACK_FREQUENCY)";
         /// Which windows may grow that are not filled.
         pub increase: Increase = Increase::Limited, "increase" []
             "which windows grow: used ones (RFC 9002), those within reach of the largest flight, or these to the letter of the draft";

@@ -17,8 +17,8 @@
 
 use super::cuback_curve::AckCurve;
 use super::{
-    Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, is_factor, is_optional_factor, segment,
-    window,
+    Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, is_factor, is_optional_factor,
+    segment, window,
 };
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
@@ -288,11 +288,8 @@ impl Avoidance for Cuback {
 
     #[inline]
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
-        let usual = match signal {
-            Signal::Loss => self.params.beta,
-            Signal::Ecn => self.params.abe.unwrap_or(self.params.beta),
-        };
-        if from_slow_start { self.params.first_beta.unwrap_or(usual) } else { usual }
+        let Params { beta, abe, first_beta, .. } = self.params;
+        Factors { beta, abe, first_beta }.of(signal, from_slow_start)
     }
 
     fn save(&self) -> State {

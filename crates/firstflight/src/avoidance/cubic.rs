@@ -22,7 +22,7 @@
 use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
 use super::{
-    Avoidance, Base, Cut, FACTOR, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
+    Avoidance, Base, Cut, FACTOR, Factors, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
     is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Transport, Window};
@@ -434,11 +434,8 @@ impl Avoidance for Cubic {
 
     #[inline]
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
-        let usual = match signal {
-            Signal::Loss => self.params.beta,
-            Signal::Ecn => self.params.abe.unwrap_or(self.params.beta),
-        };
-        if from_slow_start { self.params.first_beta.unwrap_or(usual) } else { usual }
+        let Params { beta, abe, first_beta, .. } = self.params;
+        Factors { beta, abe, first_beta }.of(signal, from_slow_start)
     }
 
     #[inline]

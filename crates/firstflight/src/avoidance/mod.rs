@@ -133,6 +133,29 @@ impl Base {
     }
 }
 
+/// The decrease factors of one algorithm.
+#[derive(Clone, Copy, Debug)]
+struct Factors {
+    /// After a loss.
+    beta: Ratio,
+    /// After marks (RFC 8511), if another.
+    abe: Option<Ratio>,
+    /// Of the reduction that ends a slow start, whatever the signal, if another.
+    first_beta: Option<Ratio>,
+}
+
+impl Factors {
+    /// The one for this reduction.
+    #[inline]
+    fn of(self, signal: Signal, from_slow_start: bool) -> Ratio {
+        let usual = match signal {
+            Signal::Loss => self.beta,
+            Signal::Ecn => self.abe.unwrap_or(self.beta),
+        };
+        if from_slow_start { self.first_beta.unwrap_or(usual) } else { usual }
+    }
+}
+
 /// What a decrease factor may be, in words.
 const FACTOR: &str = "0.05 to 1, at most four decimals";
 /// The same where `off` leaves it at the ordinary one.

@@ -15,8 +15,8 @@
 //!   section 2.1), instead of rounding up to one byte per ACK.
 
 use super::{
-    Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor,
-    segment, window,
+    Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
+    is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
@@ -110,11 +110,8 @@ impl Avoidance for Reno {
 
     #[inline]
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
-        let usual = match signal {
-            Signal::Loss => self.params.beta,
-            Signal::Ecn => self.params.abe.unwrap_or(self.params.beta),
-        };
-        if from_slow_start { self.params.first_beta.unwrap_or(usual) } else { usual }
+        let Params { beta, abe, first_beta, .. } = self.params;
+        Factors { beta, abe, first_beta }.of(signal, from_slow_start)
     }
 
     fn save(&self) -> u64 {

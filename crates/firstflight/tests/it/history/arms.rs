@@ -113,6 +113,7 @@ pub(crate) const SENDERS: &[&str] = &[
     "@(detection=linux26,early=ab)",
     "@(increase=maxfs)",
     "@(increase=literal)",
+    "@(acks=4)",
 ];
 
 /// A connection and the text of its arm.
