@@ -7,9 +7,10 @@
 //! Departures:
 //! * D1 (retreat): the production rule is published only as "0.5 to 0.7 of PipeSize"; ours starts
 //!   at half of the larger of PipeSize and the initial window and rises to `beta * PipeSize` as
-//!   further packets of the jump are acknowledged.
+//!   further packets of the jump are acknowledged. RFC 9959 has the window stand still until the
+//!   jump is settled, and take half of PipeSize as its threshold then; `careful` does.
 //! * D2 (marks): marks on the jump end it without a retreat; the arm's recovery answers them. The
-//!   document retreats from them too.
+//!   document retreats from them too, RFC 9959 as a MUST; `careful` does.
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;

@@ -1,0 +1,223 @@
+#![no_std]
+#![doc = include_str!("../README.md")]
+
+mod flow;
+mod wire;
+
+use core::cell::{Ref, RefCell};
+use core::fmt;
+use firstflight::arm::{Arm, ArmController, Pace, StartupSpec};
+use firstflight::{Config, Seq, Time};
+use flow::Flow;
+use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
+use smoltcp::socket::tcp::{SendError, Socket};
+use smoltcp::time::Instant;
+use smoltcp::wire::IpAddress;
+use wire::{Segment, segment};
+
+/// The arm needs what smoltcp has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(&'static str);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// Why this arm cannot run, if it cannot.
+fn refusal(arm: &Arm) -> Option<&'static str> {
+    const PACER: &str = "smoltcp has no pacer, and this startup cannot do without one";
+    match &arm.startup {
+        StartupSpec::Bbr(_) | StartupSpec::Plumb(_) | StartupSpec::Jump(_) => Some(PACER),
+        StartupSpec::Rapid(params) if params.jump.is_some() => {
+            Some("smoltcp has no pacer to spread a jump with: use rapid(jump=off)")
+        }
+        StartupSpec::Rapid(params) if params.full_rtt_pacing => Some(PACER),
+        StartupSpec::Careful(params) if params.saved.is_some() => Some(PACER),
+        _ if arm.sender.pace == Some(Pace::On) => Some("smoltcp has no pacer: leave pace= out"),
+        _ if arm.sender.detection.is_some() || arm.sender.early.is_some() => {
+            Some("smoltcp detects losses in its own way: leave `detection` and `early` out")
+        }
+        _ if arm.sender.acks.is_some() => Some("`acks` is QUIC's: leave it out"),
+        _ => None,
+    }
+}
+
+/// A device through which one TCP connection of this host is steered by an arm.
+#[derive(Debug)]
+pub struct Steered<D: Device> {
+    device: D,
+    watch: RefCell<Watch>,
+}
+
+/// The connection that is looked at.
+#[derive(Debug)]
+struct Watch {
+    medium: Medium,
+    port: u16,
+    /// Who is at the other end, once a SYN has said so.
+    peer: Option<(IpAddress, u16)>,
+    flow: Flow,
+}
+
+impl Watch {
+    /// A segment of the connection leaves, if this is one.
+    fn on_transmit(&mut self, now: Time, frame: &[u8]) {
+        let Some(segment) = segment(self.medium, frame) else {
+            return;
+        };
+        if segment.source.1 == self.port && self.is_peer(&segment, segment.destination) {
+            self.flow.on_sent(now, &segment);
+        }
+    }
+
+    /// A segment of the connection comes, if this is one.
+    fn on_receive(&mut self, now: Time, frame: &[u8]) {
+        let Some(segment) = segment(self.medium, frame) else {
+            return;
+        };
+        if segment.destination.1 == self.port && self.is_peer(&segment, segment.source) {
+            self.flow.on_received(now, &segment);
+        }
+    }
+
+    /// It is of the connection; the first SYN says which that is.
+    fn is_peer(&mut self, segment: &Segment, other: (IpAddress, u16)) -> bool {
+        if segment.syn && self.peer.is_none() {
+            self.peer = Some(other);
+        }
+        self.peer == Some(other)
+    }
+}
+
+fn time(now: Instant) -> Time {
+    Time(u64::try_from(now.total_micros()).unwrap_or(0).saturating_mul(1000))
+}
+
+impl<D: Device> Steered<D> {
+    /// The first connection of local port `port` is steered by `arm`; `mss` is its largest segment
+    /// in bytes of payload.
+    ///
+    /// # Errors
+    /// If the arm needs a pacer or another loss detection.
+    pub fn new(device: D, port: u16, arm: &Arm, mss: u16) -> Result<Steered<D>, Refused> {
+        if let Some(why) = refusal(arm) {
+            return Err(Refused(why));
+        }
+        let medium = device.capabilities().medium;
+        let mss = u64::from(mss.max(1));
+        let controller = arm.controller(Config::tcp(mss), u64::MAX, Time(0), Seq(0));
+        let watch = Watch { medium, port, peer: None, flow: Flow::new(controller, mss) };
+        Ok(Steered { device, watch: RefCell::new(watch) })
+    }
+
+    /// Hands as much of `data` to the socket as the controller lets go now, and no more than the
+    /// socket takes. Returns how many bytes that were.
+    ///
+    /// # Errors
+    /// Those of [`Socket::send_slice`].
+    pub fn send(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket<'_>,
+        data: &[u8],
+    ) -> Result<usize, SendError> {
+        let flow = &mut self.watch.get_mut().flow;
+        let (queued, capacity) = (socket.send_queue(), socket.send_capacity());
+        let space = capacity.saturating_sub(queued);
+        let room = flow.room(time(now), flow.unsent(queued as u64), space as u64);
+        let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        // The application ends the burst where it has less than may leave.
+        flow.app_limited = (data.len() as u64) < room;
+        socket.send_slice(&data[..len])
+    }
+
+    /// The controller of the connection: window, phase, how startup ended.
+    pub fn controller(&self) -> Ref<'_, ArmController> {
+        Ref::map(self.watch.borrow(), |watch| watch.flow.controller())
+    }
+
+    /// Bytes of the connection in flight.
+    pub fn inflight(&self) -> u64 {
+        self.watch.borrow().flow.inflight()
+    }
+
+    /// The device beneath.
+    pub fn get_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+}
+
+impl<D: Device> Device for Steered<D> {
+    type RxToken<'a>
+        = RxToken<'a, D::RxToken<'a>>
+    where
+        D: 'a;
+    type TxToken<'a>
+        = TxToken<'a, D::TxToken<'a>>
+    where
+        D: 'a;
+
+    fn receive(&mut self, now: Instant) -> Option<(Self::RxToken<'_>, Self::TxToken<'_>)> {
+        let (watch, now_ns) = (&self.watch, time(now));
+        let (rx, tx) = self.device.receive(now)?;
+        Some((RxToken { inner: rx, watch, now: now_ns }, TxToken { inner: tx, watch, now: now_ns }))
+    }
+
+    fn transmit(&mut self, now: Instant) -> Option<Self::TxToken<'_>> {
+        let inner = self.device.transmit(now)?;
+        Some(TxToken { inner, watch: &self.watch, now: time(now) })
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        self.device.capabilities()
+    }
+}
+
+/// A frame that came, looked at on its way to the stack.
+#[derive(Debug)]
+pub struct RxToken<'a, T> {
+    inner: T,
+    watch: &'a RefCell<Watch>,
+    now: Time,
+}
+
+impl<T: phy::RxToken> phy::RxToken for RxToken<'_, T> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
+        let RxToken { inner, watch, now } = self;
+        inner.consume(|frame| {
+            watch.borrow_mut().on_receive(now, frame);
+            f(frame)
+        })
+    }
+
+    fn meta(&self) -> phy::PacketMeta {
+        self.inner.meta()
+    }
+}
+
+/// A frame that leaves, looked at behind the stack.
+#[derive(Debug)]
+pub struct TxToken<'a, T> {
+    inner: T,
+    watch: &'a RefCell<Watch>,
+    now: Time,
+}
+
+impl<T: phy::TxToken> phy::TxToken for TxToken<'_, T> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
+        let TxToken { inner, watch, now } = self;
+        inner.consume(len, |frame| {
+            let result = f(frame);
+            watch.borrow_mut().on_transmit(now, frame);
+            result
+        })
+    }
+
+    fn set_meta(&mut self, meta: phy::PacketMeta) {
+        self.inner.set_meta(meta);
+    }
+}
