@@ -155,6 +155,8 @@ EXPLAINED = {
     "cubic": "cubic-and-reno",
     "cuback": "cuback",
     "abba": "abba",
+    "dctcp": "prague",
+    "prague": "prague",
     "reno": "cubic-and-reno",
     "prr": "prr",
     "immediate": "prr",

@@ -17,6 +17,8 @@ pub struct Outgoing<S> {
     pub len: u32,
     /// Its ECN field, if its sender has one of its own.
     pub codepoint: Option<Codepoint>,
+    /// Otherwise it asks for L4S where the path can mark: ECT(1).
+    pub l4s: bool,
     /// The packet as its sender knows it.
     pub sent: S,
 }
@@ -130,11 +132,14 @@ impl<S: Copy, A: Copy> Toward<S, A> {
 impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
     #[inline]
     fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate> {
-        let Outgoing { flow, bucket, len, codepoint, sent } = packet;
+        let Outgoing { flow, bucket, len, codepoint, l4s, sent } = packet;
         match self {
             Toward::Link(link) => Some(link.offer(now, len)),
             Toward::Gate(gate) => {
-                let codepoint = codepoint.unwrap_or_else(|| gate.path.usual_codepoint());
+                let codepoint = codepoint.unwrap_or_else(|| match gate.path.usual_codepoint() {
+                    usual if l4s && usual.is_capable() => Codepoint::Ect1,
+                    usual => usual,
+                });
                 let offered = Offered { id: 0, len, flow: bucket, codepoint };
                 gate.hold(now, Held::Data { flow, left: now, sent }, offered);
                 None

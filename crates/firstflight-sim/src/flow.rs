@@ -465,6 +465,7 @@ impl<E: Ends> Flow<E> {
                 bucket: self.bucket,
                 len: self.ends.data_len(&sent),
                 codepoint: self.codepoint,
+                l4s: self.ends.controller().is_l4s(),
                 sent,
             };
             let fate = forward.send(now, outgoing);

@@ -249,6 +249,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
             self.avoidance.on_rtt(ack.now, rtt, self.w, self.episode.is_some());
         }
+        self.avoidance.on_ack(ack, &self.cx);
         self.count_round(ack);
         if self.episode.is_none() && self.w.in_slow_start() && !ack.is_timer() {
             self.sample(ack);
@@ -265,7 +266,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         if (ack.lost > 0 || ack.ce)
             && let Some(signal) = self.congested(ack, replaced)
-            && !(self.w.in_slow_start() && self.startup.absorbs(signal, ack, &self.cx))
+            && !self.absorbs(signal, ack)
         {
             return self.open(signal, ack);
         }
@@ -409,6 +410,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     pub fn train(&self) -> Option<Train> {
         if self.episode.is_none() && self.w.in_slow_start() { self.startup.train() } else { None }
+    }
+
+    /// Packets of this sender ask for the low-latency service of L4S: ECT(1).
+    #[inline]
+    pub fn is_l4s(&self) -> bool {
+        self.avoidance.is_l4s()
     }
 
     /// What the sender is doing.

@@ -85,6 +85,9 @@ pub struct Ack {
     pub lost: u64,
     /// This ACK newly reports congestion marks (ECN-CE).
     pub ce: bool,
+    /// Of `acked`, the bytes in packets that arrived marked, where the transport knows how many did
+    /// (QUIC's counts, Accurate ECN); `None` if it does not or if there were none.
+    pub ce_bytes: Option<u64>,
     /// At most one raw RTT sample: of the largest newly acknowledged packet (QUIC), of data sent
     /// once or time-stamped (TCP).
     pub rtt: Option<Nanos>,
@@ -168,6 +171,7 @@ impl Ack {
             *amount = (*amount).min(MAX_BYTES);
         }
         self.acked_fresh = self.acked_fresh.min(self.acked);
+        self.ce_bytes = self.ce_bytes.map(|bytes| bytes.min(self.acked));
         self
     }
 }

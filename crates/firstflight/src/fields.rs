@@ -265,6 +265,8 @@ fields! {
             at in [Event::Ack(Ack { lost: at, .. })];
         "ce" Flag "" "the ACK newly reports congestion marks":
             at in [Event::Ack(Ack { ce: at, .. })];
+        "ce_bytes" Whole "bytes" "of what was newly delivered, in packets that arrived marked":
+            at in [Event::Ack(Ack { ce_bytes: at, .. })];
         "una" Whole "" "largest acknowledged packet number + 1 (QUIC) or SND.UNA (TCP)" needed:
             at in [Event::Ack(Ack { una: at, .. })];
         "advanced" Flag "" "`una` moved with this ACK":

@@ -1,5 +1,5 @@
 //! TCP and QUIC startup and loss recovery as plain state machines: HyStart, HyStart++, Rapid Start,
-//! BEST, SEARCH, jump start; Reno, CUBIC, Cuback, ABBA; PRR, RFC 6675, immediate cut, rate halving; loss
+//! BEST, SEARCH, jump start; Reno, CUBIC, Cuback, ABBA, DCTCP, Prague; PRR, RFC 6675, immediate cut, rate halving; loss
 //! detection. `no_std`, no allocation, no `unsafe`, integers only.
 //!
 //! A sender is a [`Controller`]: a startup, a congestion avoidance and a recovery, usually made

@@ -59,6 +59,8 @@ pub struct Info {
     /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has
     /// its own.
     pub chooses_detection: bool,
+    /// It tells senders how many bytes arrived marked, and marks ECT(1).
+    pub counts_marks: bool,
     /// Its receiver acknowledges as the path says (`ack=`).
     pub obeys_ack_every: bool,
     /// Its receiver is a kernel with settings, [`Scenario::receiver`].
@@ -80,6 +82,7 @@ impl Info {
         stack_arms: false,
         own_startups: false,
         chooses_detection: false,
+        counts_marks: false,
         obeys_ack_every: false,
         kernel_receiver: false,
     };
@@ -106,6 +109,11 @@ impl Info {
         if arm.parts().is_some_and(|arm| arm.sender.acks.is_some()) && !self.obeys_ack_every {
             return refused(
                 "`acks` asks the simulator's receiver: on this testbed the stack acknowledges as it does",
+            );
+        }
+        if !self.counts_marks && arm.parts().is_some_and(|arm| arm.avoidance.counts_marks()) {
+            return refused(
+                "a real stack does not tell our controllers how many bytes arrived marked, nor sends ECT(1): use the simulator",
             );
         }
         match arm.sender {

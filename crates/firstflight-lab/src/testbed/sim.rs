@@ -31,6 +31,7 @@ static INFO: Info = Info {
     place: "in the simulator",
     own_startups: true,
     chooses_detection: true,
+    counts_marks: true,
     obeys_ack_every: true,
     ..Info::REAL_STACKS
 };

@@ -2,6 +2,7 @@
 
 use super::score::{Seen, after_loss, deviation, log_likelihood};
 use super::{Identifier, Round};
+use firstflight::Ratio;
 use firstflight::arm::{Arm, AvoidanceSpec};
 use serde::Serialize;
 
@@ -71,6 +72,7 @@ fn beta(arm: &Arm) -> f64 {
         AvoidanceSpec::Cubic(params) => params.beta,
         AvoidanceSpec::Cuback(params) => params.beta,
         AvoidanceSpec::Abba(params) => params.beta,
+        AvoidanceSpec::Dctcp(_) | AvoidanceSpec::Prague(_) => Ratio::new(1, 2),
     };
     beta.num() as f64 / beta.den() as f64
 }

@@ -11,7 +11,10 @@ mod sender;
 
 pub use sender::{Pace, SenderParams};
 
-use crate::avoidance::{Abba, AnyAvoidance, Cuback, Cubic, Reno, abba, cuback, cubic, reno};
+use crate::avoidance::{
+    Abba, AnyAvoidance, Cuback, Cubic, Dctcp, Prague, Reno, abba, cuback, cubic, dctcp, prague,
+    reno,
+};
 use crate::controller::{Config, Controller};
 use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
@@ -126,6 +129,15 @@ parts! {
     Cuback(cuback::Params) = "cuback", "Cuback: CUBIC whose clock is the acknowledged bytes", "draft-kazuho-ccwg-cuback-00";
     Abba(abba::Params) = "abba", "ABBA: CUBIC or Cuback that grows faster while round trips are shorter than the window should make them", "draft-kazuho-ccwg-abba, September 2026";
     Reno(reno::Params) = "reno", "Reno", "RFC 5681, RFC 9002";
+    Dctcp(dctcp::Params) = "dctcp", "DCTCP: cut by the share of marks; for data centres", "RFC 8257";
+    Prague(prague::Params) = "prague", "Prague: the same for the Internet, with ECT(1) (L4S)", "udp_prague, February 2026";
+}
+
+impl AvoidanceSpec {
+    /// Whether it has to be told how many bytes arrived marked, and not only that some did.
+    pub const fn counts_marks(&self) -> bool {
+        matches!(self, AvoidanceSpec::Dctcp(_) | AvoidanceSpec::Prague(_))
+    }
 }
 
 parts! {
@@ -452,6 +464,8 @@ impl Arm {
             AvoidanceSpec::Abba(params) => AnyAvoidance::Abba(Abba::new(params)),
             AvoidanceSpec::Cuback(params) => AnyAvoidance::Cuback(Cuback::new(params)),
             AvoidanceSpec::Reno(params) => AnyAvoidance::Reno(Reno::new(params)),
+            AvoidanceSpec::Dctcp(params) => AnyAvoidance::Dctcp(Dctcp::new(params)),
+            AvoidanceSpec::Prague(params) => AnyAvoidance::Prague(Prague::new(params)),
         };
         let recovery = match self.recovery {
             RecoverySpec::Prr(params) => AnyRecovery::Prr(Prr::new(params)),

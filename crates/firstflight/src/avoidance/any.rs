@@ -1,6 +1,6 @@
 //! One congestion avoidance out of all, chosen at run time without a heap or a virtual call.
 
-use super::{Abba, Avoidance, Cuback, Cubic, Cut, Reduced, Reno};
+use super::{Abba, Avoidance, Cuback, Cubic, Cut, Dctcp, Prague, Reduced, Reno};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::units::{Nanos, Ratio, Time};
@@ -16,6 +16,10 @@ pub enum AnyAvoidance {
     Cuback(Cuback),
     /// ABBA over one of the two.
     Abba(Abba),
+    /// DCTCP (RFC 8257).
+    Dctcp(Dctcp),
+    /// Prague.
+    Prague(Prague),
 }
 
 /// What a false alarm restores.
@@ -29,6 +33,10 @@ pub enum AnySaved {
     Cuback(<Cuback as Avoidance>::Saved),
     /// Of ABBA.
     Abba(<Abba as Avoidance>::Saved),
+    /// Of DCTCP.
+    Dctcp(<Dctcp as Avoidance>::Saved),
+    /// Of Prague.
+    Prague(<Prague as Avoidance>::Saved),
 }
 
 macro_rules! each {
@@ -38,6 +46,8 @@ macro_rules! each {
             AnyAvoidance::Cubic($avoidance) => $call,
             AnyAvoidance::Cuback($avoidance) => $call,
             AnyAvoidance::Abba($avoidance) => $call,
+            AnyAvoidance::Dctcp($avoidance) => $call,
+            AnyAvoidance::Prague($avoidance) => $call,
         }
     };
 }
@@ -71,6 +81,16 @@ impl Avoidance for AnyAvoidance {
     fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
         each!(self, a => a.on_rtt(now, rtt, w, in_recovery));
     }
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, cx: &Context) {
+        each!(self, a => a.on_ack(ack, cx));
+    }
+    fn answer_marks(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<Reduced> {
+        each!(self, a => a.answer_marks(ack, w, cx))
+    }
+    fn is_l4s(&self) -> bool {
+        each!(self, a => a.is_l4s())
+    }
     fn on_recovery_end(&mut self, w: Window) {
         each!(self, a => a.on_recovery_end(w));
     }
@@ -87,6 +107,8 @@ impl Avoidance for AnyAvoidance {
             AnyAvoidance::Cubic(cubic) => AnySaved::Cubic(cubic.save()),
             AnyAvoidance::Cuback(cuback) => AnySaved::Cuback(cuback.save()),
             AnyAvoidance::Abba(abba) => AnySaved::Abba(abba.save()),
+            AnyAvoidance::Dctcp(dctcp) => AnySaved::Dctcp(dctcp.save()),
+            AnyAvoidance::Prague(prague) => AnySaved::Prague(prague.save()),
         }
     }
     fn restore(&mut self, saved: AnySaved) {
@@ -95,6 +117,8 @@ impl Avoidance for AnyAvoidance {
             (AnyAvoidance::Cubic(cubic), AnySaved::Cubic(saved)) => cubic.restore(saved),
             (AnyAvoidance::Cuback(cuback), AnySaved::Cuback(saved)) => cuback.restore(saved),
             (AnyAvoidance::Abba(abba), AnySaved::Abba(saved)) => abba.restore(saved),
+            (AnyAvoidance::Dctcp(dctcp), AnySaved::Dctcp(saved)) => dctcp.restore(saved),
+            (AnyAvoidance::Prague(prague), AnySaved::Prague(saved)) => prague.restore(saved),
             // A controller never changes its avoidance, so what it saved is what it restores.
             _ => {}
         }

@@ -8,12 +8,16 @@ pub mod cuback_curve;
 pub mod cubic;
 pub mod cubic_curve;
 pub mod cubic_linux;
+pub mod dctcp;
+pub mod prague;
 pub mod reno;
 
 pub use abba::Abba;
 pub use any::{AnyAvoidance, AnySaved};
 pub use cuback::Cuback;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use prague::Prague;
 pub use reno::Reno;
 
 use crate::event::{Ack, Context, Signal, Window};
@@ -86,6 +90,26 @@ pub trait Avoidance {
     /// window it found, `in_recovery` tells of an open episode.
     fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
         let _ = (now, rtt, w, in_recovery);
+    }
+
+    /// One ACK, in every phase and before it is acted on.
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, cx: &Context) {
+        let _ = (ack, cx);
+    }
+
+    /// Marks are news, outside slow start and recovery. `None`: they are congestion like a loss, at
+    /// most one cut per round trip and none of it without a recovery period (RFC 9002 section 7.1).
+    /// Otherwise this answers them itself, and growth goes on (RFC9331 4.3-scalable): the window it
+    /// leaves, which is never larger.
+    fn answer_marks(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<Reduced> {
+        let _ = (ack, w, cx);
+        None
+    }
+
+    /// Packets ask for the low-latency service of L4S: ECT(1) (RFC 9331 section 4.1).
+    fn is_l4s(&self) -> bool {
+        false
     }
 
     /// A recovery episode has ended, complete; `w` is what it left. Not told where a timeout or a

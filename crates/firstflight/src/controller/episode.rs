@@ -61,6 +61,26 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
+    /// The sign needs no episode: the startup takes it for none, or the avoidance has answered it.
+    pub(super) fn absorbs(&mut self, signal: Signal, ack: &Ack) -> bool {
+        if self.w.in_slow_start() {
+            return self.startup.absorbs(signal, ack, &self.cx);
+        }
+        if signal == Signal::Loss || self.ended.is_none() {
+            return false;
+        }
+        // RFC9331 4.3-scalable: by the share of marks, without a period of recovery.
+        let Some(left) = self.avoidance.answer_marks(ack, self.w, &self.cx) else { return false };
+        if left.cwnd < self.w.cwnd {
+            self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1);
+            self.forget_flights();
+            self.set_window(Window { cwnd: left.cwnd, ssthresh: left.ssthresh });
+        }
+        // RFC9438 4.9-1: marks are never taken back and void the memory of an earlier loss.
+        self.undo = None;
+        true
+    }
+
     #[inline(never)]
     pub(super) fn open(&mut self, signal: Signal, ack: &Ack) {
         let from_slow_start = self.w.in_slow_start();

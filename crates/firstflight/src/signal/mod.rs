@@ -3,6 +3,7 @@
 pub mod bunches;
 pub mod delivery;
 pub mod drain_and_look;
+pub mod mark_share;
 pub mod rate_histogram;
 pub mod rtt;
 pub mod rtt_floor;

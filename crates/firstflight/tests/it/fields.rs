@@ -25,6 +25,7 @@ fn events() -> [Event; 8] {
             acked_fresh: 2,
             lost: 3,
             ce: true,
+            ce_bytes: Some(1),
             rtt: Some(Nanos(4)),
             srtt: Some(Nanos(5)),
             min_rtt: Some(Nanos(6)),

@@ -46,6 +46,7 @@ mod recovery_vectors;
 mod reno;
 mod rig;
 mod rtt;
+mod scalable;
 mod search;
 mod size;
 mod sounding;

@@ -6,7 +6,7 @@ use std::mem::{needs_drop, size_of};
 use firstflight::arm::ArmController;
 use firstflight::avoidance::abba_model::Line;
 use firstflight::avoidance::cuback_curve::AckCurve;
-use firstflight::avoidance::{Abba, AnyAvoidance, AnySaved, Cuback, Cubic, Reno};
+use firstflight::avoidance::{Abba, AnyAvoidance, AnySaved, Cuback, Cubic, Dctcp, Prague, Reno};
 use firstflight::recovery::{
     AnyRecovery, CarefulRetreat, Immediate, OwnRecovery, Prr, RapidRecovery, RateHalving, Sack,
     SafeRetreat,
@@ -53,6 +53,8 @@ fn every_part_is_a_plain_value() {
         Cubic,
         Cuback,
         Abba,
+        Dctcp,
+        Prague,
         AnyRecovery,
         Immediate,
         Sack,
@@ -142,6 +144,8 @@ fn states_are_as_large_as_their_files_say() {
         "startup/plumb.rs": Plumb,
         "avoidance/reno.rs": Reno,
         "avoidance/cubic.rs": Cubic,
+        "avoidance/dctcp.rs": Dctcp,
+        "avoidance/prague.rs": Prague,
         "avoidance/abba.rs": Abba,
         "avoidance/abba_model.rs": Line,
         "avoidance/cuback.rs": Cuback,

@@ -26,8 +26,12 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         for _ in 0..new {
             let Some(logged) = receiver.log.pop() else { break };
             let number = logged.number(self.sent.end());
-            ack.ce |= logged.marked();
+            let before = ack.acked;
             self.acknowledge(number, mark, &mut ack);
+            if logged.marked() {
+                ack.ce = true;
+                *ack.ce_bytes.get_or_insert(0) += ack.acked - before;
+            }
             largest = largest.max(Some(number));
         }
         self.log_seen += u64::from(new.unsigned_abs());

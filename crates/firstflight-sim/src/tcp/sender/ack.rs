@@ -101,6 +101,11 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         }
 
         ack.ce = packet.marks > self.marks_seen;
+        // As Accurate ECN counts: packets, of which the sender takes none for smaller than the others.
+        ack.ce_bytes = ack.ce.then(|| {
+            let marked = u64::from(packet.marks - self.marks_seen) * u64::from(self.host.mss);
+            marked.min(ack.acked)
+        });
         self.marks_seen = packet.marks.max(self.marks_seen);
         ack.tx_acked = news.ordinal;
         ack.repeat_acked = news.repeat;

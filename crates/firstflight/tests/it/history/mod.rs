@@ -353,6 +353,7 @@ impl Connection<'_> {
             acked_fresh: s.wild(cwnd / 10),
             lost: if bit(0) { s.wild(cwnd / 10) } else { 0 },
             ce: bit(1),
+            ce_bytes: (bit(1) && bit(7)).then(|| s.wild(cwnd / 10)),
             rtt: maybe(s, 20_000_000).map(Nanos),
             srtt: maybe(s, 20_000_000).map(Nanos),
             min_rtt: maybe(s, 20_000_000).map(Nanos),

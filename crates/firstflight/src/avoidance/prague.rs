@@ -1,0 +1,218 @@
+//! Prague: DCTCP for the Internet. It asks routers for the low-latency queue (L4S, ECT(1)), cuts the
+//! window by half of the smoothed share of marks, and grows as if no round trip were shorter than
+//! 25 ms, so that short paths do not take everything.
+//!
+//! Marks are answered without a recovery episode: at most once per round trip, and growth goes on
+//! with what arrives unmarked. After a loss, and where the path drops instead of marking, it halves
+//! like Reno. Follows: udp_prague by its authors (L4STeam, `prague_cc.cpp`, February 2026), which is
+//! newer than draft-briscoe-iccrg-prague-congestion-control-04. State: 104 bytes.
+//!
+//! Departures:
+//! * D1 (PRAGUE init-rate): udp_prague begins at a given rate. Ours begins as its arm does, up to the
+//!   first mark or loss; the cut that ends a slow start is a half, since alpha is still zero.
+//! * D2 (PRAGUE rate-mode): below 2 ms of smoothed RTT udp_prague steers a rate, and it shrinks
+//!   packets so that two fit a virtual round trip. Ours keeps to windows of whole packets, of two at
+//!   least.
+//! * D3 (PRAGUE ack-order): an ACK that brings marks cuts first and grows by its unmarked bytes after;
+//!   udp_prague grows first. The difference is a part of a packet.
+
+use super::dctcp::{is_gain, millionths};
+use super::{Avoidance, Cut, Reduced, segment, window};
+use crate::event::{Ack, Context, Signal, Window};
+use crate::exit::Handover;
+use crate::options::params;
+use crate::signal::mark_share::MarkShare;
+use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
+
+params! {
+    /// The choices of Prague.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// The round trip that shorter ones are treated as (PRAGUE vrtt-25ms).
+        pub reference_ms: u32 = 25, "rtt" [0..=1000 "ms"] "growth and cuts as if the RTT were no shorter";
+        /// Weight of a round trip's share in the smoothed one.
+        pub gain: Ratio = Ratio::new(1, 16), "gain" ["1/1024 to 1" if is_gain] "weight of one round trip in the smoothed share of marks";
+        /// PRAGUE growth-wait: larger steps when no mark has come for many round trips.
+        pub fast: bool = true, "fast" [] "steps of 1 ms of the rate once no mark has come for many round trips";
+    }
+}
+
+/// PRAGUE growth-wait: so many virtual round trips without a mark, and one more ...
+const LEAST_WAIT: u64 = 7;
+/// ... for so many bytes per second.
+const RATE_PER_WAIT: u64 = 1_920_000;
+/// What a step may add to a queue then.
+const STEP: Nanos = Nanos::from_millis(1);
+
+/// Prague's congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prague {
+    params: Params,
+    share: MarkShare,
+    /// Of the last cut for marks: none other before something sent after it is acknowledged, ...
+    cut_nxt: Seq,
+    /// ... nor within a virtual round trip.
+    cut_at: Option<Time>,
+    rest: Rest,
+}
+
+/// What a false alarm gives back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// Growth below a byte, in units of 2^-20 bytes.
+    fraction: u64,
+    /// Virtual round trips until steps become larger.
+    wait: u64,
+}
+
+impl Prague {
+    /// Prague with these choices.
+    pub fn new(params: Params) -> Prague {
+        let rest = Rest { fraction: 0, wait: LEAST_WAIT };
+        Prague { params, share: MarkShare::new(0), cut_nxt: Seq(0), cut_at: None, rest }
+    }
+
+    /// The smoothed share of marked bytes, in units of 2^-20.
+    pub fn alpha(&self) -> u32 {
+        self.share.alpha()
+    }
+
+    /// Virtual round trips without a mark that are still missing until steps become larger.
+    pub fn wait(&self) -> u64 {
+        self.rest.wait
+    }
+
+    fn reference(&self) -> Nanos {
+        Nanos::from_millis(u64::from(self.params.reference_ms))
+    }
+
+    /// PRAGUE vrtt-25ms: the smoothed RTT, but no less than the reference.
+    fn virtual_rtt(&self, cx: &Context) -> Nanos {
+        cx.srtt.max(self.reference())
+    }
+
+    /// Bytes that a round trip without marks adds, before the RTT is made virtual.
+    fn step(&self, cwnd: u64, cx: &Context) -> u64 {
+        let mss = segment(cx);
+        if !self.params.fast || self.rest.wait > 0 || cx.srtt == Nanos::ZERO {
+            return mss;
+        }
+        // PRAGUE growth-wait: 1 ms of the present rate.
+        mul_div(cwnd, STEP.0, cx.srtt.0).max(mss)
+    }
+
+    /// PRAGUE growth-wait: how long to wait after a mark.
+    fn wait_after_mark(cwnd: u64, cx: &Context) -> u64 {
+        LEAST_WAIT + rate(cwnd, cx) / RATE_PER_WAIT
+    }
+
+    /// PRAGUE growth-wait: and after a loss as long as a flow of the reference RTT needs to get back.
+    fn wait_after_loss(&self, cwnd: u64, cx: &Context) -> u64 {
+        let (reference, virtual_rtt) = (self.reference().0, self.virtual_rtt(cx).0);
+        let packets = rate(cwnd, cx) / 2 / segment(cx);
+        mul_div(mul_div(packets, reference, virtual_rtt), reference, Nanos::from_secs(1).0)
+    }
+}
+
+/// Bytes per second.
+fn rate(cwnd: u64, cx: &Context) -> u64 {
+    mul_div(cwnd, Nanos::from_secs(1).0, cx.srtt.0)
+}
+
+fn half(base: u64, cx: &Context) -> u64 {
+    (base / 2).clamp(2 * segment(cx), MAX_BYTES)
+}
+
+impl Avoidance for Prague {
+    type Saved = Rest;
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, cx: &Context) {
+        // PRAGUE alpha-once: once per virtual and real round trip.
+        if self.share.on_ack(ack, self.virtual_rtt(cx), self.params.gain, segment(cx)) {
+            self.rest.wait = self.rest.wait.saturating_sub(1);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        if !cx.limited {
+            return;
+        }
+        // PRAGUE ack-increase: only what arrives unmarked grows the window.
+        let unmarked = acked.min(MAX_BYTES).saturating_sub(ack.ce_bytes.unwrap_or(0));
+        let cwnd = window(*w);
+        // acks * mss / W * step * (srtt / vrtt)^2, in units of 2^-20 bytes.
+        let virtual_rtt = self.virtual_rtt(cx).0;
+        let slower = mul_div(mul_div(1 << 20, cx.srtt.0, virtual_rtt), cx.srtt.0, virtual_rtt);
+        let step = mul_div(self.step(cwnd, cx), slower, 1);
+        let grown = mul_div(unmarked, step, cwnd).saturating_add(self.rest.fraction);
+        self.rest.fraction = grown % (1 << 20);
+        w.cwnd = w.cwnd.max(cwnd.saturating_add(grown >> 20).min(MAX_BYTES));
+    }
+
+    fn answer_marks(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<Reduced> {
+        let cwnd = window(w);
+        let within = self
+            .cut_at
+            .is_some_and(|at| ack.una <= self.cut_nxt || ack.now.since(at) < self.virtual_rtt(cx));
+        if within {
+            return Some(Reduced { ssthresh: cwnd, cwnd });
+        }
+        // PRAGUE ce-cut: by half of alpha, once per virtual and real round trip.
+        (self.cut_at, self.cut_nxt) = (Some(ack.now), ack.nxt);
+        self.rest.wait = Prague::wait_after_mark(cwnd, cx);
+        let left = self.share.cut(cwnd).clamp(2 * segment(cx), MAX_BYTES).min(cwnd);
+        Some(Reduced { ssthresh: left, cwnd: left })
+    }
+
+    fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
+        let cwnd = window(w);
+        self.rest = Rest { fraction: 0, wait: self.wait_after_loss(cwnd, cx) };
+        if cut.signal == Signal::Ecn {
+            self.rest.wait = Prague::wait_after_mark(cwnd, cx);
+        }
+        // PRAGUE loss-half, D1.
+        let ssthresh = half(cwnd, cx);
+        Reduced { ssthresh, cwnd: ssthresh }
+    }
+
+    fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+        self.rest = Rest { fraction: 0, wait: self.wait_after_loss(window(w), cx) };
+        half(inflight_before.min(MAX_BYTES), cx)
+    }
+
+    fn on_persistent_congestion(&mut self, _now: Time) {
+        self.rest.fraction = 0;
+    }
+
+    fn hand_over(&mut self, _handover: Handover, w: Window, cx: &Context) {
+        self.rest = Rest { fraction: 0, wait: Prague::wait_after_mark(window(w), cx) };
+    }
+
+    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+
+    fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
+        match signal {
+            Signal::Ecn if !from_slow_start => self.share.factor(),
+            _ => Ratio::new(1, 2),
+        }
+    }
+
+    fn is_l4s(&self) -> bool {
+        true
+    }
+
+    fn save(&self) -> Rest {
+        self.rest
+    }
+
+    fn restore(&mut self, saved: Rest) {
+        self.rest = saved;
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("alpha_millionths", millionths(self.share));
+        visit("prague_wait_rounds", self.rest.wait);
+    }
+}
