@@ -18,7 +18,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Nanos, Time};
-use firstflight_path::{Codepoint, Fate, Purpose, Stream};
+use firstflight_path::{Codepoint, Fate, Path, Purpose, Stream};
 use hdrhistogram::Histogram;
 
 /// A sender and a receiver of one transport.
@@ -98,6 +98,27 @@ pub trait Ends {
     fn verify(&self, now: Time) {
         _ = now;
     }
+}
+
+/// Ends that are made around a controller.
+pub trait Hosted<L>: Ends + Sized {
+    /// Sizes and timers of both hosts.
+    type Host: Copy;
+
+    /// Between hosts of this kind on this path, with a handshake that is not over, for `object`
+    /// bytes; `company` goes along with the controller.
+    fn between(
+        host: Self::Host,
+        path: &Path,
+        controller: Core<Self::Startup>,
+        pacer_burst: u64,
+        object: u64,
+        company: L,
+    ) -> Self;
+    /// What the application writes, as this transport sends it.
+    fn fit(host: Self::Host, app: App) -> App;
+    /// Those that go along with the controller.
+    fn company(&mut self) -> &mut L;
 }
 
 /// Something under way, with its time of arrival.
@@ -638,15 +659,7 @@ impl<E: Ends> Flow<E> {
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;
-        let (stats, account) = (controller.stats(), self.ends.account());
-        outcome.recoveries = u64::from(stats.loss_episodes);
-        outcome.recoveries_below_ssthresh = account.recoveries_below_ssthresh();
-        outcome.recoveries_timed_out = account.recoveries_timed_out();
-        outcome.slow_starts_after_recovery = u64::from(stats.slow_starts_after_recovery);
-        outcome.undone = u64::from(stats.undone);
-        outcome.episodes = account.reported(controller.cwnd()).collect();
-        outcome.cwnd_max = account.cwnd_max();
-        outcome.exit = controller.exit();
+        outcome.say(controller, self.ends.account());
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         self.ends.count(&mut outcome);
         debug_assert_eq!(

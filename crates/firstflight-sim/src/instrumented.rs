@@ -1,19 +1,24 @@
 //! A controller with its account and its recorder. The recorder is a type parameter of the senders
 //! with a no-op default, so that a trial that nobody traces is compiled without it.
 
+use crate::alike::Company;
 use firstflight::account::{Account, Kept};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
-use firstflight::{Ack, Congestion, Event, Nanos, Ready, Recorder, Sent, Seq, Time};
-use std::ops::Deref;
+use firstflight::startup::Train;
+use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Sent, Seq, Time};
 
 /// The controller of a simulated sender.
 pub type Core<S> = Controller<S, AnyAvoidance, AnyRecovery>;
 
+/// What a pacer goes by: a rate, and the train that is leaving, if one is.
+pub type Pace = (Rate, Option<Train>);
+
 /// A controller that is only ever told things through here, so that its account misses nothing.
-/// Everything else about it can be read.
+/// What its sender goes by is asked here, too, so that those that go along are asked the same; the
+/// rest is read off [`Instrumented::core`].
 ///
 /// Laid out by hand: what every packet touches stands first.
 #[derive(Clone, Debug)]
@@ -24,19 +29,24 @@ pub struct Instrumented<S: Startup, L> {
     recorder: L,
 }
 
-impl<S: Startup, L> Deref for Instrumented<S, L> {
-    type Target = Core<S>;
-
+impl<S: Startup, L> Instrumented<S, L> {
+    /// The controller, for those who report on it: a sender must not go by what it reads here.
     #[inline]
-    fn deref(&self) -> &Core<S> {
+    pub fn core(&self) -> &Core<S> {
         &self.controller
     }
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
+impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     /// A controller that has been told nothing, of a sender of packets of `packet` bytes.
     pub fn new(controller: Core<S>, packet: u64) -> Instrumented<S, L> {
         Instrumented { account: Account::new(packet), controller, recorder: L::default() }
+    }
+
+    /// The same in this company, before anybody was told anything.
+    #[must_use]
+    pub fn in_company(self, company: L) -> Instrumented<S, L> {
+        Instrumented { recorder: company, ..self }
     }
 
     /// What it has been through.
@@ -51,11 +61,13 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
     pub fn on_stream(&mut self, now: Time, hole: u64, filled: u64) {
         self.account.on_hole(hole);
         self.account.on_filled(now, filled);
+        self.recorder.along(&(), |other| other.on_stream(now, hole, filled));
     }
 
     /// Something up to `hole` was declared lost; 0 is nothing.
     pub fn on_hole(&mut self, hole: u64) {
         self.account.on_hole(hole);
+        self.recorder.along(&(), |other| other.on_hole(hole));
     }
 
     /// Who hears what it is told.
@@ -75,12 +87,14 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
     /// controller.
     pub fn restart(&mut self, now: Time) {
         self.controller.restart(now, Seq(0));
+        self.recorder.along(&(), |other| other.restart(now));
     }
 
     /// See [`Controller::on_handshake_rtt`].
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
         self.controller.on_handshake_rtt(now, rtt);
         self.record(|| Event::HandshakeRtt { now, rtt });
+        self.recorder.along(&(), |other| other.on_handshake_rtt(now, rtt));
     }
 
     /// See [`Controller::before_send`].
@@ -89,6 +103,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
         self.controller.before_send(ready);
         self.account.on_ready(&self.controller);
         self.record(|| Event::Ready(*ready));
+        self.recorder.along(&(), |other| other.before_send(ready));
     }
 
     /// See [`Controller::on_sent`].
@@ -97,6 +112,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
         self.controller.on_sent(sent);
         self.account.on_sent(sent.now);
         self.record(|| Event::Sent(*sent));
+        self.recorder.along(&(), |other| other.on_sent(sent));
     }
 
     /// See [`Controller::on_ack`]. Returns whether an episode began.
@@ -105,6 +121,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
         self.controller.on_ack(ack);
         let began = self.account.on_ack(ack, &self.controller);
         self.record(|| Event::Ack(*ack));
+        self.recorder.along(&began, |other| other.on_ack(ack));
         began
     }
 
@@ -113,6 +130,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
         self.controller.on_congestion(congestion);
         self.account.on_congestion(congestion, &self.controller);
         self.record(|| Event::Congestion(*congestion));
+        self.recorder.along(&(), |other| other.on_congestion(congestion));
     }
 
     /// See [`Controller::on_spurious`].
@@ -120,5 +138,61 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Instrumented<S, L> {
         self.controller.on_spurious();
         self.account.on_spurious(&self.controller);
         self.record(|| Event::Spurious { now });
+        self.recorder.along(&(), |other| other.on_spurious(now));
+    }
+
+    /// May `len` bytes leave now, and at which pace? What [`Instrumented::before_send`],
+    /// [`Instrumented::admits`] and, if they may, [`Instrumented::pace`] say, asked at once.
+    #[inline]
+    pub fn asks(&mut self, ready: &Ready, len: u64) -> Option<Option<Pace>> {
+        self.controller.before_send(ready);
+        self.account.on_ready(&self.controller);
+        self.record(|| Event::Ready(*ready));
+        let pace = self
+            .controller
+            .admits(len, ready.inflight)
+            .then(|| self.controller.pacing_rate().map(|rate| (rate, self.controller.train())));
+        self.recorder.along(&pace, |other| other.asks(ready, len));
+        pace
+    }
+
+    /// See [`Controller::admits`].
+    #[inline]
+    pub fn admits(&mut self, len: u64, inflight: u64) -> bool {
+        let admits = self.controller.admits(len, inflight);
+        self.recorder.along(&admits, |other| other.admits(len, inflight));
+        admits
+    }
+
+    /// What a pacer goes by: [`Controller::pacing_rate`] and [`Controller::train`].
+    #[inline]
+    pub fn pace(&mut self) -> Option<Pace> {
+        let pace = self.controller.pacing_rate().map(|rate| (rate, self.controller.train()));
+        self.recorder.along(&pace, Instrumented::pace);
+        pace
+    }
+
+    /// See [`Controller::recovery_mark`].
+    #[inline]
+    pub fn recovery_mark(&mut self) -> Option<Seq> {
+        let mark = self.controller.recovery_mark();
+        self.recorder.along(&mark, Instrumented::recovery_mark);
+        mark
+    }
+
+    /// See [`Controller::cwnd`].
+    #[inline]
+    pub fn cwnd(&mut self) -> u64 {
+        let cwnd = self.controller.cwnd();
+        self.recorder.along(&cwnd, Instrumented::cwnd);
+        cwnd
+    }
+
+    /// Recovery episodes opened by loss so far.
+    #[inline]
+    pub fn loss_episodes(&mut self) -> u32 {
+        let episodes = self.controller.stats().loss_episodes;
+        self.recorder.along(&episodes, Instrumented::loss_episodes);
+        episodes
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod ahead;
+pub mod alike;
 pub mod app;
 mod audit;
 pub mod back;
@@ -30,6 +31,7 @@ pub mod trial;
 pub mod wire;
 
 pub use access::{Access, Arrangement, Counted};
+pub use alike::{Company, run_alike};
 pub use app::{App, Part, Response};
 pub use boxed::{Boxed, Mixed, run_boxed, run_mixed_flows};
 pub use firstflight::Episode;

@@ -2,6 +2,9 @@
 //! of `docs/metrics.md`.
 
 use crate::app::Part;
+use crate::instrumented::Core;
+use firstflight::account::{Account, Kept};
+use firstflight::startup::Startup;
 use firstflight::{Episode, Exit, Nanos};
 use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
@@ -115,6 +118,19 @@ impl Outcome {
     /// application without a last byte came to its end.
     pub fn complete(&self) -> bool {
         self.delivered_after.is_some() || self.stop == Stop::Complete
+    }
+
+    /// What this controller and its account say of a trial.
+    pub(crate) fn say<S: Startup>(&mut self, controller: &Core<S>, account: &Account<Vec<Kept>>) {
+        let stats = controller.stats();
+        self.recoveries = u64::from(stats.loss_episodes);
+        self.recoveries_below_ssthresh = account.recoveries_below_ssthresh();
+        self.recoveries_timed_out = account.recoveries_timed_out();
+        self.slow_starts_after_recovery = u64::from(stats.slow_starts_after_recovery);
+        self.undone = u64::from(stats.undone);
+        self.episodes = account.reported(controller.cwnd()).collect();
+        self.cwnd_max = account.cwnd_max();
+        self.exit = controller.exit();
     }
 
     /// Nothing measured yet but these.

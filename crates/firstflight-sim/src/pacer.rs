@@ -3,10 +3,8 @@
 //! Tokens are counted in byte-nanoseconds per second (bytes x 10^9), so that filling needs no
 //! division and nothing is rounded away.
 
-use firstflight::avoidance::Avoidance;
-use firstflight::recovery::Policy;
-use firstflight::startup::Startup;
-use firstflight::{Controller, Nanos, Rate, Time};
+use crate::instrumented::Pace;
+use firstflight::{Nanos, Rate, Time};
 
 const SCALE: u64 = 1_000_000_000;
 
@@ -43,17 +41,12 @@ impl Pacer {
     }
 
     /// Takes `len` bytes out for a packet that may leave now, or says how long it has to wait: for
-    /// the controller's rate, or for its next train. `inflight` bytes are outstanding.
+    /// the controller's rate, or for its next train; `None` paces nothing. `inflight` bytes are
+    /// outstanding.
     #[inline]
-    pub fn admit<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        now: Time,
-        len: u64,
-        inflight: u64,
-        controller: &Controller<S, A, R>,
-    ) -> Nanos {
-        let Some(rate) = controller.pacing_rate() else { return Nanos::ZERO };
-        if let Some(train) = controller.train() {
+    pub fn admit(&mut self, now: Time, len: u64, inflight: u64, pace: Option<Pace>) -> Nanos {
+        let Some((rate, train)) = pace else { return Nanos::ZERO };
+        if let Some(train) = train {
             return train.wait(now, inflight);
         }
         self.fill(now, rate);

@@ -8,7 +8,7 @@ use crate::access::{Access, Arrangement, Counted, OnAccess};
 use crate::ahead::{Ahead, Held, Toward};
 use crate::app::App;
 use crate::back::Way;
-use crate::flow::{Ends, Flow, Late};
+use crate::flow::{Ends, Flow, Hosted, Late};
 use crate::observe::{Nobody, Observer};
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
@@ -152,6 +152,23 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
     arrangement: &Arrangement,
     observer: &mut O,
 ) -> Result<SharedOutcome, Error> {
+    match shared.host {
+        Hosts::Quic(host) => {
+            run_between::<quic::Ends<S>, Nobody, O>(shared, host, plans, arrangement, observer)
+        }
+        Hosts::Tcp(host) => {
+            run_between::<tcp::Ends<S>, Nobody, O>(shared, host, plans, arrangement, observer)
+        }
+    }
+}
+
+fn run_between<E: Hosted<L>, L: Default, O: Observer>(
+    shared: &Shared<'_>,
+    host: E::Host,
+    plans: Vec<FlowPlan<E::Startup>>,
+    arrangement: &Arrangement,
+    observer: &mut O,
+) -> Result<SharedOutcome, Error> {
     let path = shared.path;
     let (forward, reverse) = path.open_driven(
         shared.host.packet_bytes(),
@@ -182,58 +199,22 @@ pub(crate) fn run_arranged<S: Startup, O: Observer>(
         let own = access.and_then(Access::of_its_own);
         (own.map(|own| OnAccess::new(own.clone(), ways.branch(u64::from(id)))), most)
     };
-    let numbered = (0..).zip(plans);
-    Ok(match shared.host {
-        Hosts::Quic(host) => {
-            let host = host.agreeing(path);
-            let flows = numbered.map(
-                |(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
-                    let (app, start) = (app.in_packets(host.payload()), Time(start.0));
-                    let sender =
-                        quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
-                    let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
-                    let (way, most) = behind(id);
-                    let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
-                    let flow = flow.seen_as(arrangement.access.get(id as usize));
-                    flow.written_by(&app, start)
-                },
-            );
-            Bottleneck::new(
-                shared,
-                forward.into(),
-                reverse.into(),
-                flows.collect(),
-                starts,
-                awaited,
-            )
-            .arranged(arrangement)
-            .run(observer)
-        }
-        Hosts::Tcp(host) => {
-            let flows = numbered.map(
-                |(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
-                    let start = Time(start.0);
-                    let sender =
-                        tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
-                    let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
-                    let (way, most) = behind(id);
-                    let flow = flow.farther(rtt_extra).late(late(id)).behind(way, most);
-                    let flow = flow.seen_as(arrangement.access.get(id as usize));
-                    flow.written_by(&app, start)
-                },
-            );
-            Bottleneck::new(
-                shared,
-                forward.into(),
-                reverse.into(),
-                flows.collect(),
-                starts,
-                awaited,
-            )
-            .arranged(arrangement)
-            .run(observer)
-        }
-    })
+    let flow = |(id, plan): (u32, FlowPlan<E::Startup>)| {
+        let (app, start) = (E::fit(host, plan.app), Time(plan.start.0));
+        let (controller, object) = (plan.controller, app.bytes());
+        let ends = E::between(host, path, controller, plan.pacer_burst, object, L::default());
+        let (way, most) = behind(id);
+        Flow::between(id, ends, object)
+            .farther(plan.rtt_extra)
+            .late(late(id))
+            .behind(way, most)
+            .seen_as(arrangement.access.get(id as usize))
+            .written_by(&app, start)
+    };
+    let flows = (0..).zip(plans).map(flow).collect();
+    Ok(Bottleneck::new(shared, forward.into(), reverse.into(), flows, starts, awaited)
+        .arranged(arrangement)
+        .run(observer))
 }
 
 /// The earliest of many times, of which one is replaced at a time.

@@ -2,17 +2,18 @@
 //! acknowledgement.
 
 use crate::ahead::{Held, Toward};
+use crate::alike::Company;
 use crate::back::Way;
-use crate::flow::{Ends, Flow};
+use crate::flow::{Ends, Flow, Hosted};
 use crate::instrumented::Core;
-use crate::observe::{Nobody, Observer, Record, Tape};
+use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
 use crate::{quic, tcp};
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
 use firstflight::startup::Startup;
-use firstflight::{Nanos, Recorder, Time};
+use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
 
 /// The hosts of a trial: which transport, and its sizes and timers.
@@ -167,20 +168,36 @@ pub fn run<S: Startup, O: Observer>(
 ) -> Result<Outcome, Error> {
     // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
     if observer.listens() {
-        run_recorded::<S, Tape, O>(setup, controller, observer)
+        run_in_company(setup, controller, Tape::default(), observer).map(|(outcome, _)| outcome)
     } else {
-        run_recorded::<S, Nobody, O>(setup, controller, observer)
+        run_in_company(setup, controller, Nobody, observer).map(|(outcome, _)| outcome)
     }
 }
 
-fn run_recorded<S: Startup, L, O: Observer>(
+/// The same in this company, which comes back.
+pub(crate) fn run_in_company<S: Startup, L: Company<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
+    company: L,
     observer: &mut O,
-) -> Result<Outcome, Error>
-where
-    L: Recorder<Core<S>> + Default + Iterator<Item = Record>,
-{
+) -> Result<(Outcome, L), Error> {
+    match setup.host {
+        Hosts::Quic(host) => {
+            run_between::<quic::Ends<S, L>, L, O>(setup, host, controller, company, observer)
+        }
+        Hosts::Tcp(host) => {
+            run_between::<tcp::Ends<S, L>, L, O>(setup, host, controller, company, observer)
+        }
+    }
+}
+
+fn run_between<E: Hosted<L>, L: Default, O: Observer>(
+    setup: &Setup<'_>,
+    host: E::Host,
+    controller: Core<E::Startup>,
+    company: L,
+    observer: &mut O,
+) -> Result<(Outcome, L), Error> {
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
     let (forward, reverse) = path.open_driven(
         setup.host.packet_bytes(),
@@ -188,49 +205,30 @@ where
         setup.seed,
         setup.path_index,
     )?;
-    let (rtt, start) = (Nanos(path.rtt()), Time(0));
-    Ok(match setup.host {
-        Hosts::Quic(host) => {
-            let host = host.agreeing(path);
-            let sender =
-                quic::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
-            drive(
-                quic::Flow::new(0, host.receiving(path), sender, object),
-                forward.into(),
-                reverse.into(),
-                limit,
-                observer,
-            )
-        }
-        Hosts::Tcp(host) => {
-            let sender =
-                tcp::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
-            drive(
-                tcp::Flow::new(0, host.receiving(path), sender, object),
-                forward.into(),
-                reverse.into(),
-                limit,
-                observer,
-            )
-        }
-    })
+    let ends = E::between(host, path, controller, pacer_burst, object, company);
+    let mut flow = Flow::between(0, ends, object);
+    flow.open(Time(0), Nanos(path.rtt()), false);
+    let (now, stop) = drive(&mut flow, forward.into(), reverse.into(), limit, observer);
+    let company = std::mem::take(flow.ends.company());
+    Ok((flow.finish(now, stop), company))
 }
 
-/// From the first packet of a flow that has everything for itself to its last.
+/// From the first packet of a flow that has everything for itself to its last: when it stopped, and
+/// why.
 fn drive<E: Ends, O: Observer>(
-    mut flow: Flow<E>,
+    flow: &mut Flow<E>,
     mut forward: Toward<E::Sent, E::Ack>,
     mut back: Way<E::Ack>,
     limit: Nanos,
     observer: &mut O,
-) -> Outcome {
+) -> (u64, Stop) {
     flow.begin(0, &mut forward, observer);
     let mut now = 0;
     while !flow.complete() {
         let (own, release, leaves) = (flow.next_event(), back.next_event(), forward.next_event());
         let next = own.min(release).min(leaves);
         if next >= limit.0 {
-            return flow.finish(limit.0, Stop::TimeLimit);
+            return (limit.0, Stop::TimeLimit);
         }
         // A timer that shrank into the past fires at once.
         now = next.max(now);
@@ -251,5 +249,5 @@ fn drive<E: Ends, O: Observer>(
             }
         }
     }
-    flow.finish(now, Stop::Complete)
+    (now, Stop::Complete)
 }

@@ -163,10 +163,15 @@ impl Test {
                 .run_app(&self.arms[arm], app.clone(), seed)
                 .map(|outcome| FlowResult::new(&outcome, self.clock)),
         };
+        // Every arm with the same seed: those that behave alike share a simulation.
+        let each = |scenario: &Scenario, app: &App| match app {
+            App::Bulk(_) => scenario.simulate_each(&self.arms, self.seed).map(|outcomes| {
+                outcomes.iter().map(|outcome| FlowResult::new(outcome, self.clock)).collect()
+            }),
+            _ => (0..self.arms.len()).map(|arm| with(scenario, app, arm, self.seed)).collect(),
+        };
         let run = |scenario: &Scenario, arm: usize, seed: u64| with(scenario, &app, arm, seed);
-        let results = (0..self.arms.len())
-            .map(|arm| run(&scenario, arm, self.seed))
-            .collect::<Result<Vec<_>, _>>()?;
+        let results: Vec<FlowResult> = each(&scenario, &app)?;
         let aa = if index.is_multiple_of(self.aa_stride()) {
             // Both runs differ from the first in the chance of the path and by up to half a
             // millisecond of round trip, so that neither is the original, and a path
@@ -199,8 +204,7 @@ impl Test {
         if index.is_multiple_of(self.sensitivity_stride()) {
             for population in settings {
                 let (drawn, scenario, app) = self.scenario(population, index)?;
-                let results = (0..self.arms.len()).map(|arm| with(&scenario, &app, arm, self.seed));
-                others.push((drawn.bytes, results.collect::<Result<Vec<_>, _>>()?));
+                others.push((drawn.bytes, each(&scenario, &app)?));
             }
         }
         Ok(Connection { drawn, ideal_ns, results, aa, repeats, settings: others })

@@ -6,7 +6,7 @@ use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use firstflight::arm::Arm;
+use firstflight::arm::{Arm, ArmController};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::detection::presets::Early;
@@ -15,8 +15,8 @@ use firstflight::startup::Startup;
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 use firstflight_sim::{
-    App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, quic, run_arm, run_arms, run_boxed,
-    run_mixed_flows, tcp,
+    App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, quic, run_alike, run_arm, run_arms,
+    run_boxed, run_mixed_flows, tcp,
 };
 
 /// The simulator.
@@ -138,16 +138,7 @@ impl Scenario {
             observer
                 .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
         }
-        let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
-        let setup = Setup {
-            path,
-            host,
-            pacer_burst: self.pacer_burst(parts),
-            object,
-            limit,
-            seed,
-            path_index,
-        };
+        let setup = self.setup(host, parts, seed);
         if let Sender::Own { startup, rest } = &arm.sender {
             let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
             let outcome = run_boxed(&setup, controller, observer)?;
@@ -155,6 +146,61 @@ impl Scenario {
         }
         let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         run_arm(&setup, controller, observer)
+    }
+
+    /// Runs one trial of each arm: what [`Scenario::simulate`] gives for one after the other, with
+    /// one simulation for those that behave alike ([`run_alike`]).
+    ///
+    /// # Errors
+    /// Those of [`Scenario::simulate`].
+    pub fn simulate_each(
+        &self,
+        arms: &[NamedArm],
+        seed: u64,
+    ) -> Result<Vec<firstflight_sim::Outcome>, Error> {
+        let mut outcomes: Vec<Option<firstflight_sim::Outcome>> =
+            arms.iter().map(|_| None).collect();
+        for first in 0..arms.len() {
+            if outcomes[first].is_some() {
+                continue;
+            }
+            let Some((setup, _)) = self.ours(&arms[first], seed)? else {
+                outcomes[first] = Some(self.simulate(&arms[first], seed, None)?);
+                continue;
+            };
+            let (mut places, mut controllers) = (Vec::new(), Vec::new());
+            for (place, arm) in arms.iter().enumerate().skip(first) {
+                if outcomes[place].is_none()
+                    && let Ok(Some((other, controller))) = self.ours(arm, seed)
+                    && (other.host, other.pacer_burst) == (setup.host, setup.pacer_burst)
+                {
+                    places.push(place);
+                    controllers.push(controller);
+                }
+            }
+            for (place, outcome) in places.into_iter().zip(run_alike(&setup, &controllers)?) {
+                outcomes[place] = Some(outcome);
+            }
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// The trial of an arm whose startup is one of ours; `None` if it is somebody's own.
+    fn ours(&self, arm: &NamedArm, seed: u64) -> Result<Option<(Setup<'_>, ArmController)>, Error> {
+        INFO.check(self, arm)?;
+        let host = self.hosts_of(arm)?;
+        let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
+        if matches!(arm.sender, Sender::Own { .. }) {
+            return Ok(None);
+        }
+        let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        Ok(Some((self.setup(host, parts, seed), controller)))
+    }
+
+    fn setup(&self, host: Hosts, parts: &Arm, seed: u64) -> Setup<'_> {
+        let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
+        let pacer_burst = self.pacer_burst(parts);
+        Setup { path, host, pacer_burst, object, limit, seed, path_index }
     }
 
     /// Runs an application that is no plain object in the simulator: responses with pauses, a

@@ -2,11 +2,12 @@
 
 use super::frequency::Request;
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
+use crate::alike::Company;
+use crate::app::App;
 use crate::flow;
 use crate::instrumented::Core;
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
-use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
@@ -30,6 +31,15 @@ pub struct Ends<S: Startup, L = Nobody> {
 
 /// One QUIC flow.
 pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
+
+impl<S: Startup, L: Company<S>> Ends<S, L> {
+    fn new(host: Host, mut sender: Sender<S, L>, object: u64) -> Ends<S, L> {
+        let request = sender.ask();
+        let (receiver, payload) = (Receiver::new(&host), host.payload());
+        let Host { lower, ack_packet, .. } = host;
+        Ends { receiver, object, payload, lower, ack_packet, sender, request }
+    }
+}
 
 /// A data packet on its way, in as many bits as it takes to tell it from others under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,22 +76,10 @@ impl Packet {
     }
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> Flow<S, L> {
+impl<S: Startup, L: Company<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
-        let Host { lower, ack_packet, .. } = host;
-        let mut sender = sender;
-        let request = sender.ask();
-        let ends = Ends {
-            receiver: Receiver::new(&host),
-            object,
-            payload: host.payload(),
-            lower,
-            ack_packet,
-            sender,
-            request,
-        };
-        Flow::between(id, ends, object)
+        Flow::between(id, Ends::new(host, sender, object), object)
     }
 
     /// The sender.
@@ -131,9 +129,7 @@ impl Host {
     }
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow::Ends
-    for Ends<S, L>
-{
+impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     type Startup = S;
     type Data = Packet;
     type Ack = AckPacket;
@@ -267,6 +263,29 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
 
     fn verify(&self, _now: Time) {
         self.sender.verify(&self.receiver);
+    }
+}
+
+impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
+    type Host = Host;
+
+    fn between(
+        host: Host,
+        path: &Path,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+        company: L,
+    ) -> Ends<S, L> {
+        let host = host.agreeing(path);
+        let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
+        Ends::new(host.receiving(path), sender, object)
+    }
+    fn fit(host: Host, app: App) -> App {
+        app.in_packets(host.payload())
+    }
+    fn company(&mut self) -> &mut L {
+        self.sender.recorder()
     }
 }
 

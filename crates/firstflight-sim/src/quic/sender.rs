@@ -5,12 +5,12 @@ mod ack;
 use super::frequency::{Asking, Request};
 use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
+use crate::alike::Company;
 use crate::audit::walk_is_due;
 use crate::instrumented::{Core, Instrumented};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
-use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
@@ -110,6 +110,8 @@ pub struct Sender<S: Startup, L = Nobody> {
     last_sent_at: Time,
     bytes_sent: u64,
     rtt: Rfc9002Rtt,
+    /// What `rtt` and `probe_count` come to: asked with every packet, moved by ACKs and probes only.
+    probe_timeout: Nanos,
     idle_since: Option<Time>,
     first_sent: Option<Time>,
     probes_owed: u32,
@@ -156,7 +158,7 @@ impl<S: Startup> Sender<S> {
     }
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
+impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn recorded(
         host: Host,
@@ -181,6 +183,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     ) -> Sender<S, L> {
         let (pieces, now) = (Pieces::new(&host, object), Time(0));
         Sender {
+            probe_timeout: Nanos::ZERO,
             host,
             asking: host.asks_acks.map(Asking::new),
             controller: Instrumented::new(controller, u64::from(host.datagram)),
@@ -218,11 +221,17 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         }
     }
 
+    /// The same in this company. Before anything was asked of it.
+    pub(crate) fn in_company(self, company: L) -> Sender<S, L> {
+        Sender { controller: self.controller.in_company(company), ..self }
+    }
+
     /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the
     /// controller was made to start.
     pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         (self.first_sample_at, self.last_sent_at) = (now, now);
         self.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
+        self.note_probe_timeout();
         if late {
             self.controller.restart(now);
         }
@@ -233,7 +242,12 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     #[inline]
     pub(super) fn ask(&mut self) -> Option<Request> {
         // Nothing of it where nobody asks.
-        self.asking.is_some().then(|| self.request())?
+        if self.asking.is_none() {
+            return None;
+        }
+        let request = self.request();
+        self.note_probe_timeout();
+        request
     }
 
     #[cold]
@@ -252,7 +266,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
 
     /// The controller.
     pub fn controller(&self) -> &Core<S> {
-        &self.controller
+        self.controller.core()
     }
 
     /// Who hears what it is told.
@@ -330,11 +344,13 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         if self.loss_time.is_some() {
             return self.loss_time;
         }
-        (self.inflight > 0).then(|| self.last_sent_at + self.probe_timeout())
+        (self.inflight > 0).then(|| self.last_sent_at + self.probe_timeout)
     }
 
-    fn probe_timeout(&self) -> Nanos {
-        self.rtt.pto_after(Nanos(self.host.max_ack_delay), self.probe_count)
+    /// After every change of the RTT, of the receiver's delay and of the probes without an answer.
+    fn note_probe_timeout(&mut self) {
+        let patience = Nanos(self.host.max_ack_delay);
+        self.probe_timeout = self.rtt.pto_after(patience, self.probe_count);
     }
 
     fn backlog(&self) -> u64 {
@@ -408,21 +424,21 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     }
 
     fn admits(&mut self, now: Time, len: u64) -> bool {
-        self.controller.before_send(&Ready {
+        let ready = Ready {
             now,
             nxt: Seq(self.sent.end()),
             inflight: self.inflight,
             backlog: self.backlog(),
             srtt: self.rtt.srtt(),
             idle: self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since)),
-            timeout: self.probe_timeout(),
-        });
-        if !self.controller.admits(len, self.inflight) {
+            timeout: self.probe_timeout,
+        };
+        let Some(pace) = self.controller.asks(&ready, len) else {
             self.blocked = Blocked::Window;
             self.app_limited = false;
             return false;
-        }
-        let wait = self.pacer.admit(now, len, self.inflight, &self.controller);
+        };
+        let wait = self.pacer.admit(now, len, self.inflight, pace);
         if wait > Nanos::ZERO {
             self.blocked = Blocked::Pacer(now + wait);
             self.app_limited = false;

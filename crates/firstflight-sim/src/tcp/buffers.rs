@@ -74,9 +74,9 @@ impl SendWindow {
     /// At the start, and when an ACK freed some of it: the buffer follows two congestion windows
     /// and never shrinks.
     #[inline]
-    pub fn follow(&mut self, cwnd: u64) {
+    pub fn follow(&mut self, cwnd: impl FnOnce() -> u64) {
         if self.bytes < self.most {
-            self.bytes = self.bytes.max(cwnd.saturating_mul(2).min(self.most));
+            self.bytes = self.bytes.max(cwnd().saturating_mul(2).min(self.most));
         }
     }
 }

@@ -3,12 +3,13 @@
 use super::{
     AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit,
 };
+use crate::alike::Company;
+use crate::app::App;
 use crate::audit::walk_is_due;
 use crate::flow;
 use crate::instrumented::Core;
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
-use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
@@ -27,15 +28,17 @@ pub struct Ends<S: Startup, L = Nobody> {
 /// One TCP flow.
 pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 
-impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> Flow<S, L> {
+impl<S: Startup, L> Ends<S, L> {
+    fn new(host: Host, sender: Sender<S, L>) -> Ends<S, L> {
+        let receiver = Receiver::new(&host);
+        Ends { header: host.header, buffer: host.send_buffer, sender, receiver }
+    }
+}
+
+impl<S: Startup, L: Company<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
-        let receiver = Receiver::new(&host);
-        Flow::between(
-            id,
-            Ends { header: host.header, buffer: host.send_buffer, sender, receiver },
-            object,
-        )
+        Flow::between(id, Ends::new(host, sender), object)
     }
 
     /// The sender.
@@ -82,9 +85,7 @@ impl Host {
     }
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow::Ends
-    for Ends<S, L>
-{
+impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     type Startup = S;
     type Data = Segment;
     type Ack = AckPacket;
@@ -231,5 +232,27 @@ impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow:
                 );
             }
         }
+    }
+}
+
+impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
+    type Host = Host;
+
+    fn between(
+        host: Host,
+        path: &Path,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+        company: L,
+    ) -> Ends<S, L> {
+        let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
+        Ends::new(host.receiving(path), sender)
+    }
+    fn fit(_host: Host, app: App) -> App {
+        app
+    }
+    fn company(&mut self) -> &mut L {
+        self.sender.recorder()
     }
 }

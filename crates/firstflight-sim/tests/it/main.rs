@@ -1,6 +1,7 @@
 //! The tests of the simulator, one program that links once.
 
 mod access;
+mod alike;
 mod apps;
 mod closed_forms;
 mod conservation;

@@ -2,14 +2,13 @@
 //! it.
 
 use super::Sender;
-use crate::instrumented::Core;
+use crate::alike::Company;
 use crate::quic::loss::{Carries, State, detect};
 use crate::quic::{AckPacket, Receiver};
-use firstflight::Recorder;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
+impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
@@ -54,6 +53,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         if ack.acked > 0 {
             self.probe_count = 0;
         }
+        self.note_probe_timeout();
         ack.flight = self.inflight;
         self.settle(now, &mut ack);
         self.forget_settled(now);
@@ -168,7 +168,8 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
             self.idle_since = Some(now);
         }
         // RFC9002 7.6.1: three probe timeouts without backoff.
-        pass.span > self.rtt.persistent_duration(Nanos(self.host.max_ack_delay))
+        pass.span > Nanos::ZERO
+            && pass.span > self.rtt.persistent_duration(Nanos(self.host.max_ack_delay))
     }
 
     fn report(&mut self, ack: &mut Ack) {
@@ -199,11 +200,12 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// Drops settled packets from the front of the ring; lost ones are remembered for two probe
     /// timeouts, to recognise a false alarm.
     fn forget_settled(&mut self, now: Time) {
-        let keep = self.rtt.pto(Nanos(self.host.max_ack_delay)) * 2;
+        let rtt = self.rtt;
+        let keep = || rtt.pto(Nanos(self.host.max_ack_delay)) * 2;
         while let Some(packet) = self.sent.front() {
             let settled = match packet.state() {
                 State::Acked => true,
-                State::Lost => now.since(packet.at) > keep,
+                State::Lost => now.since(packet.at) > keep(),
                 State::InFlight => false,
             };
             if !settled {
@@ -229,6 +231,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         // RFC9002 6.2: a probe timeout marks nothing lost.
         self.counters.rtos += 1;
         self.probe_count += 1;
+        self.note_probe_timeout();
         self.probes_owed = self.host.probes;
         self.probed = self.oldest;
         None

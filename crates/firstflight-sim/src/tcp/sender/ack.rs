@@ -2,9 +2,8 @@
 
 use super::marker::{Delivered, Heard, opens};
 use super::{Episode, Sender};
-use crate::instrumented::Core;
+use crate::alike::Company;
 use crate::tcp::{AckPacket, tick_start};
-use firstflight::Recorder;
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::Header;
 use firstflight::detection::early_retransmit::{Act, Clock, Flight};
@@ -45,7 +44,7 @@ struct Before {
     loss_end: Option<Seq>,
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
+impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
     #[inline(always)]
@@ -238,7 +237,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         self.dupacks = 0;
         self.limited.on_advance();
         self.tail_at = now;
-        self.window.follow(self.controller.cwnd());
+        self.window.follow(|| self.controller.cwnd());
         if !outstanding {
             self.idle_since = Some(now);
         }
@@ -421,6 +420,10 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
 
     /// Step 5: limited transmit.
     fn transmit_limited(&mut self) {
+        // D3: with RACK the pipe admits the same segment.
+        if self.marker.is_rack() {
+            return;
+        }
         let room = Room {
             cwnd: self.controller.cwnd(),
             flight: self.board.ledger().outstanding(),
@@ -428,8 +431,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
             mss: self.mss,
             new_len: self.new_len().unwrap_or_default(),
         };
-        // D3: with RACK the pipe admits the same segment.
-        if !self.marker.is_rack() && self.limited.on_duplicate(self.dupacks, &room) {
+        if self.limited.on_duplicate(self.dupacks, &room) {
             self.owed.limited = true;
         }
     }
@@ -455,7 +457,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         (ack.cwnd_limited, ack.app_limited) = (self.cwnd_limited, self.app_limited);
         self.name_losses();
         self.controller.on_ack(ack);
-        let opened = self.controller.stats().loss_episodes != self.loss_episodes;
+        let opened = self.controller.loss_episodes() != self.loss_episodes;
         if opened || opens(losses, self.episode) {
             self.open(ack, losses);
         }
@@ -479,9 +481,9 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
 
     /// An episode opens: what the detectors do at its start.
     fn open(&mut self, ack: &Ack, losses: &Losses) {
-        let stats = self.controller.stats();
-        let by_controller = stats.loss_episodes != self.loss_episodes;
-        self.loss_episodes = stats.loss_episodes;
+        let episodes = self.controller.loss_episodes();
+        let by_controller = episodes != self.loss_episodes;
+        self.loss_episodes = episodes;
         (self.recover_end, self.first_of_episode) = (self.board.nxt(), self.board.next_sent());
         self.episode = Episode::Fast;
         self.next_seg.open(&self.board, ack.nxt);

@@ -32,10 +32,10 @@ pub use counters::Counters;
 
 use super::buffers::SendWindow;
 use super::{Board, Host};
+use crate::alike::Company;
 use crate::instrumented::{Core, Instrumented};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
-use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
@@ -167,7 +167,7 @@ impl<S: Startup> Sender<S> {
     }
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
+impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn recorded(
         host: Host,
@@ -193,6 +193,14 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         self.controller.on_handshake_rtt(now, handshake_rtt);
     }
 
+    /// The same in this company. Before anything was asked of it.
+    pub(crate) fn in_company(self, company: L) -> Sender<S, L> {
+        let mut sender = Sender { controller: self.controller.in_company(company), ..self };
+        // Those who came later are asked, too.
+        sender.window.follow(|| sender.controller.cwnd());
+        sender
+    }
+
     /// A sender whose handshake is not over: nothing may be asked of it before
     /// [`Sender::establish`].
     pub fn unopened(
@@ -203,13 +211,13 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     ) -> Sender<S, L> {
         let preset = &host.preset;
         let mss = u64::from(host.mss);
-        let controller = Instrumented::<S, L>::new(controller, mss);
+        let mut controller = Instrumented::<S, L>::new(controller, mss);
         let (rtt, now) = (estimator(&host), Time(0));
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
         // The window that the receiver's SYN would have told.
         let peer_window = super::ReceiveWindow::new(host.receive_buffer, mss).bytes();
         let mut window = SendWindow::new(host.send_buffer, mss);
-        window.follow(controller.cwnd());
+        window.follow(|| controller.cwnd());
         Sender {
             mss,
             object,
@@ -261,7 +269,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
 
     /// The controller.
     pub fn controller(&self) -> &Core<S> {
-        &self.controller
+        self.controller.core()
     }
 
     /// Who hears what it is told.
@@ -276,7 +284,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
 
     /// Counters so far.
     pub fn counters(&self) -> Counters {
-        let stats = self.controller.stats();
+        let stats = self.controller.core().stats();
         Counters {
             rtos: u64::from(stats.timeouts),
             recoveries: u64::from(stats.loss_episodes),

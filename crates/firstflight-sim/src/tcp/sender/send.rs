@@ -2,9 +2,8 @@
 
 use super::marker::Repeat;
 use super::{Blocked, Sender, Transmit};
-use crate::instrumented::Core;
+use crate::alike::Company;
 use crate::tcp::{Segment, tick_start, ticks};
-use firstflight::Recorder;
 use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
@@ -21,7 +20,7 @@ enum Reason {
     Probe,
 }
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
+impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
     #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
@@ -140,7 +139,7 @@ impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
         if !self.controller.admits(len, inflight) {
             return self.block(Blocked::Window);
         }
-        let wait = self.pacer.admit(now, len, pipe, &self.controller);
+        let wait = self.pacer.admit(now, len, pipe, self.controller.pace());
         if wait > Nanos::ZERO { self.block(Blocked::Pacer(now + wait)) } else { true }
     }
 

@@ -1,15 +1,14 @@
 //! The one timer: what it is armed for, and what it does when it fires.
 
 use super::{Episode, Sender};
-use crate::instrumented::Core;
-use firstflight::Recorder;
+use crate::alike::Company;
 use firstflight::detection::rto::{self, Response};
 use firstflight::detection::tlp::Tail;
 use firstflight::detection::{Armed, Losses, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Seq, Time, Timeout};
 
-impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
+impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// Step 6: at most one timer, and exactly one while data is outstanding.
     #[inline]
     pub(super) fn arm(&mut self) {
