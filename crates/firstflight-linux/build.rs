@@ -22,7 +22,7 @@ fn bpf() {
         std::fs::write(out.join(format!("{name}.rs")), format!("{name}! {{\n{table}\n}}\n"))
             .expect("cargo's directory can be written");
     }
-    for object in ["firstflight", "hystart_trace", "field", "watch"] {
+    for object in ["firstflight", "hystart_trace", "field", "watch", "traced"] {
         libbpf_cargo::SkeletonBuilder::new()
             .source(format!("bpf/{object}.bpf.c"))
             .clang_args([

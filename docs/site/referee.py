@@ -1,6 +1,7 @@
-"""The tables of docs/referee.md: controllers of QUIC stacks, held against the documents by `firstflight conform`.
+"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, held against the documents by `firstflight conform`.
 
     python3 docs/site/referee.py target/debug/firstflight [target/debug/examples/s2n_conform]
+    sudo python3 docs/site/referee.py target/debug/firstflight --linux      # those of the running kernel alone
 """
 
 import json
@@ -43,6 +44,14 @@ def apart(answer: dict) -> str:
     return f"{apart} of {acks}"
 
 
+def moved(rule: str, side: dict) -> str:
+    """A window before and after; of a reduction that takes a round trip, what it aims at."""
+    before, after, ssthresh = side["cwnd_before"], side["cwnd"], side["ssthresh"]
+    if rule == "reduction" and ssthresh is not None and ssthresh not in (after, before) and ssthresh < before:
+        return f"{before} towards {ssthresh}"
+    return f"{before} to {after}"
+
+
 def first(answer: dict, rule: str) -> str | None:
     """The first difference of a rule, in a line."""
     for one in answer["connections"]:
@@ -52,8 +61,7 @@ def first(answer: dict, rule: str) -> str | None:
                 theirs, ours = step["theirs"], step["ours"]
                 return (
                     f"`{one['path']}`, ACK {step['ack']} at {step['at_ms']:.1f} ms, {step['acked_bytes']} bytes acknowledged and "
-                    f"{step['lost_bytes']} lost, phase {step['phase']}: theirs {theirs['cwnd_before']} to {theirs['cwnd']}, "
-                    f"ours {ours['cwnd_before']} to {ours['cwnd']} ({row['section']})"
+                    f"{step['lost_bytes']} lost, phase {step['phase']}: theirs {moved(rule, theirs)}, ours {moved(rule, ours)} ({row['section']})"
                 )
     return None
 
@@ -76,9 +84,21 @@ def table(program: str, title: str, against: str, controllers: dict[str, str]) -
     print()
 
 
+def linux(program: str) -> None:
+    """Tables of the running kernel: its own, with the recovery that all of them have, and ours in BPF."""
+    recovery = "prr(mode=linux)"
+    cubic = f"cubic(profile=linux)/{recovery}"
+    table(program, "Linux: CUBIC with its HyStart", f"hystart/{cubic}", {"Linux": "kernel:cubic", "ours in BPF": "kernel:hystart"})
+    table(program, "Linux: CUBIC without HyStart", f"slowstart/{cubic}", {"Linux": "kernel:cubic(hystart=off)"})
+    table(program, "Linux: Reno", f"slowstart/reno/{recovery}", {"Linux": "kernel:reno"})
+
+
 def main() -> None:
     """All tables."""
     program, *s2n = sys.argv[1:]
+    if s2n == ["--linux"]:
+        linux(program)
+        return
     cubic = {"noq": "noq:cubic", "quinn": "quinn:cubic"}
     table(program, "CUBIC", "slowstart/cubic/immediate", cubic)
     reno = {"noq": "noq:newreno", "quinn": "quinn:newreno"}

@@ -8,17 +8,20 @@ use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};
 use clap::Args;
 use firstflight_lab::conform::{
-    Answer, Connection, Difference, Foreign, Judge, OneOfOurs, Process, Side as Window, Step,
-    Verdict, counterpart, of_foreign, of_stack, scenarios,
+    Answer, Connection, Difference, Foreign, Judge, OneOfOurs, Process, Rule, Side as Window, Step,
+    Verdict, counterpart, kernel_counterpart, of_foreign, of_kernel, of_stack, scenarios,
 };
-use firstflight_lab::{Error, NamedArm, STACK_ARMS, Scenario, Sender, StackArm, parse_arms, size};
+use firstflight_lab::{
+    Error, NamedArm, STACK_ARMS, Scenario, Sender, StackArm, hosts_of_tcp, parse_arms, size,
+};
 use firstflight_path::Path;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The controller: one of a QUIC stack such as `noq:cubic`, `exec:COMMAND` for a program that
-    /// answers events with windows (docs/conform.md), or an arm of ours
+    /// The controller: one of a QUIC stack such as `noq:cubic`, `kernel:cubic` for one of the
+    /// running kernel, `exec:COMMAND` for a program that answers events with windows
+    /// (docs/conform.md), or an arm of ours
     controller: String,
     /// The arm of ours that it is held against; else the one that follows the same documents
     #[arg(long, value_name = "ARM")]
@@ -53,6 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Some(path) => vec![Scenario::new(Path::parse(path)?, options.bytes)],
         None => scenarios()?,
     };
+    let scenarios = held.on_its_hosts(scenarios)?;
     let mut connections = Vec::new();
     for scenario in &scenarios {
         let tolerance = options.tolerance.unwrap_or_else(|| scenario.host.mss());
@@ -76,6 +80,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 /// What is held against ours.
 enum Held {
     Stack(&'static StackArm),
+    /// Behind `kernel:`.
+    Kernel(String),
     Process(String),
     Ours(NamedArm),
 }
@@ -85,6 +91,9 @@ impl Held {
         if let Some(command) = text.strip_prefix("exec:") {
             return Ok(Held::Process(command.to_owned()));
         }
+        if let Some(name) = text.strip_prefix("kernel:") {
+            return Ok(Held::Kernel(name.to_owned()));
+        }
         let arm = one_arm(text)?;
         Ok(match &arm.sender {
             Sender::Stack(stack) => Held::Stack(stack),
@@ -92,7 +101,7 @@ impl Held {
             _ => {
                 let stacks = STACK_ARMS.iter().map(|arm| arm.name).collect::<Vec<_>>().join(", ");
                 return Err(Error::new(format!(
-                    "controller `{text}`: this cannot be told what ours is told; allowed: {stacks}, exec:COMMAND, an arm"
+                    "controller `{text}`: this cannot be told what ours is told; allowed: {stacks}, kernel:NAME, exec:COMMAND, an arm"
                 )));
             }
         })
@@ -110,9 +119,22 @@ impl Held {
                     stack.name
                 ))
             }),
+            Held::Kernel(name) => kernel_counterpart(name),
             Held::Process(_) => Ok("slowstart/cubic/immediate".to_owned()),
             Held::Ours(arm) => Ok(arm.label.clone()),
         }
+    }
+
+    /// The kernel speaks TCP, all others QUIC.
+    fn on_its_hosts(&self, scenarios: Vec<Scenario>) -> Result<Vec<Scenario>, Error> {
+        if !matches!(self, Held::Kernel(_)) {
+            return Ok(scenarios);
+        }
+        let host = hosts_of_tcp("rack")?;
+        Ok(scenarios
+            .into_iter()
+            .map(|scenario| Scenario { host: host.clone(), ..scenario })
+            .collect())
     }
 
     fn judged(
@@ -124,6 +146,7 @@ impl Held {
     ) -> Result<Verdict, Error> {
         let mut foreign: Box<dyn Foreign> = match self {
             Held::Stack(stack) => return of_stack(stack, against, scenario, seed, judge),
+            Held::Kernel(name) => return of_kernel(name, against, scenario, seed, judge),
             Held::Process(command) => Box::new(Process::start(command)?),
             Held::Ours(arm) => Box::new(OneOfOurs::new(*arm.arm()?)),
         };
@@ -153,6 +176,7 @@ fn sheet(connection: &Connection) -> Sheet {
     let mut sheet = Sheet::new(connection.path.clone(), columns);
     for row in &connection.verdict.rules {
         let first = row.first.as_ref().map(|first| &first.step);
+        let rule = row.rule;
         sheet.row([
             Field::from(row.rule.name()),
             row.section.into(),
@@ -160,8 +184,8 @@ fn sheet(connection: &Connection) -> Sheet {
             Field::from(row.differ.to_string()).bold(row.on_its_own > 0),
             row.on_its_own.to_string().into(),
             first.map_or_else(String::new, |step| format!("{:.1}", step.at_ms)).into(),
-            first.map_or_else(String::new, |step| moved(&step.theirs)).into(),
-            first.map_or_else(String::new, |step| moved(&step.ours)).into(),
+            first.map_or_else(String::new, |step| moved(rule, &step.theirs)).into(),
+            first.map_or_else(String::new, |step| moved(rule, &step.ours)).into(),
         ]);
     }
     sheet
@@ -180,7 +204,7 @@ fn told(connection: &Connection) -> Vec<String> {
             verdict.tolerance_bytes
         )];
     };
-    let step = &first.step;
+    let (step, rule) = (&first.step, first.rule);
     vec![
         format!(
             "{packets}, the windows apart after {} of them ({:.1} %).",
@@ -193,15 +217,21 @@ fn told(connection: &Connection) -> Vec<String> {
             step.at_ms,
             first.rule.name(),
             first.section,
-            moved(&step.theirs),
-            moved(&step.ours)
+            moved(rule, &step.theirs),
+            moved(rule, &step.ours)
         ),
     ]
 }
 
-/// A window before and after, with the factor where it shrank.
-fn moved(side: &Window) -> String {
+/// A window before and after, with the factor where it shrank; of a reduction that takes a round
+/// trip, what it aims at.
+fn moved(rule: Rule, side: &Window) -> String {
     let Window { cwnd_before, cwnd, .. } = *side;
+    let target = side.target();
+    if rule == Rule::Reduction && target != cwnd && target < cwnd_before {
+        let factor = target as f64 / cwnd_before as f64;
+        return format!("{cwnd_before} towards {target} (x {factor:.3})");
+    }
     if cwnd < cwnd_before {
         let factor = cwnd as f64 / cwnd_before as f64;
         return format!("{cwnd_before} to {cwnd} (x {factor:.3})");

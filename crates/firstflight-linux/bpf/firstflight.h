@@ -15,6 +15,7 @@
 #define FF_FIRSTFLIGHT_H
 
 #include "kernel.h"
+#include "traced.h"
 
 #define INLINE static inline __attribute__((always_inline))
 /* The compiler shall not conclude that the test of an index is needless: the verifier does not see why. */

@@ -77,7 +77,7 @@ struct tcp_sock {
 	u32 app_limited; /* not 0: what is under way left while the application had nothing more to send */
 	u32 snd_cwnd, snd_ssthresh, snd_cwnd_clamp, prior_cwnd; /* packets */
 	u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
-	u32 delivered, data_segs_out, prr_out; /* packets */
+	u32 delivered, lost, data_segs_out, prr_out; /* packets */
 	u32 srtt_us; /* eight times the smoothed RTT */
 	u32 mss_cache;
 	u8 is_cwnd_limited : 1;

@@ -149,9 +149,11 @@ INLINE void mode_a_cwnd_event(const struct startup *startup, struct sock *sk, st
 	OPERATION void BPF_PROG(arm##_init, struct sock *sk)                                                  \
 	{                                                                                                     \
 		mode_a_init(&hooks, sk, new_state(arm, sk), sizeof(struct state));                                                \
+		trace(sk, TRACE_BEGUN, -1, 0);                                                        \
 	}                                                                                                     \
 	OPERATION void BPF_PROG(arm##_pkts_acked, struct sock *sk, const struct ack_sample *sample)           \
 	{                                                                                                     \
+		trace(sk, TRACE_ACKED, sample->rtt_us, 0);                                            \
 		mode_a_pkts_acked(&hooks, sk, state_of(arm, sk), sample);                                     \
 	}                                                                                                     \
 	OPERATION void BPF_PROG(arm##_cong_avoid, struct sock *sk, u32 una, u32 acked)                        \
@@ -165,6 +167,7 @@ INLINE void mode_a_cwnd_event(const struct startup *startup, struct sock *sk, st
 	OPERATION void BPF_PROG(arm##_set_state, struct sock *sk, u8 state)                                   \
 	{                                                                                                     \
 		mode_a_set_state(&hooks, sk, state_of(arm, sk), state);                                       \
+		trace(sk, TRACE_STATE, -1, state);                                                    \
 	}                                                                                                     \
 	OPERATION u32 BPF_PROG(arm##_undo_cwnd, struct sock *sk)                                              \
 	{                                                                                                     \

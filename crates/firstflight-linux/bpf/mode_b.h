@@ -260,6 +260,7 @@ INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 	OPERATION void BPF_PROG(name##_init, struct sock *sk)                                                 \
 	{                                                                                                     \
 		mode_b_init(&hooks, sk, new_state(name, sk), sizeof(struct state));                           \
+		trace(sk, TRACE_BEGUN, -1, 0);                                                        \
 	}                                                                                                     \
 	CONTROL_OPERATION(name)                                                                               \
 	{                                                                                                     \
@@ -267,6 +268,7 @@ INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 	}                                                                                                     \
 	OPERATION void BPF_PROG(name##_pkts_acked, struct sock *sk, const struct ack_sample *sample)          \
 	{                                                                                                     \
+		trace(sk, TRACE_ACKED, sample->rtt_us, 0);                                            \
 		mode_b_pkts_acked(sk, sample);                                                                \
 	}                                                                                                     \
 	OPERATION u32 BPF_PROG(name##_ssthresh, struct sock *sk)                                              \
@@ -276,6 +278,7 @@ INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 	OPERATION void BPF_PROG(name##_set_state, struct sock *sk, u8 state)                                  \
 	{                                                                                                     \
 		mode_b_set_state(&hooks, sk, state_of(name, sk), state);                                      \
+		trace(sk, TRACE_STATE, -1, state);                                                    \
 	}                                                                                                     \
 	OPERATION u32 BPF_PROG(name##_undo_cwnd, struct sock *sk)                                             \
 	{                                                                                                     \

@@ -57,7 +57,7 @@ fn a_program_in_any_language_can_be_held_against_ours() {
 #[test]
 fn what_cannot_be_held_against_ours_is_refused_with_what_can() {
     for (controller, why) in [
-        ("kernel:cubic", "exec:COMMAND"),
+        ("kernel:westwood", if cfg!(feature = "linux") { "--against" } else { "--features linux" }),
         ("noq:bbr3", "--against"),
         ("noq:cubik", "did you mean `noq:cubic`?"),
         ("slowstart,rapid", "one controller at a time"),

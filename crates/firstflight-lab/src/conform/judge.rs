@@ -2,6 +2,7 @@
 
 use super::rule::Rule;
 use firstflight::arm::{Arm, ArmController};
+use firstflight::event::Transport;
 use firstflight::{Event, Phase, Time};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -34,6 +35,11 @@ pub struct Side {
 }
 
 impl Side {
+    /// What a reduction over a round trip leaves of the window in the end: the threshold, bytes.
+    pub fn target(&self) -> u64 {
+        self.ssthresh.unwrap_or(self.cwnd)
+    }
+
     /// By how much the window grew.
     pub(super) fn change(&self) -> i128 {
         i128::from(self.cwnd) - i128::from(self.cwnd_before)
@@ -136,6 +142,9 @@ impl Verdict {
 #[derive(Debug)]
 pub struct Judge {
     arm: Arm,
+    transport: Transport,
+    /// Ours approaches the threshold over a round trip: a reduction is seen in the threshold.
+    gradual: bool,
     tolerance: u64,
     ours: Ours,
     theirs: Seen,
@@ -180,6 +189,8 @@ impl Judge {
     pub fn new(arm: Arm, tolerance: u64) -> Judge {
         Judge {
             arm,
+            transport: Transport::Quic,
+            gradual: arm.recovery.name() != "immediate",
             tolerance,
             ours: Ours::default(),
             theirs: Seen::default(),
@@ -192,9 +203,15 @@ impl Judge {
         }
     }
 
+    /// Cites the documents of this transport where TCP and QUIC have their own; QUIC's unless said.
+    #[must_use]
+    pub fn over(self, transport: Transport) -> Judge {
+        Judge { transport, ..self }
+    }
+
     /// Both were built: what came before does not count.
     pub fn begin(&mut self, core: &ArmController, theirs: Seen) {
-        *self = Judge::new(self.arm, self.tolerance);
+        *self = Judge::new(self.arm, self.tolerance).over(self.transport);
         (self.ours, self.theirs) = (Ours::of(core), theirs);
         let side = |cwnd: u64, ssthresh| Side { cwnd_before: 0, cwnd, ssthresh };
         let step = Step {
@@ -240,7 +257,7 @@ impl Judge {
             episode_begins: is.episodes != was.episodes,
             exits: is.has_exit && !was.has_exit,
         };
-        let rule = Rule::of(event, &step);
+        let rule = Rule::of(event, &step, self.gradual);
         // A send that moves nothing is not worth a line.
         if rule != Rule::Sending || step.theirs.change() != 0 || step.ours.change() != 0 {
             self.note(rule, step);
@@ -266,13 +283,19 @@ impl Judge {
 
     fn note(&mut self, rule: Rule, step: Step) {
         self.trail(&step);
-        let section = rule.section(&self.arm);
+        let section = rule.section(&self.arm, self.transport);
         let equal_before =
             step.theirs.cwnd_before.abs_diff(step.ours.cwnd_before) <= self.tolerance;
         let by_factor = rule == Rule::Reduction && step.ours.cwnd_before > 0;
-        let off = if by_factor { off_by_factor(&step) } else { off_by_bytes(&step) };
+        let off = match by_factor {
+            true if self.gradual && step.episode_begins => off_by_factor(&step, Side::target),
+            true => off_by_factor(&step, |side| side.cwnd),
+            false => off_by_bytes(&step),
+        };
         let differs = off > self.tolerance;
-        let on_its_own = equal_before || by_factor;
+        // Where nobody cuts at once, whoever opens no episode may just be elsewhere.
+        let both = !self.gradual || step.theirs.target() < step.theirs.cwnd_before;
+        let on_its_own = equal_before || (by_factor && both);
         let found = |around: &VecDeque<Step>| Difference {
             rule,
             section,
@@ -335,14 +358,14 @@ fn off_by_bytes(step: &Step) -> u64 {
     u64::try_from(off).unwrap_or(u64::MAX)
 }
 
-/// How far their window is from where our factor would have put it; nothing within what rounding
-/// explains.
-fn off_by_factor(step: &Step) -> u64 {
+/// How far what the reduction leaves them is from where our factor would have put it; nothing within
+/// what rounding explains.
+fn off_by_factor(step: &Step, left: impl Fn(&Side) -> u64) -> u64 {
     let (theirs, ours) = (&step.theirs, &step.ours);
-    let wanted = u128::from(theirs.cwnd_before) * u128::from(ours.cwnd)
+    let wanted = u128::from(theirs.cwnd_before) * u128::from(left(ours))
         / u128::from(ours.cwnd_before.max(1));
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
-    let off = theirs.cwnd.abs_diff(wanted);
+    let off = left(theirs).abs_diff(wanted);
     if off <= wanted / FACTOR_GRAIN { 0 } else { off }
 }
 

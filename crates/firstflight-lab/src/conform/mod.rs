@@ -1,13 +1,17 @@
 //! Conformance of a controller that is not ours: it runs beside one of ours on the same ACKs, and
 //! where the two windows part is shown with the rule that was at stake.
 //!
-//! Two ways to come by the ACKs:
+//! Three ways to come by the ACKs:
 //! * A controller of a QUIC stack steers a real connection of that stack in virtual time; ours
 //!   hears the same calls ([`of_stack`]).
 //! * One of ours steers a simulated connection; whatever implements [`Foreign`] is told the same
 //!   events afterwards ([`of_foreign`]).
+//! * A controller of the running kernel steers a real connection that is traced ACK by ACK, and ours
+//!   is told what the kernel learnt ([`of_kernel`]).
 
 mod judge;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod kernel;
 mod process;
 mod rule;
 
@@ -195,6 +199,49 @@ pub fn of_stack(
             .find("quic")
             .and_then(|_| Err(Error::new("this build has no QUIC stacks")))
     }
+}
+
+/// What of ours the kernel's controller `name` is held against where nothing else is asked for.
+///
+/// # Errors
+/// One line if there is nothing like it, or this build cannot trace the kernel.
+pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    return kernel::counterpart(name).ok_or_else(|| {
+        Error::new(format!(
+            "controller `kernel:{name}`: there is nothing like it among ours; name one with --against"
+        ))
+    });
+    #[cfg(not(all(feature = "linux", target_os = "linux")))]
+    return Err(no_kernel(name));
+}
+
+/// A controller of the running kernel (`cubic`, or one of ours that is loaded for it) steers a real
+/// connection behind an emulated link, and one of ours is told what the kernel learnt.
+///
+/// # Errors
+/// One line if the scenario cannot run on the kernel, or this build cannot trace it.
+pub fn of_kernel(
+    name: &str,
+    against: &NamedArm,
+    scenario: &Scenario,
+    seed: u64,
+    judge: Judge,
+) -> Result<Verdict, Error> {
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    return kernel::beside(name, against, scenario, seed, judge);
+    #[cfg(not(all(feature = "linux", target_os = "linux")))]
+    {
+        let _ = (against, scenario, seed, judge);
+        Err(no_kernel(name))
+    }
+}
+
+#[cfg(not(all(feature = "linux", target_os = "linux")))]
+fn no_kernel(name: &str) -> Error {
+    Error::new(format!(
+        "controller `kernel:{name}`: this build cannot trace the kernel; `cargo build --release --features linux` can (Debian: clang libelf-dev zlib1g-dev), and runs as root"
+    ))
 }
 
 /// Everything that the controller of a simulated connection was told.

@@ -2,6 +2,7 @@
 
 use super::judge::{Side, Step};
 use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};
+use firstflight::event::Transport;
 use firstflight::{Event, Phase};
 use serde::Serialize;
 
@@ -62,8 +63,28 @@ impl Rule {
         }
     }
 
-    /// Where it is written, for a sender like `arm`.
-    pub fn section(self, arm: &Arm) -> &'static str {
+    /// Where it is written, for a sender like `arm` over this transport.
+    pub fn section(self, arm: &Arm, transport: Transport) -> &'static str {
+        match transport {
+            Transport::Quic => self.section_over_quic(arm),
+            Transport::Tcp => self.section_over_tcp(arm),
+        }
+    }
+
+    /// TCP's own documents, where they say what RFC 9002 says for QUIC.
+    fn section_over_tcp(self, arm: &Arm) -> &'static str {
+        match self {
+            Rule::InitialWindow => "RFC 6928 2",
+            Rule::SlowStart if arm.startup.name() == "slowstart" => "RFC 5681 3.1",
+            Rule::UnusedWindow => "RFC 7661 4.3",
+            Rule::Reduction | Rule::Avoidance if arm.avoidance.name() == "reno" => "RFC 5681 3.1",
+            Rule::Recovery if arm.recovery.name() == "immediate" => "RFC 5681 3.2",
+            Rule::Timeout => "RFC 5681 3.1, RFC 6298 5",
+            _ => self.section_over_quic(arm),
+        }
+    }
+
+    fn section_over_quic(self, arm: &Arm) -> &'static str {
         let source = |parts: &'static [firstflight::arm::Part], name: &str| {
             parts.iter().find(|part| part.name == name).map_or("", |part| part.source)
         };
@@ -92,14 +113,16 @@ impl Rule {
         }
     }
 
-    /// What this step of both puts to the test.
-    pub(super) fn of(event: &Event, step: &Step) -> Rule {
+    /// What this step of both puts to the test; `gradual` if ours approaches the threshold over a
+    /// round trip, where a smaller window within an episode is no reduction of its own.
+    pub(super) fn of(event: &Event, step: &Step, gradual: bool) -> Rule {
         let (ours, theirs) = (&step.ours, &step.theirs);
         match event {
             Event::Congestion(_) => Rule::Timeout,
             Event::Spurious { .. } => Rule::Undo,
             Event::Ack(ack) => {
-                if step.episode_begins || is_cut(theirs) || is_cut(ours) {
+                let cut = is_cut(theirs) || is_cut(ours);
+                if step.episode_begins || cut && !(gradual && step.in_recovery) {
                     Rule::Reduction
                 } else if step.in_recovery {
                     Rule::Recovery

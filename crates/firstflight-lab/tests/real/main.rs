@@ -2,6 +2,8 @@
 //! namespaces and behind links, which needs root.
 #![cfg(target_os = "linux")]
 
+#[cfg(feature = "linux")]
+mod conform;
 #[cfg(feature = "quic")]
 mod quic_real;
 #[cfg(feature = "linux")]

@@ -16,7 +16,13 @@ pub struct KernelArm {
     /// What its evaluations can conclude, in the order in which a report counts them; empty if it
     /// counts nothing.
     pub outcomes: &'static [&'static str],
+    /// Recovery and pacing are its own (mode B); else the kernel keeps both.
+    pub own_recovery: bool,
 }
+
+/// How an arm is bound: see `bpf/mode_a.h` and `bpf/mode_b.h`.
+const MODE_A: bool = false;
+const MODE_B: bool = true;
 
 /// Of an arm that counts nothing.
 const UNCOUNTED: &[&str] = &[];
@@ -29,7 +35,7 @@ macro_rules! arms {
     ($(ARM($number:ident, $map:ident, $mode:ident, $state:ident, $hooks:ident, $kernel_name:literal, $name:literal, $outcomes:ident, $about:literal))*) => {
         /// All of them, by number.
         pub const ARMS: &[KernelArm] = &[
-            $(KernelArm { name: $name, kernel_name: $kernel_name, map: stringify!($map), about: $about, outcomes: $outcomes },)*
+            $(KernelArm { name: $name, kernel_name: $kernel_name, map: stringify!($map), about: $about, outcomes: $outcomes, own_recovery: $mode },)*
         ];
     };
 }

@@ -14,6 +14,8 @@ use std::path::PathBuf;
 
 /// All arms, compiled for any kernel.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
+/// The same with a record of every ACK, and the kernel's own beside them.
+const TRACED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/traced.bpf.o"));
 /// Where `cwnd_event_tx_start` stands in the object's own `tcp_congestion_ops`; `kernel.h` asserts
 /// it.
 const TX_START_AT: usize = 88;
@@ -48,6 +50,22 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::load`], or if a control group takes no program.
     pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Error> {
+        Loaded::load_from(OBJECT, arm, cgroups)
+    }
+
+    /// The arm with a record of every ACK.
+    ///
+    /// # Errors
+    /// As [`Loaded::load`].
+    pub(super) fn load_traced(arm: &'static KernelArm) -> Result<Loaded, Error> {
+        Loaded::load_from(TRACED, arm, &[])
+    }
+
+    fn load_from(
+        object: &[u8],
+        arm: &'static KernelArm,
+        cgroups: &[PathBuf],
+    ) -> Result<Loaded, Error> {
         let features = Features::detect()?;
         if pins::is_registered(arm) {
             let name = arm.kernel_name;
@@ -69,7 +87,7 @@ impl Loaded {
         }
         pins::undo_leftover(arm)?;
         let mut object = hearing(|| {
-            let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+            let mut open = ObjectBuilder::default().open_memory(object)?;
             prepare(&mut open, arm, features, !cgroups.is_empty())?;
             open.load()
         })
@@ -84,6 +102,17 @@ impl Loaded {
             choosers.extend(attach(&object, cgroup, &[CHOOSER])?);
         }
         Ok(Loaded { arm, choosers, link: Some(link), object })
+    }
+
+    /// A map of the object.
+    pub(super) fn map(&self, name: &str) -> Result<libbpf_rs::Map<'_>, Error> {
+        let map = self.object.maps().find(|map| map.name() == name);
+        map.ok_or_else(|| Error::new(format!("the object has no map `{name}`")))
+    }
+
+    /// The only counter of the object for traces: records that found no room.
+    pub(super) fn counter(&self) -> Result<u64, Error> {
+        Ok(super::cgroup::counters(&self.object)?.first().copied().unwrap_or(0))
     }
 
     /// The arm.

@@ -5,6 +5,7 @@
 //! for others by a [`Selection`]: default of a namespace, routes, control groups. Connections that
 //! already use it keep it when it is taken out.
 
+mod acks;
 mod arms;
 mod cgroup;
 mod closed;
@@ -20,6 +21,7 @@ mod ring;
 mod selection;
 mod watch;
 
+pub use acks::{AckRecord, Noted, Traced};
 pub use arms::{ARMS, KernelArm, arm};
 pub use cgroup::root as cgroup_root;
 pub use exits::Exit;
