@@ -35,6 +35,8 @@ const ARMS: &[&str] = &[
     "rapid(hystart=on)",
     "jumpstart",
     "plumb",
+    "bbr",
+    "careful(saved=300,rtt=30)",
     "plumb-tolerant",
     "oracle(exit=1000000000)",
     "slowstart/cubic(profile=linux)",

@@ -24,6 +24,7 @@ NAMES = {
     "neqo": "neqo",
     "cuback": "Cuback",
     "abba": "ABBA",
+    "browser": "Firefox",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

@@ -18,6 +18,7 @@
 
 mod abba;
 mod best;
+mod browser;
 mod chapter;
 mod cuback;
 pub mod early_retransmit;

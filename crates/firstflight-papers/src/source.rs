@@ -5,7 +5,8 @@ use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
 use crate::{Accept, Chapter, Effort, Gate, Published, Row};
 use crate::{
-    abba, best, cuback, early_retransmit, gvisor, hystart_plus_plus, neqo, prr, rapid_start,
+    abba, best, browser, cuback, early_retransmit, gvisor, hystart_plus_plus, neqo, prr,
+    rapid_start,
 };
 use firstflight_lab::Error;
 use firstflight_path::suggestion;
@@ -236,7 +237,7 @@ pub struct Source {
 
 /// Every document, in the order of the list of experiments.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let files: [(&'static str, Measure, &'static [&'static str], u64); 9] = [
+    let files: [(&'static str, Measure, &'static [&'static str], u64); 10] = [
         (
             include_str!("../papers/hystart-plus-plus.toml"),
             hystart_plus_plus::measured,
@@ -261,6 +262,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS, 3),
         (include_str!("../papers/cuback.toml"), cuback::measured, cuback::ARMS, 5),
         (include_str!("../papers/abba.toml"), abba::measured, abba::ARMS, 4),
+        (include_str!("../papers/browser.toml"), browser::measured, browser::ARMS, 1),
     ];
     let read = |(text, measure, arms, steps)| Source { steps, ..Source::read(text, measure, arms) };
     files.into_iter().map(read).collect()

@@ -37,7 +37,7 @@
 //! | `return` | release of ACKs, see below | | `plain` |
 //! | `thin` | this many ACKs of a flow may wait, older pure ones are dropped; needs a constant `up` or an engine | 1 to 10^6 | none are dropped |
 //! | `comp_sack` | `TIME:COUNT`, how a TCP receiver merges ACKs that only add SACKs: Linux since 4.18 has `1ms:44` (likewise) | COUNT 1 to 10^6 | none |
-//! | `ack` | the receiver acknowledges every this many packets that come in order (likewise; the simulator does) | 1 to 1000 | 2 in the simulator |
+//! | `ack` | the receiver acknowledges every this many packets that come in order, or, `N/rtt`, so many times per idle round trip by time alone (likewise; the simulator does) | 1 to 1000; 1 to 100 per round trip | 2 in the simulator |
 //! | `gro` | `TIME:BYTES`, what the receiving host merges before it acknowledges (for whoever plays the receiver) | | none; `return=nic`: `20us:65.536kB` |
 //! | `name`, `source` | what it is called, where its numbers come from; not printed, not compared | | empty |
 //!

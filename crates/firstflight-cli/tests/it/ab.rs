@@ -222,6 +222,7 @@ fn advice_says_what_it_hangs_on_and_is_withheld_where_that_decides() {
         "ab",
         "--population",
         "best-links",
+        "browser-upload",
         "--flows",
         "60",
         "--arms",

@@ -23,7 +23,8 @@ files!(
     "us-web",
     "us-small",
     "in-video",
-    "best-links"
+    "best-links",
+    "browser-upload"
 );
 
 /// Their names.

@@ -1,0 +1,141 @@
+//! Uploads of a browser: Mozilla's test of three startups, predicted from a population that was
+//! fitted to two of its numbers.
+
+use super::lab::arm;
+use super::sample::{Interval, bootstrap, mean, quantile};
+use super::{Effort, Measured, Source, Values};
+use firstflight::ExitReason;
+use firstflight_lab::Error;
+use firstflight_lab::arms::NamedArm;
+use firstflight_lab::population::{Population, builtin};
+use firstflight_lab::scenario::Scenario;
+use firstflight_sim::{Outcome, quic};
+use rayon::prelude::*;
+
+/// The arms of the test, the baseline first.
+pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++", "search"];
+const PLAIN: usize = 0;
+const HYSTART: usize = 1;
+const SEARCH: usize = 2;
+/// The initial window of Firefox, packets.
+const IW: u32 = 10;
+const SEED: u64 = 1;
+
+/// What one upload under one arm says.
+#[derive(Clone, Copy, Debug)]
+struct Upload {
+    /// Startup is over: by its own rule, and at which window in packets.
+    exit: Option<(bool, f64)>,
+    loss_pct: f64,
+    ms: Option<f64>,
+}
+
+impl Upload {
+    fn of(outcome: &Outcome) -> Upload {
+        let by_network = [ExitReason::Loss, ExitReason::Ecn, ExitReason::Timeout];
+        let packet = f64::from(quic::Host::default().datagram);
+        Upload {
+            exit: outcome
+                .exit
+                .map(|exit| (!by_network.contains(&exit.reason), exit.cwnd as f64 / packet)),
+            loss_pct: 100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64,
+            ms: outcome.delivered_after.map(|after| after.0 as f64 / 1e6),
+        }
+    }
+}
+
+/// The same upload under every arm.
+type Row = [Upload; ARMS.len()];
+
+/// Uploads of the population: how many there were, and those whose window may grow.
+struct Uploads {
+    drawn: u64,
+    rows: Vec<Row>,
+}
+
+fn uploads(effort: &Effort<'_>) -> Result<Uploads, Error> {
+    let population = builtin::population("browser-upload")
+        .ok_or_else(|| Error::new("the population `browser-upload` is missing"))??;
+    let drawn = effort.connections(40_000_u32, 400_000).into();
+    effort.tell(&format!("browser: {drawn} uploads under three arms"));
+    let arms: Vec<NamedArm> = ARMS.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
+    let fits = u64::from(IW) * quic::Host::default().payload();
+    let one = |index: u64| -> Option<Result<Row, Error>> {
+        let upload = population.draw(SEED, index);
+        // A window that the first flight does not fill does not grow (RFC 9002 section 7.8).
+        (upload.bytes > fits).then(|| run(&population, index, &arms))
+    };
+    let rows = (0..drawn).into_par_iter().filter_map(one).collect::<Result<_, Error>>()?;
+    Ok(Uploads { drawn, rows })
+}
+
+fn run(population: &Population, index: u64, arms: &[NamedArm]) -> Result<Row, Error> {
+    let upload = population.draw(SEED, index);
+    let scenario = Scenario {
+        iw: IW,
+        path_index: index,
+        ..Scenario::new(population.path(&upload)?, upload.bytes)
+    };
+    let of = |arm: usize| Ok(Upload::of(&scenario.simulate(&arms[arm], SEED, None)?));
+    Ok([of(PLAIN)?, of(HYSTART)?, of(SEARCH)?])
+}
+
+/// 100 times the share of rows that are so.
+fn percent(rows: &[Row], is: impl Fn(&Row) -> bool) -> Interval {
+    bootstrap(rows.len(), |units| 100.0 * mean(units, |i| f64::from(u8::from(is(&rows[i])))))
+}
+
+/// Of an arm's exits, those that its own rule decided, percent.
+fn decided(rows: &[Row], units: &[usize], arm: usize) -> f64 {
+    let exits: Vec<bool> =
+        units.iter().filter_map(|&i| rows[i][arm].exit.map(|(own, _)| own)).collect();
+    let own = exits.iter().filter(|own| **own).count();
+    100.0 * own as f64 / exits.len().max(1) as f64
+}
+
+/// What the population gives.
+pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
+    let Uploads { drawn, rows } = uploads(effort)?;
+    let mut values = Values::default();
+    let limited = 100.0 * (1.0 - rows.len() as f64 / drawn as f64);
+    values.number("upload.limited", limited).note("a number that the population was fitted to");
+    let leaves = percent(&rows, |row| row[PLAIN].exit.is_some());
+    values.number("upload.leaves", leaves).note("a number that the population was fitted to");
+    // Few leave: what is said of them is drawn among them.
+    let left: Vec<Row> =
+        rows.iter().copied().filter(|row| row.iter().any(|one| one.exit.is_some())).collect();
+    let of_exits = |read: &dyn Fn(&[usize]) -> f64| bootstrap(left.len(), read);
+    let by = |arm: usize| of_exits(&|units: &[usize]| decided(&left, units, arm));
+    let told = format!("{} of {} uploads leave under one of the arms", left.len(), rows.len());
+    values.number("upload.by-hystart", by(HYSTART)).note(&told);
+    values.number("upload.by-search", by(SEARCH)).note(&told);
+    let more = of_exits(&|units| decided(&left, units, SEARCH) - decided(&left, units, HYSTART));
+    values.number("upload.more-search", more);
+    for (name, share) in [("p95", 0.95), ("p99", 0.99)] {
+        for (than, other) in [("slow start", PLAIN), ("HyStart++", HYSTART)] {
+            let less = of_exits(&|units| {
+                let at = |arm: usize| quantile(units, share, |i| left[i][arm].loss_pct);
+                at(SEARCH) - at(other)
+            });
+            values.number("upload.loss", less).case(format!("{name}, against {than}"));
+        }
+    }
+    values.number("upload.threshold", of_exits(&|units| lowest(&left, units)));
+    let time = bootstrap(rows.len(), |units| {
+        let of = |arm: usize| mean(units, |i| rows[i][arm].ms.unwrap_or(0.0));
+        100.0 * (of(SEARCH) / of(PLAIN).max(f64::MIN_POSITIVE) - 1.0)
+    });
+    values.number("upload.time", time);
+    Ok(values.into())
+}
+
+/// The tenth percentile of SEARCH's windows at exit less that of slow start's, packets.
+fn lowest(rows: &[Row], units: &[usize]) -> f64 {
+    let at = |arm: usize| {
+        let exits: Vec<f64> =
+            units.iter().filter_map(|&i| rows[i][arm].exit.map(|(_, window)| window)).collect();
+        let all: Vec<usize> = (0..exits.len()).collect();
+        if exits.is_empty() { f64::NAN } else { quantile(&all, 0.1, |i| exits[i]) }
+    };
+    at(SEARCH) - at(PLAIN)
+}
