@@ -1,7 +1,8 @@
 //! Congestion controllers that come with a QUIC stack, by name: what people run today, to compare
 //! ours with.
 
-/// One controller of one stack.
+/// One controller of one stack. Those of s2n-quic, whose stack runs on a clock of its own, are driven
+/// through its public traits by noq's.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StackArm {
     /// Stack and controller: `noq:cubic`.
@@ -52,6 +53,18 @@ pub static STACK_ARMS: &[StackArm] = &[
         summary: "quinn's BBRv1, which it calls experimental; its rows are not repeatable",
         source: "quinn-proto 0.11",
         varies: Some("it draws the order of its pacing gains from the system's random source"),
+    },
+    StackArm {
+        name: "s2n:cubic",
+        summary: "s2n-quic's CUBIC with hybrid slow start, on noq's stack",
+        source: "s2n-quic-core 0.91",
+        varies: None,
+    },
+    StackArm {
+        name: "s2n:bbr",
+        summary: "s2n-quic's BBRv2, on noq's stack; its chance is drawn from the seed",
+        source: "s2n-quic-core 0.91",
+        varies: None,
     },
 ];
 

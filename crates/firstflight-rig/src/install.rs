@@ -28,7 +28,7 @@ pub(crate) fn install(
         Control::Noq(plan) => Installed::Noq(Arc::new(
             noq::Factory::new(plan).with_origin(epoch).with_recorder(logbook.clone()),
         )),
-        Control::Own(control) => own(&control, setup.datagram, epoch, logbook, witness)?,
+        Control::Own(control) => own(&control, setup, epoch, logbook, witness)?,
         #[cfg(feature = "quinn")]
         Control::Quinn(plan) => Installed::Quinn(Arc::new(of_quinn(plan, epoch, logbook)?)),
     })
@@ -47,18 +47,19 @@ fn of_quinn(
 /// One of the stack's own, with one of ours beside it for the logbook.
 fn own(
     control: &OwnControl,
-    datagram: u16,
+    setup: &Setup<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
     witness: Option<SharedWitness>,
 ) -> Result<Installed, Error> {
     let voice = open(logbook).follow(witness);
     #[cfg(feature = "quinn")]
-    if let Some(foreign) = control.of_quinn(datagram) {
+    if let Some(foreign) = control.of_quinn(setup.datagram) {
         let ours = of_quinn(control.beside, epoch, logbook)?;
         return Ok(Installed::Quinn(Arc::new(ours.beside(foreign, voice))));
     }
-    let foreign = control.of_noq(datagram).ok_or_else(|| Error::new("a stack without a rig"))?;
+    let foreign = control.of_noq(setup.datagram, setup.seed);
+    let foreign = foreign.ok_or_else(|| Error::new("a stack without a rig"))?;
     let ours = noq::Factory::new(control.beside).with_origin(epoch).with_recorder(logbook.clone());
     Ok(Installed::Noq(Arc::new(ours.beside(foreign, voice))))
 }

@@ -34,6 +34,8 @@ mod qlog;
 #[cfg(feature = "quinn")]
 mod quinn_sender;
 mod receiver;
+#[cfg(feature = "s2n")]
+mod s2n;
 mod sender;
 mod tls;
 mod wire;

@@ -4,6 +4,8 @@ use firstflight_quic::Plan;
 use noq_proto::congestion as noq;
 #[cfg(feature = "quinn")]
 use quinn_proto::congestion as quinn;
+#[cfg(feature = "s2n")]
+use s2n_quic_core::recovery::{bbr, cubic};
 use std::sync::Arc;
 
 /// A controller that comes with a stack, on that stack.
@@ -25,6 +27,12 @@ pub enum Own {
     /// system's random source.
     #[cfg(feature = "quinn")]
     QuinnBbr,
+    /// s2n-quic's CUBIC with hybrid slow start, on noq's stack.
+    #[cfg(feature = "s2n")]
+    S2nCubic,
+    /// s2n-quic's BBRv2, on noq's stack.
+    #[cfg(feature = "s2n")]
+    S2nBbr,
 }
 
 impl Own {
@@ -39,6 +47,10 @@ impl Own {
         Own::QuinnNewReno,
         #[cfg(feature = "quinn")]
         Own::QuinnBbr,
+        #[cfg(feature = "s2n")]
+        Own::S2nCubic,
+        #[cfg(feature = "s2n")]
+        Own::S2nBbr,
     ];
 
     /// Stack and controller: `noq:cubic`.
@@ -53,6 +65,10 @@ impl Own {
             Own::QuinnNewReno => "quinn:newreno",
             #[cfg(feature = "quinn")]
             Own::QuinnBbr => "quinn:bbr",
+            #[cfg(feature = "s2n")]
+            Own::S2nCubic => "s2n:cubic",
+            #[cfg(feature = "s2n")]
+            Own::S2nBbr => "s2n:bbr",
         }
     }
 
@@ -61,9 +77,15 @@ impl Own {
         Own::ALL.iter().copied().find(|own| own.name() == name)
     }
 
-    /// The stack names each packet that it declares lost.
+    /// The stack that runs it names each packet that it declares lost.
     pub(crate) const fn names_losses(self) -> bool {
-        matches!(self, Own::NoqCubic | Own::NoqNewReno | Own::NoqBbr3)
+        match self {
+            Own::NoqCubic | Own::NoqNewReno | Own::NoqBbr3 => true,
+            #[cfg(feature = "quinn")]
+            Own::QuinnCubic | Own::QuinnNewReno | Own::QuinnBbr => false,
+            #[cfg(feature = "s2n")]
+            Own::S2nCubic | Own::S2nBbr => true,
+        }
     }
 }
 
@@ -84,8 +106,13 @@ impl OwnControl {
         u64::from(self.initial_window) * u64::from(datagram)
     }
 
-    /// What noq builds it from; `None` if it is none of noq's.
-    pub(crate) fn of_noq(&self, datagram: u16) -> Option<firstflight_quic::noq::Foreign> {
+    /// What noq builds it from; `None` if noq does not run it. `seed` is for those of s2n-quic.
+    #[cfg_attr(not(feature = "s2n"), expect(unused_variables, reason = "noq's take no seed"))]
+    pub(crate) fn of_noq(
+        &self,
+        datagram: u16,
+        seed: u64,
+    ) -> Option<firstflight_quic::noq::Foreign> {
         let window = self.window(datagram);
         Some(match self.own {
             Own::NoqCubic => {
@@ -102,6 +129,20 @@ impl OwnControl {
                 let mut config = noq::Bbr3Config::default();
                 config.initial_window(window);
                 Arc::new(config)
+            }
+            #[cfg(feature = "s2n")]
+            Own::S2nCubic => {
+                let window = u32::try_from(window).ok()?;
+                let endpoint = cubic::builder::Builder::default();
+                let endpoint = endpoint.with_initial_congestion_window(window).build();
+                Arc::new(crate::s2n::Factory::new(endpoint, datagram, window, seed))
+            }
+            #[cfg(feature = "s2n")]
+            Own::S2nBbr => {
+                let window = u32::try_from(window).ok()?;
+                let endpoint = bbr::builder::Builder::default();
+                let endpoint = endpoint.with_initial_congestion_window(window).build();
+                Arc::new(crate::s2n::Factory::new(endpoint, datagram, window, seed))
             }
             #[cfg(feature = "quinn")]
             Own::QuinnCubic | Own::QuinnNewReno | Own::QuinnBbr => return None,
@@ -129,6 +170,8 @@ impl OwnControl {
                 Arc::new(config)
             }
             Own::NoqCubic | Own::NoqNewReno | Own::NoqBbr3 => return None,
+            #[cfg(feature = "s2n")]
+            Own::S2nCubic | Own::S2nBbr => return None,
         })
     }
 }

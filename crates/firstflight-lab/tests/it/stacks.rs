@@ -2,7 +2,7 @@
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{quic, sim};
-use firstflight_lab::{Comparison, Plan, STACK_ARMS, Scenario, Testbed, parse_arms};
+use firstflight_lab::{Comparison, Plan, STACK_ARMS, Scenario, StackArm, Testbed, parse_arms};
 use firstflight_path::Path;
 
 fn compare(testbed: &'static dyn Testbed, arms: &str, bytes: u64) -> Result<Comparison, String> {
@@ -12,14 +12,19 @@ fn compare(testbed: &'static dyn Testbed, arms: &str, bytes: u64) -> Result<Comp
     plan.run(Keep::Events, &|| {}).map_err(|error| error.to_string())
 }
 
-fn all() -> String {
-    STACK_ARMS.iter().map(|arm| arm.name).collect::<Vec<_>>().join(",")
+/// Those of s2n-quic are for newer compilers, and a feature of their own.
+fn built() -> impl Iterator<Item = &'static StackArm> {
+    STACK_ARMS.iter().filter(|arm| cfg!(feature = "s2n") || !arm.name.starts_with("s2n"))
+}
+
+fn names(arms: impl Iterator<Item = &'static StackArm>) -> String {
+    arms.map(|arm| arm.name).collect::<Vec<_>>().join(",")
 }
 
 #[test]
 fn every_controller_of_a_stack_runs_there_and_what_it_does_not_say_is_unknown() {
-    let comparison = compare(&quic::BED, &all(), 10_000_000).expect("runs");
-    for (row, arm) in comparison.rows.iter().zip(STACK_ARMS) {
+    let comparison = compare(&quic::BED, &names(built()), 10_000_000).expect("runs");
+    for (row, arm) in comparison.rows.iter().zip(built()) {
         assert!(row.complete && row.arm_full == arm.name, "{row:?}");
         assert!(
             row.recoveries.is_none() && row.episodes.is_none(),
@@ -28,16 +33,18 @@ fn every_controller_of_a_stack_runs_there_and_what_it_does_not_say_is_unknown() 
         );
         assert_eq!(
             row.retransmitted_bytes.is_some(),
-            arm.name.starts_with("noq"),
+            !arm.name.starts_with("quinn"),
             "{}: quinn does not say which packets it declares lost",
             arm.name
         );
         let has_threshold = !arm.name.contains("bbr");
         let exit = row.exit.as_ref().map(|exit| exit.reason);
-        let expected = has_threshold.then_some("loss");
-        assert_eq!(exit, expected, "{}: slow start on this path ends by loss", arm.name);
+        // That of s2n-quic has a hybrid slow start, which leaves before this queue is full.
+        let by = if arm.name == "s2n:cubic" { "threshold" } else { "loss" };
+        let expected = has_threshold.then_some(by);
+        assert_eq!(exit, expected, "{}: how slow start on this path ends", arm.name);
     }
-    for (record, arm) in comparison.records.iter().zip(STACK_ARMS) {
+    for (record, arm) in comparison.records.iter().zip(built()) {
         let first = record.moments().first().expect("a moment").state.cwnd;
         // BBR counts the packets of the handshake, too.
         assert!(
@@ -52,8 +59,8 @@ fn every_controller_of_a_stack_runs_there_and_what_it_does_not_say_is_unknown() 
 
 #[test]
 fn what_is_not_repeatable_says_so_and_the_rest_is_the_same_twice() {
-    let steady = "noq:cubic,noq:newreno,quinn:cubic,quinn:newreno";
-    let runs = [(); 2].map(|()| compare(&quic::BED, steady, 3_000_000).expect("runs").to_json());
+    let steady = names(built().filter(|arm| arm.varies.is_none()));
+    let runs = [(); 2].map(|()| compare(&quic::BED, &steady, 3_000_000).expect("runs").to_json());
     assert!(runs[0] == runs[1], "the second comparison differs");
     assert!(!runs[0].contains("not repeatable"), "{}", runs[0]);
     let comparison = compare(&quic::BED, "noq:bbr3,noq:cubic", 100_000).expect("runs");

@@ -65,8 +65,12 @@ fn control(scenario: &Scenario, arm: &NamedArm) -> Result<(Control, quic::Host),
     let Sender::Stack(stack) = &arm.sender else {
         return plan(scenario, arm).map(|(plan, host)| (Control::Noq(plan), host));
     };
-    let own = Own::from_name(stack.name)
-        .ok_or_else(|| Error::new(format!("arm `{}`: this build has no such stack", arm.label)))?;
+    let own = Own::from_name(stack.name).ok_or_else(|| {
+        Error::new(format!(
+            "arm `{}`: this build has no such stack; `cargo build --release --features s2n` has it, with Rust 1.95 or newer",
+            arm.label
+        ))
+    })?;
     let beside = Plan::parse(BESIDE).map_err(|refused| Error::new(refused.0))?;
     let control = Control::Own(OwnControl { own, initial_window: scenario.iw, beside });
     hosts(scenario).map(|host| (control, host))
