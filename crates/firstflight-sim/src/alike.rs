@@ -74,7 +74,10 @@ impl Iterator for Followers {
 pub fn run_alike(setup: &Setup<'_>, controllers: &[ArmController]) -> Result<Vec<Outcome>, Error> {
     let mut outcomes: Vec<Option<Outcome>> = controllers.iter().map(|_| None).collect();
     while let Some(leader) = outcomes.iter().position(Option::is_none) {
-        let rest = (leader + 1..controllers.len()).filter(|place| outcomes[*place].is_none());
+        // Queues see who asks for L4S, in every packet.
+        let l4s = controllers[leader].is_l4s();
+        let rest = (leader + 1..controllers.len())
+            .filter(|place| outcomes[*place].is_none() && controllers[*place].is_l4s() == l4s);
         let mut company = Followers(
             rest.map(|place| (place, Instrumented::new(controllers[place], setup.host.mss())))
                 .collect(),

@@ -8,7 +8,7 @@ use firstflight_sim::{Hosts, Setup, quic, run_alike, run_arm, tcp};
 use proptest::prelude::*;
 
 /// Arms that differ in one thing or another, some only in what they think.
-const ARMS: [&str; 22] = [
+const ARMS: [&str; 24] = [
     "slowstart",
     "slowstart@(iw=11)",
     "slowstart@(pace=off)",
@@ -18,6 +18,8 @@ const ARMS: [&str; 22] = [
     "slowstart/cubic/sack",
     "slowstart/cubic/halving",
     "slowstart/cuback",
+    "slowstart/dctcp",
+    "slowstart/prague",
     "slowstart@(increase=maxfs)",
     "limited",
     "hystart",
@@ -57,6 +59,7 @@ fn any_path() -> impl Strategy<Value = String> {
         Just("queue=300ms".to_owned()),
         Just("queue=100ms,codel".to_owned()),
         Just("queue=1bdp,pie,ecn".to_owned()),
+        Just("queue=100ms,dualpi2,ecn".to_owned()),
         Just("queue=1bdp,reorder=1%:3ms".to_owned()),
         Just("queue=1bdp,return=wifi".to_owned()),
         Just("queue=1bdp,ack=4/rtt".to_owned()),
