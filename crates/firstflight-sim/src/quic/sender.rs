@@ -242,9 +242,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     #[inline]
     pub(super) fn ask(&mut self) -> Option<Request> {
         // Nothing of it where nobody asks.
-        if self.asking.is_none() {
-            return None;
-        }
+        self.asking.as_ref()?;
         let request = self.request();
         self.note_probe_timeout();
         request
