@@ -1,81 +1,48 @@
-//! From the keys of a path to the path: which keys there are, what each accepts, and which belong
-//! together.
+//! From the keys of a path to the path: rates, what belongs to them, and the tables of all other keys.
 
-use crate::direction::{
-    Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder,
-    Steps, WanderingRate,
-};
+use crate::direction::{Effects, PlayedTrace, Poisson, Queue, Rate, Steps, WanderingRate};
+use crate::effect_keys::EFFECTS;
 use crate::error::{Error, Key, suggestion};
-use crate::managed::{DualPi2, FqCodel, Red};
-use crate::path::{Acks, Delay, Path};
-use crate::release::Release;
+use crate::path::Path;
+use crate::setting::Setting;
 use crate::trace::{Trace, TraceOptions, TraceStart};
 use crate::typed::{Base, typed};
 use crate::value;
+use crate::whole_keys::WHOLE;
 use std::collections::BTreeMap;
 use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
-/// Keys of the whole path.
-const WHOLE: &[&str] = &[
-    "name",
-    "source",
-    "rate",
-    "up",
-    "rtt",
-    "prop",
-    "delay",
-    "overhead",
-    "return",
-    "thin",
-    "gro",
-    "comp_sack",
-    "ack",
-];
+/// Keys of the whole path beside those of [`WHOLE`].
+const OF_PATH: [&str; 6] = ["name", "source", "rate", "up", "rtt", "prop"];
 
-/// Keys of a direction; with `up_` in front they are those of the reverse direction.
-const DIRECTION: &[&str] = &[
-    "start",
-    "once",
-    "spread",
-    "scale",
-    "skip",
-    "steps",
-    "wander",
-    "lead_in",
-    "ms_slots",
-    "queue",
-    "policer",
-    "codel",
-    "pie",
-    "red",
-    "ared",
-    "fq_codel",
-    "dualpi2",
-    "ecn",
+/// Keys of a direction beside those of [`EFFECTS`]; with `up_` in front they are those of the reverse
+/// direction.
+const OF_LINK: [&str; 11] = [
+    "start", "once", "spread", "scale", "skip", "steps", "wander", "lead_in", "ms_slots", "queue",
     "loss",
-    "ge",
-    "loss_every",
-    "jitter",
-    "reorder",
-    "dup",
 ];
 
-/// Those of them that name queue management; a direction has one at most.
-const MANAGERS: [&str; 6] = ["codel", "pie", "red", "ared", "fq_codel", "dualpi2"];
+/// Those of them that may stand without a value.
+const FLAGS: [&str; 3] = ["once", "spread", "ms_slots"];
 
-/// Keys of a direction that may stand without a value.
-const FLAGS: &[&str] =
-    &["once", "spread", "ms_slots", "codel", "pie", "red", "ared", "fq_codel", "dualpi2", "ecn"];
+fn of_path() -> impl Iterator<Item = &'static str> {
+    OF_PATH.into_iter().chain(WHOLE.iter().map(|setting| setting.name))
+}
+
+fn of_direction() -> impl Iterator<Item = &'static str> {
+    OF_LINK.into_iter().chain(EFFECTS.iter().map(|setting| setting.name))
+}
 
 pub(crate) fn is_flag(key: &str) -> bool {
-    FLAGS.contains(&key.strip_prefix("up_").unwrap_or(key))
+    let bare = key.strip_prefix("up_").unwrap_or(key);
+    FLAGS.contains(&bare) || EFFECTS.iter().any(|setting| setting.alone && setting.name == bare)
 }
 
 /// What a user may have meant by a word that is no key.
 pub(crate) fn nearest_key(word: &str) -> String {
     let bare = word.strip_prefix("up_").unwrap_or(word);
-    suggestion(bare, WHOLE.iter().chain(DIRECTION).copied())
+    suggestion(bare, of_path().chain(of_direction()))
 }
 
 /// The keys of one path, collected.
@@ -97,12 +64,13 @@ impl Keys {
     }
 
     pub(crate) fn insert(&mut self, key: &str, value: &str) -> Result<(), Error> {
-        if !WHOLE.contains(&key) && !DIRECTION.contains(&key.strip_prefix("up_").unwrap_or(key)) {
+        let bare = key.strip_prefix("up_").unwrap_or(key);
+        if of_path().all(|known| known != key) && of_direction().all(|known| known != bare) {
             let nearest = nearest_key(key);
             let allowed = format!(
                 "{}, and for each direction (reverse with `up_` in front) {}",
-                WHOLE.join(", "),
-                DIRECTION.join(", ")
+                of_path().collect::<Vec<_>>().join(", "),
+                of_direction().collect::<Vec<_>>().join(", ")
             );
             return Err(Error::at(key, value, format!("unknown key{nearest}"), allowed));
         }
@@ -162,8 +130,11 @@ impl Keys {
         }
         path = path.with_loss_ppb(self.parsed(Key("", "loss"), &value::LOSS)?.unwrap_or(0));
         path = path.with_up_loss_ppb(self.parsed(Key("up_", "loss"), &value::LOSS)?.unwrap_or(0));
-        path = path.with_effects(self.effects("")?).with_up_effects(self.effects("up_")?);
-        path = self.whole(path)?;
+        path = path.with_effects(self.settings("", EFFECTS, Effects::default())?);
+        path = path.with_up_effects(self.settings("up_", EFFECTS, Effects::default())?);
+        path = self.settings("", WHOLE, path)?;
+        let (name, source) = (self.take(Key("", "name")), self.take(Key("", "source")));
+        path = path.with_name(name.unwrap_or_default(), source.unwrap_or_default());
         if let Some(propagation) = propagation {
             path = path.with_propagation(propagation);
         }
@@ -261,95 +232,20 @@ impl Keys {
         })
     }
 
-    fn effects(&mut self, prefix: &'static str) -> Result<Effects, Error> {
-        let key = |name| Key(prefix, name);
-        let mut effects = Effects { aqm: self.aqm(prefix)?, ..Effects::default() };
-        effects.policer =
-            self.take(key("policer")).map(|text| policer(key("policer"), &text)).transpose()?;
-        effects.ecn = match self.take(key("ecn")).as_deref() {
-            None | Some("false") => None,
-            Some("true") => Some(Ecn::InsteadOfDrop),
-            Some(text) => Some(match text.strip_prefix("ce:") {
-                Some(share) => Ecn::Chance(value::SHARE.parse(key("ecn"), share)?),
-                None => Ecn::Above(queue(key("ecn"), text)?),
-            }),
-        };
-        effects.ge =
-            self.take(key("ge")).map(|text| gilbert_elliott(key("ge"), &text)).transpose()?;
-        effects.loss_every = self.counted(key("loss_every"), 1_000_000_000)?;
-        effects.jitter =
-            self.take(key("jitter")).map(|text| jitter(key("jitter"), &text)).transpose()?;
-        effects.reorder =
-            self.take(key("reorder")).map(|text| reorder(key("reorder"), &text)).transpose()?;
-        effects.dup_ppb = self.parsed(key("dup"), &value::LOSS)?.unwrap_or(0);
-        Ok(effects)
-    }
-
-    fn aqm(&mut self, prefix: &'static str) -> Result<Option<Aqm>, Error> {
-        let mut chosen: Option<(&str, Aqm)> = None;
-        for name in MANAGERS {
-            let key = Key(prefix, name);
-            let aqm = match self.take(key).as_deref() {
-                None | Some("false") => continue,
-                Some(text) => managed(key, name, text)?,
-            };
-            if let Some((first, _)) = chosen.replace((name, aqm)) {
-                let wrong = format!("the queue has {first} already");
-                return Err(Error::at(key, "...", wrong, format!("one of {first} and {name}")));
+    /// The keys of a table that are there, each put into `value`.
+    fn settings<T>(
+        &mut self,
+        prefix: &'static str,
+        table: &[Setting<T>],
+        mut value: T,
+    ) -> Result<T, Error> {
+        for setting in table {
+            let key = Key(prefix, setting.name);
+            if let Some(text) = self.take(key) {
+                value = (setting.read)(value, key, &text)?;
             }
         }
-        Ok(chosen.map(|(_, aqm)| aqm))
-    }
-
-    /// What belongs to no direction.
-    fn whole(&mut self, mut path: Path) -> Result<Path, Error> {
-        if let Some(text) = self.take(Key("", "delay")) {
-            path = path.with_delay(match text.as_str() {
-                "even" => Delay::Even,
-                "before" => Delay::Before,
-                "behind" => Delay::Behind,
-                _ => {
-                    return Err(Error::at(
-                        "delay",
-                        &text,
-                        "is no place of the propagation delay",
-                        "even, before or behind",
-                    ));
-                }
-            });
-        }
-        if let Some(text) = self.take(Key("", "overhead")) {
-            path = path.with_overhead(value::OVERHEAD.parse("overhead", &text)?);
-        }
-        if let Some(text) = self.take(Key("", "return")) {
-            path = path.with_release(Release::parse(&text)?);
-        }
-        path = path.with_thin(self.counted(Key("", "thin"), 1_000_000)?);
-        if let Some(text) = self.take(Key("", "gro")) {
-            let parts = value::fields("gro", &text, &["TIME", "BYTES"], 2)?;
-            path = path.with_gro(Some((
-                value::TIME.parse("gro", parts[0])?,
-                value::SIZE.parse("gro", parts[1])?,
-            )));
-        }
-        if let Some(text) = self.take(Key("", "comp_sack")) {
-            let parts = value::fields("comp_sack", &text, &["TIME", "COUNT"], 2)?;
-            let count =
-                value::count(Key("", "comp_sack"), parts[1], 1, crate::path::MOST_COMPRESSED)?;
-            path = path.with_comp_sack(Some((value::TIME.parse("comp_sack", parts[0])?, count)));
-        }
-        path = path.with_acks(self.take(Key("", "ack")).map(|text| acks(&text)).transpose()?);
-        let (name, source) = (self.take(Key("", "name")), self.take(Key("", "source")));
-        Ok(path.with_name(name.unwrap_or_default(), source.unwrap_or_default()))
-    }
-}
-
-/// `2`, every second packet, or `4/rtt`, four times per round trip.
-fn acks(text: &str) -> Result<Acks, Error> {
-    let key = Key("", "ack");
-    match text.strip_suffix("/rtt") {
-        Some(times) => value::count(key, times, 1, crate::path::MOST_PER_RTT).map(Acks::PerRtt),
-        None => value::count(key, text, 1, crate::path::MOST_PER_ACK).map(Acks::Every),
+        Ok(value)
     }
 }
 
@@ -373,7 +269,8 @@ fn whole_ms(key: Key, text: &str) -> Result<u64, Error> {
     }
 }
 
-fn queue(key: Key, text: &str) -> Result<Queue, Error> {
+/// A capacity in any of its units.
+pub(crate) fn queue(key: Key, text: &str) -> Result<Queue, Error> {
     let plain = typed(text, Base::Size);
     let (number, unit) = value::split(&plain);
     match unit {
@@ -425,89 +322,23 @@ fn wandering(key: Key, text: &str, bps: u64) -> Result<WanderingRate, Error> {
     Ok(WanderingRate { bps, sd, tau })
 }
 
-/// `RATE:BUCKET`.
-fn policer(key: Key, text: &str) -> Result<Policer, Error> {
-    let parts = value::fields(key, text, &["RATE", "BUCKET"], 2)?;
-    let build = || {
-        Ok(Policer {
-            bps: value::RATE.parse("RATE", parts[0])?,
-            bucket: value::TIME.parse("BUCKET", parts[1])?,
-        })
-    };
-    build().map_err(|e: Error| e.within(format!("{key}={text}")))
-}
+#[cfg(test)]
+mod tests {
+    use super::{of_direction, of_path};
+    use std::collections::BTreeSet;
 
-/// Queue management by the name and value of its key; `true` is its default.
-fn managed(key: Key, name: &str, text: &str) -> Result<Aqm, Error> {
-    let alone = text == "true";
-    Ok(match name {
-        "codel" if alone => Aqm::CODEL,
-        "codel" => codel(key, text)?,
-        "pie" if alone => Aqm::PIE,
-        "pie" => Aqm::Pie { target: value::TIME.parse(key, text)? },
-        "fq_codel" if alone => Aqm::FqCodel(FqCodel::default()),
-        "fq_codel" => Aqm::FqCodel(FqCodel::parse(key, text)?),
-        "dualpi2" if alone => Aqm::DualPi2(DualPi2::default()),
-        "dualpi2" => Aqm::DualPi2(DualPi2::parse(key, text)?),
-        _ if alone => Aqm::Red(Red { adaptive: name == "ared", ..Red::default() }),
-        _ => Aqm::Red(Red::parse(key, text, name == "ared")?),
-    })
-}
-
-/// `TARGET:INTERVAL`.
-fn codel(key: Key, text: &str) -> Result<Aqm, Error> {
-    let parts = value::fields(key, text, &["TARGET", "INTERVAL"], 2)?;
-    let build = || {
-        Ok(Aqm::Codel {
-            target: value::TIME.parse("TARGET", parts[0])?,
-            interval: value::TIME.parse("INTERVAL", parts[1])?,
-        })
-    };
-    build().map_err(|e: Error| e.within(format!("{key}={text}")))
-}
-
-/// `G:BURST:H:K`, `K` may be left out.
-fn gilbert_elliott(key: Key, text: &str) -> Result<GilbertElliott, Error> {
-    let parts = value::fields(key, text, &["G", "BURST", "H", "K"], 3)?;
-    let build = || {
-        Ok(GilbertElliott {
-            g: value::SHARE.parse("G", parts[0])?,
-            burst: value::BURST.parse("BURST", parts[1])?,
-            h: value::SHARE.parse("H", parts[2])?,
-            k: parts.get(3).map_or(Ok(0), |k| value::SHARE.parse("K", k))?,
-        })
-    };
-    build().map_err(|e: Error| e.within(format!("{key}={text}")))
-}
-
-/// `MAX`, `MIN-MAX` or `normal:MEAN:SIGMA`.
-fn jitter(key: Key, text: &str) -> Result<Jitter, Error> {
-    if text.starts_with("normal") {
-        let parts = value::fields(key, text, &["normal", "MEAN", "SIGMA"], 3)?;
-        let build = || {
-            Ok(Jitter::Normal(
-                value::EXTRA.parse("MEAN", parts[1])?,
-                value::EXTRA.parse("SIGMA", parts[2])?,
-            ))
-        };
-        return build().map_err(|e: Error| e.within(format!("{key}={text}")));
+    /// Names in the first column of a table of the crate's documentation.
+    fn documented(section: &str) -> BTreeSet<&'static str> {
+        let text = include_str!("lib.rs");
+        let (_, text) = text.split_once(section).expect("the section is there");
+        let rows = text.lines().skip(1).take_while(|line| !line.starts_with("//! ## "));
+        let cells = rows.filter_map(|row| row.strip_prefix("//! | `")?.split(" | ").next());
+        cells.flat_map(|cell| cell.split(['`', ',', ' ']).filter(|name| !name.is_empty())).collect()
     }
-    let (low, high) = value::range(key, text, &value::EXTRA)?;
-    Ok(if text.contains('-') { Jitter::Uniform(low, high) } else { Jitter::Uniform(0, high) })
-}
 
-/// `SHARE:MEAN` or `SHARE:MEAN:SHARE:MEAN`.
-fn reorder(key: Key, text: &str) -> Result<Reorder, Error> {
-    let parts = value::fields(key, text, &["SHARE", "MEAN", "SHARE", "MEAN"], 2)?;
-    let pair = |share: &str, mean: &str| {
-        Ok((value::SHARE.parse("SHARE", share)?, value::TIME.parse("MEAN", mean)?))
-    };
-    let build = || match parts.as_slice() {
-        [share, mean] => Ok(Reorder { first: pair(share, mean)?, second: None }),
-        [share, mean, other, its_mean] => {
-            Ok(Reorder { first: pair(share, mean)?, second: Some(pair(other, its_mean)?) })
-        }
-        _ => Err(Error::at(key, text, "has 3 fields", "SHARE:MEAN or SHARE:MEAN:SHARE:MEAN")),
-    };
-    build().map_err(|e: Error| e.within(format!("{key}={text}")))
+    #[test]
+    fn the_documentation_has_every_key_and_no_other() {
+        assert_eq!(documented("//! ## The whole path"), of_path().collect());
+        assert_eq!(documented("//! ## Each direction"), of_direction().collect());
+    }
 }

@@ -115,6 +115,7 @@ mod builtin;
 mod direction;
 mod draw;
 mod dual_pi2;
+mod effect_keys;
 mod error;
 mod fate;
 mod forward;
@@ -140,11 +141,13 @@ mod returns;
 mod rich;
 mod serial;
 mod server;
+mod setting;
 mod slots;
 mod text;
 mod trace;
 mod typed;
 mod value;
+mod whole_keys;
 
 pub use builtin::{Builtin, DEFAULT, builtins};
 pub use direction::{

@@ -258,11 +258,11 @@ impl Display for DualPi2 {
     }
 }
 
-/// `=NAME:VALUE/NAME:VALUE` of those that have a value.
+/// `NAME:VALUE/NAME:VALUE` of those that have a value.
 fn list(f: &mut Formatter<'_>, settings: &[(&str, Option<String>)]) -> fmt::Result {
     let given = settings.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     for (place, (name, value)) in given.enumerate() {
-        write!(f, "{}{name}:{value}", if place == 0 { "=" } else { "/" })?;
+        write!(f, "{}{name}:{value}", if place == 0 { "" } else { "/" })?;
     }
     Ok(())
 }

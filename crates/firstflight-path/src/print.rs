@@ -1,15 +1,15 @@
 //! The canonical text of a path and of its parts: what differs from the defaults, in a fixed order.
 
-use crate::direction::{
-    Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Queue, Rate, Reorder, Steps,
-};
-use crate::managed::Red;
-use crate::path::{Acks, Delay, Path};
+use crate::direction::{Policer, Queue, Rate, Steps};
+use crate::effect_keys::EFFECTS;
+use crate::path::Path;
 use crate::release::{PRESETS, Release};
+use crate::setting;
 use crate::trace::{TraceOptions, TraceStart};
 use crate::value::{
     print_count_e3, print_factor, print_percent, print_range, print_rate, print_size, print_time,
 };
+use crate::whole_keys::WHOLE;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Queue {
@@ -129,70 +129,6 @@ fn trace_options(f: &mut Formatter<'_>, prefix: &str, options: &TraceOptions) ->
     Ok(())
 }
 
-const fn red_key(red: Red) -> &'static str {
-    if red.adaptive { "ared" } else { "red" }
-}
-
-fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Result {
-    if let Some(policer) = effects.policer {
-        write!(f, ",{prefix}policer={policer}")?;
-    }
-    match effects.aqm {
-        None => {}
-        Some(Aqm::CODEL) => write!(f, ",{prefix}codel")?,
-        Some(Aqm::Codel { target, interval }) => {
-            write!(f, ",{prefix}codel={}:{}", print_time(target), print_time(interval))?;
-        }
-        Some(Aqm::PIE) => write!(f, ",{prefix}pie")?,
-        Some(Aqm::Pie { target }) => write!(f, ",{prefix}pie={}", print_time(target))?,
-        Some(Aqm::Red(red)) if red == Red { adaptive: red.adaptive, ..Red::default() } => {
-            write!(f, ",{prefix}{}", red_key(red))?;
-        }
-        Some(Aqm::Red(red)) => write!(f, ",{prefix}{}={red}", red_key(red))?,
-        Some(Aqm::FqCodel(fq)) => write!(f, ",{prefix}fq_codel{fq}")?,
-        Some(Aqm::DualPi2(dual)) => write!(f, ",{prefix}dualpi2{dual}")?,
-    }
-    match effects.ecn {
-        None => {}
-        Some(Ecn::InsteadOfDrop) => write!(f, ",{prefix}ecn")?,
-        Some(Ecn::Above(queue)) => write!(f, ",{prefix}ecn={queue}")?,
-        Some(Ecn::Chance(share)) => write!(f, ",{prefix}ecn=ce:{}", print_percent(share))?,
-    }
-    if let Some(GilbertElliott { g, burst, h, k }) = effects.ge {
-        write!(
-            f,
-            ",{prefix}ge={}:{}:{}:{}",
-            print_percent(g),
-            print_factor(burst),
-            print_percent(h),
-            print_percent(k)
-        )?;
-    }
-    if let Some(every) = effects.loss_every {
-        write!(f, ",{prefix}loss_every={every}")?;
-    }
-    match effects.jitter {
-        None => {}
-        Some(Jitter::Uniform(0, high)) => write!(f, ",{prefix}jitter={}", print_time(high))?,
-        Some(Jitter::Uniform(low, high)) => {
-            write!(f, ",{prefix}jitter={}-{}", print_time(low), print_time(high))?;
-        }
-        Some(Jitter::Normal(mean, sigma)) => {
-            write!(f, ",{prefix}jitter=normal:{}:{}", print_time(mean), print_time(sigma))?;
-        }
-    }
-    if let Some(Reorder { first: (share, mean), second }) = effects.reorder {
-        write!(f, ",{prefix}reorder={}:{}", print_percent(share), print_time(mean))?;
-        if let Some((share, mean)) = second {
-            write!(f, ":{}:{}", print_percent(share), print_time(mean))?;
-        }
-    }
-    if effects.dup_ppb != 0 {
-        write!(f, ",{prefix}dup={}", print_percent(effects.dup_ppb))?;
-    }
-    Ok(())
-}
-
 impl Display for Path {
     /// The canonical text. Parsing it gives an equal path. Name and source are not printed.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -201,7 +137,7 @@ impl Display for Path {
         if self.loss_ppb() != 0 {
             write!(f, ",loss={}", print_percent(self.loss_ppb()))?;
         }
-        effects(f, "", self.effects())?;
+        setting::print(f, "", EFFECTS, self.effects())?;
         if let Some(up) = self.up() {
             f.write_str(",")?;
             rate(f, "up", "up_", up)?;
@@ -212,32 +148,7 @@ impl Display for Path {
         if self.up_loss_ppb() != 0 {
             write!(f, ",up_loss={}", print_percent(self.up_loss_ppb()))?;
         }
-        effects(f, "up_", self.up_effects())?;
-        match self.delay() {
-            Delay::Even => {}
-            Delay::Before => f.write_str(",delay=before")?,
-            Delay::Behind => f.write_str(",delay=behind")?,
-        }
-        if self.overhead() != 0 {
-            write!(f, ",overhead={}", print_size(self.overhead()))?;
-        }
-        if *self.release() != Release::Plain {
-            write!(f, ",return={}", self.release())?;
-        }
-        if let Some(limit) = self.thin() {
-            write!(f, ",thin={limit}")?;
-        }
-        if let Some((window, bytes)) = self.gro_given() {
-            write!(f, ",gro={}:{}", print_time(window), print_size(bytes))?;
-        }
-        if let Some((time, count)) = self.sack_compression() {
-            write!(f, ",comp_sack={}:{count}", print_time(time))?;
-        }
-        match self.acks() {
-            Some(Acks::Every(packets)) => write!(f, ",ack={packets}")?,
-            Some(Acks::PerRtt(times)) => write!(f, ",ack={times}/rtt")?,
-            None => {}
-        }
-        Ok(())
+        setting::print(f, "up_", EFFECTS, self.up_effects())?;
+        setting::print(f, "", WHOLE, self)
     }
 }

@@ -56,7 +56,7 @@ pub mod trial;
 pub use driver::{SharedRecorder, Status};
 pub use plan::{Plan, Refused};
 #[cfg(any(feature = "noq", feature = "quinn"))]
-pub use voice::{Said, Voice};
+pub use voice::Voice;
 
 /// The example of the page that registries show.
 #[cfg(all(doctest, feature = "sockets", feature = "s2n-sockets"))]

@@ -2,23 +2,14 @@
 //! event.
 
 use firstflight::arm::ArmController;
-use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, Time};
-use firstflight_quic::{Said, Voice};
+use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, State, Time};
+use firstflight_quic::{SharedRecorder, Voice};
 use firstflight_sim::Record;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-/// Somebody who follows a stack's own controller and the one of ours beside it, which hears the same
-/// calls and steers nothing. Called from within the stack: must be quick.
-pub trait Witness: std::fmt::Debug {
-    /// Ours was built, or built anew once the handshake was over: what came before does not count.
-    fn on_begin(&mut self, begin: &Begin, said: Said);
-
-    /// Ours was told `event` and is now like `beside`; the stack's own is like `said`.
-    fn on_event(&mut self, event: &Event, beside: &ArmController, said: Said);
-}
-
-/// One that the stack's thread shares with whoever asks it.
-pub type SharedWitness = Arc<Mutex<dyn Witness + Send>>;
+/// Who else follows it: a recorder of the controller of ours beside it, and where that recorder reads
+/// what the stack's own made of each event.
+pub(crate) type Witness = (Arc<Voice>, SharedRecorder);
 
 /// What is seen of it.
 #[derive(Debug, Default)]
@@ -32,25 +23,24 @@ pub(crate) struct Followed {
     /// Round trips completed, and what ends the present one.
     rounds: u32,
     round_ends: Option<Seq>,
-    witness: Option<SharedWitness>,
+    witness: Option<SharedRecorder>,
 }
 
 impl Followed {
-    pub(crate) fn new(witness: Option<SharedWitness>) -> Followed {
-        Followed { witness, ..Followed::default() }
+    pub(crate) fn new(witness: Option<Witness>) -> Followed {
+        let (voice, witness) = witness.unzip();
+        Followed { voice: voice.unwrap_or_default(), witness, ..Followed::default() }
     }
 
     pub(crate) fn begin(&self, begin: &Begin) {
         if let Some(witness) = &self.witness {
-            let mut witness = witness.lock().unwrap_or_else(PoisonError::into_inner);
-            witness.on_begin(begin, self.voice.last());
+            witness.lock().unwrap_or_else(PoisonError::into_inner).on_begin(begin);
         }
     }
 
     pub(crate) fn tell(&self, event: &Event, beside: &ArmController) {
         if let Some(witness) = &self.witness {
-            let mut witness = witness.lock().unwrap_or_else(PoisonError::into_inner);
-            witness.on_event(event, beside, self.voice.last());
+            witness.lock().unwrap_or_else(PoisonError::into_inner).on_event(event, beside);
         }
     }
 
@@ -112,6 +102,6 @@ impl Followed {
 }
 
 /// Also a controller without a threshold: what it does it does not say.
-fn in_slow_start(said: Said) -> bool {
+fn in_slow_start(said: State) -> bool {
     said.ssthresh.is_none_or(|ssthresh| said.cwnd < ssthresh)
 }

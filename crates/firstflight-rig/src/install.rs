@@ -1,6 +1,6 @@
 //! Which controllers a sender's stack is given.
 
-use crate::followed::SharedWitness;
+use crate::followed::Witness;
 use crate::logbook::Logbook;
 use crate::own::OwnControl;
 use crate::{Control, Error, Setup, open};
@@ -22,7 +22,7 @@ pub(crate) fn install(
     setup: &Setup<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
-    witness: Option<SharedWitness>,
+    witness: Option<Witness>,
 ) -> Result<Installed, Error> {
     Ok(match setup.control {
         Control::Noq(plan) => Installed::Noq(Arc::new(
@@ -50,7 +50,7 @@ fn own(
     setup: &Setup<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
-    witness: Option<SharedWitness>,
+    witness: Option<Witness>,
 ) -> Result<Installed, Error> {
     let voice = open(logbook).follow(witness);
     #[cfg(feature = "quinn")]

@@ -41,13 +41,13 @@ mod tls;
 mod wire;
 
 pub use firstflight_sim::Observer;
-pub use followed::{SharedWitness, Witness};
 pub use logbook::Logbook;
 pub use own::{Own, OwnControl};
 
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::{Error, Path, Release, Reverse};
-use firstflight_quic::{Plan, Status};
+use firstflight_quic::{Plan, SharedRecorder, Status, Voice};
+use followed::Witness;
 use hdrhistogram::Histogram;
 use install::{Installed, install};
 use merge::Merge;
@@ -166,13 +166,18 @@ pub fn run<'a>(
     Rig::new(setup, observer, None, None)?.run()
 }
 
-/// Runs one trial of a stack's own controller ([`Control::Own`]), and a witness follows it and the
-/// one of ours beside it.
+/// Runs one trial of a stack's own controller ([`Control::Own`]). `witness` follows the one of ours
+/// beside it, which hears the same calls and steers nothing; what the stack's own made of each it finds
+/// in `voice`. It is called from within the stack: it must be quick.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_beside(setup: &Setup<'_>, witness: SharedWitness) -> Result<Outcome, Error> {
-    Rig::new(setup, None, None, Some(witness))?.run()
+pub fn run_beside(
+    setup: &Setup<'_>,
+    voice: Arc<Voice>,
+    witness: SharedRecorder,
+) -> Result<Outcome, Error> {
+    Rig::new(setup, None, None, Some((voice, witness)))?.run()
 }
 
 /// Where the sending stack writes its own qlog.
@@ -251,7 +256,7 @@ fn sender(
     setup: &Setup<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
-    (seed, log, witness): ([u8; 32], Option<StackLog>, Option<SharedWitness>),
+    (seed, log, witness): ([u8; 32], Option<StackLog>, Option<Witness>),
 ) -> Result<Box<dyn Sender>, Error> {
     let object = setup.object.max(1);
     let log = log.map(|log| (epoch, log));
@@ -284,7 +289,7 @@ impl<'a> Rig<'a> {
         setup: &'a Setup<'a>,
         observer: Option<&'a mut (dyn Observer + 'a)>,
         log: Option<StackLog>,
-        witness: Option<SharedWitness>,
+        witness: Option<Witness>,
     ) -> Result<Rig<'a>, Error> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is
         // counted from it.

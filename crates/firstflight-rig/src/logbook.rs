@@ -5,7 +5,7 @@
 //! dropped.
 
 use crate::audit::Flight;
-use crate::followed::{Followed, SharedWitness};
+use crate::followed::{Followed, Witness};
 use firstflight::Exit;
 use firstflight::account::Kept;
 use firstflight::arm::ArmController;
@@ -94,7 +94,7 @@ impl Logbook {
 
     /// A controller that is not ours steers: what is recorded is what it says of itself in the voice
     /// that this returns, and the controller that tells the events steers nothing.
-    pub(crate) fn follow(&mut self, witness: Option<SharedWitness>) -> Arc<Voice> {
+    pub(crate) fn follow(&mut self, witness: Option<Witness>) -> Arc<Voice> {
         let followed = self.followed.insert(Followed::new(witness));
         followed.voice.clone()
     }

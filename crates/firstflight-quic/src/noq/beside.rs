@@ -2,7 +2,7 @@
 //! hears the same calls and steers nothing.
 
 use super::{Controller, Factory};
-use crate::voice::{Said, Voice};
+use crate::voice::Voice;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
@@ -49,11 +49,8 @@ pub(super) struct Beside {
 /// A threshold that was never set is the largest number.
 fn say(voice: &Voice, foreign: &dyn congestion::Controller) {
     let metrics = foreign.metrics();
-    voice.say(Said {
-        cwnd: foreign.window(),
-        ssthresh: metrics.ssthresh.filter(|ssthresh| *ssthresh < u64::MAX),
-        pacing_rate: metrics.pacing_rate,
-    });
+    let ssthresh = metrics.ssthresh.filter(|ssthresh| *ssthresh < u64::MAX);
+    voice.say(foreign.window(), ssthresh, metrics.pacing_rate);
 }
 
 /// Ours hears of each call first: what it records then is the ACK before, which the foreign

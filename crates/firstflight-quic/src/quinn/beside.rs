@@ -2,7 +2,7 @@
 //! hears the same calls and steers nothing.
 
 use super::{Controller, Factory};
-use crate::voice::{Said, Voice};
+use crate::voice::Voice;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
@@ -49,7 +49,7 @@ pub(super) struct Beside {
 /// rate, whatever they say.
 fn say(voice: &Voice, foreign: &dyn congestion::Controller) {
     let ssthresh = foreign.metrics().ssthresh.filter(|ssthresh| *ssthresh < u64::MAX);
-    voice.say(Said { cwnd: foreign.window(), ssthresh, pacing_rate: None });
+    voice.say(foreign.window(), ssthresh, None);
 }
 
 /// Ours hears of each call first: what it records then is the ACK before, which the foreign

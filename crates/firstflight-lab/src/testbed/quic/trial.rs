@@ -9,9 +9,9 @@ use crate::stacks::StackArm;
 use crate::testbed::{Info, Testbed};
 use firstflight::arm::ArmController;
 use firstflight::controller::Stats;
-use firstflight::{Begin, Event};
+use firstflight::{Begin, Event, Recorder};
 use firstflight_path::Error;
-use firstflight_quic::{Plan, Said};
+use firstflight_quic::{Plan, Voice};
 use firstflight_rig::{self as rig, Control, Own, OwnControl, Setup};
 use firstflight_sim::{Observer, quic};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,28 +90,37 @@ pub(crate) fn beside(
     let (beside, _) = plan(scenario, against)?;
     let own = Control::Own(OwnControl { beside, ..own });
     let setup = setup(scenario, own, host, seed);
-    let compares = Arc::new(Mutex::new(Compares(judge)));
-    rig::run_beside(&setup, compares.clone())
+    let voice = Arc::new(Voice::default());
+    let compares = Arc::new(Mutex::new(Compares { judge, voice: voice.clone() }));
+    rig::run_beside(&setup, voice, compares.clone())
         .map_err(|fault| Error::new(format!("controller `{}`: {fault}", stack.name)))?;
     let compares = compares.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(compares.0.verdict())
+    Ok(compares.judge.verdict())
 }
 
-/// Compares what the rig sees.
+/// Compares one of ours with the stack's own, which says in the voice what it made of each event.
 #[derive(Debug)]
-struct Compares(Judge);
-
-fn seen(said: Said) -> Seen {
-    Seen { cwnd: said.cwnd, ssthresh: said.ssthresh }
+struct Compares {
+    judge: Judge,
+    voice: Arc<Voice>,
 }
 
-impl rig::Witness for Compares {
-    fn on_begin(&mut self, begin: &Begin, said: Said) {
-        self.0.begin(&begin.controller(), seen(said));
+impl Compares {
+    fn seen(&self) -> Seen {
+        let said = self.voice.last();
+        Seen { cwnd: said.cwnd, ssthresh: said.ssthresh }
+    }
+}
+
+impl Recorder<ArmController> for Compares {
+    fn on_begin(&mut self, begin: &Begin) {
+        let seen = self.seen();
+        self.judge.begin(&begin.controller(), seen);
     }
 
-    fn on_event(&mut self, event: &Event, beside: &ArmController, said: Said) {
-        self.0.step(event, beside, seen(said));
+    fn on_event(&mut self, event: &Event, beside: &ArmController) {
+        let seen = self.seen();
+        self.judge.step(event, beside, seen);
     }
 }
 
