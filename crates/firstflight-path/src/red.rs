@@ -170,7 +170,11 @@ mod tests {
     #[test]
     fn the_chance_is_that_of_the_paper_at_its_corners() {
         let red = red(managed::Red::default());
-        for (packets, chance) in [(5, 0), (10, ONE / 100), (15, ONE / 50), (30, ONE), (100, ONE)] {
+        // Three fifths of the way from the maximum to its double.
+        let gentle = ONE / 50 + (ONE - ONE / 50) / 5 * 3;
+        for (packets, chance) in
+            [(5, 0), (10, ONE / 100), (15, ONE / 50), (24, gentle), (30, ONE), (100, ONE)]
+        {
             assert_eq!(red.chance(packets * PACKET), chance, "at an average of {packets} packets");
         }
         // Section 4: with p_b = 1/50 drops are 1 to 50 packets apart.

@@ -315,6 +315,20 @@ fn lte_releases_what_waits_every_five_milliseconds() {
 }
 
 #[test]
+fn instants_lie_as_far_apart_as_the_range_of_the_period_says() {
+    let settings =
+        BatchSettings { on_first: false, period: (5 * MS, 15 * MS), cap: 1, spacing: (0, 0) };
+    let released = drive(&mut engine(Release::Batch(settings), 1), (0..1_000).map(|_| 0));
+    let gaps: Vec<u64> = released.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+    assert!(gaps.iter().all(|gap| (5 * MS..=15 * MS).contains(gap)), "within the range");
+    let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
+    // The standard deviation of a mean of 999 is 0.09 ms.
+    assert!(mean.abs_diff(10 * MS) < MS / 2, "in the middle on average, not {mean} ns");
+    let near = |at: u64| gaps.iter().filter(|gap| gap.abs_diff(at) < MS).count();
+    assert!(near(6 * MS) > 100 && near(14 * MS) > 100, "and everywhere");
+}
+
+#[test]
 fn an_idle_batch_engine_keeps_its_grid() {
     for times in [[7 * MS, 1_000_000 * SECOND + 1], [12 * MS, 3600 * SECOND]] {
         let released = drive(&mut engine(Release::Batch(BatchSettings::LTE), 1), times);

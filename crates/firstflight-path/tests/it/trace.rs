@@ -187,6 +187,8 @@ fn spread_slots_lie_evenly_in_the_millisecond_that_ends_at_their_time() {
     assert_eq!(departs(&mut spread, 3_499_999, FULL), 3500);
     assert_eq!(departs(&mut spread, 30_499_999, FULL), 30_500, "also after idle periods");
     assert_eq!(departs(&mut spread, 30_500_000, FULL), 30_750);
+    let mut late = link("1\n3\n3\n", TraceOptions { spread: true, ..TraceOptions::default() });
+    assert_eq!(departs(&mut late, 32_400_000, FULL), 32_500, "also where the slot begins later");
 }
 
 #[test]

@@ -225,3 +225,30 @@ pub(crate) fn div_carry(a: u64, b: u64, carry: &mut u64, c: u64) -> u64 {
     *carry = (sum % u128::from(c)) as u64;
     u64::try_from(sum / u128::from(c)).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::div_carry;
+
+    /// Products below and above 2^64, with what is left of the division before.
+    #[test]
+    fn dividing_with_a_carry_loses_nothing() {
+        for (a, b, carry, c) in [
+            (7, 5, 0, 10),
+            (7, 5, 9, 10),
+            (1 << 40, 1 << 30, 3, (1 << 35) - 1),
+            (u64::MAX, 3, 2, 1 << 40),
+            (u64::MAX, u64::MAX, u64::MAX - 1, u64::MAX),
+        ] {
+            let mut left = carry;
+            let quotient = div_carry(a, b, &mut left, c);
+            assert!(left < c, "{left} is left of a division by {c}");
+            assert_eq!(
+                u128::from(quotient) * u128::from(c) + u128::from(left),
+                u128::from(a) * u128::from(b) + u128::from(carry),
+                "{a} x {b} + {carry} by {c}"
+            );
+        }
+        assert_eq!(div_carry(6, 7, &mut 0, 0), 42, "nothing is divided by zero");
+    }
+}

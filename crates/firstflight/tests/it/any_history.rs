@@ -88,9 +88,10 @@ fn every_part_is_played() {
 }
 
 /// Whatever the clock shows when a connection begins, the controller does the same: no moment
-/// stands for "none".
+/// stands for "none". Each startup meets each origin in several histories, with `NIGHT` set in all.
 #[test]
 fn the_origin_of_the_clock_does_not_matter() {
+    let night = std::env::var_os("NIGHT").is_some();
     let mut broken = Vec::new();
     for (i, startup) in STARTUPS.iter().enumerate() {
         for round in 0..24 {
@@ -119,13 +120,15 @@ fn the_origin_of_the_clock_does_not_matter() {
             let reference = course(0);
             // The published BEST counts whole microseconds, which wrap after 71 minutes.
             let fine = if startup.starts_with("best-published") { 0 } else { 789 };
-            for start in [
+            let origins = [
                 1_000,
                 1_000_000_000 + fine,
                 12_345_678_000 + fine,
                 (1 << 32) * 1_000,
                 3 * 3_600_000_000_000 + fine,
-            ] {
+            ];
+            let one = round % origins.len();
+            for &start in if night { &origins[..] } else { &origins[one..=one] } {
                 let shifted = course(start);
                 if let Some(at) = (0..reference.len()).find(|&at| reference[at] != shifted[at]) {
                     broken.push(format!(

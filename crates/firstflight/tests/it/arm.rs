@@ -230,3 +230,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn options_of_the_sender_stand_alone_in_parentheses() {
+    assert!(Arm::parse("rapid@(iw=30)").is_ok());
+    for text in ["rapid@", "rapid@iw", "rapid@sender(iw=30)"] {
+        let refused = Arm::parse(text);
+        assert!(matches!(refused, Err(ArmError::Parentheses(_))), "`{text}`: {refused:?}");
+    }
+}

@@ -428,3 +428,34 @@ fn a_span_below_the_smallest_rtt_gives_no_rate() {
         }
     }
 }
+
+/// Each ACK looks at the newest mark that it reaches, and each mark serves once.
+#[test]
+fn marks_are_reached_one_after_the_other() {
+    let cx = context::quic(1_000);
+    let mut delivery = Delivery::default();
+    delivery.start(Time(0));
+    let send = |delivery: &mut Delivery, at_ms: u64, nxt: u64| {
+        let (now, nxt) = (Time(at_ms * MS), Seq(nxt));
+        let sent = Sent { now, bytes: 1_000, nxt, inflight: 2_000, srtt: None };
+        delivery.on_sent(&sent, 10_000, &cx);
+    };
+    let ack = |delivery: &mut Delivery, at_ms: u64, packet: u64| {
+        delivery
+            .on_ack(&Ack {
+                now: Time(at_ms * MS),
+                acked: 1_000,
+                tx_acked: Some(packet),
+                tx_next: packet + 2,
+                ..Ack::default()
+            })
+            .map(|sample| (sample.prior_delivered, sample.delivered))
+    };
+    send(&mut delivery, 0, 1);
+    send(&mut delivery, 10, 2);
+    assert_eq!(ack(&mut delivery, 30, 0), Some((0, 1_000)), "packet 0 left before anything came");
+    send(&mut delivery, 35, 3);
+    assert_eq!(ack(&mut delivery, 40, 1), Some((0, 2_000)), "so did packet 1");
+    assert_eq!(ack(&mut delivery, 65, 2), Some((1_000, 2_000)), "packet 2 left after the first");
+    assert_eq!(ack(&mut delivery, 66, 2), None, "no mark is left");
+}

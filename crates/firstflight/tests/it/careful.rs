@@ -90,6 +90,15 @@ fn rows_3_and_4_a_jump_that_was_not_used_is_cut_to_what_was() {
     }
 }
 
+#[test]
+fn the_ack_of_older_packets_and_the_first_of_the_jump_checks_it() {
+    let mut rig = jumping(ARM, Transport::Quic, 50);
+    rig.ack(28 * MSS);
+    assert_eq!(packets(&rig), (150, 29), "one packet is older than the jump");
+    rig.ack(2 * MSS);
+    assert_eq!(packets(&rig), (51, 30), "the flight before this ACK, and what it proves");
+}
+
 /// Shows CR9959 retreat-1, CR9959 retreat-window, CR9959 retreat-still,
 /// CR9959 retreat-pipe, CR9959 retreat-exit, CR9959 pipe-1.
 #[test]

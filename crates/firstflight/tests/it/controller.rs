@@ -5,7 +5,9 @@
 use crate::rig;
 
 use firstflight::arm::{Arm, SHORT_NAMES, STARTUPS};
-use firstflight::{Ack, Config, ExitReason, Nanos, Phase, Ready, Seq, Time, Timeout, Transport};
+use firstflight::{
+    Ack, Config, ExitReason, Nanos, Phase, Ready, Seq, State, Time, Timeout, Transport,
+};
 use proptest::prelude::*;
 use rig::{MSS, RTT, Rig, START, config};
 
@@ -697,4 +699,25 @@ fn positions_are_only_compared() {
             );
         }
     }
+}
+
+// What a testbed reads off it.
+
+#[test]
+fn a_state_is_what_the_controller_and_the_ack_say() {
+    let mut r = Rig::tcp("hystart++/cubic/immediate", 10 * MSS);
+    r.grow_to(30 * MSS);
+    r.loss(3 * MSS, MSS);
+    let ack = Ack { lost: MSS, ..r.record(2 * MSS) };
+    let of_controller = State {
+        cwnd: r.c.cwnd(),
+        ssthresh: r.c.ssthresh(),
+        pacing_rate: r.c.pacing_rate().map(|rate| rate.0),
+        phase: r.c.phase(),
+        ..State::default()
+    };
+    assert!(of_controller.ssthresh.is_some() && of_controller.pacing_rate.is_some());
+    assert_eq!(State::of(&r.c, None), of_controller, "of no ACK");
+    let with_ack = State { rtt: Some(RTT), lost: MSS, ..of_controller };
+    assert_eq!(State::of(&r.c, Some(&ack)), with_ack);
 }

@@ -2,8 +2,8 @@
 //! gives the same event.
 
 use firstflight::event::{Ready, Timeout};
-use firstflight::fields::{EVENT, EXIT, Value, Wrong};
-use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
+use firstflight::fields::{Datum, EVENT, EXIT, Value, Wrong};
+use firstflight::{Ack, Congestion, Event, Nanos, Ratio, Sent, Seq, Time};
 
 fn events() -> [Event; 8] {
     let now = Time(7);
@@ -117,4 +117,17 @@ fn a_blank_event_has_its_name_and_its_time() {
         assert_eq!(blank.name(), kind);
     }
     assert!(Event::blank("send", Time(9)).is_none(), "no event is called so");
+}
+
+#[test]
+fn a_ratio_is_read_as_it_is_written() {
+    let mut ratio = Ratio::new(1, 2);
+    assert_eq!(ratio.put(Some("5/4"), true), Ok(()));
+    assert_eq!(ratio, Ratio::new(5, 4));
+    assert_eq!(ratio.value().map(text).as_deref(), Some("5/4"));
+    for wrong in ["5", "5/0", "/4", "5/4/3", "-5/4"] {
+        assert!(ratio.put(Some(wrong), true).is_err(), "`{wrong}` is no ratio");
+    }
+    assert_eq!(ratio.put(None, true), Err(Wrong::Missing));
+    assert_eq!(ratio, Ratio::new(5, 4), "what is wrong changes nothing");
 }

@@ -3,7 +3,7 @@
 use crate::hand_fed;
 
 use firstflight::startup::jump_start::{JumpStart, Params};
-use firstflight::{Ack, Phase};
+use firstflight::{Ack, Nanos, Phase, Ready};
 use hand_fed::{MSS, Usual, config, usual};
 
 /// A jump of 60 packets in the air, of which the first `acked` were acknowledged one by one.
@@ -18,6 +18,24 @@ fn jumping(acked: u64) -> Usual<JumpStart> {
         flow.ack(ack);
     }
     flow
+}
+
+/// A jump in the middle of a connection would be one into a path that nobody has looked at for long.
+#[test]
+fn after_a_pause_longer_than_a_timeout_nothing_jumps() {
+    // (pause, timeout in ms; 0 while there is none)
+    for (pause, timeout, jumps) in
+        [(0, 90, true), (90, 90, true), (91, 90, false), (91, 0, true), (0, 0, true)]
+    {
+        let mut flow = usual(JumpStart::new(Params::default()), config(false));
+        let (idle, timeout) = (Nanos::from_millis(pause), Nanos::from_millis(timeout));
+        flow.c.before_send(&Ready { idle, timeout, ..flow.ready() });
+        assert_eq!(
+            flow.c.phase() == Phase::Jump,
+            jumps,
+            "{pause} ms of silence with a timeout of {timeout:?}"
+        );
+    }
 }
 
 /// Shows CR 3.5-2, CR 3.5-3, CR 3.5-4.

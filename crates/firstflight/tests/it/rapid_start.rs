@@ -9,7 +9,7 @@ use firstflight::startup::Startup;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
 use firstflight::{Ack, Config, Context, Nanos, Phase, Ready, Time, Timeout, Transport};
 use proptest::prelude::*;
-use rig::{MSS, Rig};
+use rig::{MSS, RTT, Rig};
 
 const fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -238,4 +238,13 @@ proptest! {
             prop_assert!(!rapid.rapid() || now.since(start) < base, "threefold {:?} after the last low sample, min {base:?}", now.since(start));
         }
     }
+}
+
+#[test]
+fn while_it_probes_it_shows_the_floor_and_what_it_compares_with() {
+    let mut r = probing("rapid(jump=off)", Transport::Quic, 10 * MSS, 40 * MSS, 40 * MSS);
+    assert_eq!(r.signal("rtt_floor_ns"), Some(RTT.0), "every sample was that");
+    assert!(r.signal("rtt_threshold_ns").is_some_and(|threshold| threshold > RTT.0));
+    r.marked(MSS);
+    assert_eq!(r.signal("rtt_floor_ns"), None, "after congestion it compares no more");
 }
