@@ -131,10 +131,7 @@ impl Held {
             return Ok(scenarios);
         }
         let host = hosts_of_tcp("rack")?;
-        Ok(scenarios
-            .into_iter()
-            .map(|scenario| Scenario { host: host.clone(), ..scenario })
-            .collect())
+        Ok(scenarios.into_iter().map(|scenario| Scenario { host, ..scenario }).collect())
     }
 
     fn judged(

@@ -111,29 +111,9 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 	bpf_sock_ops_cb_flags_set(socket, socket->cb_flags | STATE_FLAG);
 }
 
-static __always_inline void closed(struct bpf_sock_ops *socket)
+static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow, struct tcp_sock *tp)
 {
-	struct bpf_sock *sk = socket->sk;
-	struct tcp_sock *tp;
-	struct flow *flow;
-
-	if (!sk)
-		return;
-	flow = bpf_sk_storage_get(&flows, sk, NULL, 0);
-	tp = bpf_skc_to_tcp_sock(sk);
-	if (!flow || !tp)
-		return;
 	tell(flow, tp, OVER, by_fin(socket->args[0]), 0);
-	bpf_sk_storage_delete(&flows, sk);
-}
-
-SEC("sockops") int connection(struct bpf_sock_ops *socket)
-{
-	if (socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED)
-		established(socket);
-	else if (socket->op == STATE_CHANGED && socket->args[1] == CLOSE)
-		closed(socket);
-	return 1;
 }
 
 SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)

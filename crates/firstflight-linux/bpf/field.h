@@ -279,4 +279,27 @@ static __always_inline void acknowledged(struct __sk_buff *packet, struct bpf_so
 	}
 }
 
+/* What each of these programs does when a connection begins, and when one that it has a place for is over. */
+static __always_inline void established(struct bpf_sock_ops *socket);
+static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow, struct tcp_sock *tp);
+
+SEC("sockops") int connection(struct bpf_sock_ops *socket)
+{
+	struct bpf_sock *sk = socket->sk;
+	struct tcp_sock *tp;
+	struct flow *flow;
+
+	if (socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED) {
+		established(socket);
+	} else if (socket->op == STATE_CHANGED && socket->args[1] == CLOSE && sk) {
+		flow = bpf_sk_storage_get(&flows, sk, NULL, 0);
+		tp = bpf_skc_to_tcp_sock(sk);
+		if (flow && tp) {
+			over(socket, flow, tp);
+			bpf_sk_storage_delete(&flows, sk);
+		}
+	}
+	return 1;
+}
+
 #endif

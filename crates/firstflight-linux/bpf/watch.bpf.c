@@ -111,20 +111,13 @@ static __always_inline struct head next(struct flow *flow, u32 kind)
 	return head;
 }
 
-static __always_inline void closed(struct bpf_sock_ops *socket)
+static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow, struct tcp_sock *tp)
 {
-	struct bpf_sock *sk = socket->sk;
-	struct tcp_sock *tp;
-	struct flow *flow;
 	struct over *over;
 	struct head head;
 
-	if (!sk)
-		return;
-	flow = bpf_sk_storage_get(&flows, sk, NULL, 0);
-	tp = bpf_skc_to_tcp_sock(sk);
 	/* Who never sent data has nothing to tell. */
-	if (!flow || !tp || !flow->opened)
+	if (!flow->opened)
 		return;
 	head = next(flow, CLOSED);
 	over = bpf_ringbuf_reserve(&records, sizeof(*over), 0);
@@ -135,16 +128,6 @@ static __always_inline void closed(struct bpf_sock_ops *socket)
 	over->head = head;
 	fill(&over->row, flow, tp, OVER, by_fin(socket->args[0]));
 	bpf_ringbuf_submit(over, BPF_RB_NO_WAKEUP);
-	bpf_sk_storage_delete(&flows, sk);
-}
-
-SEC("sockops") int connection(struct bpf_sock_ops *socket)
-{
-	if (socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED)
-		established(socket);
-	else if (socket->op == STATE_CHANGED && socket->args[1] == CLOSE)
-		closed(socket);
-	return 1;
 }
 
 /* By the first data everything is settled: the controller and the size of segments, too. */

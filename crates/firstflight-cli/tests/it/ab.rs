@@ -222,7 +222,6 @@ fn advice_says_what_it_hangs_on_and_is_withheld_where_that_decides() {
         "ab",
         "--population",
         "best-links",
-        "browser-upload",
         "--flows",
         "60",
         "--arms",
@@ -545,6 +544,7 @@ fn populations_are_listed_and_described() {
         "us-small",
         "in-video",
         "best-links",
+        "browser-upload",
     ] {
         assert!(list.contains(&format!("\n {name} ")), "{name} is listed");
         let text = well(&["populations", "describe", name]).stdout;
