@@ -606,6 +606,7 @@ fn rack_waits_a_quarter_rtt_until_the_third_sack() {
     let first = c.sack(at(101), &[1]);
     assert_eq!(c.rack.reference(), Some((at(1), Seq(2))), "the reference is segment 1");
     assert_eq!(c.rack.reordering_window(), ms(25), "the window is a quarter of the RTT");
+    assert_eq!(c.rack.rtt(), ms(100), "segments are judged by its RTT");
     assert!(
         first.losses.is_empty() && first.deadline == Some(at(125)),
         "0 waits until 125 ms: {first:?}"
@@ -818,6 +819,13 @@ fn an_ack_tells_the_fate_of_a_probe() {
     );
 }
 
+#[test]
+fn marks_of_a_segment_pack_into_four_bits() {
+    for bits in 0..=u8::MAX {
+        assert_eq!(Flags::from_bits(bits).bits(), bits & 15, "of {bits}");
+    }
+}
+
 // ------------------------------------------------------------------------------------------------------------------------ 8 RTO
 
 /// Shows RFC6298 5-1, RFC6298 5-2, RFC6298 5-3, RFC6298 5-5.
@@ -835,6 +843,8 @@ fn the_timeout_doubles_and_the_first_sample_ends_the_backoff() {
     }
     assert_eq!(steps, [ms(300), ms(600), ms(1000)], "300, 600, then 1200 cut to the cap");
     assert_eq!(Rto::default().timeout(ms(1200)), ms(1200), "below the cap nothing is cut");
+    rto.restart(at(40), ms(300));
+    assert_eq!(rto.deadline(), Some(at(1040)), "restarted from now, with the backoff");
     rto.on_advance(at(5), ms(300), Seq(1), true);
     assert_eq!(rto.backoff(), 3, "an ACK without a valid sample keeps the backoff");
     rto.on_sample();

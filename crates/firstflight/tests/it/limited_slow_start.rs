@@ -56,6 +56,17 @@ impl Flow {
     }
 }
 
+/// The share of RFC 3742 also where bytes times bytes need more than 64 bits.
+#[test]
+fn a_huge_window_opens_by_the_same_share() {
+    let params = Params { max_ssthresh: 100_000, ..Params::RFC3742 };
+    let mut flow = Flow::new(params, 1 << 38);
+    flow.cx.paced = true;
+    let acked = 1 << 37;
+    // acked * max_ssthresh / (2 * cwnd): a quarter of max_ssthresh.
+    assert_eq!(flow.ack(acked), 100_000 * MSS / 4);
+}
+
 /// Shows RFC3742 2-2.
 #[test]
 fn exact_growth_is_half_of_max_ssthresh_per_window() {
