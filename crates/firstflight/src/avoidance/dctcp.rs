@@ -23,14 +23,14 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Weight of a window's share in the smoothed one (RFC8257 3.3-g).
-        pub gain: Ratio = Ratio::new(1, 16), "gain" ["1/1024 to 1" if is_gain] "weight of one window in the smoothed share of marks";
+        pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain] "weight of one window in the smoothed share of marks";
         /// The share before anything was marked (RFC8257 3.3-init): the first cut is a half.
-        pub alpha: Option<Ratio> = Some(Ratio::new(1, 1)), "alpha" ["off, or 1/1024 to 1" if is_share] "share of marks assumed before the first window";
+        pub alpha: Option<Ratio> = Some(Ratio::new(1, 1)), "alpha" ["off, or 0.01 to 1" if is_share] "share of marks assumed before the first window";
     }
 }
 
 pub(super) fn is_gain(gain: Ratio) -> bool {
-    gain.num() <= gain.den() && gain.num() * 1024 >= gain.den()
+    gain.num() <= gain.den() && gain.num() * 100 >= gain.den()
 }
 
 fn is_share(share: Option<Ratio>) -> bool {
