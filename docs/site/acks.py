@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from startups import cell
+
 PATHS = ["rapid-slide", "rate=50Mbit,rtt=100ms,queue=1bdp"]
 RECEIVERS = ["2", "10", "25", "4/rtt", "1/rtt"]
 STARTUPS = ["slowstart", "hystart", "hystart++", "search", "best", "rapid", "bbr"]
@@ -51,19 +53,9 @@ def compare(program, path, receiver, arms):
     with tempfile.TemporaryDirectory() as folder:
         command += ["--arms", ",".join(arms), "--json", "-", "--trace", folder]
         done = subprocess.run(command, capture_output=True, check=True)
-        with sorted(pathlib.Path(folder).iterdir())[0].open() as trace:
+        with min(pathlib.Path(folder).iterdir()).open() as trace:
             acks = sum(row["event"] == "ack" for row in csv.DictReader(trace))
     return acks, json.loads(done.stdout)["results"]
-
-
-def cell(result):
-    """Time, loss and exit of one trial."""
-    end = result["exit"]
-    window = end and end["bdp_ratio"]
-    ended = "-" if end is None else end["reason"].replace("_", " ")
-    ended += "" if window is None else f" {window:.2f}"
-    time = "-" if result["ttlb_ms"] is None else f"{result['ttlb_ms']:.0f}"
-    return f"{time} ms, {100 * result['loss_ratio']:.2f} %, {ended}"
 
 
 def table(heads, columns):

@@ -204,6 +204,8 @@ pub struct Flow<E: Ends> {
     bucket: u32,
     /// Its receiver reports no mark.
     hides_marks: bool,
+    /// Its packets ask for L4S.
+    l4s: bool,
     /// Data packets sent, and how many there may be.
     sent: u64,
     most_sent: u64,
@@ -233,6 +235,7 @@ impl<E: Ends> Flow<E> {
         };
         let (app, delivered_at, drops) = (None, None, Drops::default());
         let late = Late::new(Stream::new(0, 0, Purpose::FlowStart), Nanos::ZERO);
+        let l4s = ends.controller().is_l4s();
         Flow {
             due,
             data,
@@ -249,6 +252,7 @@ impl<E: Ends> Flow<E> {
             codepoint: None,
             bucket: id,
             hides_marks: false,
+            l4s,
             sent: 0,
             most_sent: u64::MAX,
             object,
@@ -486,7 +490,7 @@ impl<E: Ends> Flow<E> {
                 bucket: self.bucket,
                 len: self.ends.data_len(&sent),
                 codepoint: self.codepoint,
-                l4s: self.ends.controller().is_l4s(),
+                l4s: self.l4s,
                 sent,
             };
             let fate = forward.send(now, outgoing);

@@ -16,12 +16,11 @@
 //! * D3 (PRAGUE ack-order): an ACK that brings marks cuts first and grows by its unmarked bytes after;
 //!   udp_prague grows first. The difference is a part of a packet.
 
-use super::dctcp::{is_gain, millionths};
-use super::{Avoidance, Cut, Reduced, segment, window};
+use super::{Avoidance, Cut, Reduced, Reno, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::options::params;
-use crate::signal::mark_share::MarkShare;
+use crate::signal::mark_share::{MarkShare, is_gain};
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
 params! {
@@ -37,6 +36,8 @@ params! {
     }
 }
 
+/// What a loss leaves, and the end of a slow start.
+const HALF: Ratio = Ratio::new(1, 2);
 /// PRAGUE growth-wait: so many virtual round trips without a mark, and one more ...
 const LEAST_WAIT: u64 = 7;
 /// ... for so many bytes per second.
@@ -119,10 +120,6 @@ fn rate(cwnd: u64, cx: &Context) -> u64 {
     mul_div(cwnd, Nanos::from_secs(1).0, cx.srtt.0)
 }
 
-fn half(base: u64, cx: &Context) -> u64 {
-    (base / 2).clamp(2 * segment(cx), MAX_BYTES)
-}
-
 impl Avoidance for Prague {
     type Saved = Rest;
 
@@ -145,7 +142,7 @@ impl Avoidance for Prague {
         // acks * mss / W * step * (srtt / vrtt)^2, in units of 2^-20 bytes.
         let virtual_rtt = self.virtual_rtt(cx).0;
         let slower = mul_div(mul_div(1 << 20, cx.srtt.0, virtual_rtt), cx.srtt.0, virtual_rtt);
-        let step = mul_div(self.step(cwnd, cx), slower, 1);
+        let step = self.step(cwnd, cx).saturating_mul(slower);
         let grown = mul_div(unmarked, step, cwnd).saturating_add(self.rest.fraction);
         self.rest.fraction = grown % (1 << 20);
         w.cwnd = w.cwnd.max(cwnd.saturating_add(grown >> 20).min(MAX_BYTES));
@@ -173,13 +170,13 @@ impl Avoidance for Prague {
             self.rest.wait = Prague::wait_after_mark(cwnd, cx);
         }
         // PRAGUE loss-half, D1.
-        let ssthresh = half(cwnd, cx);
+        let ssthresh = Reno::threshold(cwnd, HALF, cx);
         Reduced { ssthresh, cwnd: ssthresh }
     }
 
     fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
         self.rest = Rest { fraction: 0, wait: self.wait_after_loss(window(w), cx) };
-        half(inflight_before.min(MAX_BYTES), cx)
+        Reno::threshold(inflight_before.min(MAX_BYTES), HALF, cx)
     }
 
     fn on_persistent_congestion(&mut self, _now: Time) {
@@ -195,7 +192,7 @@ impl Avoidance for Prague {
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
         match signal {
             Signal::Ecn if !from_slow_start => self.share.factor(),
-            _ => Ratio::new(1, 2),
+            _ => HALF,
         }
     }
 
@@ -212,7 +209,7 @@ impl Avoidance for Prague {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("alpha_millionths", millionths(self.share));
+        visit("alpha_millionths", self.share.millionths());
         visit("prague_wait_rounds", self.rest.wait);
     }
 }

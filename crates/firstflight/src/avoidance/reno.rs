@@ -59,7 +59,8 @@ impl Reno {
         Reno { params, carry: 0 }
     }
 
-    fn threshold(base: u64, beta: Ratio, cx: &Context) -> u64 {
+    /// What a cut by `beta` leaves of `base` bytes.
+    pub(super) fn threshold(base: u64, beta: Ratio, cx: &Context) -> u64 {
         // RFC5681 3.1-eq4, RFC9002 7.3.2-2: beta times the base, at least two segments.
         beta.of(base).min(base).clamp(2 * segment(cx), MAX_BYTES)
     }

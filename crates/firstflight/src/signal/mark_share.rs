@@ -9,6 +9,11 @@ use crate::units::{Nanos, Ratio, Seq, Time};
 /// All bytes are marked. A share is a whole number of 2^-20.
 pub const ONE: u32 = 1 << 20;
 
+/// A weight that one period may have: a hundredth to all.
+pub(crate) fn is_gain(gain: Ratio) -> bool {
+    gain.num() <= gain.den() && gain.num() * 100 >= gain.den()
+}
+
 /// A smoothed share of marked bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkShare {
@@ -32,6 +37,11 @@ impl MarkShare {
     #[inline]
     pub fn alpha(&self) -> u32 {
         self.alpha
+    }
+
+    /// The smoothed share in millionths, as traces have it.
+    pub fn millionths(&self) -> u64 {
+        u64::from(self.alpha) * 1_000_000 / u64::from(ONE)
     }
 
     /// An ACK, in whatever phase. Returns whether it ended a period: a round trip, and no less than
