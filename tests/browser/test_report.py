@@ -305,8 +305,12 @@ def test_every_chart_and_the_data_can_be_saved(page):
         assert len(buttons) == len(CHARTS)
         page.script("arguments[0].click()", buttons[0])
     page.script("document.getElementById('save-data').click()")
-    page.browser.implicitly_wait(0)
-    saved = page.browser.execute_async_script("const done = arguments[0]; setTimeout(() => done(saved), 1500)")
+    # A PNG is made by the browser in its own time, and a blob says its text later, too.
+    saved = page.browser.execute_async_script(
+        "const done = arguments[0];"
+        "const there = () => saved.some(([name]) => name.endsWith('.png')) && saved.filter(([name]) => name === 'blob').length >= 2 && saved.some(([name]) => name === 'firstflight.json');"
+        "(function look() { there() ? setTimeout(() => done(saved), 200) : setTimeout(look, 50); })()"
+    )
     names = [name for name, _ in saved]
     svg = next(text for name, text in saved if name == "blob" and text.startswith("<svg"))
     assert "var(--" not in svg and 'xmlns="http://www.w3.org/2000/svg"' in svg and " stroke=\"rgb(" in svg

@@ -115,13 +115,16 @@ function render(width, due = () => true) {
   state.shown = JSON.stringify(shownArms().map((arm) => arm.arm));
 }
 
-// The charts in words, once nothing moves any more: nobody can listen to what changes twenty times a second.
+// The charts in words: at once when the page opens, later once nothing moves any more, since nobody can listen to
+// what changes twenty times a second.
 let describing = null;
 function describe() {
-  clearTimeout(describing);
-  describing = setTimeout(() => {
+  const say = () => {
     for (const chart of charts) chart.saying.textContent = `${time(view.from)} to ${time(view.to)}. ${shownArms().map(chart.says).join("; ")}.`;
-  }, 100);
+  };
+  if (describing === null) say();
+  clearTimeout(describing);
+  describing = setTimeout(say, 100);
 }
 
 function timeAxis(g, frame) {
