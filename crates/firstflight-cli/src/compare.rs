@@ -109,6 +109,9 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     }
     let shared = on_threads(options.threads, || plan.run())?;
     give(options.json.as_ref(), &shared)?;
+    for warning in &shared.warnings {
+        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+    }
     Ok(shared.unfinished().map_or(Done::Well, Done::Because))
 }
 

@@ -37,7 +37,7 @@ impl Output for Sharing {
 pub(crate) fn columns(plan: &SharingPlan) -> (Vec<String>, Vec<String>) {
     let mut plan = plan.clone();
     plan.plan.arms.clear();
-    let none = Sharing { plan, rows: Vec::new() };
+    let none = Sharing { plan, rows: Vec::new(), warnings: Vec::new() };
     (names(&none.sheets()), none.rows().names)
 }
 

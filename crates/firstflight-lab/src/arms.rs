@@ -87,6 +87,13 @@ impl NamedArm {
         Error::new(format!("arm `{}`: {whose}", self.label))
     }
 
+    /// Why its rows are not the same each time, in a sentence, if they are not.
+    pub(crate) fn varies(&self) -> Option<String> {
+        let Sender::Stack(stack) = &self.sender else { return None };
+        let why = stack.varies?;
+        Some(format!("{} is not repeatable: {why}, so no two runs are alike", self.label))
+    }
+
     /// An arm with a startup of one's own; `rest` is what would follow a startup's name:
     /// `/reno/prr@(iw=30)`, or nothing.
     ///

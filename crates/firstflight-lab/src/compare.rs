@@ -399,11 +399,7 @@ impl Plan {
                 "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
             );
         }
-        warnings.extend(self.arms.iter().filter_map(|arm| {
-            let Sender::Stack(stack) = &arm.sender else { return None };
-            let why = stack.varies?;
-            Some(format!("{} is not repeatable: {why}, so no two runs are alike", arm.label))
-        }));
+        warnings.extend(self.arms.iter().filter_map(NamedArm::varies));
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(

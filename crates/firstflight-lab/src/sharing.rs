@@ -1,5 +1,5 @@
-//! Several arms through one bottleneck at the same time, on the simulator: who starts when, what
-//! each carries, and how they share.
+//! Several arms through one bottleneck at the same time: who starts when, what each carries, and how
+//! they share.
 
 use crate::arms::{NamedArm, Sender};
 use crate::compare::{ExperimentRow, Plan};
@@ -9,7 +9,6 @@ use crate::report::Table;
 use crate::scenario::Scenario;
 use crate::stats::Summary;
 use crate::table::table_of;
-use crate::testbed::{self, Testbed};
 use crate::trial::{Trial, TrialRow, ms};
 use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
@@ -118,14 +117,10 @@ impl Scenario {
         let arm = match &flow.arm.sender {
             Sender::Arm(arm) => arm,
             Sender::Kernel(_) => {
-                return refused(
-                    "the kernel's own controllers run on the testbed `linux` only, one flow at a time",
-                );
+                return refused("the kernel's own controllers run on the testbed `linux` only");
             }
             Sender::Stack(_) => {
-                return refused(
-                    "the QUIC stacks' own controllers run on the testbed `quic` only, one flow at a time",
-                );
+                return refused("the QUIC stacks' own controllers run on the testbed `quic` only");
             }
             Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
         };
@@ -149,6 +144,45 @@ impl Scenario {
             start: flow.start,
             rtt_extra: flow.rtt_extra,
         })
+    }
+}
+
+/// What became of flows that shared a path, on whatever testbed they did.
+#[derive(Clone, Debug, Default)]
+pub struct Together {
+    /// One by one, in the order in which they were asked for. Times count from each flow's own first
+    /// packet.
+    pub flows: Vec<Outcome>,
+    /// Of applications with parts: each part of each flow.
+    pub parts: Vec<Vec<Part>>,
+    /// When the first data of each left; `None` if the trial stopped before.
+    pub starts: Vec<Option<Time>>,
+    /// Bytes delivered in order by each flow at each multiple of the sampling time, zero included.
+    pub delivered: Vec<Vec<u64>>,
+}
+
+impl Together {
+    /// What each flow delivered between two samples.
+    pub fn between(&self, from: usize, to: usize) -> Vec<u64> {
+        let at = |sample: usize| self.delivered.get(sample).or(self.delivered.last());
+        match (at(from), at(to)) {
+            (Some(from), Some(to)) => {
+                from.iter().zip(to).map(|(from, to)| to.saturating_sub(*from)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The simulator knows everything.
+impl From<SharedOutcome> for Together {
+    fn from(done: SharedOutcome) -> Together {
+        Together {
+            parts: done.flows.iter().map(|flow| flow.parts.clone()).collect(),
+            flows: done.flows.into_iter().map(Outcome::from).collect(),
+            starts: done.starts,
+            delivered: done.delivered,
+        }
     }
 }
 
@@ -327,6 +361,8 @@ pub struct Sharing {
     pub plan: SharingPlan,
     /// One row per trial: arms in order, seeds in order within each.
     pub rows: Vec<SharingRow>,
+    /// What to know before believing a number, but for [`Sharing::unfinished`].
+    pub warnings: Vec<String>,
 }
 
 impl SharingPlan {
@@ -334,8 +370,8 @@ impl SharingPlan {
     /// number of threads.
     ///
     /// # Errors
-    /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed is
-    /// not the simulator.
+    /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed
+    /// cannot run one of the arms or what the flows carry.
     pub fn run(&self) -> Result<Sharing, Error> {
         self.run_until(&|| (), &AtomicBool::new(false))
     }
@@ -354,8 +390,9 @@ impl SharingPlan {
                 "nothing to run: at least one arm, one flow and one trial are needed",
             ));
         }
-        if self.plan.testbed.info().name != testbed::sim::BED.info().name {
-            return Err(Error::new("several flows at a time run in the simulator only"));
+        self.plan.testbed.available()?;
+        for arm in self.plan.arms.iter().chain(&self.cross) {
+            self.plan.testbed.check(&self.plan.scenario, arm)?;
         }
         let trials: Vec<(&NamedArm, u32)> = self
             .plan
@@ -363,7 +400,7 @@ impl SharingPlan {
             .iter()
             .flat_map(|arm| (0..self.plan.repeat).map(move |round| (arm, round)))
             .collect();
-        let rows = trials
+        let done = trials
             .into_par_iter()
             .map(|(arm, round)| {
                 if stop.load(Ordering::Relaxed) {
@@ -373,8 +410,11 @@ impl SharingPlan {
                 tick();
                 row
             })
-            .collect::<Result<_, Error>>()?;
-        Ok(Sharing { plan: self.clone(), rows })
+            .collect::<Result<Vec<_>, Error>>()?;
+        let (rows, doubts): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+        let varies = self.plan.arms.iter().chain(&self.cross).filter_map(NamedArm::varies);
+        let warnings = doubts.into_iter().flatten().chain(varies).collect();
+        Ok(Sharing { plan: self.clone(), rows, warnings })
     }
 
     /// The plan with every default filled in.
@@ -391,7 +431,8 @@ impl SharingPlan {
         }
     }
 
-    fn trial(&self, arm: &NamedArm, round: u32) -> Result<SharingRow, Error> {
+    /// A row, and why it should not be believed.
+    fn trial(&self, arm: &NamedArm, round: u32) -> Result<(SharingRow, Vec<String>), Error> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
         let mut scenario = Scenario { bytes: self.app.bytes(), ..self.plan.scenario.clone() };
         if round > 0 {
@@ -413,8 +454,10 @@ impl SharingPlan {
         // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of
         // flows.
         let every = Nanos(scenario.path.rtt().max(10_000_000));
-        let outcome = scenario.run_flows_late(&flows, seed, Some(every), self.jitter)?;
-        Ok(self.row(&scenario, arm, seed, &flows, every, &outcome))
+        let testbed = self.plan.testbed;
+        let outcome = testbed.run_flows(&scenario, &flows, seed, every, self.jitter)?;
+        let doubts = outcome.flows.iter().flat_map(|flow| flow.warnings.clone()).collect();
+        Ok((self.row(&scenario, arm, seed, &flows, every, &outcome), doubts))
     }
 
     fn row(
@@ -424,21 +467,21 @@ impl SharingPlan {
         seed: u64,
         flows: &[SharingFlow],
         every: Nanos,
-        outcome: &SharedOutcome,
+        outcome: &Together,
     ) -> SharingRow {
         // One that did not start within the limit shared nothing with anybody.
         let starts: Vec<u64> =
             outcome.starts.iter().map(|start| start.map_or(u64::MAX, |start| start.0)).collect();
-        let ends = starts
-            .iter()
-            .zip(&outcome.flows)
-            .map(|(start, outcome)| start.saturating_add(outcome.acked_after.0));
+        let ends = starts.iter().zip(&outcome.flows).map(|(start, outcome)| {
+            start.saturating_add(outcome.ended_after.unwrap_or_default().0)
+        });
         let last_start = starts.iter().copied().max().unwrap_or(0);
         let first_end = ends.min().unwrap_or(0);
         let (from, to) = (last_start.div_ceil(every.0) as usize, (first_end / every.0) as usize);
         let to = to.min(outcome.delivered.len().saturating_sub(1));
         let shares =
             (from < to).then(|| Shares { bytes: outcome.between(from, to), every, from, to });
+        let parts = |place: usize| outcome.parts.get(place).map_or(&[][..], Vec::as_slice);
         let each = flows.iter().zip(&outcome.flows).zip(&outcome.starts).enumerate();
         let rows = each.map(|(place, ((flow, outcome), start))| {
             let of_cross = place < self.cross.len();
@@ -448,13 +491,13 @@ impl SharingPlan {
                 arm: &flow.arm,
                 seed,
                 ideal: None,
-                outcome: &Outcome::from(outcome.clone()),
+                outcome,
             };
             SharedFlowRow::of(&OfFlow {
                 trial: &trial,
                 start: *start,
                 share_mbps: shares.as_ref().map(|shares| shares.mbps(shares.bytes[place])),
-                parts: if of_cross { &[] } else { &outcome.parts },
+                parts: if of_cross { &[] } else { parts(place) },
                 of_cross,
             })
         });

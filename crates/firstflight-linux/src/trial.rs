@@ -1,9 +1,10 @@
-//! One object from sender to receiver, through a link, by the kernel's TCP: how long it took and
-//! what it cost.
+//! Objects from sender to receiver, through a link, by the kernel's TCP: how long it took and what
+//! it cost.
 //!
-//! The sender writes as fast as the socket takes it and is asked ten thousand times a second how
-//! far it is. That is how exactly the end is known; times count from just before the first byte was
-//! written, with the connection established.
+//! A sender writes as fast as the socket takes it and is asked ten thousand times a second how far
+//! it is. That is how exactly the end is known; times count from just before the first byte was
+//! written, with the connection established. Of several flows all are established before the first
+//! one writes, so that no handshake meets the others' queue.
 
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::sys::tcp_info;
@@ -18,8 +19,8 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 const PORT: u16 = 5001;
@@ -174,65 +175,191 @@ pub struct Measured {
     pub link: Report,
 }
 
-/// Runs a trial; `observe` sees the sender about ten thousand times a second.
+/// Several flows through one link.
+#[derive(Clone, Copy, Debug)]
+pub struct Several<'a> {
+    /// The path between senders and receivers.
+    pub path: &'a Path,
+    /// Seed and MTU.
+    pub options: LinkOptions,
+    /// Who sends what; at least one that ends, or the trial takes all of the limit.
+    pub flows: &'a [Flow<'a>],
+    /// When to give up, from the first byte on.
+    pub limit: Duration,
+    /// Settings of the receivers' namespace: names below `/proc/sys`, and values.
+    pub receiver: &'a [(String, String)],
+    /// How often to note what each has delivered; never if zero.
+    pub sample: Duration,
+}
+
+/// One flow of several.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow<'a> {
+    /// The sender's congestion controller, by the kernel's name.
+    pub controller: &'a str,
+    /// Size of the object, bytes; `None` for one that does not end and is not waited for.
+    pub bytes: Option<u64>,
+    /// When its first byte is written.
+    pub start: Duration,
+}
+
+/// What became of one of several flows. Times count from its own first byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfFlow {
+    /// When that was written, since the start of the trial; `None` if the trial was over before.
+    pub start: Option<Duration>,
+    /// Every byte was acknowledged within the limit.
+    pub complete: bool,
+    /// Until every byte was acknowledged at the sender, or until the trial ended.
+    pub acked_after: Duration,
+    /// Until the last byte was read at the receiver; `None` if it was not.
+    pub delivered_after: Option<Duration>,
+    /// Bytes read at the receiver.
+    pub delivered: u64,
+    /// The sender's last word.
+    pub last: Info,
+}
+
+/// What came out of several.
+#[derive(Clone, Debug)]
+pub struct MeasuredSeveral {
+    /// One by one, as asked for.
+    pub flows: Vec<OfFlow>,
+    /// Bytes read of each flow at each multiple of the sampling time, zero included.
+    pub delivered: Vec<Vec<u64>>,
+    /// What the senders' namespace counted, of all flows.
+    pub counters: Counters,
+    /// What the link did.
+    pub link: Report,
+}
+
+/// Runs a trial of one flow; `observe` sees the sender about ten thousand times a second.
 ///
 /// # Errors
 /// If the link or the controller is not to be had.
 pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Error> {
+    let &Trial { path, options, bytes, controller, limit, receiver } = trial;
+    let flows = &[Flow { controller, bytes: Some(bytes), start: Duration::ZERO }];
+    let several = Several { path, options, flows, limit, receiver, sample: Duration::ZERO };
+    let MeasuredSeveral { flows, counters, link, .. } =
+        run_several(&several, |_, info| observe(info))?;
+    let flow = flows.first().copied().unwrap_or_default();
+    let OfFlow { complete, acked_after, delivered_after, delivered, last, .. } = flow;
+    Ok(Measured { complete, acked_after, delivered_after, delivered, last, counters, link })
+}
+
+/// Runs a trial of several flows; `observe` sees each sender under way about ten thousand times a
+/// second.
+///
+/// # Errors
+/// If the link or a controller is not to be had.
+pub fn run_several(
+    trial: &Several<'_>,
+    mut observe: impl FnMut(usize, &Info),
+) -> Result<MeasuredSeveral, Error> {
     let failed = |what: &str, error: &io::Error| Error::new(format!("{what}: {error}"));
     let link = LinkEmulator::start(trial.path, trial.options)?;
     for (name, value) in trial.receiver {
         link.receiver().set_sysctl(name, value)?;
     }
-    let listener = link.receiver().run(|| TcpListener::bind((link.receiver().address(), PORT)))?;
+    let to = link.receiver().address();
+    let listener = link.receiver().run(|| TcpListener::bind((to, PORT)))?;
     let listener = listener.map_err(|error| failed("listening behind the link", &error))?;
-    let sender = link.sender().run(|| establish(trial.controller, link.receiver().address()))??;
-    let (receiver, _) =
-        listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
+    let connect = |flow: &Flow<'_>| {
+        let sender = link.sender().run(|| establish(flow.controller, to))??;
+        let (receiver, _) =
+            listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
+        Ok(Ends { sender, receiver, written: AtomicBool::new(false), read: AtomicU64::new(0) })
+    };
+    let ends = trial.flows.iter().map(connect).collect::<Result<Vec<_>, Error>>()?;
+    let (flows, delivered) = thread::scope(|scope| transfer(scope, trial, &ends, &mut observe));
+    let counters = Counters::read(&link);
+    drop((ends, listener));
+    Ok(MeasuredSeveral { flows, delivered, counters, link: link.stop() })
+}
 
-    let start = Instant::now();
-    let written = AtomicBool::new(false);
-    let (last, complete, (delivered, delivered_after)) = thread::scope(|scope| {
-        let reading = scope.spawn(|| read_all(&receiver, trial.bytes, start));
-        let writing = scope.spawn(|| {
-            write_all(&sender, trial.bytes);
-            written.store(true, Ordering::Release);
-        });
-        let mut last = Info::default();
-        let mut complete = false;
-        while start.elapsed() < trial.limit {
-            let all_written = written.load(Ordering::Acquire);
-            match Info::read(&sender, start.elapsed()) {
-                Ok(info) => last = info,
-                Err(_) => break,
-            }
-            observe(&last);
-            complete = all_written && last.idle();
-            if complete {
-                break;
-            }
-            thread::sleep(ASK);
+/// Both sockets of a flow, and how far its threads are.
+struct Ends {
+    sender: TcpStream,
+    receiver: TcpStream,
+    /// Everything was written.
+    written: AtomicBool,
+    /// Bytes read.
+    read: AtomicU64,
+}
+
+/// Starts the flows when they are due, looks at their senders and ends them.
+fn transfer<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    trial: &Several<'scope>,
+    ends: &'scope [Ends],
+    observe: &mut impl FnMut(usize, &Info),
+) -> (Vec<OfFlow>, Vec<Vec<u64>>) {
+    let zero = Instant::now();
+    let start_of = |flow: &Flow<'_>| zero + flow.start;
+    let reading: Vec<_> = trial
+        .flows
+        .iter()
+        .zip(ends)
+        .map(|(flow, ends)| {
+            let (bytes, start) = (flow.bytes, start_of(flow));
+            scope.spawn(move || read_all(ends, bytes, start))
+        })
+        .collect();
+    let mut found = vec![OfFlow::default(); ends.len()];
+    let (mut over, mut samples) = (vec![false; ends.len()], Vec::<Vec<u64>>::new());
+    while zero.elapsed() < trial.limit {
+        let now = zero.elapsed();
+        while trial.sample > Duration::ZERO && trial.sample * samples.len() as u32 <= now {
+            samples.push(ends.iter().map(|ends| ends.read.load(Ordering::Relaxed)).collect());
         }
+        let mut left = false;
+        for (place, (flow, ends)) in trial.flows.iter().zip(ends).enumerate() {
+            let of = &mut found[place];
+            left |= flow.bytes.is_some() && !over[place];
+            if of.start.is_none() && flow.start <= now {
+                of.start = Some(flow.start);
+                let bytes = flow.bytes;
+                scope.spawn(move || {
+                    write_all(&ends.sender, bytes);
+                    ends.written.store(true, Ordering::Release);
+                });
+            }
+            if of.start.is_none() || over[place] {
+                continue;
+            }
+            let all_written = ends.written.load(Ordering::Acquire);
+            // Nothing more is to be learnt of a socket that cannot be asked.
+            let Ok(info) = Info::read(&ends.sender, zero.elapsed().saturating_sub(flow.start))
+            else {
+                over[place] = true;
+                continue;
+            };
+            (of.last, of.acked_after) = (info, info.at);
+            observe(place, &info);
+            of.complete = all_written && info.idle();
+            over[place] = of.complete;
+        }
+        if !left {
+            break;
+        }
+        thread::sleep(ASK);
+    }
+    for (of, (flow, ends)) in found.iter_mut().zip(trial.flows.iter().zip(ends)) {
         // Ends whoever is still at it; the reader has everything when the sender has every
         // acknowledgement.
-        let _ = sender.shutdown(Shutdown::Both);
-        if !complete {
-            let _ = receiver.shutdown(Shutdown::Both);
+        let _ = ends.sender.shutdown(Shutdown::Both);
+        if !of.complete || flow.bytes.is_none() {
+            let _ = ends.receiver.shutdown(Shutdown::Both);
         }
-        let _ = writing.join();
-        (last, complete, reading.join().unwrap_or((0, None)))
-    });
-    let counters = Counters::read(&link);
-    drop((sender, receiver, listener));
-    Ok(Measured {
-        complete,
-        acked_after: last.at,
-        delivered_after,
-        delivered,
-        last,
-        counters,
-        link: link.stop(),
-    })
+    }
+    for (of, reading) in found.iter_mut().zip(reading) {
+        of.delivered_after = reading.join().unwrap_or_default();
+    }
+    for (of, ends) in found.iter_mut().zip(ends) {
+        of.delivered = ends.read.load(Ordering::Relaxed);
+    }
+    (found, samples)
 }
 
 /// A connection from the calling thread's namespace with this controller from its first packet on.
@@ -256,9 +383,9 @@ fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
     Ok(TcpStream::from(fd))
 }
 
-fn write_all(mut stream: &TcpStream, bytes: u64) {
+fn write_all(mut stream: &TcpStream, bytes: Option<u64>) {
     let chunk = vec![0; CHUNK];
-    let mut left = bytes;
+    let mut left = bytes.unwrap_or(u64::MAX);
     while left > 0 {
         match stream.write(&chunk[..left.min(CHUNK as u64) as usize]) {
             Ok(0) | Err(_) => return,
@@ -267,17 +394,18 @@ fn write_all(mut stream: &TcpStream, bytes: u64) {
     }
 }
 
-/// How much came, and when the last byte of `bytes` did.
-fn read_all(mut stream: &TcpStream, bytes: u64, start: Instant) -> (u64, Option<Duration>) {
+/// Reads all that comes; returns when the last of so many bytes did, since `start`.
+fn read_all(ends: &Ends, bytes: Option<u64>, start: Instant) -> Option<Duration> {
     let mut chunk = vec![0; CHUNK];
     let mut got = 0;
-    while got < bytes {
-        match stream.read(&mut chunk) {
-            Ok(0) | Err(_) => return (got, None),
+    while got < bytes.unwrap_or(u64::MAX) {
+        match (&ends.receiver).read(&mut chunk) {
+            Ok(0) | Err(_) => return None,
             Ok(len) => got += len as u64,
         }
+        ends.read.store(got, Ordering::Relaxed);
     }
-    (got, Some(start.elapsed()))
+    Some(start.elapsed())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::followed::Witness;
 use crate::logbook::Logbook;
 use crate::own::OwnControl;
-use crate::{Control, Error, Setup, open};
+use crate::{Control, Error, Shared, open};
 use firstflight_quic::noq;
 #[cfg(feature = "quinn")]
 use firstflight_quic::{Plan, quinn};
@@ -19,16 +19,17 @@ pub(crate) enum Installed {
 
 /// The factory of this trial's controllers, which tell `logbook` everything.
 pub(crate) fn install(
-    setup: &Setup<'_>,
+    control: Control,
+    shared: &Shared<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
     witness: Option<Witness>,
 ) -> Result<Installed, Error> {
-    Ok(match setup.control {
+    Ok(match control {
         Control::Noq(plan) => Installed::Noq(Arc::new(
             noq::Factory::new(plan).with_origin(epoch).with_recorder(logbook.clone()),
         )),
-        Control::Own(control) => own(&control, setup, epoch, logbook, witness)?,
+        Control::Own(control) => own(&control, shared, epoch, logbook, witness)?,
         #[cfg(feature = "quinn")]
         Control::Quinn(plan) => Installed::Quinn(Arc::new(of_quinn(plan, epoch, logbook)?)),
     })
@@ -47,18 +48,18 @@ fn of_quinn(
 /// One of the stack's own, with one of ours beside it for the logbook.
 fn own(
     control: &OwnControl,
-    setup: &Setup<'_>,
+    shared: &Shared<'_>,
     epoch: Instant,
     logbook: &Arc<Mutex<Logbook>>,
     witness: Option<Witness>,
 ) -> Result<Installed, Error> {
     let voice = open(logbook).follow(witness);
     #[cfg(feature = "quinn")]
-    if let Some(foreign) = control.of_quinn(setup.datagram) {
+    if let Some(foreign) = control.of_quinn(shared.datagram) {
         let ours = of_quinn(control.beside, epoch, logbook)?;
         return Ok(Installed::Quinn(Arc::new(ours.beside(foreign, voice))));
     }
-    let foreign = control.of_noq(setup.datagram, setup.seed);
+    let foreign = control.of_noq(shared.datagram, shared.seed);
     let foreign = foreign.ok_or_else(|| Error::new("a stack without a rig"))?;
     let ours = noq::Factory::new(control.beside).with_origin(epoch).with_recorder(logbook.clone());
     Ok(Installed::Noq(Arc::new(ours.beside(foreign, voice))))

@@ -4,7 +4,7 @@
 //! which the overshoot of slow start on a path with a large window reaches. iroh-quinn-proto 0.15
 //! has no such limit. It acknowledges every second packet, and at once what is out of order.
 
-use super::wire::{Ecn, Wire};
+use super::wire::{Ecn, Lane};
 use super::{Error, tls};
 use bytes::BytesMut;
 use iroh_quinn_proto::crypto::rustls::QuicClientConfig;
@@ -92,7 +92,7 @@ impl Receiver {
         at: u64,
         ecn: Ecn,
         bytes: BytesMut,
-        up: &mut Wire,
+        up: &mut Lane<'_>,
     ) {
         self.buffer.clear();
         match self.endpoint.handle(

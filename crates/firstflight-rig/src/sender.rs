@@ -1,7 +1,7 @@
 //! The sending end: a server that answers one request with one object, whichever stack it is.
 
 use super::Error;
-use super::wire::{Ecn, Wire};
+use super::wire::{Ecn, Lane};
 use bytes::BytesMut;
 use firstflight_quic::Status;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub(super) trait Sender {
         at: u64,
         ecn: Ecn,
         bytes: BytesMut,
-        down: &mut Wire,
+        down: &mut Lane<'_>,
     ) -> Result<(), Error>;
     /// Everything the stack and the application have to say to each other.
     fn drive(&mut self) -> Result<(), Error>;

@@ -7,7 +7,7 @@ use super::stack::{
     Transmit, TransportConfig, WriteError,
 };
 use crate::sender::{CONTENT, Sender, Stage};
-use crate::wire::{Ecn, Wire};
+use crate::wire::{Ecn, Lane};
 use crate::{Error, StackLog, tls};
 use bytes::{Bytes, BytesMut};
 use firstflight_quic::Status;
@@ -26,8 +26,7 @@ pub(crate) struct StackSender {
 
 impl StackSender {
     pub(crate) fn new(
-        object: u64,
-        datagram: u16,
+        (object, window, datagram): (u64, u64, u16),
         factory: Arc<dyn ControllerFactory + Send + Sync>,
         peer: Peer,
         seed: [u8; 32],
@@ -38,9 +37,9 @@ impl StackSender {
             .initial_mtu(datagram)
             .mtu_discovery_config(None)
             .congestion_controller_factory(factory);
-        // The whole object at once: what limits the flow is the window and nothing else. The
+        // Far more than is ever in flight: what limits the flow is the window and nothing else. The
         // content is borrowed, not copied.
-        transport.send_window(object.saturating_add(1_000_000)).max_idle_timeout(None);
+        transport.send_window(window).max_idle_timeout(None);
         #[cfg(feature = "qlog")]
         if let Some((start, log)) = log {
             stack::write_qlog(&mut transport, start, log);
@@ -100,7 +99,7 @@ impl Sender for StackSender {
         at: u64,
         ecn: Ecn,
         bytes: BytesMut,
-        down: &mut Wire,
+        down: &mut Lane<'_>,
     ) -> Result<(), Error> {
         self.buffer.clear();
         match stack::handle(&mut self.endpoint, now, self.peer, ecn, bytes, &mut self.buffer) {

@@ -1,9 +1,10 @@
 //! One direction of the path: a link, or a return path that decides later, and what is on its way
 //! behind it.
 //!
-//! The handshake crosses the path without its random loss and without what its return path does to
-//! ACKs; with the first byte of the object fresh links take over, so that loss, traces, slots and
-//! draws begin where a trial begins, as in the simulator.
+//! A handshake crosses a link of its own, the path without its random loss and without what its
+//! return path does to ACKs; with the first byte of its object a flow joins the way that all flows
+//! share, which starts with the first of them, so that loss, traces, slots and draws begin where a
+//! trial begins, as in the simulator.
 
 use crate::audit;
 use bytes::BytesMut;
@@ -34,6 +35,7 @@ pub(super) enum Offered {
 #[derive(Clone)]
 struct Datagram {
     at: u64,
+    flow: u32,
     ecn: Ecn,
     bytes: BytesMut,
 }
@@ -56,56 +58,80 @@ impl From<Reverse> for Way {
 }
 
 /// One direction.
+#[derive(Default)]
 pub(super) struct Wire {
-    way: Way,
-    /// Virtual time at which the clock of link or return path started.
-    origin: u64,
+    /// What all flows share, and the virtual time at which its clock started; from the first byte of
+    /// the first object on.
+    shared: Option<(Way, u64)>,
+    /// The same of handshakes, by flow; none any more as soon as the flow has joined the others.
+    openings: Vec<Option<(Link, u64)>>,
     flying: VecDeque<Datagram>,
     books: audit::Way,
 }
 
+/// A direction as one flow has it.
+pub(super) struct Lane<'a> {
+    pub(super) wire: &'a mut Wire,
+    pub(super) flow: u32,
+}
+
+impl Lane<'_> {
+    /// A datagram of this flow leaves.
+    pub(super) fn offer(&mut self, now: u64, ecn: Ecn, bytes: &[u8]) -> Offered {
+        self.wire.offer(now, self.flow, ecn, bytes)
+    }
+}
+
 impl Wire {
-    pub(super) fn new(link: Link) -> Wire {
-        Wire {
-            way: Way::Link(link),
-            origin: 0,
-            flying: VecDeque::new(),
-            books: audit::Way::default(),
-        }
+    /// The handshake of a flow begins, on this link.
+    pub(super) fn open(&mut self, flow: u32, link: Link, now: u64) {
+        let flow = flow as usize;
+        self.openings.resize_with(self.openings.len().max(flow + 1), || None);
+        self.openings[flow] = Some((link, now));
     }
 
-    /// Replaces the link of the handshake by one way that starts now; what is on its way still
-    /// arrives.
-    pub(super) fn replace(&mut self, way: Reverse, now: u64) {
-        self.way = way.into();
-        self.origin = now;
+    /// What all flows share has started.
+    pub(super) fn has_begun(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// What all flows share starts now.
+    pub(super) fn begin(&mut self, way: Reverse, now: u64) {
+        self.shared = Some((way.into(), now));
+    }
+
+    /// The handshake of a flow is over; what is on its way still arrives.
+    pub(super) fn join(&mut self, flow: u32) {
+        self.openings[flow as usize] = None;
     }
 
     /// Fates depend on what is offered later: at one instant everything is to be offered before
     /// anything is asked for.
     pub(super) fn is_driven(&self) -> bool {
-        matches!(self.way, Way::Driven { .. })
+        matches!(self.shared, Some((Way::Driven { .. }, _)))
     }
 
-    /// Bytes that wait in the link; a return path does not say.
+    /// Bytes that wait in the shared link; a return path does not say.
     pub(super) fn queued(&mut self, now: u64) -> u64 {
-        match &mut self.way {
-            Way::Link(link) => link.queued_bytes(now.saturating_sub(self.origin)),
-            Way::Driven { .. } => 0,
+        match &mut self.shared {
+            Some((Way::Link(link), origin)) => link.queued_bytes(now.saturating_sub(*origin)),
+            Some((Way::Driven { .. }, _)) | None => 0,
         }
     }
 
     /// When the next datagram arrives, or the return path decides.
     pub(super) fn next(&self) -> Option<u64> {
-        let decision = match &self.way {
-            Way::Link(_) => None,
-            Way::Driven { path, .. } => path.next_event().map(|at| at.saturating_add(self.origin)),
+        let decision = match &self.shared {
+            Some((Way::Driven { path, .. }, origin)) => {
+                path.next_event().map(|at| at.saturating_add(*origin))
+            }
+            Some((Way::Link(_), _)) | None => None,
         };
         self.flying.front().map(|datagram| datagram.at).into_iter().chain(decision).min()
     }
 
-    /// A datagram that has arrived by `now`.
-    pub(super) fn arrive(&mut self, now: u64) -> Option<(Ecn, BytesMut)> {
+    /// A datagram that has arrived by `now`, and whose it is.
+    pub(super) fn arrive(&mut self, now: u64) -> Option<(u32, Ecn, BytesMut)> {
         self.books.at(now);
         self.decide(now);
         if self.flying.front()?.at > now {
@@ -113,14 +139,13 @@ impl Wire {
         }
         let datagram = self.flying.pop_front()?;
         self.books.on_arrived(datagram.at, self.flying.len());
-        Some((datagram.ecn, datagram.bytes))
+        Some((datagram.flow, datagram.ecn, datagram.bytes))
     }
 
     /// Learns what the return path has decided by now.
     fn decide(&mut self, now: u64) {
-        let now = now.saturating_sub(self.origin);
-        while let Way::Driven { path, held, .. } = &mut self.way
-            && let Some(decision) = path.poll(now)
+        while let Some((Way::Driven { path, held, .. }, origin)) = &mut self.shared
+            && let Some(decision) = path.poll(now.saturating_sub(*origin))
         {
             // What lies before a released one is settled; one that the link duplicates is released
             // twice.
@@ -129,60 +154,61 @@ impl Wire {
                     held.pop_front();
                 }
                 if let Some((_, datagram)) = held.front().filter(|(first, _)| *first == id) {
-                    let Datagram { ecn, bytes, .. } = datagram.clone();
-                    self.fly(at, ecn, bytes);
+                    let datagram = Datagram { at: at.saturating_add(*origin), ..datagram.clone() };
+                    self.fly(datagram);
                 }
             }
         }
     }
 
     /// A datagram leaves. Of one whose fate is decided later nothing is known yet.
-    pub(super) fn offer(&mut self, now: u64, ecn: Ecn, bytes: &[u8]) -> Offered {
+    fn offer(&mut self, now: u64, flow: u32, ecn: Ecn, bytes: &[u8]) -> Offered {
         self.books.at(now);
         let len = bytes.len() as u32 + LOWER;
-        let now = now.saturating_sub(self.origin);
-        let fate = match &mut self.way {
-            Way::Link(link) => link.offer(now, len),
-            Way::Driven { path, held, next } => {
+        let datagram = |at: u64, marked: bool| {
+            let ecn = if marked && ecn != 0 { CE } else { ecn };
+            Datagram { at, flow, ecn, bytes: BytesMut::from(bytes) }
+        };
+        let (fate, origin) = match (&mut self.openings[flow as usize], &mut self.shared) {
+            (Some((link, origin)), _) | (None, Some((Way::Link(link), origin))) => {
+                (link.offer(now.saturating_sub(*origin), len), *origin)
+            }
+            (None, Some((Way::Driven { path, held, next }, origin))) => {
                 // Ranges are told until they are known to have arrived: a later ACK says what an
                 // earlier one says.
-                if path.offer(now, Ack { id: *next, len, flow: 0, pure: true }).is_err() {
+                let ack = Ack { id: *next, len, flow, pure: true };
+                if path.offer(now.saturating_sub(*origin), ack).is_err() {
                     return Offered::Dropped;
                 }
-                held.push_back((*next, Datagram { at: 0, ecn, bytes: BytesMut::from(bytes) }));
+                held.push_back((*next, datagram(0, false)));
                 *next += 1;
                 return Offered::Later;
             }
+            (None, None) => unreachable!("a flow joins what has begun"),
         };
-        let mark = |marked: bool| if marked && ecn != 0 { CE } else { ecn };
         match fate {
-            Fate::Deliver { at, waited, marked } => Offered::Sent {
-                waited,
-                at: [Some(self.fly(at, mark(marked), BytesMut::from(bytes))), None],
-            },
+            Fate::Deliver { at, waited, marked } => {
+                let at = self.fly(datagram(at.saturating_add(origin), marked));
+                Offered::Sent { waited, at: [Some(at), None] }
+            }
             Fate::Duplicate { at, again, waited, marked } => {
-                let first = self.fly(at, mark(marked), BytesMut::from(bytes));
-                Offered::Sent {
-                    waited,
-                    at: [Some(first), Some(self.fly(again, mark(marked), BytesMut::from(bytes)))],
-                }
+                let first = self.fly(datagram(at.saturating_add(origin), marked));
+                let second = self.fly(datagram(again.saturating_add(origin), marked));
+                Offered::Sent { waited, at: [Some(first), Some(second)] }
             }
             Fate::Drop(_) => Offered::Dropped,
         }
     }
 
     /// Returns when it arrives.
-    fn fly(&mut self, at: u64, ecn: Ecn, bytes: BytesMut) -> u64 {
-        let at = at.saturating_add(self.origin);
+    fn fly(&mut self, datagram: Datagram) -> u64 {
+        let at = datagram.at;
         // Links deliver in order unless the path reorders: look from the end.
-        let place = self
-            .flying
-            .iter()
-            .rposition(|datagram| datagram.at <= at)
-            .map_or(0, |before| before + 1);
+        let place =
+            self.flying.iter().rposition(|other| other.at <= at).map_or(0, |before| before + 1);
         let neighbour = |place: Option<usize>| Some(self.flying.get(place?)?.at);
         self.books.on_taken(at, neighbour(place.checked_sub(1)), neighbour(Some(place)));
-        self.flying.insert(place, Datagram { at, ecn, bytes });
+        self.flying.insert(place, datagram);
         at
     }
 }

@@ -433,6 +433,35 @@ fn every_detection_of_tcp_takes_off() {
     assert_eq!(document["experiment"]["detection"], "quic", "QUIC has its own");
 }
 
+#[cfg(feature = "quic")]
+#[test]
+fn flows_of_a_stack_share_a_bottleneck_with_its_own_controller() {
+    let together =
+        ["compare", "--on", "quic", "--flows", "2", "--apart", "300ms", "--bytes", "2MB"];
+    let shared = [&together[..], &["--cross", "noq:cubic", "--arms", "rapid,noq:newreno"]].concat();
+    let document = well(&[&shared[..], &["--json", "-"]].concat()).json();
+    assert_eq!(document["experiment"]["testbed"], "quic");
+    assert_eq!(document["experiment"]["cross"][0], "noq:cubic");
+    for trial in results(&document) {
+        let flows = trial["flows"].as_array().unwrap();
+        let roles: Vec<_> = flows.iter().map(|flow| flow["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, ["cross", "arm", "arm"]);
+        assert!(trial["complete"] == true && trial["jain"].as_f64().unwrap() > 0.3, "{trial}");
+        let starts: Vec<_> = flows.iter().map(|flow| flow["start_ms"].as_f64().unwrap()).collect();
+        assert!(
+            starts.windows(2).all(|two| (299.0..301.1).contains(&(two[1] - two[0]))),
+            "{starts:?}"
+        );
+    }
+    assert_eq!(document, well(&[&shared[..], &["--json", "-", "--threads", "1"]].concat()).json());
+
+    let web = run(&[&together[..], &["--app", "web:3:1s"]].concat());
+    assert_eq!((web.code, web.said().len()), (2, 1), "{}", web.stderr);
+    assert!(web.stderr.contains("flows of the same distance that carry `bulk`"), "{}", web.stderr);
+    let varies = well(&[&together[..], &["--arms", "quinn:bbr"]].concat());
+    assert!(varies.stderr.contains("quinn:bbr is not repeatable"), "{}", varies.stderr);
+}
+
 #[test]
 fn identical_arms_are_pointed_out() {
     let twins = ["compare", "--arms", "rapid,rapidstart"];

@@ -35,7 +35,9 @@ impl Answer {
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Answer::Alone(comparison) => comparison.warnings.clone(),
-            Answer::Together(sharing) => sharing.unfinished().into_iter().collect(),
+            Answer::Together(sharing) => {
+                sharing.warnings.iter().cloned().chain(sharing.unfinished()).collect()
+            }
         }
     }
 

@@ -14,6 +14,8 @@ use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use crate::sharing::{App, SharingFlow, Together};
+use firstflight::Nanos;
 use firstflight_path::Error;
 use firstflight_path::suggestion;
 use firstflight_sim::tcp;
@@ -189,6 +191,44 @@ pub trait Testbed: Send + Sync {
         seed: u64,
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error>;
+
+    /// Runs flows through one bottleneck, each of an arm that [`check`](Testbed::check) allows, until
+    /// all that end are through or the limit is reached. The scenario's object does not count, each
+    /// flow has its own. What each has delivered is noted every `sample`; starts are late by up to
+    /// `jitter`, by a draw of the seed, where the testbed's own clock is not late by itself.
+    ///
+    /// # Errors
+    /// One line if the testbed carries one flow at a time, which is what one does where this is not
+    /// overridden, or not what these carry.
+    fn run_flows(
+        &self,
+        _scenario: &Scenario,
+        _flows: &[SharingFlow],
+        _seed: u64,
+        _sample: Nanos,
+        _jitter: Nanos,
+    ) -> Result<Together, Error> {
+        Err(Error::new(format!("testbed `{}` carries one flow at a time", self.info().name)))
+    }
+}
+
+/// The object of a flow on a testbed whose flows are objects, all there from the start, or do not
+/// end (`None`).
+///
+/// # Errors
+/// One line for what only the simulator carries.
+#[cfg_attr(
+    not(any(feature = "quic", all(feature = "linux", target_os = "linux"))),
+    expect(dead_code, reason = "this build has the simulator only")
+)]
+fn object_of(testbed: &str, flow: &SharingFlow) -> Result<Option<u64>, Error> {
+    match flow.app {
+        App::Bulk(bytes) if flow.rtt_extra == Nanos::ZERO => Ok(Some(bytes)),
+        App::Endless if flow.rtt_extra == Nanos::ZERO => Ok(None),
+        _ => Err(Error::new(format!(
+            "testbed `{testbed}`: flows of the same distance that carry `bulk`; the simulator has others"
+        ))),
+    }
 }
 
 impl fmt::Debug for dyn Testbed {

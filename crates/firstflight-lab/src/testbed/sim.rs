@@ -6,6 +6,7 @@ use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use crate::sharing::{SharingFlow, Together};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
@@ -54,6 +55,17 @@ impl Testbed for Sim {
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         scenario.simulate(arm, seed, recording).map(Outcome::from)
+    }
+
+    fn run_flows(
+        &self,
+        scenario: &Scenario,
+        flows: &[SharingFlow],
+        seed: u64,
+        sample: Nanos,
+        jitter: Nanos,
+    ) -> Result<Together, Error> {
+        scenario.run_flows_late(flows, seed, Some(sample), jitter).map(Together::from)
     }
 }
 

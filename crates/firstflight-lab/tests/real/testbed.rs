@@ -1,7 +1,9 @@
 //! The testbed `linux`: real TCP beside the simulator. Needs root; says what is missing and passes
 //! where that is not given.
 
+use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
+use firstflight_lab::sharing::{App, SharingFlow};
 use firstflight_lab::testbed::{linux, sim};
 use firstflight_lab::{Comparison, Error, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
@@ -92,4 +94,45 @@ fn what_the_kernel_does_not_have_is_refused_with_what_it_has() {
     );
     let line = compare(&sim::BED, "kernel:cubic").expect_err("refused").to_string();
     assert!(line.contains("testbed `linux` only"), "{line}");
+}
+
+#[test]
+fn kernel_flows_share_a_bottleneck_with_one_that_does_not_end() {
+    let path = Path::parse("rate=50Mbit,rtt=40ms,queue=40ms").expect("a path");
+    let scenario =
+        Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 5_000_000) };
+    let flow = |arm: &str, app, start_ms| SharingFlow {
+        arm: parse_arms(arm).expect("an arm").swap_remove(0),
+        app,
+        start: Nanos::from_millis(start_ms),
+        rtt_extra: Nanos::ZERO,
+    };
+    let flows = [
+        flow("kernel:reno", App::Endless, 0),
+        flow("hystart++", App::Bulk(5_000_000), 1_000),
+        flow("search", App::Bulk(5_000_000), 1_200),
+    ];
+    let every = Nanos::from_millis(100);
+    let together = match linux::BED.run_flows(&scenario, &flows, 1, every, Nanos::ZERO) {
+        Ok(together) => together,
+        Err(bad) if bad.to_string().contains("needs") => return println!("skipped: {bad}"),
+        Err(bad) => panic!("{bad}"),
+    };
+    assert!(!together.flows[0].complete, "{:?}", together.flows[0]);
+    for flow in &together.flows[1..] {
+        assert!(flow.complete && flow.delivered == Some(5_000_000), "{flow:?}");
+        assert!(flow.packets_lost.is_none() && flow.queueing.is_none(), "the link's: {flow:?}");
+        assert!(flow.packets_sent.is_some_and(|sent| sent >= 5_000_000 / 1448), "{flow:?}");
+    }
+    let starts: Vec<_> = together.starts.iter().map(|start| start.map(|at| at.0)).collect();
+    assert_eq!(starts, [Some(0), Some(1_000_000_000), Some(1_200_000_000)]);
+    // Second 1 to 2 has all three; nothing carries more than the link does.
+    let carried: Vec<u64> = together.between(10, 20);
+    assert!(carried.iter().all(|bytes| *bytes > 100_000), "{carried:?}");
+    assert!(carried.iter().sum::<u64>() < 7_000_000, "50 Mbit/s: {carried:?}");
+    assert_eq!(together.delivered[9][1..], [0, 0], "neither had begun");
+
+    let far = SharingFlow { rtt_extra: every, ..flows[1].clone() };
+    let refused = linux::BED.run_flows(&scenario, &[far], 1, every, Nanos::ZERO);
+    assert!(refused.is_err_and(|bad| bad.to_string().contains("the simulator has others")));
 }

@@ -3,4 +3,5 @@
 #[cfg(all(feature = "qlog", feature = "quinn"))]
 mod replay;
 mod rig;
+mod several;
 mod traces;

@@ -9,7 +9,8 @@ use crate::arms::{NamedArm, Sender};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::Scenario;
-use crate::testbed::{self, Testbed};
+use crate::sharing::{SharingFlow, Together};
+use crate::testbed::{self, Testbed, object_of};
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::LinkOptions;
@@ -78,6 +79,107 @@ impl Testbed for Linux {
         let _alone = self.alone.lock();
         run(scenario, arm, seed, recording)
     }
+
+    /// All are connected before the first one writes. Starts are as late as the machine makes them.
+    fn run_flows(
+        &self,
+        scenario: &Scenario,
+        flows: &[SharingFlow],
+        seed: u64,
+        sample: Nanos,
+        _jitter: Nanos,
+    ) -> Result<Together, Error> {
+        let _alone = self.alone.lock();
+        run_flows(scenario, flows, seed, sample)
+    }
+}
+
+fn run_flows(
+    scenario: &Scenario,
+    flows: &[SharingFlow],
+    seed: u64,
+    sample: Nanos,
+) -> Result<Together, Error> {
+    let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
+    let senders = flows.iter().map(|flow| controller(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
+    let mut loaded: Vec<(&str, Loaded)> = Vec::new();
+    for arm in senders.iter().filter_map(|(_, ours)| *ours) {
+        if !loaded.iter().any(|(name, _)| *name == arm.name) && !kernel::is_registered(arm) {
+            loaded.push((arm.name, Loaded::load(arm).map_err(refused)?));
+        }
+    }
+    let flow = |((name, _), flow): (&(String, Option<&KernelArm>), &SharingFlow)| {
+        Ok((name.clone(), object_of(super::INFO.name, flow)?, Duration::from_nanos(flow.start.0)))
+    };
+    let plans = senders.iter().zip(flows).map(flow).collect::<Result<Vec<_>, Error>>()?;
+    let plans: Vec<trial::Flow<'_>> = plans
+        .iter()
+        .map(|&(ref controller, bytes, start)| trial::Flow { controller, bytes, start })
+        .collect();
+    let several = trial::Several {
+        path: &scenario.path,
+        options: LinkOptions { seed, path_index: scenario.path_index, ..LinkOptions::default() },
+        flows: &plans,
+        limit: Duration::from_nanos(scenario.limit.0),
+        receiver: &scenario.receiver,
+        sample: Duration::from_nanos(sample.0),
+    };
+    let mut attempt = 1;
+    loop {
+        let mut seen: Vec<Seen> = flows.iter().map(|_| Seen::default()).collect();
+        let measured = trial::run_several(&several, |flow, info| seen[flow].count(info));
+        let measured = measured.map_err(refused)?;
+        let doubts = measured.link.doubts();
+        if !doubts.is_empty() && attempt < ATTEMPTS {
+            attempt += 1;
+            continue;
+        }
+        let mut outcomes: Vec<Outcome> =
+            measured.flows.iter().zip(&seen).map(|(flow, seen)| one_of(flow, seen)).collect();
+        if let Some(first) = outcomes.first_mut() {
+            let doubts = doubts.into_iter();
+            first.warnings =
+                doubts.map(|doubt| format!("several flows, seed {seed}: {doubt}")).collect();
+        }
+        return Ok(Together {
+            flows: outcomes,
+            starts: measured
+                .flows
+                .iter()
+                .map(|flow| flow.start.map(|at| Time(nanos(at).0)))
+                .collect(),
+            delivered: measured.delivered,
+            ..Together::default()
+        });
+    }
+}
+
+/// What is known of one flow of several: drops and queue are the link's, which tells no flows apart.
+fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
+    Outcome {
+        complete: flow.complete || flow.delivered_after.is_some(),
+        acked_after: flow.complete.then(|| nanos(flow.acked_after)),
+        ended_after: Some(nanos(flow.acked_after)),
+        delivered_after: flow.delivered_after.map(nanos),
+        delivered: Some(flow.delivered),
+        ..of_sender(&flow.last, seen)
+    }
+}
+
+/// What the sender's last word says.
+fn of_sender(last: &Info, seen: &Seen) -> Outcome {
+    Outcome {
+        packets_sent: Some(u64::from(last.packets_sent)),
+        retransmitted_bytes: Some(last.bytes_repeated),
+        retransmissions: Some(u64::from(last.repeats)),
+        rtos: Some(u64::from(last.timeouts)),
+        slow_starts_after_recovery: Some(seen.slow_starts_after_recovery),
+        ..Outcome::default()
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    Nanos(duration.as_nanos() as u64)
 }
 
 fn run(
@@ -193,11 +295,16 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, info: &Info) {
+    /// Counts what is counted, and keeps nothing.
+    fn count(&mut self, info: &Info) {
         const RECOVERY: u8 = 3;
         self.slow_starts_after_recovery +=
             u64::from(self.state == RECOVERY && info.state < RECOVERY && info.cwnd < info.ssthresh);
         self.state = info.state;
+    }
+
+    fn take(&mut self, info: &Info) {
+        self.count(info);
         let news = |last: &Info| self.every_change && state(info) != state(last);
         if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN || news(last)) {
             self.infos.push(*info);
@@ -271,7 +378,6 @@ fn state(info: &Info) -> State {
 
 /// What the kernel does not tell stays unknown.
 fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &Seen) -> Outcome {
-    let nanos = |duration: Duration| Nanos(duration.as_nanos() as u64);
     let dropped = measured.link.forward.dropped_packets();
     let repeats = u64::from(measured.last.repeats);
     let mut queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds");
@@ -284,18 +390,13 @@ fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &
         ended_after: Some(nanos(measured.acked_after)),
         delivered_after: measured.delivered_after.map(nanos),
         delivered: Some(measured.delivered.min(scenario.bytes)),
-        packets_sent: Some(u64::from(measured.last.packets_sent)),
         // Of the packets that were dropped all but a few at the very end were found lost.
         packets_lost: Some(dropped.min(repeats)),
         spurious_losses: Some(repeats.saturating_sub(dropped)),
-        retransmitted_bytes: Some(measured.last.bytes_repeated),
-        retransmissions: Some(repeats),
         lost_retransmissions: Some(measured.counters.lost_repeats),
-        rtos: Some(u64::from(measured.last.timeouts)),
         recoveries: Some(measured.counters.recoveries),
-        slow_starts_after_recovery: Some(seen.slow_starts_after_recovery),
         exit,
         queueing: Some(Queueing::of(&queue_us)),
-        ..Outcome::default()
+        ..of_sender(&measured.last, seen)
     }
 }

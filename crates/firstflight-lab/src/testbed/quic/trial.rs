@@ -5,12 +5,14 @@ use crate::conform::{Judge, Seen, Verdict};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use crate::sharing::{SharingFlow, Together};
 use crate::stacks::StackArm;
-use crate::testbed::{Info, Testbed};
+use crate::testbed::{Info, Testbed, object_of};
 use firstflight::arm::ArmController;
 use firstflight::controller::Stats;
-use firstflight::{Begin, Event, Recorder};
-use firstflight_path::Error;
+use firstflight::{Begin, Event, Nanos, Recorder};
+use firstflight_path::random::between;
+use firstflight_path::{Error, Purpose, Stream};
 use firstflight_quic::{Plan, Voice};
 use firstflight_rig::{self as rig, Control, Own, OwnControl, Setup};
 use firstflight_sim::{Observer, quic};
@@ -39,6 +41,51 @@ impl Testbed for Quic {
         let outcome = outcome
             .map_err(|fault| Error::new(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
         Ok(measured(&outcome))
+    }
+
+    /// Each flow has endpoints of its own. Handshakes cross the idle path, starts are late as in the
+    /// simulator, and timers are the stacks'.
+    fn run_flows(
+        &self,
+        scenario: &Scenario,
+        flows: &[SharingFlow],
+        seed: u64,
+        sample: Nanos,
+        jitter: Nanos,
+    ) -> Result<Together, Error> {
+        let host = hosts(scenario)?;
+        let draws = Stream::new(seed, scenario.path_index, Purpose::FlowStart);
+        let jitter = if flows.len() > 1 { jitter.0 } else { 0 };
+        let plan = |(place, flow): (u64, &SharingFlow)| {
+            let late = between(draws.branch(place).value(flow.start.0), 0, jitter);
+            Ok(rig::FlowPlan {
+                control: control(scenario, &flow.arm)?.0,
+                object: object_of(INFO.name, flow)?,
+                start: Nanos(flow.start.0.saturating_add(late)),
+            })
+        };
+        let plans = (0..).zip(flows).map(plan).collect::<Result<Vec<_>, Error>>()?;
+        let shared = rig::Shared {
+            path: &scenario.path,
+            datagram: host.datagram as u16,
+            ack_packet: host.ack_packet,
+            limit: scenario.limit,
+            seed,
+            path_index: scenario.path_index,
+            sample: Some(sample),
+        };
+        let done = rig::run_flows(&shared, &plans)
+            .map_err(|fault| Error::new(format!("testbed `quic`: {fault}")))?;
+        Ok(Together {
+            flows: done
+                .flows
+                .iter()
+                .map(|flow| flow.as_ref().map(measured).unwrap_or_default())
+                .collect(),
+            starts: done.starts,
+            delivered: done.delivered,
+            ..Together::default()
+        })
     }
 
     /// Every stack paces whatever it runs.

@@ -1,0 +1,202 @@
+//! How far simulator, real QUIC stacks and the TCP of the running kernel agree when flows share a
+//! bottleneck: writes `docs/agreement-flows.md` to standard output.
+//!
+//! `sudo cargo run --release -p firstflight-lab --features quic,linux --example flows >
+//! docs/agreement-flows.md`
+//!
+//! The kernel's columns take real time, some minutes, and root; without either they are left out.
+
+use firstflight::Nanos;
+use firstflight_lab::scenario::Hosts;
+use firstflight_lab::sharing::{App, JITTER, SharingFlow, fairness_ppm};
+use firstflight_lab::testbed::{linux, quic, sim};
+use firstflight_lab::{Error, Scenario, Testbed, parse_arms};
+use firstflight_path::Path;
+use firstflight_sim::tcp;
+
+/// Newcomers that begin, one after the other, beside an endless flow.
+struct Ground {
+    about: &'static str,
+    path: &'static str,
+    bytes: u64,
+    /// Who was there, by its name in the simulator and in the kernel.
+    incumbent: [&'static str; 2],
+    newcomer: [&'static str; 2],
+}
+
+const CUBIC: [&str; 2] = ["hystart", "kernel:cubic"];
+const RENO: [&str; 2] = ["slowstart/reno", "kernel:reno"];
+
+const GROUNDS: [Ground; 5] = [
+    Ground {
+        about: "CUBIC beside CUBIC",
+        path: "rate=50Mbit,rtt=40ms,queue=40ms",
+        bytes: 40_000_000,
+        incumbent: CUBIC,
+        newcomer: CUBIC,
+    },
+    Ground {
+        about: "CUBIC beside Reno, far away",
+        path: "rate=20Mbit,rtt=80ms,queue=160ms",
+        bytes: 20_000_000,
+        incumbent: RENO,
+        newcomer: CUBIC,
+    },
+    Ground {
+        about: "HyStart++ beside CUBIC",
+        path: "rate=100Mbit,rtt=30ms,queue=30ms",
+        bytes: 40_000_000,
+        incumbent: CUBIC,
+        newcomer: ["hystart++", "hystart++"],
+    },
+    Ground {
+        about: "Rapid Start beside CUBIC",
+        path: "rate=100Mbit,rtt=30ms,queue=30ms",
+        bytes: 40_000_000,
+        incumbent: CUBIC,
+        newcomer: ["rapid", "rapid"],
+    },
+    Ground {
+        about: "SEARCH beside CUBIC, a quarter of a BDP of queue",
+        path: "rate=50Mbit,rtt=60ms,queue=15ms",
+        bytes: 40_000_000,
+        incumbent: CUBIC,
+        newcomer: ["search", "search"],
+    },
+];
+
+/// When the newcomer starts: the incumbent has long left slow start.
+const START: Nanos = Nanos(5_000_000_000);
+const EVERY: Nanos = Nanos(10_000_000);
+const LIMIT: Nanos = Nanos(90_000_000_000);
+/// Trials in virtual time, and in real time.
+const SEEDS: u64 = 7;
+const ROUNDS: u64 = 3;
+
+/// What is measured of a trial.
+#[derive(Clone, Copy, Debug)]
+struct Measures {
+    /// Of what both delivered while the newcomer was there.
+    jain: f64,
+    /// What the incumbent delivers less in that time than alone, of what it delivers alone.
+    harm: f64,
+    /// The newcomer's, ms.
+    completion: f64,
+}
+
+fn flow(arm: &str, app: App, start: Nanos) -> Result<SharingFlow, Error> {
+    let arm = parse_arms(arm)?.swap_remove(0);
+    Ok(SharingFlow { arm, app, start, rtt_extra: Nanos::ZERO })
+}
+
+fn trial(
+    bed: &dyn Testbed,
+    ground: &Ground,
+    which: usize,
+    seed: u64,
+    hosts: Option<Hosts>,
+) -> Result<Measures, Error> {
+    let mut scenario = Scenario::new(Path::parse(ground.path)?, ground.bytes);
+    scenario.host = hosts.unwrap_or(scenario.host);
+    scenario.limit = LIMIT;
+    let flows = [
+        flow(ground.incumbent[which], App::Endless, Nanos::ZERO)?,
+        flow(ground.newcomer[which], App::Bulk(ground.bytes), START)?,
+    ];
+    let both = bed.run_flows(&scenario, &flows, seed, EVERY, JITTER)?;
+    let failed = || Error::new(format!("{}: the newcomer did not finish", ground.about));
+    let completion = both.flows[1].delivered_after.ok_or_else(failed)?.0;
+    let start = both.starts[1].ok_or_else(failed)?.0;
+    let (from, to) = (start.div_ceil(EVERY.0), (start + completion) / EVERY.0);
+    let shares = both.between(from as usize, to as usize);
+    // An endless flow is not waited for: alone it is one that does not get to its end.
+    let alone = [flow(ground.incumbent[which], App::Bulk(1 << 34), Nanos::ZERO)?];
+    scenario.limit = Nanos((to + 1) * EVERY.0);
+    let alone =
+        bed.run_flows(&scenario, &alone, seed, EVERY, JITTER)?.between(from as usize, to as usize);
+    Ok(Measures {
+        jain: f64::from(fairness_ppm(&shares)) / 1e6,
+        harm: 1.0 - shares[0] as f64 / alone[0].max(1) as f64,
+        completion: completion as f64 / 1e6,
+    })
+}
+
+/// Median, smallest and largest of one measure.
+fn spread(trials: &[Measures], of: fn(&Measures) -> f64) -> [f64; 3] {
+    let mut values: Vec<f64> = trials.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    [values[values.len() / 2], values[0], values[values.len() - 1]]
+}
+
+/// A measure on one testbed and on another, and how far apart: the share of the first, or, of what
+/// is a share itself, points of a hundred.
+fn row(name: &str, pairs: &[[[f64; 3]; 2]], ratio: bool) -> String {
+    let show = |[median, low, high]: [f64; 3]| {
+        if ratio {
+            format!("{median:.0} ({low:.0} to {high:.0})")
+        } else {
+            format!("{median:.2} ({low:.2} to {high:.2})")
+        }
+    };
+    let cells = pairs.iter().map(|[simulated, real]| {
+        let by = if ratio { real[0] / simulated[0] - 1.0 } else { real[0] - simulated[0] } * 100.0;
+        let unit = if ratio { "%" } else { "points" };
+        let bold = if by.abs() > 10.0 { "**" } else { "" };
+        format!(" {} | {} | {bold}{by:+.0} {unit}{bold} |", show(*simulated), show(*real))
+    });
+    format!("| {name} |{}", cells.collect::<String>())
+}
+
+const INTRODUCTION: &str = "\
+# Agreement where flows share a bottleneck
+
+Written by `sudo cargo run --release -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md`.
+
+An endless flow, and 5 s later a newcomer with an object of its own. *Jain* is the index of what both delivered while the newcomer was
+there; *harm* what the incumbent delivered less in that time than alone, as a share of that; *completion* the newcomer's. Two pairs of
+testbeds: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) beside TCP of the running kernel behind an emulated link, and QUIC in the
+simulator beside noq in virtual time. Medians, with the smallest and the largest: 7 seeds in virtual time, by which starts are late by up to
+1 ms; 3 runs of the kernel. Differences above 10 % or 10 points are set in bold; their reasons stand at the end.
+
+What the testbeds do otherwise: handshakes cross the idle path (`quic`) or are over before the first flow sends (`linux`), in the simulator they wait
+in the queue like everything else.
+";
+
+fn main() -> Result<(), Error> {
+    println!("{INTRODUCTION}");
+    let tcp: Hosts = tcp::Host::default().into();
+    let kernel =
+        linux::BED.available().and_then(|()| trial(&linux::BED, &GROUNDS[0], 1, 1, Some(tcp)));
+    if let Err(why) = &kernel {
+        eprintln!("without the kernel: {why}");
+    }
+    for ground in &GROUNDS {
+        println!("## {}\n\n`{}`, {} MB\n", ground.about, ground.path, ground.bytes / 1_000_000);
+        let several = |bed: &dyn Testbed, which: usize, hosts: Option<Hosts>, count: u64| {
+            (1..=count)
+                .map(|seed| trial(bed, ground, which, seed, hosts))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let mut pairs =
+            vec![[several(&sim::BED, 0, None, SEEDS)?, several(&quic::BED, 0, None, SEEDS)?]];
+        let mut head = "| | sim, QUIC | quic | apart |";
+        if kernel.is_ok() {
+            pairs.insert(
+                0,
+                [
+                    several(&sim::BED, 0, Some(tcp), SEEDS)?,
+                    several(&linux::BED, 1, Some(tcp), ROUNDS)?,
+                ],
+            );
+            head = "| | sim, TCP | linux | apart | sim, QUIC | quic | apart |";
+        }
+        println!("{head}\n|---|{}", "---|".repeat(3 * pairs.len()));
+        let of = |of: fn(&Measures) -> f64| -> Vec<[[f64; 3]; 2]> {
+            pairs.iter().map(|pair| [spread(&pair[0], of), spread(&pair[1], of)]).collect()
+        };
+        println!("{}", row("Jain", &of(|trial| trial.jain), false));
+        println!("{}", row("harm", &of(|trial| trial.harm), false));
+        println!("{}\n", row("completion, ms", &of(|trial| trial.completion), true));
+    }
+    Ok(())
+}

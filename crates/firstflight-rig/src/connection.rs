@@ -1,0 +1,394 @@
+//! One flow of a trial: a sender, a receiver, and what is counted of them.
+
+use crate::followed::Witness;
+use crate::install::{Installed, install};
+use crate::logbook::Logbook;
+use crate::merge::Merge;
+use crate::noq_sender::NoqSender;
+#[cfg(feature = "quinn")]
+use crate::quinn_sender;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::wire::{Lane, Offered, Wire};
+use crate::{Control, FlowPlan, Outcome, Shared, StackLog, audit, open};
+use bytes::BytesMut;
+use firstflight::{Exit, Nanos, Time};
+use firstflight_path::{Error, Path, Reverse};
+use firstflight_sim::Observer;
+use hdrhistogram::Histogram;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Both directions of the path.
+#[derive(Default)]
+pub(crate) struct Ways {
+    pub(crate) down: Wire,
+    pub(crate) up: Wire,
+}
+
+/// What the trial's clock was when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    /// The first byte of the object was handed to the sender.
+    begin: Option<u64>,
+    delivered: Option<u64>,
+}
+
+/// What only the first flow of a trial may have.
+#[derive(Default)]
+pub(crate) struct Watched<'a> {
+    pub(crate) observer: Option<&'a mut (dyn Observer + 'a)>,
+    pub(crate) log: Option<StackLog>,
+    pub(crate) witness: Option<Witness>,
+}
+
+/// Objects of flows that do not end: more than any trial moves.
+const ENDLESS: u64 = 1 << 40;
+
+pub(crate) struct Connection<'a> {
+    flow: u32,
+    plan: FlowPlan,
+    object: u64,
+    observer: Option<&'a mut (dyn Observer + 'a)>,
+    epoch: Instant,
+    /// A round trip of the path, ns.
+    rtt: u64,
+    sender: Box<dyn Sender>,
+    receiver: Receiver,
+    /// What the receiving host merges, as soon as the object is on its way.
+    merge: Option<Merge>,
+    logbook: Arc<Mutex<Logbook>>,
+    marks: Marks,
+    queue_us: Histogram<u32>,
+    probe_timeouts: u64,
+    stream_window: u64,
+    books: audit::Books,
+}
+
+fn sender(
+    (shared, plan, object): (&Shared<'_>, &FlowPlan, u64),
+    epoch: Instant,
+    logbook: &Arc<Mutex<Logbook>>,
+    (seed, log, witness): ([u8; 32], Option<StackLog>, Option<Witness>),
+) -> Result<Box<dyn Sender>, Error> {
+    let log = log.map(|log| (epoch, log));
+    let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
+    // The whole object at once, but for one that has no end.
+    let window = plan.object.map_or(1 << 28, |_| object.saturating_add(1_000_000));
+    let size = (object, window, shared.datagram);
+    Ok(match install(plan.control, shared, epoch, logbook, witness)? {
+        Installed::Noq(factory) => {
+            Box::new(NoqSender::new(size, factory, from_receiver, seed, log)?)
+        }
+        #[cfg(feature = "quinn")]
+        Installed::Quinn(factory) => {
+            Box::new(quinn_sender::QuinnSender::new(size, factory, RECEIVER, seed, log)?)
+        }
+    })
+}
+
+const fn address(last: u8, port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port)
+}
+
+const SENDER: SocketAddr = address(1, 443);
+const RECEIVER: SocketAddr = address(2, 50_000);
+
+impl<'a> Connection<'a> {
+    /// The receiver begins its handshake at `now`.
+    pub(crate) fn new(
+        shared: &Shared<'_>,
+        plan: FlowPlan,
+        flow: u32,
+        watched: Watched<'a>,
+        (epoch, now): (Instant, u64),
+    ) -> Result<Connection<'a>, Error> {
+        let Watched { observer, log, witness } = watched;
+        let object = plan.object.map_or(ENDLESS, |object| object.max(1));
+        let logbook = Arc::new(Mutex::new(Logbook::new(shared.datagram, observer.is_some())));
+        let stream_window = plan.object.unwrap_or(object).saturating_add(1_000_000);
+        let seeds = |which: u8| {
+            let mut seed = [which; 32];
+            seed[..8].copy_from_slice(&shared.seed.to_le_bytes());
+            seed[8..16].copy_from_slice(&shared.path_index.to_le_bytes());
+            if flow > 0 {
+                seed[16..20].copy_from_slice(&flow.to_le_bytes());
+            }
+            seed
+        };
+        let from_sender =
+            iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
+        let sender = sender((shared, &plan, object), epoch, &logbook, (seeds(1), log, witness))?;
+        let start = epoch + Duration::from_nanos(now);
+        let receiver = Receiver::new(start, stream_window, SENDER, from_sender, seeds(2))?;
+        Ok(Connection {
+            flow,
+            plan,
+            object,
+            observer,
+            epoch,
+            rtt: shared.path.rtt(),
+            sender,
+            receiver,
+            merge: None,
+            logbook,
+            marks: Marks::default(),
+            // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
+            queue_us: Histogram::new_with_bounds(1, 120_000_000, 2)
+                .map_err(|error| Error::new(error.to_string()))?,
+            probe_timeouts: 0,
+            stream_window,
+            books: audit::Books::default(),
+        })
+    }
+
+    fn instant(&self, now: u64) -> Instant {
+        self.epoch + Duration::from_nanos(now)
+    }
+
+    fn time_of(&self, instant: Instant) -> u64 {
+        u64::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// When the first byte of the object was handed to the sender.
+    pub(crate) fn begin_at(&self) -> Option<u64> {
+        self.marks.begin
+    }
+
+    /// Somebody waits for its end.
+    pub(crate) fn awaited(&self) -> bool {
+        self.plan.object.is_some()
+    }
+
+    /// Every byte was acknowledged and read.
+    pub(crate) fn done(&self) -> bool {
+        self.sender.done() && self.receiver.finished()
+    }
+
+    /// Object bytes read in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// When one of its timers is due.
+    pub(crate) fn next(&mut self) -> Option<u64> {
+        let timers = [self.receiver.timeout(), self.sender.timeout()]
+            .map(|timer| timer.map(|timer| self.time_of(timer)));
+        let merged = self.merge.as_ref().and_then(Merge::next);
+        timers.into_iter().chain([merged]).flatten().min()
+    }
+
+    /// A datagram comes to the receiver.
+    pub(crate) fn take(&mut self, now: u64, ecn: u8, bytes: BytesMut, up: &mut Wire) {
+        let instant = self.instant(now);
+        let mut up = Lane { wire: up, flow: self.flow };
+        match &mut self.merge {
+            Some(merge) => merge.take(now, ecn, bytes),
+            None => self.receiver.handle(instant, now, ecn, bytes, &mut up),
+        }
+    }
+
+    /// What the receiving host has merged is handed over, if it is time. Returns whether it was.
+    pub(crate) fn flush(&mut self, now: u64, up: &mut Wire) -> bool {
+        let instant = self.instant(now);
+        let mut up = Lane { wire: up, flow: self.flow };
+        let batch = self.merge.as_mut().map_or_else(Vec::new, |merge| merge.flush(now));
+        let any = !batch.is_empty();
+        for (ecn, bytes) in batch {
+            self.receiver.handle(instant, now, ecn, bytes, &mut up);
+        }
+        any
+    }
+
+    /// The receiver's timer, if it is due. Returns whether it was.
+    pub(crate) fn receiver_timer(&mut self, now: u64) -> bool {
+        let instant = self.instant(now);
+        let due = self.receiver.timeout().is_some_and(|due| due <= instant);
+        if due {
+            self.receiver.handle_timeout(instant);
+        }
+        due
+    }
+
+    /// A datagram comes to the sender.
+    pub(crate) fn hear(
+        &mut self,
+        now: u64,
+        ecn: u8,
+        bytes: BytesMut,
+        down: &mut Wire,
+    ) -> Result<(), Error> {
+        let instant = self.instant(now);
+        self.sender.handle(instant, now, ecn, bytes, &mut Lane { wire: down, flow: self.flow })
+    }
+
+    /// The sender's timer, if it is due. Returns whether it was.
+    pub(crate) fn sender_timer(
+        &mut self,
+        shared: &Shared<'_>,
+        now: u64,
+        ways: &mut Ways,
+    ) -> Result<bool, Error> {
+        let instant = self.instant(now);
+        if self.sender.timeout().is_none_or(|due| due > instant) {
+            return Ok(false);
+        }
+        // What arrived at this instant is answered first: only what the timer itself sends can be a
+        // probe.
+        self.sender_turn(shared, now, ways)?;
+        let before = {
+            let book = open(&self.logbook);
+            (book.packets_sent(), book.packets_lost + book.spurious, book.last_sent())
+        };
+        self.sender.handle_timeout(instant);
+        self.sender_turn(shared, now, ways)?;
+        let book = open(&self.logbook);
+        let quiet = before.2.is_some_and(|last| now.saturating_sub(last.0) >= self.rtt);
+        let found = book.packets_lost + book.spurious > before.1;
+        self.probe_timeouts += u64::from(quiet && book.packets_sent() > before.0 && !found);
+        Ok(true)
+    }
+
+    /// Everything the receiver has to say.
+    pub(crate) fn receiver_turn(&mut self, now: u64, up: &mut Wire) -> Result<(), Error> {
+        let instant = self.instant(now);
+        self.books.at(now);
+        self.receiver.drive()?;
+        self.books.on_read(self.receiver.received(), self.object);
+        // The end of the stream may come behind its last byte; what counts is the byte.
+        if self.marks.delivered.is_none() && self.receiver.received() >= self.object {
+            self.marks.delivered = Some(now);
+        }
+        while let Some((ecn, bytes)) = self.receiver.transmit(instant) {
+            Lane { wire: up, flow: self.flow }.offer(now, ecn, bytes);
+            let begun = self.marks.begin.is_some();
+            if let Some(observer) = self.observer.as_deref_mut().filter(|_| begun) {
+                observer.on_acknowledgement(self.flow, Time(now), bytes.len() as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything the sender has to say.
+    pub(crate) fn sender_turn(
+        &mut self,
+        shared: &Shared<'_>,
+        now: u64,
+        ways: &mut Ways,
+    ) -> Result<(), Error> {
+        let instant = self.instant(now);
+        self.books.at(now);
+        self.sender.drive()?;
+        if self.marks.begin.is_none() && self.sender.serving() {
+            self.begin(shared, now, ways)?;
+        }
+        loop {
+            let before = open(&self.logbook).packets_sent();
+            let Some((ecn, bytes)) = self.sender.transmit(instant) else { break };
+            let fate = Lane { wire: &mut ways.down, flow: self.flow }.offer(now, ecn, bytes);
+            if self.marks.begin.is_none() {
+                continue;
+            }
+            let mut book = open(&self.logbook);
+            let packets = book.packets_sent();
+            let data = packets > before;
+            self.books.on_sent(before, packets, fate == Offered::Dropped);
+            match fate {
+                Offered::Sent { waited, at } if data => {
+                    self.queue_us.saturating_record(waited / 1000);
+                    book.settle_last(bytes.len() as u64, at.map(|at| at.map(Time)));
+                }
+                Offered::Dropped if data => {
+                    book.settle_last(bytes.len() as u64, [None; 2]);
+                }
+                Offered::Sent { .. } | Offered::Dropped | Offered::Later => {}
+            }
+        }
+        self.report(now, ways);
+        Ok(())
+    }
+
+    /// The request is in: from here on the flow is on the path that all share.
+    fn begin(&mut self, shared: &Shared<'_>, now: u64, ways: &mut Ways) -> Result<(), Error> {
+        let path: &Path = shared.path;
+        if !ways.down.has_begun() {
+            let packet = u32::from(shared.datagram) + crate::wire::LOWER;
+            let (down, up) =
+                path.open(packet, shared.ack_packet, shared.seed, shared.path_index)?;
+            ways.down.begin(Reverse::Link(down), now);
+            ways.up.begin(up, now);
+        }
+        ways.down.join(self.flow);
+        ways.up.join(self.flow);
+        self.merge = path
+            .receive_aggregation()
+            .map(|(window, bytes)| Merge::new(window, bytes, shared.datagram));
+        open(&self.logbook).begin();
+        self.marks.begin = Some(now);
+        Ok(())
+    }
+
+    /// Passes on what was noted.
+    fn report(&mut self, now: u64, ways: &mut Ways) {
+        let (Some(observer), Some(begin)) = (self.observer.as_deref_mut(), self.marks.begin) else {
+            return;
+        };
+        let (received, queue) = (self.receiver.received(), ways.down.queued(now));
+        open(&self.logbook).read_to(observer, Time(begin), |_| received, queue);
+    }
+
+    /// The flow is over, through or not.
+    pub(crate) fn finish(
+        mut self,
+        complete: bool,
+        now: u64,
+        steps: u64,
+        ways: &mut Ways,
+    ) -> Result<Outcome, Error> {
+        self.sender.close_log();
+        self.report(now, ways);
+        let begin = self
+            .marks
+            .begin
+            .ok_or_else(|| Error::new("the handshake did not finish within the limit"))?;
+        let control: Control = self.plan.control;
+        let status = self.sender.status();
+        if status.map(|status| status.arm) != control.plan().map(|plan| plan.arm) {
+            return Err(Error::new("the sender ran another controller"));
+        }
+        let book = open(&self.logbook);
+        self.books.check(&book);
+        let episodes =
+            status.map_or_else(Vec::new, |status| book.episodes(Time(begin), status.cwnd));
+        let exit = status.and_then(|status| status.exit).or_else(|| book.seen_exit());
+        Ok(Outcome {
+            complete,
+            acked_after: Nanos(now - begin),
+            delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
+            delivered: self.receiver.received(),
+            packets_sent: book.packets_sent(),
+            names_losses: control.names_losses(),
+            packets_lost: if control.names_losses() {
+                book.packets_lost
+            } else {
+                book.packets_dropped
+            },
+            packets_dropped: book.packets_dropped,
+            spurious_losses: book.spurious,
+            retransmissions: book.repeats,
+            retransmitted_bytes: book.repeated_bytes,
+            lost_retransmissions: book.lost_repeats,
+            probe_timeouts: self.probe_timeouts,
+            recoveries_below_ssthresh: status.map(|_| book.account.recoveries_below_ssthresh()),
+            exit: exit.map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
+            episodes,
+            queue_us: self.queue_us.clone(),
+            cwnd_max: book.cwnd_max(),
+            status,
+            stream_window: self.stream_window,
+            handshake_rtt: status.and_then(|status| status.handshake_rtt),
+            steps,
+        })
+    }
+}

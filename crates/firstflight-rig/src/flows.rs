@@ -1,0 +1,237 @@
+//! The loop of a trial: the path, one flow or several on it, and the clock.
+
+use crate::connection::{Connection, Watched, Ways};
+use crate::{FlowPlan, Outcome, Shared, SharedOutcome, wire};
+use firstflight::Time;
+use firstflight_path::{Error, Release};
+use std::time::Instant;
+
+/// A state machine that makes no progress fails after so many steps instead of hanging.
+const STEPS: u64 = 50_000_000;
+
+/// A flow of a trial.
+struct Place<'a> {
+    plan: FlowPlan,
+    /// What the first one alone has, until it begins.
+    watched: Watched<'a>,
+    /// None before its handshake.
+    connection: Option<Connection<'a>>,
+    /// Something happened to it at this instant.
+    touched: bool,
+    /// When it was through.
+    end: Option<u64>,
+}
+
+pub(crate) struct Rig<'a> {
+    shared: Shared<'a>,
+    epoch: Instant,
+    now: u64,
+    places: Vec<Place<'a>>,
+    ways: Ways,
+    /// When the first byte of the first object was handed to its sender.
+    origin: Option<u64>,
+    delivered: Vec<Vec<u64>>,
+    steps: u64,
+    /// Steps without the clock moving.
+    same_instant: u32,
+}
+
+impl<'a> Rig<'a> {
+    pub(crate) fn new(shared: Shared<'a>, plans: &[FlowPlan], watched: Watched<'a>) -> Rig<'a> {
+        let mut watched = Some(watched);
+        let place = |plan: &FlowPlan| Place {
+            plan: *plan,
+            watched: watched.take().unwrap_or_default(),
+            connection: None,
+            touched: true,
+            end: None,
+        };
+        Rig {
+            shared,
+            // The only look at a clock: an instant cannot be made up, so one is taken and everything
+            // is counted from it.
+            epoch: Instant::now(),
+            now: 0,
+            places: plans.iter().map(place).collect(),
+            ways: Ways::default(),
+            origin: None,
+            delivered: Vec::new(),
+            steps: 0,
+            same_instant: 0,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Result<SharedOutcome, Error> {
+        self.open()?;
+        loop {
+            self.steps += 1;
+            if self.steps > STEPS {
+                return Err(Error::new(format!(
+                    "no end after {STEPS} steps, at {} ms of virtual time",
+                    self.now / 1_000_000
+                )));
+            }
+            if !self.turns()? {
+                return self.finish();
+            }
+            let Some(next) = self.next() else {
+                return Err(Error::new("nothing is on its way and no timer is set: a deadlock"));
+            };
+            let end = self.origin.unwrap_or(0).saturating_add(self.shared.limit.0);
+            self.note(next.min(end));
+            if next >= end {
+                self.now = end;
+                return self.finish();
+            }
+            self.advance(next);
+            self.open()?;
+            self.deliver()?;
+            self.fire()?;
+        }
+    }
+
+    /// Handshakes that are due begin.
+    fn open(&mut self) -> Result<(), Error> {
+        let Shared { path, datagram, ack_packet, seed, path_index, .. } = self.shared;
+        for (flow, place) in (0..).zip(&mut self.places) {
+            if place.connection.is_some() || place.plan.start.0 > self.now {
+                continue;
+            }
+            let packet = u32::from(datagram) + wire::LOWER;
+            let idle = path
+                .clone()
+                .with_loss_ppb(0)
+                .with_up_loss_ppb(0)
+                .with_release(Release::Plain)
+                .with_thin(None);
+            let (down, up) = idle.links(packet, ack_packet, seed, path_index)?;
+            self.ways.down.open(flow, down, self.now);
+            self.ways.up.open(flow, up, self.now);
+            let watched = std::mem::take(&mut place.watched);
+            let at = (self.epoch, self.now);
+            let connection = Connection::new(&self.shared, place.plan, flow, watched, at)?;
+            (place.connection, place.touched) = (Some(connection), true);
+        }
+        Ok(())
+    }
+
+    /// Everybody to whom something happened says what there is to say. Returns whether somebody is
+    /// still waited for.
+    fn turns(&mut self) -> Result<bool, Error> {
+        let mut waiting = false;
+        for place in &mut self.places {
+            let Some(connection) = place.connection.as_mut().filter(|_| place.end.is_none()) else {
+                waiting |= place.end.is_none() && place.plan.object.is_some();
+                continue;
+            };
+            if std::mem::take(&mut place.touched) {
+                connection.receiver_turn(self.now, &mut self.ways.up)?;
+                connection.sender_turn(&self.shared, self.now, &mut self.ways)?;
+                self.origin = self.origin.or(connection.begin_at());
+                if connection.done() {
+                    place.end = Some(self.now);
+                }
+            }
+            waiting |= connection.awaited() && place.end.is_none();
+        }
+        Ok(waiting)
+    }
+
+    /// When something happens next.
+    fn next(&mut self) -> Option<u64> {
+        let of_place = |place: &mut Place<'_>| match &mut place.connection {
+            Some(connection) if place.end.is_none() => connection.next(),
+            Some(_) => None,
+            None => Some(place.plan.start.0),
+        };
+        let own = self.places.iter_mut().filter_map(of_place).min();
+        own.into_iter()
+            .chain([self.ways.down.next(), self.ways.up.next()].into_iter().flatten())
+            .min()
+    }
+
+    /// Notes what every flow has delivered at the times of samples before `next`.
+    fn note(&mut self, next: u64) {
+        let (Some(origin), Some(every)) = (self.origin, self.shared.sample) else { return };
+        let at = |taken: usize| origin.saturating_add(every.0.saturating_mul(taken as u64));
+        while every.0 > 0 && at(self.delivered.len()) <= next {
+            let received =
+                |place: &Place<'_>| place.connection.as_ref().map_or(0, Connection::received);
+            self.delivered.push(self.places.iter().map(received).collect());
+        }
+    }
+
+    /// Moves the clock. A pacing delay below half a nanosecond is no delay to the stack's clock:
+    /// rather than ask again for ever at the same instant, the rig lets a nanosecond pass.
+    fn advance(&mut self, next: u64) {
+        const PATIENCE: u32 = 64;
+        if next > self.now {
+            (self.now, self.same_instant) = (next, 0);
+            return;
+        }
+        self.same_instant += 1;
+        if self.same_instant > PATIENCE {
+            self.now += 1;
+        }
+    }
+
+    fn deliver(&mut self) -> Result<(), Error> {
+        let now = self.now;
+        while let Some((flow, ecn, bytes)) = self.ways.down.arrive(now) {
+            if let Some((place, connection)) = under_way(&mut self.places[flow as usize]) {
+                *place = true;
+                connection.take(now, ecn, bytes, &mut self.ways.up);
+            }
+        }
+        for (touched, connection) in self.places.iter_mut().filter_map(under_way) {
+            *touched |= connection.flush(now, &mut self.ways.up);
+            if self.ways.up.is_driven() {
+                // What is acknowledged at this instant is handed in before the return path decides.
+                *touched |= connection.receiver_timer(now);
+                if *touched {
+                    connection.receiver_turn(now, &mut self.ways.up)?;
+                }
+            }
+        }
+        while let Some((flow, ecn, bytes)) = self.ways.up.arrive(now) {
+            if let Some((touched, connection)) = under_way(&mut self.places[flow as usize]) {
+                *touched = true;
+                connection.hear(now, ecn, bytes, &mut self.ways.down)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Timers that are due.
+    fn fire(&mut self) -> Result<(), Error> {
+        for (touched, connection) in self.places.iter_mut().filter_map(under_way) {
+            *touched |= connection.receiver_timer(self.now);
+            *touched |= connection.sender_timer(&self.shared, self.now, &mut self.ways)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<SharedOutcome, Error> {
+        let origin = self.origin.unwrap_or(0);
+        let (mut flows, mut starts): (Vec<Option<Outcome>>, Vec<Option<Time>>) = Default::default();
+        for place in self.places {
+            let begin = place.connection.as_ref().and_then(Connection::begin_at);
+            starts.push(begin.map(|begin| Time(begin - origin)));
+            flows.push(match place.connection {
+                Some(connection) => {
+                    let at = place.end.unwrap_or(self.now);
+                    let done = place.end.is_some();
+                    Some(connection.finish(done, at, self.steps, &mut self.ways)?)
+                }
+                None => None,
+            });
+        }
+        Ok(SharedOutcome { flows, starts, delivered: self.delivered })
+    }
+}
+
+/// A flow between its handshake and its end, and whether something has happened to it.
+fn under_way<'p, 'a>(place: &'p mut Place<'a>) -> Option<(&'p mut bool, &'p mut Connection<'a>)> {
+    let Place { connection, touched, end: None, .. } = place else { return None };
+    connection.as_mut().map(|connection| (touched, connection))
+}
