@@ -5,10 +5,11 @@ use crate::cell::{Cell, cells};
 use crate::judge::{Readings, settle, together};
 use crate::metric::measure;
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
-use crate::run::{Run, Seat, expected_packets};
+use crate::run::{Run, Seat, expected_packets, refusal};
 use crate::schema::{Answer, Criterion, Judge};
 use firstflight::arm::SenderParams;
-use firstflight_lab::{NamedArm, Sender};
+use firstflight_lab::testbed::sim;
+use firstflight_lab::{NamedArm, Sender, Testbed};
 use firstflight_path::Error;
 use rayon::prelude::*;
 use std::any::Any;
@@ -65,10 +66,12 @@ pub struct Evaluation {
     pub seed: u64,
     /// Sections that the algorithm is not made for: not run.
     pub excludes: Vec<String>,
+    /// Where it runs. Only the simulator has all cells; others leave out what they cannot carry.
+    pub testbed: &'static dyn Testbed,
 }
 
 /// How much there is to run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Job {
     /// Cells.
     pub cells: u32,
@@ -78,6 +81,8 @@ pub struct Job {
     pub runs: u64,
     /// Data packets at most, if every path is full all the time.
     pub packets: u64,
+    /// Time on the paths, of all runs one after the other, s.
+    pub seconds: f64,
 }
 
 /// Cells that differ only in their rules, run once.
@@ -105,6 +110,9 @@ struct Troubles {
     found: Mutex<BTreeMap<String, (u32, String)>>,
     end: AtomicBool,
 }
+
+/// Why cells are not run: the reason, with how many it is of each criterion.
+type LeftOut = BTreeMap<String, BTreeMap<usize, usize>>;
 
 /// After so many runs with the same trouble the rest would only say it again.
 const ENOUGH: u32 = 10;
@@ -143,9 +151,15 @@ impl Evaluation {
     /// # Errors
     /// One line that names a cell with a mistake in it.
     pub fn cells(&self) -> Result<Vec<Cell>, Error> {
+        self.sorted().map(|(run, _)| run)
+    }
+
+    /// The cells that are run, and why others are not: the reason, with how many it is of each
+    /// criterion.
+    fn sorted(&self) -> Result<(Vec<Cell>, LeftOut), Error> {
         let runs: Vec<usize> =
             self.criteria.iter().copied().filter(|index| self.runs_of(*index)).collect();
-        let mut cells = cells(&self.battery, &runs, self.effort)?;
+        let (mut cells, left_out) = self.carried(cells(&self.battery, &runs, self.effort)?);
         // A cell gets the rules that look everywhere behind its own.
         let everywhere: Vec<Judge> = runs
             .iter()
@@ -156,7 +170,33 @@ impl Evaluation {
         for cell in &mut cells {
             cell.judges.extend(everywhere.clone());
         }
-        Ok(cells)
+        Ok((cells, left_out))
+    }
+
+    /// Those that the testbed can carry.
+    fn carried(&self, all: Vec<Cell>) -> (Vec<Cell>, LeftOut) {
+        let (mut run, mut left_out) = (Vec::new(), LeftOut::new());
+        if self.is_simulated() {
+            return (all, left_out);
+        }
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(all.len());
+        for mut cell in all {
+            let arms = [&self.algorithm, &self.baseline];
+            if let Some(why) = refusal(&cell, self.testbed, arms) {
+                let of = left_out.entry(why.to_string()).or_default();
+                *of.entry(cell.criterion).or_default() += 1;
+                places.push(None);
+            } else {
+                cell.before = cell.before.and_then(|before| places[before]);
+                places.push(Some(run.len()));
+                run.push(cell);
+            }
+        }
+        (run, left_out)
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.testbed.info().name == sim::BED.info().name
     }
 
     /// How much there is to run.
@@ -173,15 +213,20 @@ impl Evaluation {
             let runs = u64::from(group.seeds) * (2 + u64::from(cell.solo.is_some()));
             job.runs += runs;
             job.packets += runs * expected_packets(cell);
+            job.seconds += runs as f64 * cell.time.0 as f64 / 1e9;
         }
         Ok(job)
     }
 
     fn check(&self) -> Result<(), Error> {
+        self.testbed.available()?;
+        if !self.is_simulated() {
+            return Ok(());
+        }
         for arm in [&self.algorithm, &self.baseline] {
             let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else {
                 return Err(Error::new(format!(
-                    "arm `{}`: the simulator's battery evaluates arms of ours; the kernel's own controllers run one flow at a time with `compare --on linux`",
+                    "arm `{}`: the simulator evaluates arms of ours; `--on quic` and `--on linux` run those of stacks and of the kernel",
                     arm.label
                 )));
             };
@@ -201,7 +246,7 @@ impl Evaluation {
         self.algorithm.full() == self.baseline.full()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, left_out: &LeftOut) -> Vec<String> {
         let mut notes = vec![
             "RFC 9743 gives no thresholds and is no checklist: a concern is something to explain, and no concern is no approval.".to_owned(),
         ];
@@ -210,6 +255,15 @@ impl Evaluation {
         }
         if self.effort == Effort::Quick {
             notes.push("Quick: five seeds cannot decide rules that are judged together with thousands of others; what is marked is below 0.05 by itself, and some are by chance.".into());
+        }
+        for (why, of) in left_out {
+            notes.push(format!("{} cells are left out: {why}.", of.values().sum::<usize>()));
+        }
+        if !self.is_simulated() {
+            notes.push(format!(
+                "On `{}` nobody notes single packets: what `backoff` reads, and what a link does not know, is not judged.",
+                self.testbed.info().name
+            ));
         }
         notes
     }
@@ -244,7 +298,12 @@ pub fn evaluate(
     stop: &AtomicBool,
 ) -> Result<Report, Error> {
     evaluation.check()?;
-    let cells = evaluation.cells()?;
+    let (cells, left_out) = evaluation.sorted()?;
+    if cells.is_empty()
+        && let Some((why, _)) = left_out.first_key_value()
+    {
+        return Err(Error::new(format!("no cell runs: {why}")));
+    }
     let groups = groups(&cells);
     let tasks: Vec<(usize, u32)> = groups
         .iter()
@@ -290,7 +349,7 @@ pub fn evaluate(
         }
     }
     let (rows, tests, marked) = judged(&cells, &per_cell);
-    let criteria = criteria(evaluation, &cells, &rows, &broken);
+    let criteria = criteria(evaluation, &cells, &rows, (&broken, &left_out));
     Ok(Report {
         firstflight: env!("CARGO_PKG_VERSION"),
         battery: "rfc9743",
@@ -300,14 +359,14 @@ pub fn evaluate(
         algorithm_full: evaluation.algorithm.full(),
         baseline: evaluation.baseline.label.clone(),
         baseline_full: evaluation.baseline.full(),
-        testbed: "sim",
+        testbed: evaluation.testbed.info().name,
         effort: evaluation.effort.name(),
         seed: evaluation.seed,
         cells: cells.len() as u32,
         runs,
         tests,
         marked,
-        notes: evaluation.notes(),
+        notes: evaluation.notes(&left_out),
         partial,
         broken,
         criteria,
@@ -339,11 +398,17 @@ fn seeded(
     let cell = &cells[group.cells[0]];
     let watched = members().flat_map(|cell| &cell.judges);
     let sends = watched.into_iter().any(|judge| crate::metric::needs_sends(&judge.metric));
-    let ours = Seat { arm: &evaluation.algorithm, seed, draws: 0, only: None, sends };
+    let bed = evaluation.testbed;
+    let ours = Seat { bed, arm: &evaluation.algorithm, seed, draws: 0, only: None, sends };
     let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, ours))) {
         Ok(Ok(run)) => run,
         Ok(Err(error)) if is_broken(&evaluation.algorithm) => {
             troubles.add(&format!("broke ({error})"), &cell.id, seed, true);
+            return Ok(None);
+        }
+        // A real stack may give a connection up.
+        Ok(Err(error)) if !evaluation.is_simulated() => {
+            troubles.add(&format!("failed ({error})"), &cell.id, seed, false);
             return Ok(None);
         }
         Ok(Err(error)) => return Err(error),
@@ -353,7 +418,7 @@ fn seeded(
         }
     };
     let draws = u64::from(evaluation.is_itself());
-    let theirs = Seat { arm: &evaluation.baseline, seed, draws, only: None, sends };
+    let theirs = Seat { bed, arm: &evaluation.baseline, seed, draws, only: None, sends };
     let theirs = Run::of(cell, theirs)?;
     // At a high loss that happens by chance.
     let by_chance = cell.path.loss_ppb() >= 100_000_000;
@@ -370,7 +435,7 @@ fn seeded(
             only: Some(role),
             draws: 0,
             sends: false,
-            ..Seat::of(&evaluation.baseline, seed)
+            ..Seat::of(bed, &evaluation.baseline, seed)
         };
         Run::of(cell, seat)
     });
@@ -433,7 +498,7 @@ fn criteria(
     evaluation: &Evaluation,
     cells: &[Cell],
     rows: &[Vec<CellRow>],
-    broken: &[String],
+    (broken, left_out): (&[String], &LeftOut),
 ) -> Vec<CriterionRow> {
     let battery = &evaluation.battery;
     let everywhere: usize = evaluation
@@ -455,7 +520,9 @@ fn criteria(
             })
             .filter(|row| row.seeds >= 2)
             .collect();
-        finished(evaluation, criterion, cells, judges, broken)
+        let refused = left_out.iter().find(|(_, of)| of.contains_key(index));
+        let refused = refused.map(|(why, _)| why.as_str());
+        finished(evaluation, criterion, cells, judges, (broken, refused))
     };
     evaluation.criteria.iter().map(row).collect()
 }
@@ -466,7 +533,7 @@ fn finished(
     criterion: &Criterion,
     cells: &[Cell],
     judges: Vec<CellRow>,
-    broken: &[String],
+    (broken, refused): (&[String], Option<&str>),
 ) -> CriterionRow {
     let covered = criterion.covers.as_deref().map(|kind| coverage(kind, cells));
     let found = together(judges.iter());
@@ -492,7 +559,7 @@ fn finished(
         let why = if criterion.everywhere {
             "it looks at the cells of other criteria, and none was run"
         } else {
-            "no cell of it was through"
+            refused.unwrap_or("no cell of it was through")
         };
         (Verdict::NotRun, Some(why.to_owned()))
     } else {

@@ -3,7 +3,8 @@
 use crate::run::Run;
 use crate::schema::Window;
 use firstflight_lab::nearest;
-use firstflight_lab::sharing::App;
+use firstflight_lab::outcome::Outcome;
+use firstflight_lab::sharing::{App, Counted};
 use firstflight_lab::stats::jain;
 use firstflight_path::{Error, PACKET};
 
@@ -264,6 +265,7 @@ pub(crate) fn measure(
             let window = silence.cwnd as f64 / PACKET as f64 + 2.0;
             (silence.last_ack > 0).then(|| silence.sent.len() as f64 / window)
         }
+        "breaker" if run.outcome.counted.is_empty() => None,
         "breaker" => Some(f64::from(u8::from(flows.iter().any(|flow| trips(run, *flow))))),
         _ => None,
     }
@@ -330,7 +332,7 @@ fn mean_mbps(run: &Run<'_>, (from, to): Span) -> Option<f64> {
 
 fn counts(run: &Run<'_>, flows: &[usize], (from, to): Span) -> Option<(u64, u64)> {
     let (from, to) = (run.outcome.counted.get(from)?, run.outcome.counted.get(to)?);
-    let sum = |of: fn(&firstflight_sim::Counted) -> u64| {
+    let sum = |of: fn(&Counted) -> u64| {
         flows.iter().map(|flow| of(&to[*flow]) - of(&from[*flow])).sum::<u64>()
     };
     Some((sum(|counted| counted.sent), sum(|counted| counted.dropped)))
@@ -489,7 +491,7 @@ fn frames(
     read: impl Fn(&[u64]) -> f64,
 ) -> Option<f64> {
     let (from, to) = horizon(run, window);
-    let parts = flows.iter().flat_map(|flow| &run.outcome.flows[*flow].parts);
+    let parts = flows.iter().filter_map(|flow| run.outcome.parts.get(*flow)).flatten();
     let mut delays: Vec<u64> = parts
         .filter(|part| (from..to).contains(&part.written.0))
         .map(|part| part.delivered.map_or(run.cell.time.0, |at| at.0) - part.written.0)
@@ -506,13 +508,16 @@ fn unfinished(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
 
 /// What transports count over a whole run.
 fn whole(run: &Run<'_>, flows: &[usize], name: &str) -> Option<f64> {
-    let sum = |of: fn(&firstflight_sim::Outcome) -> u64| {
-        flows.iter().map(|flow| of(&run.outcome.flows[*flow])).sum::<u64>() as f64
+    let sum = |of: fn(&Outcome) -> Option<u64>| -> Option<f64> {
+        let all: Option<u64> = flows.iter().map(|flow| of(&run.outcome.flows[*flow])).sum();
+        Some(all? as f64)
     };
-    let sent = sum(|flow| flow.packets_sent);
     match name {
-        "spurious" => (sent > 0.0).then(|| sum(|flow| flow.spurious_losses) / sent),
-        _ => Some(sum(|flow| flow.rtos) / flows.len() as f64),
+        "spurious" => {
+            let sent = sum(|flow| flow.packets_sent).filter(|sent| *sent > 0.0)?;
+            Some(sum(|flow| flow.spurious_losses)? / sent)
+        }
+        _ => Some(sum(|flow| flow.rtos)? / flows.len() as f64),
     }
 }
 

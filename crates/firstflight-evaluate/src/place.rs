@@ -44,9 +44,9 @@ pub struct Courses {
     pub seat: String,
     /// Flows, at most eight.
     pub flows: Vec<Course>,
-    /// Longest queueing delay of each second, ms.
+    /// Longest queueing delay of each second, ms; empty where nobody knows.
     pub queue_ms: Vec<f64>,
-    /// Packets dropped in each second.
+    /// Packets dropped in each second, likewise.
     pub dropped: Vec<u64>,
 }
 
@@ -74,8 +74,10 @@ pub struct Place {
 pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Error> {
     let (cell, about) = find(&evaluation.battery, cell)?;
     let draws = u64::from(evaluation.algorithm.full() == evaluation.baseline.full());
-    let run =
-        |arm: &NamedArm, draws, only| Run::of(&cell, Seat { arm, seed, draws, only, sends: true });
+    let bed = evaluation.testbed;
+    let run = |arm: &NamedArm, draws, only| {
+        Run::of(&cell, Seat { bed, arm, seed, draws, only, sends: true })
+    };
     let ours = run(&evaluation.algorithm, 0, None)?;
     let theirs = run(&evaluation.baseline, draws, None)?;
     let alone =
@@ -141,13 +143,21 @@ fn courses(run: &Run<'_>, seat: &NamedArm) -> Courses {
         samples.map(|sample| run.queue_ms(sample)).fold(0.0, f64::max)
     };
     let dropped = |(from, to): (usize, usize)| {
-        let sum = |at: usize| run.outcome.counted[at].iter().map(|flow| flow.dropped).sum::<u64>();
+        let sum = |at: usize| {
+            let counted = run.outcome.counted.get(at);
+            counted.map_or(0, |flows| flows.iter().map(|flow| flow.dropped).sum::<u64>())
+        };
         sum(to) - sum(from)
     };
+    let knows = !run.outcome.counted.is_empty();
     Courses {
         seat: seat.label.clone(),
         flows: (0..run.flows.len().min(MOST_FLOWS)).map(flow).collect(),
-        queue_ms: seconds().map(queue).collect(),
-        dropped: seconds().map(dropped).collect(),
+        queue_ms: if run.outcome.queue.is_empty() {
+            Vec::new()
+        } else {
+            seconds().map(queue).collect()
+        },
+        dropped: if knows { seconds().map(dropped).collect() } else { Vec::new() },
     }
 }

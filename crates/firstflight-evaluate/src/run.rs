@@ -3,8 +3,9 @@
 use crate::cell::{Cell, PlannedFlow};
 use firstflight::{Nanos, Time};
 use firstflight_lab::scenario::rtt_jitter;
-use firstflight_lab::sharing::{Access, App, Arrangement, JITTER, SharedOutcome, SharingFlow};
-use firstflight_lab::{NamedArm, Scenario};
+use firstflight_lab::sharing::{Access, App, Arrangement, JITTER, SharingFlow, Together};
+use firstflight_lab::testbed::sim;
+use firstflight_lab::{NamedArm, Scenario, Testbed};
 use firstflight_path::{Error, PACKET, Path, Purpose, Rate, Stream};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Snapshot};
@@ -26,7 +27,7 @@ pub(crate) struct Run<'a> {
     pub(crate) flows: Vec<usize>,
     /// The path with the seed's round trip.
     pub(crate) path: Path,
-    pub(crate) outcome: SharedOutcome,
+    pub(crate) outcome: Together,
     /// Between samples, ns.
     pub(crate) every: u64,
     pub(crate) queue_every: u64,
@@ -39,6 +40,8 @@ pub(crate) struct Run<'a> {
 /// Which of a cell's runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat<'a> {
+    /// Where it runs.
+    pub(crate) bed: &'static dyn Testbed,
     /// Who sits in the seat of the algorithm.
     pub(crate) arm: &'a NamedArm,
     pub(crate) seed: u64,
@@ -52,8 +55,8 @@ pub(crate) struct Seat<'a> {
 
 impl<'a> Seat<'a> {
     /// This arm with this seed, and nothing special.
-    pub(crate) fn of(arm: &'a NamedArm, seed: u64) -> Seat<'a> {
-        Seat { arm, seed, draws: 0, only: None, sends: false }
+    pub(crate) fn of(bed: &'static dyn Testbed, arm: &'a NamedArm, seed: u64) -> Seat<'a> {
+        Seat { bed, arm, seed, draws: 0, only: None, sends: false }
     }
 }
 
@@ -116,12 +119,19 @@ pub(crate) fn expected_packets(cell: &Cell) -> u64 {
     (packets_of(cell) * both).min(bytes.fold(0, u64::saturating_add))
 }
 
-impl<'a> Run<'a> {
-    /// Runs it.
-    ///
-    /// # Errors
-    /// If the path cannot carry the packets of the hosts, or an arm cannot share it.
-    pub(crate) fn of(cell: &'a Cell, seat: Seat<'_>) -> Result<Run<'a>, Error> {
+/// A run that was not run yet.
+struct Planned {
+    scenario: Scenario,
+    /// Places in the cell of the flows that take part, and the flows.
+    places: Vec<usize>,
+    flows: Vec<SharingFlow>,
+    arrangement: Arrangement,
+    every: u64,
+    queue_every: u64,
+}
+
+impl Planned {
+    fn new(cell: &Cell, seat: Seat<'_>) -> Planned {
         let takes_part = |flow: &PlannedFlow| seat.only.is_none_or(|role| flow.role == role);
         let flows: Vec<usize> =
             (0..cell.flows.len()).filter(|place| takes_part(&cell.flows[*place])).collect();
@@ -182,18 +192,50 @@ impl<'a> Run<'a> {
         // The last sample is at the end itself.
         let limit = Nanos(cell.time.0 + 1);
         let scenario = Scenario { limit, ..Scenario::new(path.clone(), 1) };
+        Planned { scenario, places: flows, flows: sharing, arrangement, every, queue_every }
+    }
+}
+
+/// Why a testbed does not run a cell with these arms in the seat, if it does not.
+pub(crate) fn refusal(
+    cell: &Cell,
+    bed: &'static dyn Testbed,
+    arms: [&NamedArm; 2],
+) -> Option<Error> {
+    let refused = |arm: &NamedArm| {
+        let Planned { scenario, flows, arrangement, .. } =
+            Planned::new(cell, Seat::of(bed, arm, 1));
+        let arms = flows.iter().map(|flow| bed.check(&scenario, &flow.arm));
+        let first = arms.chain([bed.check_flows(&scenario, &flows, &arrangement)]);
+        first.collect::<Result<Vec<()>, Error>>().err()
+    };
+    arms.into_iter().find_map(refused)
+}
+
+impl<'a> Run<'a> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If the path cannot carry the packets of the hosts, or an arm cannot share it.
+    pub(crate) fn of(cell: &'a Cell, seat: Seat<'_>) -> Result<Run<'a>, Error> {
+        let Planned { scenario, places: flows, flows: sharing, arrangement, every, queue_every } =
+            Planned::new(cell, seat);
         let seat_place = flows.iter().position(|place| cell.flows[*place].arm.is_none());
         let mut silence = Silence { flow: seat_place.unwrap_or(0) as u32, ..Silence::default() };
-        let observer = seat.sends.then_some(&mut silence as &mut dyn Observer);
-        let outcome = scenario.run_flows_arranged(
-            &sharing,
-            seat.seed,
-            Some(Nanos(every)),
-            JITTER,
-            &arrangement,
-            observer,
-        )?;
-        let runaway = outcome.flows.iter().any(|flow| flow.packets_sent >= most);
+        let sample = Nanos(every);
+        let outcome = if seat.bed.info().name == sim::BED.info().name {
+            let observer = seat.sends.then_some(&mut silence as &mut dyn Observer);
+            let sample = Some(sample);
+            scenario
+                .run_flows_arranged(&sharing, seat.seed, sample, JITTER, &arrangement, observer)
+                .map(Together::from)?
+        } else {
+            seat.bed.run_flows(&scenario, &sharing, seat.seed, (sample, JITTER), &arrangement)?
+        };
+        let most = most_packets(cell);
+        let path = scenario.path;
+        let runaway =
+            outcome.flows.iter().any(|flow| flow.packets_sent.is_some_and(|sent| sent >= most));
         Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway })
     }
 
@@ -201,7 +243,7 @@ impl<'a> Run<'a> {
     pub(crate) fn delivered(&self) -> u64 {
         let seat = |place: &usize| self.cell.flows[self.flows[*place]].arm.is_none();
         let all = || 0..self.flows.len();
-        all().filter(seat).map(|flow| self.outcome.flows[flow].delivered).sum()
+        all().filter(seat).filter_map(|flow| self.outcome.flows[flow].delivered).sum()
     }
 
     /// When the first data of a flow left, ns; of one that never did, the end.

@@ -196,8 +196,10 @@ impl Report {
         } else {
             format!(" --baseline {}", word(&self.baseline))
         };
+        let on =
+            if self.testbed == "sim" { String::new() } else { format!(" --on {}", self.testbed) };
         format!(
-            "firstflight evaluate {}{other} --cell {}{seed}",
+            "firstflight evaluate {}{on}{other} --cell {}{seed}",
             word(&self.algorithm),
             word(&row.cell)
         )

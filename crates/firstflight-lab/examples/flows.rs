@@ -8,7 +8,7 @@
 
 use firstflight::Nanos;
 use firstflight_lab::scenario::Hosts;
-use firstflight_lab::sharing::{App, JITTER, SharingFlow, fairness_ppm};
+use firstflight_lab::sharing::{App, Arrangement, JITTER, SharingFlow, fairness_ppm};
 use firstflight_lab::testbed::{linux, quic, sim};
 use firstflight_lab::{Error, Scenario, Testbed, parse_arms};
 use firstflight_path::Path;
@@ -103,7 +103,7 @@ fn trial(
         flow(ground.incumbent[which], App::Endless, Nanos::ZERO)?,
         flow(ground.newcomer[which], App::Bulk(ground.bytes), START)?,
     ];
-    let both = bed.run_flows(&scenario, &flows, seed, EVERY, JITTER)?;
+    let both = bed.run_flows(&scenario, &flows, seed, (EVERY, JITTER), &Arrangement::default())?;
     let failed = || Error::new(format!("{}: the newcomer did not finish", ground.about));
     let completion = both.flows[1].delivered_after.ok_or_else(failed)?.0;
     let start = both.starts[1].ok_or_else(failed)?.0;
@@ -112,8 +112,9 @@ fn trial(
     // An endless flow is not waited for: alone it is one that does not get to its end.
     let alone = [flow(ground.incumbent[which], App::Bulk(1 << 34), Nanos::ZERO)?];
     scenario.limit = Nanos((to + 1) * EVERY.0);
-    let alone =
-        bed.run_flows(&scenario, &alone, seed, EVERY, JITTER)?.between(from as usize, to as usize);
+    let alone = bed
+        .run_flows(&scenario, &alone, seed, (EVERY, JITTER), &Arrangement::default())?
+        .between(from as usize, to as usize);
     Ok(Measures {
         jain: f64::from(fairness_ppm(&shares)) / 1e6,
         harm: 1.0 - shares[0] as f64 / alone[0].max(1) as f64,

@@ -159,6 +159,11 @@ pub struct Together {
     pub starts: Vec<Option<Time>>,
     /// Bytes delivered in order by each flow at each multiple of the sampling time, zero included.
     pub delivered: Vec<Vec<u64>>,
+    /// What each flow had sent and lost at the same times, if the arrangement asks for it and the
+    /// testbed knows.
+    pub counted: Vec<Vec<Counted>>,
+    /// Bytes that waited at the bottleneck at each multiple of the arrangement's time, likewise.
+    pub queue: Vec<u64>,
 }
 
 impl Together {
@@ -182,6 +187,8 @@ impl From<SharedOutcome> for Together {
             flows: done.flows.into_iter().map(Outcome::from).collect(),
             starts: done.starts,
             delivered: done.delivered,
+            counted: done.counted,
+            queue: done.queue,
         }
     }
 }
@@ -455,7 +462,8 @@ impl SharingPlan {
         // flows.
         let every = Nanos(scenario.path.rtt().max(10_000_000));
         let testbed = self.plan.testbed;
-        let outcome = testbed.run_flows(&scenario, &flows, seed, every, self.jitter)?;
+        let (often, plain) = ((every, self.jitter), Arrangement::default());
+        let outcome = testbed.run_flows(&scenario, &flows, seed, often, &plain)?;
         let doubts = outcome.flows.iter().flat_map(|flow| flow.warnings.clone()).collect();
         Ok((self.row(&scenario, arm, seed, &flows, every, &outcome), doubts))
     }

@@ -190,6 +190,8 @@ pub struct Several<'a> {
     pub receiver: &'a [(String, String)],
     /// How often to note what each has delivered; never if zero.
     pub sample: Duration,
+    /// The trial takes all of its time, whoever is through before.
+    pub whole: bool,
 }
 
 /// One flow of several.
@@ -240,7 +242,8 @@ pub struct MeasuredSeveral {
 pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Error> {
     let &Trial { path, options, bytes, controller, limit, receiver } = trial;
     let flows = &[Flow { controller, bytes: Some(bytes), start: Duration::ZERO }];
-    let several = Several { path, options, flows, limit, receiver, sample: Duration::ZERO };
+    let several =
+        Several { path, options, flows, limit, receiver, sample: Duration::ZERO, whole: false };
     let MeasuredSeveral { flows, counters, link, .. } =
         run_several(&several, |_, info| observe(info))?;
     let flow = flows.first().copied().unwrap_or_default();
@@ -313,7 +316,7 @@ fn transfer<'scope>(
         while trial.sample > Duration::ZERO && trial.sample * samples.len() as u32 <= now {
             samples.push(ends.iter().map(|ends| ends.read.load(Ordering::Relaxed)).collect());
         }
-        let mut left = false;
+        let mut left = trial.whole;
         for (place, (flow, ends)) in trial.flows.iter().zip(ends).enumerate() {
             let of = &mut found[place];
             left |= flow.bytes.is_some() && !over[place];

@@ -10,7 +10,7 @@ use crate::quinn_sender;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::wire::{Lane, Offered, Wire};
-use crate::{Control, FlowPlan, Outcome, Shared, StackLog, audit, open};
+use crate::{Control, Counted, FlowPlan, Outcome, Shared, StackLog, audit, open};
 use bytes::BytesMut;
 use firstflight::{Exit, Nanos, Time};
 use firstflight_path::{Error, Path, Reverse};
@@ -169,6 +169,12 @@ impl<'a> Connection<'a> {
     /// Object bytes read in order.
     pub(crate) fn received(&self) -> u64 {
         self.receiver.received()
+    }
+
+    /// Packets sent and dropped so far.
+    pub(crate) fn counted(&self) -> Counted {
+        let book = open(&self.logbook);
+        Counted { sent: book.packets_sent(), dropped: book.packets_dropped }
     }
 
     /// When one of its timers is due.

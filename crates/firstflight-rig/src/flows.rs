@@ -1,7 +1,7 @@
 //! The loop of a trial: the path, one flow or several on it, and the clock.
 
 use crate::connection::{Connection, Watched, Ways};
-use crate::{FlowPlan, Outcome, Shared, SharedOutcome, wire};
+use crate::{Counted, FlowPlan, Outcome, Shared, SharedOutcome, wire};
 use firstflight::Time;
 use firstflight_path::{Error, Release};
 use std::time::Instant;
@@ -31,6 +31,8 @@ pub(crate) struct Rig<'a> {
     /// When the first byte of the first object was handed to its sender.
     origin: Option<u64>,
     delivered: Vec<Vec<u64>>,
+    counted: Vec<Vec<Counted>>,
+    queue: Vec<u64>,
     steps: u64,
     /// Steps without the clock moving.
     same_instant: u32,
@@ -56,6 +58,8 @@ impl<'a> Rig<'a> {
             ways: Ways::default(),
             origin: None,
             delivered: Vec::new(),
+            counted: Vec::new(),
+            queue: Vec::new(),
             steps: 0,
             same_instant: 0,
         }
@@ -74,16 +78,20 @@ impl<'a> Rig<'a> {
             if !self.turns()? {
                 return self.finish();
             }
-            let Some(next) = self.next() else {
+            let end = self.origin.unwrap_or(0).saturating_add(self.shared.limit.0);
+            let through = || self.places.iter().all(|place| place.end.is_some());
+            let quiet = (self.shared.whole && through()).then_some(end);
+            let Some(next) = self.next().or(quiet) else {
                 return Err(Error::new("nothing is on its way and no timer is set: a deadlock"));
             };
-            let end = self.origin.unwrap_or(0).saturating_add(self.shared.limit.0);
             self.note(next.min(end));
+            self.note_queue(next.min(end));
             if next >= end {
                 self.now = end;
                 return self.finish();
             }
             self.advance(next);
+            self.stop();
             self.open()?;
             self.deliver()?;
             self.fire()?;
@@ -115,10 +123,19 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
+    /// Flows whose time is over end.
+    fn stop(&mut self) {
+        let Some(origin) = self.origin else { return };
+        for place in self.places.iter_mut().filter(|place| place.end.is_none()) {
+            let stops = place.plan.stop.is_some_and(|stop| origin + stop.0 <= self.now);
+            place.end = stops.then_some(self.now);
+        }
+    }
+
     /// Everybody to whom something happened says what there is to say. Returns whether somebody is
     /// still waited for.
     fn turns(&mut self) -> Result<bool, Error> {
-        let mut waiting = false;
+        let mut waiting = self.shared.whole;
         for place in &mut self.places {
             let Some(connection) = place.connection.as_mut().filter(|_| place.end.is_none()) else {
                 waiting |= place.end.is_none() && place.plan.object.is_some();
@@ -139,10 +156,15 @@ impl<'a> Rig<'a> {
 
     /// When something happens next.
     fn next(&mut self) -> Option<u64> {
-        let of_place = |place: &mut Place<'_>| match &mut place.connection {
-            Some(connection) if place.end.is_none() => connection.next(),
-            Some(_) => None,
-            None => Some(place.plan.start.0),
+        let origin = self.origin;
+        let of_place = |place: &mut Place<'_>| {
+            let stop = place.plan.stop.zip(origin).map(|(stop, origin)| origin + stop.0);
+            let own = match &mut place.connection {
+                Some(connection) if place.end.is_none() => connection.next(),
+                Some(_) => return None,
+                None => Some(place.plan.start.0),
+            };
+            own.into_iter().chain(stop).min()
         };
         let own = self.places.iter_mut().filter_map(of_place).min();
         own.into_iter()
@@ -158,6 +180,22 @@ impl<'a> Rig<'a> {
             let received =
                 |place: &Place<'_>| place.connection.as_ref().map_or(0, Connection::received);
             self.delivered.push(self.places.iter().map(received).collect());
+            if self.shared.queue_every.is_some() {
+                let counted = |place: &Place<'_>| {
+                    place.connection.as_ref().map_or_else(Counted::default, Connection::counted)
+                };
+                self.counted.push(self.places.iter().map(counted).collect());
+            }
+        }
+    }
+
+    /// The same of what waits.
+    fn note_queue(&mut self, next: u64) {
+        let every = self.shared.queue_every.filter(|every| every.0 > 0);
+        let (Some(origin), Some(every)) = (self.origin, every) else { return };
+        let at = |taken: usize| origin.saturating_add(every.0.saturating_mul(taken as u64));
+        while at(self.queue.len()) <= next {
+            self.queue.push(self.ways.down.queued(at(self.queue.len())));
         }
     }
 
@@ -214,19 +252,20 @@ impl<'a> Rig<'a> {
     fn finish(mut self) -> Result<SharedOutcome, Error> {
         let origin = self.origin.unwrap_or(0);
         let (mut flows, mut starts): (Vec<Option<Outcome>>, Vec<Option<Time>>) = Default::default();
-        for place in self.places {
+        for place in std::mem::take(&mut self.places) {
             let begin = place.connection.as_ref().and_then(Connection::begin_at);
             starts.push(begin.map(|begin| Time(begin - origin)));
-            flows.push(match place.connection {
+            flows.push(match place.connection.filter(|_| begin.is_some()) {
                 Some(connection) => {
                     let at = place.end.unwrap_or(self.now);
-                    let done = place.end.is_some();
+                    let done = connection.done();
                     Some(connection.finish(done, at, self.steps, &mut self.ways)?)
                 }
                 None => None,
             });
         }
-        Ok(SharedOutcome { flows, starts, delivered: self.delivered })
+        let Rig { delivered, counted, queue, .. } = self;
+        Ok(SharedOutcome { flows, starts, delivered, counted, queue })
     }
 }
 

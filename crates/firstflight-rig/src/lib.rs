@@ -42,7 +42,7 @@ mod sender;
 mod tls;
 mod wire;
 
-pub use firstflight_sim::Observer;
+pub use firstflight_sim::{Counted, Observer};
 pub use logbook::Logbook;
 pub use own::{Own, OwnControl};
 
@@ -163,6 +163,11 @@ pub struct Shared<'a> {
     pub path_index: u64,
     /// How often to note what every flow has delivered so far; never for `None`.
     pub sample: Option<Nanos>,
+    /// How often to note what waits at the bottleneck, and with each sample what every flow has
+    /// sent; never for `None`.
+    pub queue_every: Option<Nanos>,
+    /// The trial takes all of its time, whoever is through before.
+    pub whole: bool,
 }
 
 /// One flow of a trial.
@@ -175,12 +180,14 @@ pub struct FlowPlan {
     /// When its handshake begins. That crosses the idle path, whatever others do there: the first
     /// byte of the object leaves two round trips or so later.
     pub start: Nanos,
+    /// When it ends, through or not, since the first byte of the first object; never for `None`.
+    pub stop: Option<Nanos>,
 }
 
 /// What became of the flows.
 #[derive(Clone, Debug)]
 pub struct SharedOutcome {
-    /// One by one, in the order of the plans; `None` for one whose handshake never began. Times count
+    /// One by one, in the order of the plans; `None` for one whose handshake was not through. Times count
     /// from the first byte of each flow's own object.
     pub flows: Vec<Option<Outcome>>,
     /// When the first byte of each object was handed to its sender, since the first of all was;
@@ -189,6 +196,11 @@ pub struct SharedOutcome {
     /// Bytes delivered in order by each flow just before each multiple of the sampling time, zero
     /// included.
     pub delivered: Vec<Vec<u64>>,
+    /// What each flow had sent and lost at the same times, if what waits is noted.
+    pub counted: Vec<Vec<Counted>>,
+    /// Bytes that waited at the bottleneck at each multiple of its time; where a link decides at the
+    /// offer, that is known.
+    pub queue: Vec<u64>,
 }
 
 /// Runs flows through one bottleneck, each between two endpoints of its own, until all that end are
@@ -245,11 +257,14 @@ pub fn run_logged<'a>(
 /// One flow, which has the path for itself.
 fn alone<'a>(setup: &Setup<'a>, watched: Watched<'a>) -> Result<Outcome, Error> {
     let Setup { path, datagram, ack_packet, limit, seed, path_index, .. } = *setup;
-    let shared = Shared { path, datagram, ack_packet, limit, seed, path_index, sample: None };
-    let plan = FlowPlan { control: setup.control, object: Some(setup.object), start: Nanos::ZERO };
+    let (sample, queue_every, whole) = (None, None, false);
+    let shared =
+        Shared { path, datagram, ack_packet, limit, seed, path_index, sample, queue_every, whole };
+    let (start, stop) = (Nanos::ZERO, None);
+    let plan = FlowPlan { control: setup.control, object: Some(setup.object), start, stop };
     let done = Rig::new(shared, &[plan], watched).run()?;
     let outcome = done.flows.into_iter().next().flatten();
-    outcome.ok_or_else(|| Error::new("the trial had no flow"))
+    outcome.ok_or_else(|| Error::new("the handshake did not finish within the limit"))
 }
 
 /// What is written in a logbook that a stack's controller shares.

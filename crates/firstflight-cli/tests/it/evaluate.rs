@@ -93,7 +93,7 @@ fn what_cannot_be_evaluated_is_refused_in_a_line() {
         (&["evaluate", "rapid", "--exclude", "9"], "no criterion `9`"),
         (&["evaluate", "rapid", "--cell", "7.11/incast:9"], "did you mean `7.11/incast:8`?"),
         (&["evaluate", "rapid", "--battery", "/no/such"], "/no/such"),
-        (&["evaluate", "kernel:bbr", "--criteria", "7.11"], "`compare --on linux`"),
+        (&["evaluate", "kernel:bbr", "--criteria", "7.11"], "`--on linux`"),
         (&["evaluate", "rapid", "--quick", "--full"], "--quick and --full: allowed: one of them"),
         (
             &["evaluate", "rapid", "--dry-run", "--annex", "x.md"],
@@ -106,6 +106,54 @@ fn what_cannot_be_evaluated_is_refused_in_a_line() {
         assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{arguments:?}: {}", run.stderr);
     }
+}
+
+/// A battery of three cells of a few seconds, of two criteria.
+#[cfg(feature = "quic")]
+fn small_battery(folder: &std::path::Path) {
+    let joins = |id: &str, more: &str| {
+        format!(
+            "[[scenario]]\nid = '{id}'\npath = 'rate=5Mbit,rtt=40ms,queue=1bdp{more}'\nfor = '9s'\nseeds = 2\n\
+             solo = 'victim'\n\
+             flow = [{{ who = 'slowstart/cubic', role = 'victim' }}, {{ who = '@algorithm', start = '3s' }}]\n\
+             judge = [{{ metric = 'harm_x', window = 'whole', of = 'victim', rule = 'not-more-than-baseline' }}]\n"
+        )
+    };
+    let write = |section: &str, scenarios: &str| {
+        let head = "title = 'Test'\nstrength = 'must'\nsource = 'here'\nabout = 'a test'\n";
+        let text = format!("criterion = '{section}'\n{head}{scenarios}");
+        fs::write(folder.join(format!("{section}-small.toml")), text).expect("a file");
+    };
+    fs::write(folder.join("VERSION"), "test").expect("a file");
+    fs::write(folder.join("grids.toml"), "").expect("a file");
+    write("5.2.1", &format!("{}{}", joins("joins", ""), joins("queues", ",fq_codel")));
+    write("7.1", &joins("queues", ",fq_codel"));
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn a_stacks_own_controller_is_evaluated_on_its_stack() {
+    let folder = tempfile::tempdir().expect("a folder");
+    small_battery(folder.path());
+    let asked = ["evaluate", "noq:newreno", "--on", "quic", "--baseline", "noq:cubic"];
+    let asked = [&asked[..], &["--battery", ".", "--json", "-"]].concat();
+    let evaluated = run_in(&folder, &asked);
+    assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
+    let report: serde_json::Value = serde_json::from_str(&evaluated.stdout).expect("JSON");
+    assert_eq!((&report["testbed"], &report["cells"]), (&"quic".into(), &1.into()));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("2 cells are left out"), "{notes}");
+    let criteria = report["criteria"].as_array().expect("criteria");
+    let of = |section: &str| criteria.iter().find(|row| row["section"] == section).expect(section);
+    let judged = &of("5.2.1")["judges"][0];
+    assert_eq!((&judged["cell"], &judged["seeds"]), (&"5.2.1/joins".into(), &2.into()));
+    // Half of the link, or about that, is what a newcomer takes from one flow.
+    for value in ["value", "baseline"] {
+        let harm = judged[value].as_f64().unwrap_or_else(|| panic!("{judged}"));
+        assert!((0.1..0.8).contains(&harm), "{judged}");
+    }
+    assert_eq!(of("7.1")["verdict"], "not run");
+    assert!(of("7.1")["reason"].as_str().expect("a reason").contains("fq_codel"), "{}", of("7.1"));
 }
 
 #[test]

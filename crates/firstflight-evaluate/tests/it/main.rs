@@ -9,6 +9,7 @@ mod trouble;
 
 use firstflight_evaluate::{Battery, CellRow, CriterionRow, Effort, Evaluation, Report, evaluate};
 use firstflight_lab::parse_arms;
+use firstflight_lab::testbed::sim;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -32,7 +33,16 @@ fn asked(battery: Battery, algorithm: &str, effort: Effort) -> Evaluation {
     let arm = |text: &str| parse_arms(text).expect("an arm").remove(0);
     let criteria = (0..battery.criteria.len()).collect();
     let (algorithm, baseline) = (arm(algorithm), arm("slowstart/cubic/prr"));
-    Evaluation { battery, criteria, algorithm, baseline, effort, seed: 1, excludes: Vec::new() }
+    Evaluation {
+        battery,
+        criteria,
+        algorithm,
+        baseline,
+        effort,
+        seed: 1,
+        excludes: Vec::new(),
+        testbed: &sim::BED,
+    }
 }
 
 fn run(evaluation: &Evaluation) -> Report {

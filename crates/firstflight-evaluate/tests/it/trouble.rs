@@ -13,7 +13,7 @@ const SMALL: &str = "[[scenario]]\nid = \"a\"\npath = \"rate=5Mbit,rtt=40ms\"\nf
 #[test]
 fn what_the_simulator_cannot_put_into_the_seat_is_refused_in_a_line() {
     for (arm, said) in
-        [("kernel:bbr", "the kernel's own"), ("slowstart@(detection=rack)", "`detection`")]
+        [("kernel:bbr", "`--on linux`"), ("slowstart@(detection=rack)", "`detection`")]
     {
         let evaluation = asked(battery_of(SMALL), arm, Effort::Quick);
         let bad =

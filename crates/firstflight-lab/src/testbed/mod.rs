@@ -14,7 +14,7 @@ use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use crate::sharing::{App, SharingFlow, Together};
+use crate::sharing::{Access, App, Arrangement, SharingFlow, Together};
 use firstflight::Nanos;
 use firstflight_path::Error;
 use firstflight_path::suggestion;
@@ -198,22 +198,37 @@ pub trait Testbed: Send + Sync {
     /// `jitter`, by a draw of the seed, where the testbed's own clock is not late by itself.
     ///
     /// # Errors
+    /// One line if [`check_flows`](Testbed::check_flows) refuses them, or the testbed failed.
+    fn run_flows(
+        &self,
+        scenario: &Scenario,
+        flows: &[SharingFlow],
+        _seed: u64,
+        (_sample, _jitter): (Nanos, Nanos),
+        arrangement: &Arrangement,
+    ) -> Result<Together, Error> {
+        self.check_flows(scenario, flows, arrangement)?;
+        Err(Error::new(format!("testbed `{}` runs no several flows", self.info().name)))
+    }
+
+    /// It can run these flows with what each has of its own.
+    ///
+    /// # Errors
     /// One line if the testbed carries one flow at a time, which is what one does where this is not
     /// overridden, or not what these carry.
-    fn run_flows(
+    fn check_flows(
         &self,
         _scenario: &Scenario,
         _flows: &[SharingFlow],
-        _seed: u64,
-        _sample: Nanos,
-        _jitter: Nanos,
-    ) -> Result<Together, Error> {
+        _arrangement: &Arrangement,
+    ) -> Result<(), Error> {
         Err(Error::new(format!("testbed `{}` carries one flow at a time", self.info().name)))
     }
 }
 
-/// The object of a flow on a testbed whose flows are objects, all there from the start, or do not
-/// end (`None`).
+/// Flows as real stacks carry them: objects that are all there from the start, or that do not end
+/// (`None`), all at the same distance, on ways that are the path's alone. The phases that
+/// [`Access::jitter`] breaks are broken by the stacks' timers.
 ///
 /// # Errors
 /// One line for what only the simulator carries.
@@ -221,14 +236,28 @@ pub trait Testbed: Send + Sync {
     not(any(feature = "quic", all(feature = "linux", target_os = "linux"))),
     expect(dead_code, reason = "this build has the simulator only")
 )]
-fn object_of(testbed: &str, flow: &SharingFlow) -> Result<Option<u64>, Error> {
-    match flow.app {
+fn objects_of(
+    testbed: &str,
+    flows: &[SharingFlow],
+    arrangement: &Arrangement,
+) -> Result<Vec<Option<u64>>, Error> {
+    let object = |flow: &SharingFlow| match flow.app {
         App::Bulk(bytes) if flow.rtt_extra == Nanos::ZERO => Ok(Some(bytes)),
         App::Endless if flow.rtt_extra == Nanos::ZERO => Ok(None),
         _ => Err(Error::new(format!(
             "testbed `{testbed}`: flows of the same distance that carry `bulk`; the simulator has others"
         ))),
+    };
+    let plain = |access: &Access| {
+        let &Access { jitter, stop, packets, .. } = access;
+        *access == Access { jitter, stop, packets, ..Access::default() }
+    };
+    if !arrangement.access.iter().all(plain) {
+        return Err(Error::new(format!(
+            "testbed `{testbed}`: no flow has an access of its own here; the simulator has others"
+        )));
     }
+    flows.iter().map(object).collect()
 }
 
 impl fmt::Debug for dyn Testbed {

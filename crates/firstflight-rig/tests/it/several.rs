@@ -14,7 +14,7 @@ fn arm(name: &str) -> Control {
 }
 
 fn flow(control: Control, object: impl Into<Option<u64>>, start: Nanos) -> FlowPlan {
-    FlowPlan { control, object: object.into(), start }
+    FlowPlan { control, object: object.into(), start, stop: None }
 }
 
 fn together(path: &str, limit: u64, flows: &[FlowPlan]) -> SharedOutcome {
@@ -27,6 +27,8 @@ fn together(path: &str, limit: u64, flows: &[FlowPlan]) -> SharedOutcome {
         seed: 7,
         path_index: 0,
         sample: Some(Nanos(10_000_000)),
+        queue_every: Some(Nanos(1_000_000)),
+        whole: false,
     };
     run_flows(&shared, flows).unwrap()
 }

@@ -9,8 +9,8 @@ use crate::arms::{NamedArm, Sender};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::Scenario;
-use crate::sharing::{SharingFlow, Together};
-use crate::testbed::{self, Testbed, object_of};
+use crate::sharing::{Arrangement, SharingFlow, Together};
+use crate::testbed::{self, Testbed, objects_of};
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::LinkOptions;
@@ -86,11 +86,24 @@ impl Testbed for Linux {
         scenario: &Scenario,
         flows: &[SharingFlow],
         seed: u64,
-        sample: Nanos,
-        _jitter: Nanos,
+        (sample, _jitter): (Nanos, Nanos),
+        arrangement: &Arrangement,
     ) -> Result<Together, Error> {
+        self.check_flows(scenario, flows, arrangement)?;
         let _alone = self.alone.lock();
-        run_flows(scenario, flows, seed, sample)
+        run_flows(scenario, flows, seed, (sample, arrangement.whole))
+    }
+
+    fn check_flows(
+        &self,
+        _scenario: &Scenario,
+        flows: &[SharingFlow],
+        arrangement: &Arrangement,
+    ) -> Result<(), Error> {
+        if arrangement.access.iter().any(|access| access.stop.is_some()) {
+            return Err(Error::new("testbed `linux`: no flow ends before it is through"));
+        }
+        objects_of(super::INFO.name, flows, arrangement).map(|_| ())
     }
 }
 
@@ -98,7 +111,7 @@ fn run_flows(
     scenario: &Scenario,
     flows: &[SharingFlow],
     seed: u64,
-    sample: Nanos,
+    (sample, whole): (Nanos, bool),
 ) -> Result<Together, Error> {
     let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
     let senders = flows.iter().map(|flow| controller(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
@@ -108,13 +121,15 @@ fn run_flows(
             loaded.push((arm.name, Loaded::load(arm).map_err(refused)?));
         }
     }
-    let flow = |((name, _), flow): (&(String, Option<&KernelArm>), &SharingFlow)| {
-        Ok((name.clone(), object_of(super::INFO.name, flow)?, Duration::from_nanos(flow.start.0)))
-    };
-    let plans = senders.iter().zip(flows).map(flow).collect::<Result<Vec<_>, Error>>()?;
-    let plans: Vec<trial::Flow<'_>> = plans
+    let objects = objects_of(super::INFO.name, flows, &Arrangement::default())?;
+    let plans: Vec<trial::Flow<'_>> = senders
         .iter()
-        .map(|&(ref controller, bytes, start)| trial::Flow { controller, bytes, start })
+        .zip(flows.iter().zip(objects))
+        .map(|((controller, _), (flow, bytes))| trial::Flow {
+            controller,
+            bytes,
+            start: Duration::from_nanos(flow.start.0),
+        })
         .collect();
     let several = trial::Several {
         path: &scenario.path,
@@ -123,6 +138,7 @@ fn run_flows(
         limit: Duration::from_nanos(scenario.limit.0),
         receiver: &scenario.receiver,
         sample: Duration::from_nanos(sample.0),
+        whole,
     };
     let mut attempt = 1;
     loop {

@@ -5,9 +5,9 @@ use crate::conform::{Judge, Seen, Verdict};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use crate::sharing::{SharingFlow, Together};
+use crate::sharing::{Arrangement, SharingFlow, Together};
 use crate::stacks::StackArm;
-use crate::testbed::{Info, Testbed, object_of};
+use crate::testbed::{Info, Testbed, objects_of};
 use firstflight::arm::ArmController;
 use firstflight::controller::Stats;
 use firstflight::{Begin, Event, Nanos, Recorder};
@@ -50,21 +50,22 @@ impl Testbed for Quic {
         scenario: &Scenario,
         flows: &[SharingFlow],
         seed: u64,
-        sample: Nanos,
-        jitter: Nanos,
+        (sample, jitter): (Nanos, Nanos),
+        arrangement: &Arrangement,
     ) -> Result<Together, Error> {
         let host = hosts(scenario)?;
         let draws = Stream::new(seed, scenario.path_index, Purpose::FlowStart);
         let jitter = if flows.len() > 1 { jitter.0 } else { 0 };
-        let plan = |(place, flow): (u64, &SharingFlow)| {
+        let objects = objects_of(INFO.name, flows, arrangement)?;
+        let stop = |place: u64| arrangement.access.get(place as usize)?.stop;
+        let plan = |(place, (flow, object)): (u64, (&SharingFlow, Option<u64>))| {
             let late = between(draws.branch(place).value(flow.start.0), 0, jitter);
-            Ok(rig::FlowPlan {
-                control: control(scenario, &flow.arm)?.0,
-                object: object_of(INFO.name, flow)?,
-                start: Nanos(flow.start.0.saturating_add(late)),
-            })
+            let start = Nanos(flow.start.0.saturating_add(late));
+            let control = control(scenario, &flow.arm)?.0;
+            Ok(rig::FlowPlan { control, object, start, stop: stop(place) })
         };
-        let plans = (0..).zip(flows).map(plan).collect::<Result<Vec<_>, Error>>()?;
+        let plans = (0..).zip(flows.iter().zip(objects)).map(plan);
+        let plans = plans.collect::<Result<Vec<_>, Error>>()?;
         let shared = rig::Shared {
             path: &scenario.path,
             datagram: host.datagram as u16,
@@ -73,6 +74,8 @@ impl Testbed for Quic {
             seed,
             path_index: scenario.path_index,
             sample: Some(sample),
+            queue_every: arrangement.queue_every,
+            whole: arrangement.whole,
         };
         let done = rig::run_flows(&shared, &plans)
             .map_err(|fault| Error::new(format!("testbed `quic`: {fault}")))?;
@@ -84,8 +87,27 @@ impl Testbed for Quic {
                 .collect(),
             starts: done.starts,
             delivered: done.delivered,
+            counted: done.counted,
+            queue: done.queue,
             ..Together::default()
         })
+    }
+
+    fn check_flows(
+        &self,
+        scenario: &Scenario,
+        flows: &[SharingFlow],
+        arrangement: &Arrangement,
+    ) -> Result<(), Error> {
+        let host = hosts(scenario)?;
+        // A queue that decides after the offer is the simulator's.
+        scenario.path.open(
+            scenario.host.packet_bytes(),
+            host.ack_packet,
+            0,
+            scenario.path_index,
+        )?;
+        objects_of(INFO.name, flows, arrangement).map(|_| ())
     }
 
     /// Every stack paces whatever it runs.
