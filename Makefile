@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint package packages msrv deny semver unit docs site guide report web browser bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint package packages msrv deny semver unit docs site guide report web browser shots bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -101,6 +101,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
 	REPRODUCED=--all $(MAKE) browser
+	$(MAKE) shots
 	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
 
@@ -145,6 +146,10 @@ browser: web ## reports of every kind and the playground in headless Chromium, a
 	$(TARGET)/debug/firstflight diff $(TARGET)/before.json $(TARGET)/after.json --report $(TARGET)/diff.html >/dev/null
 	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html \
 		FIRSTFLIGHT_ADVICE=$(TARGET)/advise.html FIRSTFLIGHT_REPLAY=$(TARGET)/replay.html FIRSTFLIGHT_DIFF=$(TARGET)/diff.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight FIRSTFLIGHT_ENGINE_FILE=$(TARGET)/web/engine.wasm VENV=$(TARGET)/venv tests/browser/run.sh
+
+shots: web site ## pictures of every page at two widths, light and dark, and tables at 80 and 120 columns, target/shots; what looks wrong is an error
+	cargo build --locked --workspace $(FEATURES) --bin firstflight
+	VENV=$(TARGET)/venv tests/browser/shots.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm $(TARGET)/site $(TARGET)/shots
 
 bare: ## the core crate without std and without alloc
 	@if [ -x crates/firstflight/bare/check.sh ]; then crates/firstflight/bare/check.sh; else echo "bare: skipped, no crates/firstflight/bare/check.sh"; fi

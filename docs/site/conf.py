@@ -16,6 +16,8 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
+# Nothing is indexed: the page would be empty.
+html_use_index = False
 html_theme_options = {
     "source_repository": "https://github.com/firstflight/firstflight/",
     "source_branch": "main",

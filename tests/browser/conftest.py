@@ -66,14 +66,22 @@ class Firefox(webdriver.Firefox):
         return heard
 
 
-def chromium(folder):
+def chromium(folder, quic=None):
+    """With this folder for what it keeps; `quic` is the port and public key of a server on this machine that it may speak QUIC to."""
     binary = program("CHROMIUM", "chromium", "chromium-browser", "google-chrome")
     driver = program("CHROMEDRIVER", "chromedriver")
     if not binary or not driver:
         missing("chromium and chromedriver are needed to look at a page, and at least one is missing")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in [*FLAGS, f"--user-data-dir={folder}"]:
+    flags = [*FLAGS, f"--user-data-dir={folder}"]
+    if quic:
+        port, key = quic
+        # Of options that are given twice the last one counts.
+        flags.remove("--disable-quic")
+        flags += ["--enable-quic", f"--origin-to-force-quic-on=localhost:{port}", f"--ignore-certificate-errors-spki-list={key}"]
+        flags.append("--host-resolver-rules=MAP localhost 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+    for flag in flags:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     return Chromium(options=options, service=Service(driver))

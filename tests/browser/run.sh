@@ -27,20 +27,7 @@ if [ -n "${FIRSTFLIGHT_SERVE:-}" ]; then
 fi
 cd "$(dirname "$0")"
 
-. ../needs.sh
-needs browser
-CHROMIUM=$(browser)
-CHROMEDRIVER=$(driver)
-export CHROMIUM CHROMEDRIVER
-
-if ! "$venv/bin/python" -c 'import pytest, selenium' 2>/dev/null; then
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt ||
-        skip "pip cannot install requirements.txt"
-fi
-
-# Selenium is to use the driver it is given and to fetch nothing.
-export SE_OFFLINE=true SE_AVOID_STATS=true PYTHONDONTWRITEBYTECODE=1
+. ./environment.sh
 "$venv/bin/python" -m pytest -q -p no:cacheprovider "${tests[@]}" "${simulating[@]}"
 
 [ ${#simulating[@]} -gt 0 ] || exit 0

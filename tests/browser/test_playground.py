@@ -18,6 +18,7 @@ import pytest
 
 missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
 pytest.importorskip("selenium", reason="selenium is not installed: pip install -r tests/browser/requirements.txt")
+from look import complaints  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
@@ -316,12 +317,14 @@ def test_it_can_be_used_with_the_keyboard(page):
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_fits(page, width, theme):
+def test_it_fits_and_can_be_read(page, width, theme):
     if theme not in page.browser.themes:
         pytest.skip(f"this browser cannot be asked for {theme} colours")
     page.browser.show(width, theme)
     page.open()
     assert page.script("return document.documentElement.scrollWidth <= innerWidth")
+    found = complaints(page.browser, width)
+    assert not found, "\n".join(found)
 
 
 def test_nothing_is_asked_of_anybody_else(page):

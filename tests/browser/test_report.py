@@ -14,6 +14,7 @@ import pytest
 missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
 pytest.importorskip("selenium", reason="selenium is not installed: pip install -r tests/browser/requirements.txt")
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from look import complaints_everywhere  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
@@ -97,6 +98,12 @@ def test_the_page_asks_the_network_for_nothing(page):
     outside = [url for url in asked if not url.startswith("data:") and url != page.path.as_uri()]
     assert page.path.as_uri() in asked, "the log of requests does not even hold the page: the test sees nothing"
     assert not outside, f"the page asks for {outside}"
+
+
+def test_a_reader_has_nothing_to_complain_about(page):
+    page.script("document.querySelector('#columns > summary').click()")
+    found = complaints_everywhere(page.browser)
+    assert not found, "\n".join(found)
 
 
 def test_every_arm_is_in_every_chart_at_first(page):

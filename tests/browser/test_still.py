@@ -12,6 +12,7 @@ import pytest
 missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
 pytest.importorskip("selenium", reason="selenium is not installed: pip install -r tests/browser/requirements.txt")
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from look import complaints_everywhere  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 
 KINDS = ["ab", "advice", "diff", "replay", "reproduction"]
@@ -106,6 +107,13 @@ def test_nothing_sticks_out_sideways(page, width):
     assert page.script("return document.documentElement.scrollWidth") <= width
     wide = page.script("return [...document.querySelectorAll('.plot svg')].map((s) => s.getBoundingClientRect().right)")
     assert max(wide) <= width, f"a chart ends at {max(wide)} of {width}"
+
+
+def test_a_reader_has_nothing_to_complain_about(page):
+    for summary in page.all("details.table > summary, details.columns > summary"):
+        page.script("arguments[0].click()", summary)
+    found = complaints_everywhere(page.browser)
+    assert not found, "\n".join(found)
 
 
 def test_dark_follows_the_system_and_the_button_overrides_it(page):

@@ -22,7 +22,7 @@ pub(crate) struct Layout {
     pub(crate) format: Option<Format>,
     /// Show every column of a table, however wide the terminal is
     #[arg(long, global = true, conflicts_with = "columns", help_heading = "Tables")]
-    wide: bool,
+    pub(crate) wide: bool,
     /// Show only these columns of a table, by the words of their headers, such as `loss,exit time`
     #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',')]
     #[arg(help_heading = "Tables")]
@@ -126,7 +126,7 @@ fn extent(grid: &Grid) -> usize {
 }
 
 /// Prose is not broken into columns narrower than this: columns go first.
-const LEAST_PROSE: usize = 24;
+const LEAST_PROSE: usize = 18;
 
 /// A way to lay a table out: which columns, whether headers are broken over lines, and how wide
 /// prose may be.

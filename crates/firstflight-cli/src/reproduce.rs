@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::files::{check_outputs, write_bytes};
-use crate::fit::fitted;
+use crate::fit::{asked, fitted};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
@@ -13,7 +13,7 @@ use clap::Args;
 use comfy_table::Color;
 use firstflight_lab::Error;
 use firstflight_papers::{
-    Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict, reproduce,
+    Chapter, Effort, Item, Point, Reproduction, SOURCES, Scale, Source, Verdict, reproduce,
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -267,7 +267,7 @@ const RAW: [&str; 18] = [
 /// A document, row by row.
 fn sheet(chapter: &Chapter) -> Sheet {
     let title = format!("{}: {}", chapter.name, chapter.document);
-    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["kind", "accepted", "measured"]);
+    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["kind", "accepted", "published"]);
     let mut before = "";
     for row in &chapter.rows {
         let published = if row.id == before { "" } else { row.claim };
@@ -305,14 +305,8 @@ fn chapter_text(chapter: &Chapter) -> String {
         })
         .map(|row| {
             let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
-            let points: Vec<String> = row
-                .sweep
-                .iter()
-                .map(|point| format!("{}: {}", point.setting, point.ours))
-                .collect();
-            let sweep =
-                if points.is_empty() { String::new() } else { format!(" [{}]", points.join("; ")) };
-            let remark = format!("{} {}: {}{note}{sweep}", row.key, row.measure, row.says);
+            let remark =
+                format!("{} {}: {}{note}{}", row.key, row.measure, row.says, tried(&row.sweep));
             format!("  {}\n", wrapped(2, &remark))
         })
         .collect();
@@ -334,6 +328,20 @@ fn chapter_text(chapter: &Chapter) -> String {
         remarks.concat(),
         assumed.concat()
     )
+}
+
+/// Other set-ups of a row. On a terminal they would bury what they belong to.
+fn tried(sweep: &[Point]) -> String {
+    const FEW: usize = 2;
+    if sweep.is_empty() {
+        return String::new();
+    }
+    if sweep.len() > FEW && !asked().wide && width().is_some() {
+        return format!(" [{} other set-ups: `--wide` or `--report`]", sweep.len());
+    }
+    let points: Vec<String> =
+        sweep.iter().map(|point| format!("{}: {}", point.setting, point.ours)).collect();
+    format!(" [{}]", points.join("; "))
 }
 
 fn summary(all: &Reproduction) -> String {

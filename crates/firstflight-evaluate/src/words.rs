@@ -130,7 +130,11 @@ impl Report {
     pub fn summary(&self) -> String {
         let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
             let number = self.number(verdict);
-            (number > 0).then(|| format!("{number} {}", verdict.name()))
+            let name = match verdict {
+                Verdict::Author => "for the author to answer",
+                other => other.name(),
+            };
+            (number > 0).then(|| format!("{number} {name}"))
         });
         let counted = counted.collect::<Vec<_>>().join(", ");
         format!(

@@ -22,7 +22,13 @@ use tokio::time::timeout;
 type Stream = RequestStream<BidiStream<Bytes>, Bytes>;
 
 /// The start page.
-const HOME: &str = "<!doctype html><meta charset=utf-8><title>firstflight</title><p>Objects of any size: <a href=/bytes/10MB>/bytes/10MB</a>\n";
+const HOME: &str = "<!doctype html><html lang=en><meta charset=utf-8>\
+<meta name=viewport content=\"width=device-width, initial-scale=1\">\
+<meta name=color-scheme content=\"light dark\"><link rel=icon href=data:,>\
+<title>firstflight serve</title>\
+<style>body { font: 16px/1.5 system-ui, sans-serif; margin: 24px; }</style>\
+<h1>firstflight serve</h1><p>Objects of any size, over HTTP/3: <a href=/bytes/100kB>/bytes/100kB</a>, \
+<a href=/bytes/10MB>/bytes/10MB</a>, <a href=/bytes/100MB>/bytes/100MB</a>.\n";
 
 /// What a response is written with.
 pub(super) struct Responder {

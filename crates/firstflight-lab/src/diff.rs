@@ -141,16 +141,15 @@ impl Answer {
 }
 
 fn answer((name, text): (&str, &str)) -> Result<Answer, Error> {
-    let document: Value =
-        serde_json::from_str(text).map_err(|error| Error::new(format!("{name}: {error}")))?;
+    const ALLOWED: &str = "allowed: what `compare --json` and `ab --json` write";
+    let document: Value = serde_json::from_str(text)
+        .map_err(|error| Error::new(format!("{name}: is no JSON ({error}); {ALLOWED}")))?;
     let first = document["results"].get(0);
     match first {
         Some(row) if row["arm"].is_string() && document["experiment"].is_object() => {
             Ok(Answer { is_test: row["part"].is_string(), document })
         }
-        _ => Err(Error::new(format!(
-            "{name}: is no answer with results; allowed: what `compare --json` and `ab --json` write"
-        ))),
+        _ => Err(Error::new(format!("{name}: is no answer with results; {ALLOWED}"))),
     }
 }
 

@@ -73,7 +73,11 @@ fn told(rows: &[Seen<'_>]) -> String {
 }
 
 fn loses(seen: &Seen<'_>) -> String {
-    seen.loss.map_or(String::new(), |loss| format!(", and loses {loss:.2} % of its packets"))
+    match seen.loss {
+        Some(0.0) => ", without loss".to_owned(),
+        Some(loss) => format!(", and loses {loss:.2} % of its packets"),
+        None => String::new(),
+    }
 }
 
 /// Who loses least of those that are done, if that is known and they differ.

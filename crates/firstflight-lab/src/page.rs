@@ -66,14 +66,14 @@ impl Comparison {
                 .map(|(start, rate)| Ideal { t0_ms: ms(start.0), rate_mbps: rate as f64 / 1e6 }),
             provenance: vec![
                 Fact {
-                    name: "hosts".into(),
+                    name: "Hosts".into(),
                     value: format!(
                         "datagram {} B, ACK delay up to {} ms",
                         resolved.datagram_bytes, resolved.max_ack_delay_ms
                     ),
                 },
                 Fact {
-                    name: "stop".into(),
+                    name: "Stop".into(),
                     value: format!("after {} s of simulated time", resolved.limit_s),
                 },
             ],

@@ -208,7 +208,7 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
     };
     let other_size = [Verdict::Smaller, Verdict::Larger, Verdict::SameDirection];
     let finding = format!(
-        "Of {} results that can be judged, {} are confirmed, {} have the same direction but another size or none published, {} were not seen and {} are opposite.",
+        "Of {} results that can be judged, {} are confirmed, {} have the same direction but another size or none published, {} not seen, {} opposite.",
         of(Verdict::MEASURED) + of(&[Verdict::Fails]),
         of(&[Verdict::Confirmed, Verdict::WithinBound, Verdict::Exact]),
         of(&other_size),

@@ -126,6 +126,11 @@ pub fn builtins() -> &'static [Builtin] {
 
 pub(crate) fn find(name: &str) -> Result<&'static Builtin, Error> {
     BUILTINS.iter().find(|builtin| builtin.name == name).ok_or_else(|| {
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Error::new(format!(
+                "`{name}` is no known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`"
+            ));
+        }
         let nearest = suggestion(name, BUILTINS.iter().map(|builtin| builtin.name));
         Error::new(format!(
             "`{name}` is no known path{nearest}; allowed: a name of `firstflight paths`, key=value items, or a .toml file"

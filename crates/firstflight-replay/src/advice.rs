@@ -164,7 +164,7 @@ fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<C
     let settings = Settings { arms, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
-    let about = format!("{} recorded connections: {}", entries.len(), files.join(", "));
+    let about = format!("{} recorded connections: {}", entries.len(), listed(files));
     let paths = Paths::of(&entries, &about).ok_or_else(|| {
         Error::new(format!(
             "{}: no connection long enough to show a rate and a round trip; capture transfers of a second or more, where the sender stands",
@@ -180,6 +180,18 @@ fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<C
         left_out,
     };
     Ok(Captured { replay: results, paths, evidence })
+}
+
+/// Files by name, as far as a line holds them.
+fn listed(files: &[String]) -> String {
+    const MOST: usize = 80;
+    let all = files.join(", ");
+    match files {
+        [first, rest @ ..] if all.len() > MOST && !rest.is_empty() => {
+            format!("{first} and {} more files", rest.len())
+        }
+        _ => all,
+    }
 }
 
 fn path_row(of: &ConnectionRow) -> PathRow {

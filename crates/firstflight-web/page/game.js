@@ -150,9 +150,10 @@ function gameLines(g, frame) {
   const { series, t_ms, packet_bytes, over } = game.seen;
   if (over) {
     const y = (value) => frame.y(value / packet_bytes);
-    for (const [value, name] of [[over.bdp_bytes, "BDP"], [over.full_bdp_bytes, "BDP + queue"]]) {
+    // One name above its line and one below: the queue may be small.
+    for (const [value, name, down] of [[over.bdp_bytes, "BDP", 13], [over.full_bdp_bytes, "BDP + queue", -4]]) {
       g.append(svg("path", { d: `M${frame.left} ${round(y(value))}H${frame.right}`, class: "reference" }),
-        svg("text", { x: frame.right - 4, y: round(y(value)) - 4, class: "reference-name", "text-anchor": "end" }, name));
+        svg("text", { x: frame.right - 4, y: round(y(value)) + down, class: "reference-name", "text-anchor": "end" }, name));
     }
     g.append(svg("path", { d: stepsPath(over.oracle.t_ms, over.oracle.cwnd, frame, y, GAME_MS), class: "line oracle" }));
   }

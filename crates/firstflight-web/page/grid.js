@@ -47,7 +47,7 @@ async function computeGrid(run) {
   byId("grid").dataset.done = run;
 }
 
-// The hue stands for nothing: darker is slower, and the number says how much.
+// The hue stands for nothing: the stronger the slower, and the number says how much.
 function fillCell(cell, row, path) {
   const value = row?.vs_ideal ?? null;
   const go = html("button", { type: "button", "aria-label": value === null ? "not finished" : `${number(value, 2)} times the ideal` }, value === null ? MISSING : number(value, 2));
@@ -55,5 +55,4 @@ function fillCell(cell, row, path) {
   cell.replaceChildren(go);
   const share = value === null ? 100 : Math.min(100, Math.max(0, (Math.log(value) / Math.log(4)) * 100));
   cell.style.background = `color-mix(in oklab, var(--slow) ${Math.round(share)}%, var(--fast))`;
-  cell.classList.toggle("slow", share > 62);
 }

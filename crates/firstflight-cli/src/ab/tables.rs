@@ -115,7 +115,8 @@ pub(super) fn by_part_text(analysis: &Analysis) -> String {
         let sheet = if narrow { of_part(analysis, *part, title, true)? } else { wide };
         let table = fitted(std::slice::from_ref(&sheet));
         // Without any of the columns that were asked for there is no table.
-        (!table.is_empty()).then(|| format!("\n{TITLE}{}{TITLE:#}\n{table}", sheet.title))
+        let title = wrap(&sheet.title, 0, width());
+        (!table.is_empty()).then(|| format!("\n{TITLE}{title}{TITLE:#}\n{table}"))
     };
     PARTS.iter().filter_map(text).collect()
 }

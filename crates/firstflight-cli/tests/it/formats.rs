@@ -3,6 +3,7 @@
 use crate::command;
 use command::{Run, command as bare, run, well};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Commands that answer with tables, quick ones.
 const TABLES: &[&[&str]] = &[
@@ -109,16 +110,30 @@ fn markdown_and_latex_have_every_column_and_row_of_the_table() {
 }
 
 #[test]
-fn every_table_fits_80_columns_and_120() {
+fn every_table_fits_80_columns_and_120_with_every_number_whole() {
     for words in TABLES {
+        let whole = numbers(&well(words).stdout);
         for width in [80, 120] {
             let mut command = bare(words);
             let output = command.env("COLUMNS", width.to_string()).output().expect("it starts");
             let text = String::from_utf8(output.stdout).expect("UTF-8");
             let widest = text.lines().max_by_key(|line| line.chars().count()).expect("lines");
             assert!(widest.chars().count() <= width, "{words:?} at {width}: {widest}");
+            // How many columns have been left out is said on a narrow terminal only.
+            let lines = text.lines().filter(|line| !line.contains(" left out to fit "));
+            let shown = numbers(&lines.collect::<Vec<_>>().join("\n"));
+            let cut: Vec<&str> = shown.difference(&whole).map(String::as_str).collect();
+            assert!(cut.is_empty(), "{words:?} at {width}: {cut:?} are cut\n{text}");
         }
     }
+}
+
+/// The numbers of a text, without ranges.
+fn numbers(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let words = words.map(|word| word.trim_matches('.'));
+    let alone = |word: &&str| !word.is_empty() && !word.contains("..");
+    words.filter(alone).map(str::to_owned).collect()
 }
 
 #[test]

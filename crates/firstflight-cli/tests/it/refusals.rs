@@ -281,6 +281,7 @@ fn outputs_need_a_place_to_go() {
 fn words_that_mean_nothing_are_named() {
     refused(&[
         (&["compar"], &["unknown command `compar` (did you mean `compare`?)"]),
+        (&["comprae"], &["did you mean `compare`?"]),
         (&["fly"], &["unknown command `fly`"]),
         (&["compare", "--arm", "rapid"], &["unknown option `--arm` (did you mean `--arms`?)"]),
         (&["compare", "rapid"], &["`rapid` is too much"]),

@@ -199,6 +199,9 @@ impl Effect {
             format!("{least:.1} to {most:.1} % less time")
         };
         let [low, high] = self.loss_points.range;
+        if format!("{least:.1} {low:.2}") == format!("{most:.1} {high:.2}") {
+            return format!("the same over the whole range of {value} that nobody measured");
+        }
         let digits = if low.abs().max(high.abs()) >= 0.1 { 1 } else { 2 };
         format!(
             "{low:+.digits$} to {high:+.digits$} points of loss and {time} depending on {value} nobody measured"

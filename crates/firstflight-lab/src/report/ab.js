@@ -43,6 +43,9 @@ function sentences() {
       html("p", { class: "cost" }, `${signed(loss.value, 2)} points of loss (${between(loss, 2)})`),
       ...analysis.sensitivity.map(({ value, effects }) => {
         const { reduction_pct: time, loss_points: points } = effects.find((effect) => effect.arm === entry.arm);
+        const [points_at, time_at] = [points.range.map((end) => signed(end, 2)), time.range.map((end) => number(end, 1))];
+        const same = points_at[0] === points_at[1] && time_at[0] === time_at[1];
+        if (same) return html("p", { class: "cost" }, `The same over the whole range of ${value} that nobody measured`);
         return html("p", { class: "cost" }, `${signed(points.range[0], 2)} to ${signed(points.range[1], 2)} points of loss, ${number(time.range[0], 1)} to ${number(time.range[1], 1)}${NARROW}% less time depending on ${value} nobody measured`);
       }),
       html("p", {}, `${number(paired.worse_pct, 1)}${NARROW}% of connections take over 5${NARROW}% longer, ${number(paired.better_pct, 1)}${NARROW}% over 5${NARROW}% less`)));

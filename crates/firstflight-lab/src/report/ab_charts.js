@@ -175,6 +175,8 @@ const FORESTS = [
   ["fill", "Shorter by, by object over three times what path and queue hold", "Startup overshoots when it has sent up to three times what path and queue hold. Below 1 an object can end inside the overshoot or its repair, which costs time; far above, the gain of startup thins out."],
 ];
 const LANE = 15;
+// What a letter of a row's name takes, in pixels.
+const ROW_LETTER = 6.6;
 
 function forests() {
   for (const [kind, name, how] of FORESTS) {
@@ -194,7 +196,7 @@ function drawForest(picture, width, parts, band) {
   const means = parts.flatMap((entries) => entries.slice(1).map((entry) => entry.versus_baseline.reduction_pct.mean)).filter(({ low }) => low !== null);
   const [low, high] = [Math.min(0, ...means.map((one) => one.low)), Math.max(0, ...means.map((one) => one.high))];
   const names = Math.max(...parts.map((entries) => entries[0].name.length));
-  const [left, right, top, bottom] = [Math.min(width * 0.38, 18 + names * 6.6), width - 16, 8, 8 + parts.length * band];
+  const [left, right, top, bottom] = [Math.min(width * 0.38, 18 + names * ROW_LETTER), width - 16, 8, 8 + parts.length * band];
   const x = scale(low - (high - low) * 0.04, high + (high - low) * 0.04 || 1, left, right);
   const xs = ticks(x.from, x.to, width < 420 ? 4 : 6);
   parts.forEach((_, i) => i % 2 === 0 && picture.append(svg("rect", { x: 0, y: top + i * band, width, height: band, class: "stripe" })));
@@ -205,7 +207,7 @@ function drawForest(picture, width, parts, band) {
   picture.append(svg("path", { d: `M${round(x(0))} ${top}V${bottom}`, class: "zero" }));
   parts.forEach((entries, i) => {
     const middle = top + i * band + band / 2;
-    picture.append(svg("text", { x: 10, y: middle - 1, class: "row-name" }, entries[0].name));
+    picture.append(svg("text", { x: 10, y: middle - 1, class: "row-name" }, shortened(entries[0].name, (left - 16) / ROW_LETTER)));
     picture.append(svg("text", { x: 10, y: middle + 13, class: "axis-name" }, number(entries[0].flows, 0)));
     entries.slice(1).forEach((entry, lane) => {
       const arm = armOf(entry);

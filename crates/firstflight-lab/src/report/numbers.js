@@ -3,6 +3,13 @@
 const NARROW = "\u202f";
 const MISSING = "–";
 
+/** A name in so many letters, without its middle where it has more: paths and addresses differ at their ends. */
+function shortened(name, letters) {
+  const most = Math.max(5, Math.floor(letters));
+  const start = Math.ceil((most - 1) / 3);
+  return name.length <= most ? name : `${name.slice(0, start)}…${name.slice(name.length - (most - 1 - start))}`;
+}
+
 function number(value, decimals) {
   const [whole, part] = Math.abs(value).toFixed(decimals).split(".");
   const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, NARROW) : whole;

@@ -41,7 +41,7 @@ function forest() {
       shown.forEach(({ arm: name, reduction_pct: found, always_valid_pct: always, stands }, row) => {
         const arm = armOf(name);
         const at = top + row * LANE + LANE / 2;
-        picture.append(svg("text", { x: 10, y: at + 4, class: "row-name" }, name));
+        picture.append(svg("text", { x: 10, y: at + 4, class: "row-name" }, shortened(name, (left - 16) / 7)));
         if (always) picture.append(svg("path", { d: `M${round(x(always.low))} ${at}H${round(x(always.high))}`, class: "whisker", stroke: arm.colour, style: "stroke-width:1" }));
         picture.append(svg("path", { d: `M${round(x(found.low))} ${at}H${round(x(found.high))}`, class: "whisker", stroke: arm.colour, style: "stroke-width:4" }));
         const dot = mark(arm, x(found.value), at, 6, stands ? {} : { fill: "var(--card)", style: `stroke:${arm.colour}`, "stroke-width": 0.35 });

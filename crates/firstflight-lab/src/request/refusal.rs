@@ -55,10 +55,10 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
         }
         (ErrorKind::InvalidSubcommand, _) => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let near = text(ContextKind::SuggestedSubcommand).or_else(|| {
-                let known = command.into_iter().flat_map(Command::get_subcommands);
-                nearest(&word, known.map(Command::get_name)).map(str::to_owned)
-            });
+            // The parser's own measure takes `comprae` for `completions`.
+            let known = command.into_iter().flat_map(Command::get_subcommands);
+            let near = nearest(&word, known.map(Command::get_name)).map(str::to_owned);
+            let near = near.or_else(|| text(ContextKind::SuggestedSubcommand));
             format!("unknown command `{word}`{}; `firstflight help` lists all", meant(near))
         }
         (ErrorKind::ArgumentConflict, Some(option)) => {

@@ -126,20 +126,26 @@ function polyline(times, values, x, y) {
 const largest = (list) => list.reduce((most, value) => (value > most ? value : most), 0);
 
 // A chart over the time of a connection. `lines` are [values, attributes], `samples` pairs, `level` a [value, name].
+/** What values of up to `most` are counted in on an axis, and what that is called. */
+function counted(unit, most) {
+  if (unit === "bytes") return byteUnit(most);
+  if (unit !== "" || most < 1e5) return [1, unit];
+  return most < 1e8 ? [1e3, "thousands"] : [1e6, "millions"];
+}
+
 function course(parent, line, { name, how, unit, height, log, least, lines = [], times = line.t_ms, samples = [], level, exits = [], heights = [] }) {
   const values = [...lines.flatMap(([list]) => list), ...samples.map(([, value]) => value)].filter((value) => value !== null && value < 2 ** 40);
   const top_of = Math.max(largest(values), level?.[0] ?? 0) || 1;
   const state = {};
   const tall = (width) => (width < 560 ? Math.round(height * 0.86) : height);
-  const shownUnit = unit === "bytes" ? byteUnit(top_of)[1] : unit;
+  const [step, shownUnit] = counted(unit, top_of);
   const plot = figure(parent, {
     name, how, height: tall,
-    says: () => `up to ${trimmed(unit === "bytes" ? top_of / byteUnit(top_of)[0] : top_of, 3)} ${shownUnit}; ${exits.map((one) => `${one.arm} exits at ${time(one.time_ms)}`).join(", ")}`,
+    says: () => `up to ${trimmed(top_of / step, 3)} ${shownUnit}; ${exits.map((one) => `${one.arm} exits at ${time(one.time_ms)}`).join(", ")}`,
     draw(picture, width, high) {
       const [left, right, top, bottom] = [58, width - 14, 30, high - 42];
       const x = scale(0, line.to_ms, left, right);
       const y = log ? byFactor(Math.max(least ?? 0, top_of / 1e5), top_of * 1.3, bottom, top) : scale(0, top_of * 1.08, bottom, top);
-      const step = unit === "bytes" ? byteUnit(top_of)[0] : 1;
       const marks = ticks(0, y.to / step, (bottom - top) / 44);
       const seconds = line.to_ms > 10000 ? 1000 : 1;
       const when = ticks(0, line.to_ms / seconds, (right - left) / 76);
