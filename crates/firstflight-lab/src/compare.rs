@@ -1,6 +1,7 @@
 //! A comparison: every arm on the same path, the same object and the same seeds, side by side.
 
 use crate::arms::{NamedArm, Sender};
+use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
@@ -12,6 +13,7 @@ use firstflight_path::Error;
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -168,11 +170,93 @@ impl Plan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Error> {
+        self.run_beside(1, keep, takes, tick, stop)
+    }
+
+    /// The same beside so many other plans on the same threads, this one counted.
+    pub(crate) fn run_beside(
+        &self,
+        plans: usize,
+        keep: Keep,
+        takes: Option<&Takes<'_>>,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Comparison, Error> {
         self.check()?;
         let arrived = AtomicBool::new(false);
         let trial = |trial| self.trial(trial, keep, takes, &arrived);
-        let done = self.rounds(0..self.repeat, &trial, tick, stop)?;
+        let done = if keep == Keep::Rows && takes.is_none() && self.shares(plans, self.repeat) {
+            self.shared_rounds(0..self.repeat, &arrived, tick, stop)?
+        } else {
+            self.rounds(0..self.repeat, &trial, tick, stop)?
+        };
         self.joined(done, arrived.into_inner())
+    }
+
+    /// Arms are run together: there are repeats enough to keep all threads busy with one at a time,
+    /// and an object that is not much larger than what path and queue hold may be through before
+    /// arms differ. Of a larger one everything is told to everybody for nothing: a tenth more work.
+    fn shares(&self, plans: usize, repeats: u32) -> bool {
+        let path = &self.scenario.path;
+        let held = path.bdp_bytes().saturating_add(path.queue_bytes().unwrap_or(0));
+        self.scenario.bytes <= held.saturating_mul(2)
+            && plans.saturating_mul(repeats as usize) >= rayon::current_num_threads()
+    }
+
+    /// What [`Plan::rounds`] gives, by the testbed's way to run arms together: those that behave alike
+    /// need not be run twice.
+    fn shared_rounds(
+        &self,
+        rounds: Range<u32>,
+        arrived: &AtomicBool,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Vec<Done>, Error> {
+        let round = |round: u32| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::new("stopped before every trial had run"));
+            }
+            let (seed, scenario) = self.repeat_of(round);
+            let outcomes = self.testbed.run_each(&scenario, &self.arms, seed)?;
+            let ideal = scenario.ideal(seed)?;
+            let each = self.arms.iter().zip(&outcomes).map(|(arm, outcome)| {
+                tick();
+                self.done((arm, seed), (&scenario, ideal), outcome, arrived)
+            });
+            Ok(each.collect::<Vec<Done>>())
+        };
+        let rounds = rounds.into_par_iter().map(round);
+        let mut rounds = rounds.collect::<Result<Vec<_>, Error>>()?;
+        let mut done = Vec::with_capacity(self.arms.len() * rounds.len());
+        for _ in &self.arms {
+            done.extend(rounds.iter_mut().map(|round| round.remove(0)));
+        }
+        Ok(done)
+    }
+
+    /// The seed of a repeat, and its scenario: of all but the first its round trip is another.
+    fn repeat_of(&self, round: u32) -> (u64, Cow<'_, Scenario>) {
+        let seed = self.seed.wrapping_add(u64::from(round));
+        let plain = || Cow::Borrowed(&self.scenario);
+        (seed, if round == 0 { plain() } else { Cow::Owned(self.scenario.jittered(seed)) })
+    }
+
+    /// A trial that is through, without a recording.
+    fn done(
+        &self,
+        (arm, seed): (&NamedArm, u64),
+        (scenario, ideal): (&Scenario, Option<Nanos>),
+        outcome: &Outcome,
+        arrived: &AtomicBool,
+    ) -> Done {
+        // Where nobody knows it may well have been something.
+        if outcome.delivered != Some(0) {
+            arrived.store(true, Ordering::Relaxed);
+        }
+        let testbed = self.testbed.info().name;
+        let trial = Trial { testbed, scenario, arm, seed, ideal, outcome };
+        let warnings = outcome.warnings.clone();
+        Done { row: TrialRow::of(&trial), recording: None, warnings }
     }
 
     /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
@@ -196,7 +280,13 @@ impl Plan {
         let mut through = 0;
         while through < self.repeat {
             let end = self.repeat.min(through.saturating_add(rounds));
-            match self.rounds(through..end, &trial, tick, stop) {
+            let all = through..end;
+            let done_more = if keep == Keep::Rows && self.shares(1, end - through) {
+                self.shared_rounds(all, &arrived, tick, stop)
+            } else {
+                self.rounds(all, &trial, tick, stop)
+            };
+            match done_more {
                 Ok(more) => {
                     let mut more = more.into_iter();
                     for arm in &mut done {
@@ -288,14 +378,8 @@ impl Plan {
         arrived: &AtomicBool,
     ) -> Result<Done, Error> {
         let arm = &self.arms[index];
-        let seed = self.seed.wrapping_add(u64::from(round));
-        let jittered;
-        let scenario = if round == 0 {
-            &self.scenario
-        } else {
-            jittered = self.scenario.jittered(seed);
-            &jittered
-        };
+        let (seed, scenario) = self.repeat_of(round);
+        let scenario = &*scenario;
         let mut recording = match keep {
             Keep::Events if round == 0 => Some(Recording::default()),
             Keep::Signals if round == 0 => Some(Recording::with_signals()),
@@ -317,19 +401,9 @@ impl Plan {
             (takes.take)(index, round, trace)?;
         }
         let recording = recording.filter(|_| kept);
-        // Where nobody knows it may well have been something.
-        if outcome.delivered != Some(0) {
-            arrived.store(true, Ordering::Relaxed);
-        }
-        let trial = Trial {
-            testbed: self.testbed.info().name,
-            scenario,
-            arm,
-            seed,
-            ideal: scenario.ideal(seed)?,
-            outcome: &outcome,
-        };
-        Ok(Done { row: TrialRow::of(&trial), recording, warnings: outcome.warnings })
+        let ideal = scenario.ideal(seed)?;
+        let done = self.done((arm, seed), (scenario, ideal), &outcome, arrived);
+        Ok(Done { recording, ..done })
     }
 
     /// What a log begins with, as far as it is known before the controller is built.

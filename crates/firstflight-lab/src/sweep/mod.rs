@@ -119,7 +119,8 @@ impl SweepPlan {
     /// One line if it is stopped before the first point is through.
     pub fn run(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sweep, Error> {
         self.points.iter().try_for_each(Plan::check)?;
-        let run = |plan: &Plan| match plan.run_until(Keep::Rows, None, tick, stop) {
+        let all = self.points.len();
+        let run = |plan: &Plan| match plan.run_beside(all, Keep::Rows, None, tick, stop) {
             Ok(comparison) => Ok(Some(comparison)),
             Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
             Err(error) => Err(error),

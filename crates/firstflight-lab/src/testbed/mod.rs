@@ -192,6 +192,21 @@ pub trait Testbed: Send + Sync {
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error>;
 
+    /// Runs one trial of each arm with the same seed, none of them recorded: what
+    /// [`run`](Testbed::run) gives for one after the other, and that is what it does where it is not
+    /// overridden.
+    ///
+    /// # Errors
+    /// Those of [`Testbed::run`].
+    fn run_each(
+        &self,
+        scenario: &Scenario,
+        arms: &[NamedArm],
+        seed: u64,
+    ) -> Result<Vec<Outcome>, Error> {
+        arms.iter().map(|arm| self.run(scenario, arm, seed, None)).collect()
+    }
+
     /// Runs flows through one bottleneck, each of an arm that [`check`](Testbed::check) allows, until
     /// all that end are through or the limit is reached. The scenario's object does not count, each
     /// flow has its own. What each has delivered is noted every `sample`; starts are late by up to

@@ -57,6 +57,16 @@ impl Testbed for Sim {
         scenario.simulate(arm, seed, recording).map(Outcome::from)
     }
 
+    fn run_each(
+        &self,
+        scenario: &Scenario,
+        arms: &[NamedArm],
+        seed: u64,
+    ) -> Result<Vec<Outcome>, Error> {
+        let outcomes = scenario.simulate_each(arms, seed)?;
+        Ok(outcomes.into_iter().map(Outcome::from).collect())
+    }
+
     fn run_flows(
         &self,
         scenario: &Scenario,
