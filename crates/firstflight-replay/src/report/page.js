@@ -84,8 +84,9 @@ function exitChart() {
       picture.append(svg("rect", { x: band[0], y: top - 4, width: band[1] - band[0], height: bottom - top + 4, class: "right-band" }));
       axes(picture, { x, y: (value) => value, left, right, top, bottom, xTicks: factors(x.from, x.to, width < 480 ? 4 : 9), yTicks: [], xText: (value) => String(Number(value.toPrecision(3))), yText: String, xLabel: "cwnd at exit over BDP, equal factors equally far apart" });
       [[band[0], EARLY], [band[1], LATE]].forEach(([at]) => picture.append(svg("path", { d: `M${at} ${top - 4}V${bottom}`, class: "reference" })));
+      // Where exits come a thousand times too late the rest is narrow.
+      if (band[0] > 70) picture.append(svg("text", { x: band[0] - 8, y: top - 12, "text-anchor": "end", class: "reference-name" }, "too early"));
       picture.append(svg("text", { x: (band[0] + band[1]) / 2, y: top - 12, "text-anchor": "middle", class: "reference-name" }, "right"),
-        svg("text", { x: band[0] - 8, y: top - 12, "text-anchor": "end", class: "reference-name" }, "too early"),
         svg("text", { x: band[1] + 8, y: top - 12, class: "reference-name" }, "too late"));
       found.forEach(({ arm, ratios }, index) => {
         const middle = top + index * ROW + 27;
