@@ -94,6 +94,7 @@ pub mod named;
 pub mod options;
 pub mod recorder;
 pub mod recovery;
+pub mod resume;
 pub mod signal;
 pub mod startup;
 pub mod state;

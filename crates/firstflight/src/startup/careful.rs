@@ -18,7 +18,7 @@
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
-use super::{GAIN_SLOW_START, Grown, Startup, Verdict};
+use super::{GAIN_SLOW_START, Grown, Resumption, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::{CarefulRetreat, OwnRecovery, Retreat};
@@ -65,6 +65,8 @@ pub struct Careful {
     state: State,
     /// Nothing grows on this ACK: it has set the window.
     checked: bool,
+    /// The jump was too much, or for another path.
+    refuted: bool,
     /// All of the first round trip ends here.
     first_end: Option<Seq>,
     una: Seq,
@@ -85,6 +87,7 @@ impl Careful {
             params,
             state: State::Recon,
             checked: false,
+            refuted: false,
             first_end: None,
             una: Seq(0),
             min_rtt: Nanos::MAX,
@@ -149,7 +152,7 @@ impl Careful {
         // CR9959 path-changed: an RTT of half the saved one or less is another path.
         let other = ack.rtt.zip(self.saved_rtt()).is_some_and(|(rtt, saved)| 2 * rtt.0 <= saved.0);
         if other && ack.lost == 0 && !ack.ce {
-            self.state = State::Quiet { end: ack.nxt };
+            (self.state, self.refuted) = (State::Quiet { end: ack.nxt }, true);
             return Verdict::Hold { cwnd: (self.pipe / 2).max(cx.minimum_window()) };
         }
         if ack.lost > 0 || ack.ce {
@@ -274,6 +277,7 @@ impl Startup for Careful {
             State::Validating { end } => end,
             State::Recon | State::Quiet { .. } | State::Normal => return None,
         };
+        self.refuted = true;
         let retreat = CarefulRetreat::new(self.params.beta, self.pipe, end, cx.mss);
         Some(OwnRecovery::Retreat(Retreat::Careful(retreat)))
     }
@@ -317,6 +321,16 @@ impl Startup for Careful {
             (State::Unvalidated { .. }, _) => Phase::Jump,
             (_, Some(hystart)) => hystart.phase(),
             (_, None) => Phase::Startup,
+        }
+    }
+
+    fn resumption(&self) -> Resumption {
+        match self.state {
+            // CR9959 retreat-forget: what turned out to be too much is used by nobody else.
+            _ if self.refuted => Resumption::Refuted,
+            State::Normal => Resumption::Unused,
+            _ if self.params.saved.is_none() => Resumption::Unused,
+            _ => Resumption::Underway,
         }
     }
 

@@ -138,6 +138,9 @@ macro_rules! forward_startup {
         fn rounds(&self) -> Option<u32> {
             $each!(self, startup => startup.rounds())
         }
+        fn resumption(&self) -> $crate::startup::Resumption {
+            $each!(self, startup => startup.resumption())
+        }
         fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
             $each!(self, startup => startup.signals(visit));
         }

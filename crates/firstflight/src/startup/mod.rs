@@ -106,6 +106,18 @@ impl Train {
     }
 }
 
+/// Where the use of what an earlier connection saved stands (Careful Resume).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resumption {
+    /// Nothing was saved, or it is over: confirmed, or never tried.
+    #[default]
+    Unused,
+    /// It may still be used, or its use is not confirmed yet.
+    Underway,
+    /// It was wrong, and whoever keeps it has to forget it.
+    Refuted,
+}
+
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
 /// because at least two algorithms need it, or one cannot do without, and its comment names them.
 pub trait Startup {
@@ -247,6 +259,12 @@ pub trait Startup {
     /// Rounds that the algorithm has counted, if it counts any (exit record).
     fn rounds(&self) -> Option<u32> {
         None
+    }
+
+    /// Where the use of an earlier connection's window stands, for whoever keeps such windows
+    /// (Careful Resume).
+    fn resumption(&self) -> Resumption {
+        Resumption::Unused
     }
 
     /// The algorithm's inner signals, by name and value (times in ns, amounts in bytes, counters as

@@ -44,6 +44,7 @@ mod recovery_policies;
 mod recovery_properties;
 mod recovery_vectors;
 mod reno;
+mod resume;
 mod rig;
 mod rtt;
 mod scalable;

@@ -1,0 +1,145 @@
+//! What a connection learns of its path for the next one: the Observe rules of Careful Resume.
+//!
+//! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24). An [`Observation`] is
+//! a fold over the events that a controller is told, each with the controller right after it, so
+//! that whoever does not save anything pays nothing. What it gives is a [`Saved`] set, and that
+//! makes an arm with [`Careful`](crate::startup::Careful) for the next connection. For whom it is
+//! kept, and for how long, is the server's business. State: 64 bytes.
+//!
+//! Departures:
+//! * D4 (CR9959 observe-1): the window is the largest amount acknowledged within one round trip
+//!   since startup ended, not an average over some.
+//! * D5 (CR9959 observe-rtt): the smallest RTT of the connection, not of the last minutes.
+
+use crate::arm::{Arm, StartupSpec};
+use crate::avoidance::Avoidance;
+use crate::controller::Controller;
+use crate::event::{Ack, Event};
+use crate::recovery::Policy;
+use crate::startup::{Resumption, Startup, careful};
+use crate::units::{MAX_BYTES, Nanos, Seq};
+
+/// What one connection leaves to the next on the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// `saved_cwnd`: bytes that the path has carried within one round trip.
+    pub cwnd: u64,
+    /// `saved_rtt`: the smallest RTT.
+    pub rtt: Nanos,
+    /// The largest packet, in bytes as the window counts them.
+    pub mss: u64,
+    /// The path may carry more: startup was not over, or the application was the limit.
+    pub at_least: bool,
+}
+
+impl Saved {
+    /// The arm with this set in place of its own; `None` if it does not start by `careful`. Amounts
+    /// are whole packets, rounded down, and the RTT is in whole milliseconds, at least one.
+    pub fn resume(&self, arm: Arm) -> Option<Arm> {
+        // CR9959 observe-arm.
+        let StartupSpec::Careful(params) = arm.startup else { return None };
+        let packets = (self.cwnd / self.mss.max(1)).clamp(1, 1_000_000) as u32;
+        let ms = self.rtt.0.saturating_add(500_000) / 1_000_000;
+        let params = careful::Params {
+            saved: Some(packets),
+            rtt_ms: Some(ms.clamp(1, 60_000) as u32),
+            ..params
+        };
+        Some(Arm { startup: StartupSpec::Careful(params), ..arm })
+    }
+}
+
+/// What has been learnt so far of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation {
+    mss: u64,
+    /// Where the round that is being counted ends, and what was acknowledged in it.
+    end: Option<Seq>,
+    acked: u64,
+    app_limited: bool,
+    /// The largest round, and whether the application was the limit in it.
+    best: Option<(u64, bool)>,
+    rtt: Option<Nanos>,
+    /// As of the last event.
+    cwnd: u64,
+    left_startup: bool,
+    resumption: Resumption,
+}
+
+impl Observation {
+    /// Of a connection with packets of `mss` bytes to which nothing has happened.
+    pub fn new(mss: u64) -> Observation {
+        Observation {
+            mss: mss.max(1),
+            end: None,
+            acked: 0,
+            app_limited: false,
+            best: None,
+            rtt: None,
+            cwnd: 0,
+            left_startup: false,
+            resumption: Resumption::Unused,
+        }
+    }
+
+    /// One event, and the controller right after it.
+    pub fn take<S: Startup, A: Avoidance, R: Policy>(
+        &mut self,
+        event: &Event,
+        after: &Controller<S, A, R>,
+    ) {
+        self.cwnd = after.cwnd();
+        self.left_startup = after.exit().is_some();
+        self.resumption = after.startup().resumption();
+        match event {
+            Event::Ack(ack) => self.on_ack(ack, after.in_recovery()),
+            Event::Mss { mss, .. } => self.mss = (*mss).max(1),
+            Event::Congestion(_) => self.end = None,
+            _ => {}
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, in_recovery: bool) {
+        // CR9959 observe-rtt.
+        self.rtt = ack.min_rtt.or(self.rtt);
+        // CR9959 observe-over: nothing is learnt while what was saved is still on trial, nor of a
+        // window that startup has overshot.
+        if !self.left_startup || in_recovery || self.resumption == Resumption::Underway {
+            self.end = None;
+            return;
+        }
+        let Some(end) = self.end else { return self.begin(ack) };
+        self.acked = self.acked.saturating_add(ack.acked).min(MAX_BYTES);
+        self.app_limited |= ack.app_limited;
+        if ack.una < end {
+            return;
+        }
+        // CR9959 observe-1. A round that the application has not filled lowers nothing.
+        if self.best.is_none_or(|(best, _)| self.acked > best) {
+            self.best = Some((self.acked, self.app_limited));
+        }
+        self.begin(ack);
+    }
+
+    /// A round trip begins behind this ACK.
+    fn begin(&mut self, ack: &Ack) {
+        (self.end, self.acked, self.app_limited) = (Some(ack.nxt), 0, false);
+    }
+
+    /// Where the use of an earlier connection's set stands.
+    pub fn resumption(&self) -> Resumption {
+        self.resumption
+    }
+
+    /// What may be saved: nothing before there is an RTT, nor before an earlier connection's set
+    /// was confirmed or given up.
+    pub fn saved(&self) -> Option<Saved> {
+        if self.resumption == Resumption::Underway {
+            return None;
+        }
+        // CR9959 observe-startup: in slow start the path has carried half of the window.
+        let (cwnd, at_least) = self.best.unwrap_or((self.cwnd / 2, !self.left_startup));
+        let rtt = self.rtt?;
+        (cwnd > 0).then_some(Saved { cwnd, rtt, mss: self.mss, at_least })
+    }
+}
