@@ -3,7 +3,7 @@
 
 use firstflight::arm::Arm;
 use firstflight::detection::presets::PRESETS;
-use firstflight::{Nanos, Seq, Time};
+use firstflight::{ExitReason, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::tcp::{AckEvery, Buffer, Host};
 use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
@@ -123,6 +123,24 @@ fn linux_default_buffers_keep_a_geostationary_path_below_its_rate() {
             "{mbps} Mbit/s is not within {low} to {high} with {receive_buffer:?}, {send_buffer:?}"
         );
     }
+}
+
+/// A quarter of the path's BDP at the receiver, which the draft takes for the path.
+#[test]
+fn bbr_takes_the_receivers_window_for_the_path_unless_it_is_told_not_to() {
+    let path = Path::parse("rate=50Mbit,rtt=40ms,queue=1bdp").expect("a path");
+    let leaves = |arm, receive_buffer| {
+        let host = Host { receive_buffer, ..Host::default() };
+        let outcome = trial(&path, arm, host, 5_000_000);
+        assert_eq!(outcome.stop, Stop::Complete);
+        outcome.exit.map(|exit| exit.reason)
+    };
+    for arm in ["bbr", "bbr(rwnd=on)"] {
+        assert_eq!(leaves(arm, Buffer::Unlimited), Some(ExitReason::Plateau), "{arm}");
+    }
+    let small = Buffer::Payload(62_500);
+    assert_eq!(leaves("bbr", small), Some(ExitReason::Plateau), "the draft's rule");
+    assert_eq!(leaves("bbr(rwnd=on)", small), None, "the receiver is the limit");
 }
 
 /// Auto-tuning must not slow a transfer that never needs the largest buffer.

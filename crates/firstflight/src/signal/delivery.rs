@@ -143,12 +143,13 @@ impl Delivery {
         newest
     }
 
-    /// One ACK: what it says, if it is the first to reach a mark.
-    pub fn on_ack(&mut self, ack: &Ack) -> Option<Sample> {
+    /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
+    /// other than the path and the window kept the sender from sending.
+    pub fn on_ack(&mut self, ack: &Ack, limited: bool) -> Option<Sample> {
         self.tx_next = self.tx_next.max(ack.tx_next);
         self.delivered = self.delivered.saturating_add(ack.acked);
         // D2.
-        if ack.app_limited {
+        if limited {
             self.limited_until = self.delivered.saturating_add(ack.inflight);
         }
         if ack.acked == 0 {

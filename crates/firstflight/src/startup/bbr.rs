@@ -54,6 +54,9 @@ params! {
         pub loss: Ratio = Ratio::new(1, 50),
             "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den()]
             "share of a round above which loss ends it";
+        /// The draft takes a peer's window for a bottleneck like any other; on, a rate that it
+        /// limits is no plateau.
+        pub rwnd: bool = false, "rwnd" [] "a rate that the peer's window limits is no plateau";
         /// The window that avoidance gets.
         pub handover: HandOver = HandOver::Bdp, "handover" [] "what avoidance takes over after an exit by loss";
         /// Room for ACKs that come in bursts (`extra_acked`).
@@ -323,7 +326,9 @@ impl Startup for Bbr {
             return Verdict::Stay;
         }
         self.min_rtt = ack.min_rtt.unwrap_or(self.min_rtt);
-        let sample = self.delivery.on_ack(ack);
+        // BBR rate-rwnd: who is limited by neither window nor application is so by the peer.
+        let by_peer = self.params.rwnd && ack.acked > 0 && !ack.cwnd_limited;
+        let sample = self.delivery.on_ack(ack, ack.app_limited || by_peer);
         let begins = self.round(sample);
         // BBR bw-1: what the application limited counts only if it is more.
         if let Some(Sample { rate: Some(rate), app_limited, .. }) = sample

@@ -287,8 +287,13 @@ fn rates_and_windows_of_the_formulas() {
 
 /// One packet a round at these rates, in 10 kB/s: how many rounds until the pipe is full.
 fn full_after(rates: &[u64]) -> Option<usize> {
+    full_behind_a_peer(Params::default(), rates, usize::MAX)
+}
+
+/// The same with these constants, the peer's window the limit from that round on.
+fn full_behind_a_peer(params: Params, rates: &[u64], from: usize) -> Option<usize> {
     let cx = context::quic(1_000);
-    let mut bbr = Bbr::new(Params::default());
+    let mut bbr = Bbr::new(params);
     bbr.start(Time(0), Seq(0));
     // What the 1.024 us of a mark and whole bytes per second express exactly.
     let (mut now, rtt) = (0, 102_400_000);
@@ -306,6 +311,7 @@ fn full_after(rates: &[u64]) -> Option<usize> {
             tx_acked: Some(nxt.0 - 1),
             tx_next: nxt.0,
             inflight: 100_000_000,
+            cwnd_limited: round < from,
             ..Ack::default()
         };
         bbr.sample(&ack, w, &cx);
@@ -326,6 +332,22 @@ fn a_plateau_is_three_rounds_of_less_than_a_quarter() {
         (&[10, 10, 10, 10], Some(4)),
     ] {
         assert_eq!(full_after(rates), expected, "{rates:?}");
+    }
+}
+
+/// Shows BBR rate-rwnd.
+#[test]
+fn a_peers_window_is_a_bottleneck_in_the_draft_and_no_plateau_by_option() {
+    let rates = [10, 20, 40, 40, 40, 40, 40, 40];
+    let on = Params { rwnd: true, ..Params::default() };
+    for (params, from, expected, why) in [
+        (Params::default(), usize::MAX, Some(6), "the path is full"),
+        (Params::default(), 3, Some(6), "the draft treats the peer's window as a bottleneck"),
+        (on, usize::MAX, Some(6), "the window is the limit: the path is full"),
+        (on, 3, None, "the peer is the limit from the third round on"),
+        (on, 6, Some(6), "it became the limit when three rounds were counted"),
+    ] {
+        assert_eq!(full_behind_a_peer(params, &rates, from), expected, "{why}");
     }
 }
 
@@ -413,14 +435,17 @@ fn a_span_below_the_smallest_rtt_gives_no_rate() {
             10_000,
             &cx,
         );
-        let sample = delivery.on_ack(&Ack {
-            now: Time(30 * MS),
-            acked: 1_000,
-            min_rtt: Some(Nanos(min_ms * MS)),
-            tx_acked: Some(0),
-            tx_next: 1,
-            ..Ack::default()
-        });
+        let sample = delivery.on_ack(
+            &Ack {
+                now: Time(30 * MS),
+                acked: 1_000,
+                min_rtt: Some(Nanos(min_ms * MS)),
+                tx_acked: Some(0),
+                tx_next: 1,
+                ..Ack::default()
+            },
+            false,
+        );
         let sample = sample.expect("the ACK of a marked packet");
         assert_eq!(sample.rate.is_some(), rate.is_some(), "a smallest RTT of {min_ms} ms");
         if let (Some(measured), Some(rate)) = (sample.rate, rate) {
@@ -442,13 +467,16 @@ fn marks_are_reached_one_after_the_other() {
     };
     let ack = |delivery: &mut Delivery, at_ms: u64, packet: u64| {
         delivery
-            .on_ack(&Ack {
-                now: Time(at_ms * MS),
-                acked: 1_000,
-                tx_acked: Some(packet),
-                tx_next: packet + 2,
-                ..Ack::default()
-            })
+            .on_ack(
+                &Ack {
+                    now: Time(at_ms * MS),
+                    acked: 1_000,
+                    tx_acked: Some(packet),
+                    tx_next: packet + 2,
+                    ..Ack::default()
+                },
+                false,
+            )
             .map(|sample| (sample.prior_delivered, sample.delivered))
     };
     send(&mut delivery, 0, 1);
