@@ -2,7 +2,7 @@
 //! ours with.
 
 /// One controller of one stack. Those of s2n-quic, whose stack runs on a clock of its own, are driven
-/// through its public traits by noq's.
+/// through its public traits by noq's, and in the simulator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StackArm {
     /// Stack and controller: `noq:cubic`.

@@ -38,6 +38,8 @@ mod quinn_sender;
 mod receiver;
 #[cfg(feature = "s2n")]
 mod s2n;
+#[cfg(feature = "s2n")]
+pub mod s2n_startup;
 mod sender;
 mod tls;
 mod wire;

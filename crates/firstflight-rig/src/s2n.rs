@@ -63,7 +63,7 @@ impl<E: Endpoint> congestion::ControllerFactory for Factory<E> {
 
 /// SplitMix64 on the trial's seed.
 #[derive(Clone, Debug)]
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl random::Generator for Chance {
     fn public_random_fill(&mut self, dest: &mut [u8]) {
@@ -82,8 +82,8 @@ impl random::Generator for Chance {
 
 /// What a controller publishes beside its window.
 #[derive(Clone, Copy, Debug, Default)]
-struct Published {
-    pacing_rate: Option<u64>,
+pub(crate) struct Published {
+    pub(crate) pacing_rate: Option<u64>,
     burst: Option<u64>,
     /// The window with which slow start ended.
     exit: Option<u64>,

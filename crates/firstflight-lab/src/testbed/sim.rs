@@ -4,6 +4,8 @@
 use super::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
+#[cfg(feature = "s2n")]
+use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use crate::sharing::{SharingFlow, Together};
@@ -15,10 +17,17 @@ use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
+#[cfg(feature = "s2n")]
+use firstflight_rig::{Own, s2n_startup};
 use firstflight_sim::{
     App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, quic, run_alike, run_arm, run_arms,
     run_boxed, run_mixed_flows, tcp,
 };
+use std::borrow::Cow;
+#[cfg(feature = "s2n")]
+use std::sync::Arc;
+#[cfg(feature = "s2n")]
+use std::sync::atomic::AtomicBool;
 
 /// The simulator.
 pub struct Sim;
@@ -43,6 +52,7 @@ impl Testbed for Sim {
     }
 
     fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
+        let arm = &*steered(scenario, arm, 0)?;
         INFO.check(scenario, arm)?;
         scenario.hosts_of(arm).map(|_| ())
     }
@@ -54,6 +64,7 @@ impl Testbed for Sim {
         seed: u64,
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
+        let arm = &*steered(scenario, arm, seed)?;
         scenario.simulate(arm, seed, recording).map(Outcome::from)
     }
 
@@ -63,7 +74,8 @@ impl Testbed for Sim {
         arms: &[NamedArm],
         seed: u64,
     ) -> Result<Vec<Outcome>, Error> {
-        let outcomes = scenario.simulate_each(arms, seed)?;
+        let arms = arms.iter().map(|arm| steered(scenario, arm, seed).map(Cow::into_owned));
+        let outcomes = scenario.simulate_each(&arms.collect::<Result<Vec<_>, _>>()?, seed)?;
         Ok(outcomes.into_iter().map(Outcome::from).collect())
     }
 
@@ -88,6 +100,47 @@ impl Testbed for Sim {
     ) -> Result<(), Error> {
         Ok(())
     }
+}
+
+/// A controller of s2n-quic as a startup that never ends, where this build has it; any other arm as
+/// it is.
+#[cfg(feature = "s2n")]
+fn steered<'a>(
+    scenario: &Scenario,
+    arm: &'a NamedArm,
+    seed: u64,
+) -> Result<Cow<'a, NamedArm>, Error> {
+    let own = match &arm.sender {
+        Sender::Stack(stack) => Own::from_name(stack.name),
+        _ => None,
+    };
+    let Some(own @ (Own::S2nCubic | Own::S2nBbr)) = own else { return Ok(Cow::Borrowed(arm)) };
+    let Hosts::Quic(host) = scenario.host else {
+        return Err(Error::new(format!(
+            "arm `{}`: s2n-quic's controllers are QUIC's: leave `--transport tcp` out",
+            arm.label
+        )));
+    };
+    let (datagram, window) = (host.datagram as u16, scenario.config().initial_window);
+    let broken = Arc::new(AtomicBool::new(false));
+    let sets = Arc::clone(&broken);
+    let make = move || {
+        s2n_startup::startup(own, datagram, window, seed, &sets)
+            .expect("one of s2n-quic's, and a window of at most a thousand packets")
+    };
+    let own = OwnStartup::new(own.name(), broken, make);
+    // Nothing of the rest ever acts: no loss opens an episode, no threshold is met.
+    NamedArm::with_own(&arm.label, own, "/reno/immediate").map(Cow::Owned)
+}
+
+#[cfg(not(feature = "s2n"))]
+#[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
+fn steered<'a>(
+    _scenario: &Scenario,
+    arm: &'a NamedArm,
+    _seed: u64,
+) -> Result<Cow<'a, NamedArm>, Error> {
+    Ok(Cow::Borrowed(arm))
 }
 
 impl Scenario {

@@ -1,6 +1,8 @@
 //! The QUIC stacks' own controllers as arms.
 
 use firstflight_lab::compare::Keep;
+#[cfg(feature = "s2n")]
+use firstflight_lab::hosts_of_tcp;
 use firstflight_lab::testbed::{quic, sim};
 use firstflight_lab::{Comparison, Plan, STACK_ARMS, Scenario, StackArm, Testbed, parse_arms};
 use firstflight_path::Path;
@@ -67,6 +69,33 @@ fn what_is_not_repeatable_says_so_and_the_rest_is_the_same_twice() {
     let warned: Vec<&String> =
         comparison.warnings.iter().filter(|line| line.contains("not repeatable")).collect();
     assert!(warned.len() == 1 && warned[0].starts_with("noq:bbr3 is"), "{warned:?}");
+}
+
+/// With s2n-quic's own order of work and the simulator's packets, and the same twice.
+#[cfg(feature = "s2n")]
+#[test]
+fn controllers_of_s2n_quic_run_in_the_simulator() {
+    let run = || compare(&sim::BED, "s2n:cubic,s2n:bbr,slowstart", 10_000_000).expect("runs");
+    let comparison = run();
+    let [cubic, bbr, slow] = &comparison.rows[..] else { panic!("three rows") };
+    for row in [cubic, bbr] {
+        assert!(row.complete && row.testbed == "sim" && row.arm_full == row.arm, "{row:?}");
+        let times = (row.ttlb_ms, slow.ttlb_ms);
+        let (Some(theirs), Some(ours)) = times else { panic!("{times:?}") };
+        assert!(theirs < 2.0 * ours, "{}: {theirs} ms, slow start {ours} ms", row.arm);
+        assert!(row.loss_ratio < slow.loss_ratio, "{}: leaves before slow start does", row.arm);
+    }
+    for record in &comparison.records[..2] {
+        let first = record.moments().first().expect("a moment").state.cwnd;
+        assert_eq!(first, 14_720, "ten datagrams of 1472 bytes");
+    }
+    assert!(comparison.to_json() == run().to_json(), "the second comparison differs");
+    let tcp = hosts_of_tcp("rack").expect("a preset");
+    let scenario = Scenario::new(Path::parse("rapid-slide").expect("a path"), 1_000);
+    let scenario = Scenario { host: tcp, ..scenario };
+    let plan = Plan::new(parse_arms("s2n:cubic").expect("an arm"), scenario);
+    let refused = plan.run(Keep::Rows, &|| {}).expect_err("TCP");
+    assert!(refused.as_str().contains("--transport tcp"), "{refused:?}");
 }
 
 #[test]
