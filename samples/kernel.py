@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Which startup is it, asked of the running kernel: `sudo samples/kernel.py FIRSTFLIGHT FOLDER`.
+
+TCP of the kernel and our startups in BPF send through an emulated link, what passes the sender is
+captured, and `replay --identify` says who it was: the table in docs/identify.md. Needs a program
+with `--features linux` and takes five minutes; the kernel's clock is real, so captures made again
+differ. Captures that are in FOLDER already are asked again and not made again.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# Paths that nothing was chosen by.
+PATHS = [
+    ("rate=40Mbit,rtt=45ms,queue=1.5bdp", 8_000_000),
+    ("rate=25Mbit,rtt=90ms,queue=2bdp", 8_000_000),
+    ("rate=60Mbit,rtt=35ms,queue=2.5bdp", 10_000_000),
+    ("rate=16Mbit,rtt=150ms,queue=1bdp", 8_000_000),
+    ("rate=80Mbit,rtt=50ms,queue=1.3bdp", 14_000_000),
+    ("rate=50Mbit,rtt=25ms,queue=4bdp", 8_000_000),
+]
+# What is loaded, what a socket calls it, and what it is among the startups that are tried.
+SENDERS = [
+    (None, "cubic", "hystart"),
+    (None, "reno", "slowstart"),
+    (None, "bbr", "bbr"),
+    ("kernel:cubic(hystart=off)", "ff_no_hystart", "slowstart"),
+    ("hystart++", "ff_hystartpp", "hystart++"),
+    ("search", "ff_search", "search"),
+    ("best", "ff_best", "best"),
+    ("rapid", "ff_rapid", "rapid"),
+    ("hystart++-draft03", "ff_hystartpp_ls", None),
+]
+SEND = 'python3 {0}/transfer.py capture "$1" & sleep 0.5; python3 {0}/transfer.py send "$2" "$3"; sleep 0.2; kill $!; wait $! || true'
+
+
+def record(program: str, controller: str, path: tuple[str, int], file: Path) -> None:
+    """One upload of the kernel, captured."""
+    link = [program, "link", "--quiet", "--upload", "--path", path[0]]
+    server = ["--server", f"python3 {HERE.resolve()}/transfer.py receive", "--"]
+    send = ["bash", "-c", SEND.format(HERE.resolve()), "send", str(file), str(path[1]), controller]
+    subprocess.run([*link, *server, *send], check=True, stdin=subprocess.DEVNULL, timeout=120)
+
+
+def answer(program: str, file: Path) -> list[str]:
+    """The startups that explain a capture equally well."""
+    asked = [program, "replay", "--identify", str(file), "--arms", "slowstart", "--json", "-"]
+    found = json.loads(subprocess.run(asked, check=True, capture_output=True).stdout)
+    return found["connections"][0]["identified"]["alike"]
+
+
+def captures(program: str, loaded: str | None, name: str, folder: Path) -> list[Path]:
+    """One capture for each path, of this sender."""
+    files = [folder / f"{name}-{index}.pcap" for index in range(len(PATHS))]
+    missing = [(path, file) for path, file in zip(PATHS, files, strict=True) if not file.exists()]
+    load = subprocess.Popen([program, "kernel", "load", loaded]) if loaded and missing else None
+    try:
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        while missing and name not in known.read_text().split():
+            time.sleep(0.1)
+        for path, file in missing:
+            record(program, name, path, file)
+    finally:
+        if load:
+            load.terminate()
+            load.wait()
+    return files
+
+
+def main() -> None:
+    program, folder = sys.argv[1], Path(sys.argv[2])
+    print("| sender | captures | right | several, it among them | unknown | another |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for loaded, name, truth in SENDERS:
+        said = [answer(program, file) for file in captures(program, loaded, name, folder)]
+        right = sum(one == [truth] for one in said)
+        among = sum(truth in one for one in said) - right
+        unknown = sum(not one for one in said)
+        other = len(said) - right - among - unknown
+        label = loaded or f"kernel:{name}"
+        print(f"| {label} | {len(said)} | {right} | {among} | {unknown} | {other} |")
+
+
+main()
