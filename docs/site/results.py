@@ -25,6 +25,7 @@ NAMES = {
     "cuback": "Cuback",
     "abba": "ABBA",
     "browser": "Firefox",
+    "careful": "Careful Resume",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

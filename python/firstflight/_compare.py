@@ -32,6 +32,7 @@ def compare(
     transport: str = "quic",
     detection: str | None = None,
     bytes: Number = "10MB",
+    resume: str | None = None,
     seed: Number = 1,
     repeat: Number = 1,
     iw: Number = 10,
@@ -55,9 +56,10 @@ def compare(
     firstflight.Refused: bytes 10 bananas: unknown unit; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB
 
     `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. With `repeat`, further trials
-    have the next seeds and up to half a millisecond more round trip. `flows`, `apart`, `cross` and `app` let several flows share the path:
-    `rows` then has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where
-    somebody watches and tqdm is installed. Ctrl-C ends it between trials.
+    have the next seeds and up to half a millisecond more round trip. `resume="same"`, or another path, runs a connection before each of
+    `careful`, which starts from what that one has learnt. `flows`, `apart`, `cross` and `app` let several flows share the path: `rows` then
+    has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where somebody
+    watches and tqdm is installed. Ctrl-C ends it between trials.
 
     >>> shared = ff.compare("rapid-slide", "slowstart", bytes="2MB", flows=2, cross="rapid")
     >>> shared.rows.column("role"), shared.trials.column("arm")

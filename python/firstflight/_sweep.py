@@ -44,6 +44,7 @@ def sweep(
     transport: str = "quic",
     detection: str | None = None,
     bytes: Number = "10MB",
+    resume: str | None = None,
     seed: Number = 1,
     repeat: Number = 1,
     iw: Number = 10,

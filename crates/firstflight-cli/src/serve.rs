@@ -28,6 +28,13 @@ pub(crate) struct Options {
     /// Whether all connections of a client's network get one arm, or each its own
     #[arg(long, value_enum, default_value_t = Unit::Client, requires = "trial")]
     unit: Unit,
+    /// Start a client's next connection from what its last one has learnt of the path (Careful
+    /// Resume, RFC 9959), for so many seconds; for listeners whose arm starts by `careful`
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "3600", value_parser = |text: &str| size::count(text, 1..=604_800, "seconds"), conflicts_with = "trial")]
+    resume: Option<u64>,
+    /// Number of clients that `--resume` remembers; the oldest is forgotten first
+    #[arg(long, value_name = "CLIENTS", default_value_t = 10_000, requires = "resume", value_parser = |text: &str| size::count(text, 1..=10_000_000, "clients").map(|n| n as usize), allow_negative_numbers = true)]
+    resume_clients: usize,
     /// Initial window in packets, for arms that do not name one
     #[arg(long, default_value_t = 10, value_parser = |text: &str| size::count(text, 1..=1000, "packets").map(|n| n as u32), allow_negative_numbers = true)]
     iw: u32,
@@ -103,11 +110,13 @@ pub(crate) use with_quic::{resolve, run};
 mod with_quic {
     use super::{Done, Error, Options, Unit};
     use crate::terminal::{QUIET, whisper};
+    use firstflight::arm::StartupSpec;
     use firstflight_http::{
         Certificate, Draws, Ended, Exporter, Limits, Meter, Server, ServerOptions,
     };
     use firstflight_lab::table::figure;
     use firstflight_quic::Plan;
+    use firstflight_quic::resume::{Memory, Settings};
     use firstflight_quic::trial::Trial;
     use std::fs::File;
     use std::net::{SocketAddr, ToSocketAddrs};
@@ -252,6 +261,7 @@ mod with_quic {
             initial_window: Some(options.iw),
             ..Plan::parse(arm).map_err(|why| Error::new(why.0))?
         };
+        let resume = options.resume.map(|seconds| memory(options, seconds, &plan)).transpose()?;
         let certificate = match (&options.cert, &options.key) {
             (Some(chain), Some(key)) => {
                 Certificate::Files { chain: chain.clone(), key: key.clone() }
@@ -265,6 +275,7 @@ mod with_quic {
             certificate,
             meter: meter.clone(),
             limits: limits(options),
+            resume,
             trial: trial.map(|trial| Draws {
                 trial: trial.clone(),
                 by_client: options.unit == Unit::Client,
@@ -273,6 +284,21 @@ mod with_quic {
         });
         let arm = options.trial.clone().unwrap_or_else(|| plan.arm.to_string());
         Ok((server?, arm))
+    }
+
+    /// What a listener remembers: each learns for itself, since addresses are part of a path.
+    fn memory(options: &Options, seconds: u64, plan: &Plan) -> Result<Memory, Error> {
+        match plan.arm.startup {
+            StartupSpec::Careful(params) if params.saved.is_none() => {}
+            _ => {
+                return Err(Error::new(format!(
+                    "--resume: the arm `{}` has to start by `careful`, with nothing saved; allowed: --arm careful",
+                    plan.arm
+                )));
+            }
+        }
+        let lifetime = Duration::from_secs(seconds);
+        Ok(Memory::new(Settings { lifetime, clients: options.resume_clients }))
     }
 
     /// The address behind `HOST:PORT`, the first if it has several.

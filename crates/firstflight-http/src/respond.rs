@@ -127,7 +127,7 @@ impl Responder {
         let Some(plan) = plan else { return Ok(()) };
         let late = Refusal::from(StatusCode::CONFLICT);
         let Some(controller) = self.peer.controller() else { return Err(late) };
-        if controller.arm == plan.arm {
+        if self.shared.asked_for(&controller) == plan.arm {
             return Ok(());
         }
         let ours = &self.shared.options.plan;
@@ -230,7 +230,8 @@ impl Responder {
 
     fn head(&self, status: StatusCode, ask: &Ask, reply: &Reply) -> Option<Response<()>> {
         let Part { range, total } = &reply.part;
-        let arm = ask.arm.map_or(self.peer.controller()?.arm, |plan| plan.arm).to_string();
+        let sends = self.shared.asked_for(&self.peer.controller()?);
+        let arm = ask.arm.map_or(sends, |plan| plan.arm).to_string();
         let mut response = Response::builder()
             .status(status)
             .header(header::CONTENT_LENGTH, range.end - range.start)

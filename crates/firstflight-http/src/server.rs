@@ -195,6 +195,9 @@ impl Shared {
         if let Some(recorder) = &self.options.recorder {
             factory = factory.with_recorder(Arc::clone(recorder));
         }
+        if let Some(memory) = &self.options.resume {
+            factory = factory.with_resume(memory, client);
+        }
         let factory: Arc<dyn ControllerFactory + Send + Sync> = match &self.options.trial {
             Some(Draws { trial, by_client: true }) => trial.noq_for(client),
             Some(Draws { trial, by_client: false }) => trial.noq(),
@@ -242,6 +245,9 @@ impl Shared {
             asked: AtomicBool::new(false),
             counted: Mutex::new((Sent::default(), false)),
         });
+        if peer.controller().is_some_and(|status| self.asked_for(&status) != status.arm) {
+            self.metrics.connection("resumed");
+        }
         self.enter(number, Arc::clone(&peer));
         self.speak(&quic, &peer).await;
         quic.close(VarInt::from_u32(NO_ERROR), b"");

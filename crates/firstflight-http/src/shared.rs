@@ -3,7 +3,10 @@
 use crate::limits::{Gate, Limits};
 use crate::metrics::{Counted, Meter, Metrics, Sent};
 use crate::tls::Certificate;
+use firstflight::arm::Arm;
+use firstflight::resume::unsaved;
 use firstflight_quic::noq::{self as controller, Choice};
+use firstflight_quic::resume::Memory;
 use firstflight_quic::trial::Trial;
 use firstflight_quic::{Plan, SharedRecorder, Status};
 use noq::{PathId, ServerConfig};
@@ -52,6 +55,8 @@ pub struct ServerOptions {
     pub recorder: Option<SharedRecorder>,
     /// Who follows every response.
     pub watch: Option<Arc<dyn Watch>>,
+    /// What connections of a client learn starts its next one, where the arm is `careful`.
+    pub resume: Option<Memory>,
     /// A trial that draws the arm of each connection instead of `plan`, and writes its row.
     pub trial: Option<Draws>,
 }
@@ -82,6 +87,7 @@ impl ServerOptions {
             origin: Instant::now(),
             recorder: None,
             watch: None,
+            resume: None,
             trial: None,
         }
     }
@@ -161,9 +167,15 @@ impl Shared {
     }
 
     /// An arm's name for metrics. What clients chose is one name, or they could make as many as
-    /// they like.
+    /// they like; so could what was learnt of their paths, which is nobody else's business either.
     pub(crate) fn label(&self, status: &Status) -> Arc<str> {
-        if status.arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
+        let arm = self.asked_for(status);
+        if arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
+    }
+
+    /// The arm that sends, without what an earlier connection of the client has put into it.
+    pub(crate) fn asked_for(&self, status: &Status) -> Arm {
+        if self.options.resume.is_some() { unsaved(status.arm) } else { status.arm }
     }
 }
 

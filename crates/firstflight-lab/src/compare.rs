@@ -3,11 +3,13 @@
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
 use crate::record::Recording;
+use crate::resume::{Resume, resumes};
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
 use crate::trial::{Trial, TrialRow, ms};
 use firstflight::Nanos;
 use firstflight::arm::{Arm, StartupSpec};
+use firstflight::resume::Saved;
 use firstflight_log::trace::{Log, Start};
 use firstflight_path::Error;
 use firstflight_path::Rate;
@@ -30,6 +32,8 @@ pub struct Plan {
     pub seed: u64,
     /// Trials per arm; repeats count the seed up and vary the RTT by up to half a millisecond.
     pub repeat: u32,
+    /// Each trial of an arm that starts by `careful` is the second connection of two.
+    pub resume: Option<Resume>,
 }
 
 /// What is to be kept of the trials with the first seed.
@@ -85,6 +89,9 @@ pub struct ExperimentRow {
     pub seed: u64,
     /// Trials per arm.
     pub repeat: u32,
+    /// Where the connection before each of `careful` ran, if there was one: `same` or a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
     /// Initial window of arms that name none, packets.
     pub iw: u32,
     /// Pacer's bucket of arms that name none, packets.
@@ -132,7 +139,7 @@ struct JsonDocument<'a> {
 impl Plan {
     /// One trial per arm in the simulator, seed 1.
     pub fn new(arms: Vec<NamedArm>, scenario: Scenario) -> Plan {
-        Plan { arms, testbed: &testbed::sim::BED, scenario, seed: 1, repeat: 1 }
+        Plan { arms, testbed: &testbed::sim::BED, scenario, seed: 1, repeat: 1, resume: None }
     }
 
     /// Runs every trial, in parallel on the current thread pool. The result does not depend on the
@@ -199,7 +206,9 @@ impl Plan {
     fn shares(&self, plans: usize, repeats: u32) -> bool {
         let path = &self.scenario.path;
         let held = path.bdp_bytes().saturating_add(path.queue_bytes().unwrap_or(0));
-        self.scenario.bytes <= held.saturating_mul(2)
+        // One that resumes has an arm of its own in every repeat.
+        self.resume.is_none()
+            && self.scenario.bytes <= held.saturating_mul(2)
             && plans.saturating_mul(repeats as usize) >= rayon::current_num_threads()
     }
 
@@ -309,6 +318,11 @@ impl Plan {
                 "nothing to compare: at least one arm, one trial and one byte are needed",
             ));
         }
+        if self.resume.is_some() && !self.arms.iter().any(resumes) {
+            return Err(Error::new(
+                "--resume: no arm starts by `careful`; `--arms slowstart,careful` has one",
+            ));
+        }
         self.testbed.available()?;
         self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))
     }
@@ -380,6 +394,11 @@ impl Plan {
         let arm = &self.arms[index];
         let (seed, scenario) = self.repeat_of(round);
         let scenario = &*scenario;
+        let second = match &self.resume {
+            Some(resume) => resume.second(self.testbed, scenario, arm, seed)?,
+            None => None,
+        };
+        let arm = second.as_ref().map_or(arm, |(arm, _)| arm);
         let mut recording = match keep {
             Keep::Events if round == 0 => Some(Recording::default()),
             Keep::Signals if round == 0 => Some(Recording::with_signals()),
@@ -402,7 +421,10 @@ impl Plan {
         }
         let recording = recording.filter(|_| kept);
         let ideal = scenario.ideal(seed)?;
-        let done = self.done((arm, seed), (scenario, ideal), &outcome, arrived);
+        let mut done = self.done((arm, seed), (scenario, ideal), &outcome, arrived);
+        if round == 0 && self.resume.is_some() && resumes(arm) {
+            done.warnings.push(left(arm, second.as_ref().map(|(_, saved)| saved)));
+        }
         Ok(Done { recording, ..done })
     }
 
@@ -457,12 +479,10 @@ impl Plan {
         }
         let paced: Vec<bool> =
             self.arms.iter().map(|arm| self.testbed.paced(&self.scenario, arm)).collect();
-        for (arm, _) in self
-            .arms
-            .iter()
-            .zip(&paced)
-            .filter(|(arm, paced)| !**paced && arm.parts().is_some_and(needs_pacer))
-        {
+        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| {
+            let jumps = self.resume.is_some() && resumes(arm);
+            !**paced && (jumps || arm.parts().is_some_and(needs_pacer))
+        }) {
             warnings.push(format!(
                 "{} runs without a pacer here: no jump and no threefold growth; `@(pace=on)` gives it what it needs",
                 arm.label
@@ -504,6 +524,7 @@ impl Plan {
             arms: self.arms.iter().map(NamedArm::full).collect(),
             seed: self.seed,
             repeat: self.repeat,
+            resume: self.resume.as_ref().map(Resume::text),
             iw: scenario.iw,
             burst: scenario.burst,
             datagram_bytes: scenario.host.mss() as u32,
@@ -513,6 +534,19 @@ impl Plan {
             limit_s: self.limit_s(),
         }
     }
+}
+
+/// What the connection before the first trial left.
+fn left(arm: &NamedArm, saved: Option<&Saved>) -> String {
+    let label = &arm.label;
+    saved.map_or_else(
+        || format!("{label}: the connection before it left nothing to resume from"),
+        |saved| {
+            let (packets, rtt) = (saved.cwnd / saved.mss.max(1), ms(saved.rtt.0));
+            let more = if saved.at_least { "at least " } else { "" };
+            format!("{label} resumes: the connection before it left {more}{packets} packets per {rtt:.1} ms")
+        },
+    )
 }
 
 impl Comparison {

@@ -22,6 +22,7 @@ pub mod record;
 pub mod report;
 #[cfg(feature = "request")]
 pub mod request;
+pub mod resume;
 pub mod scenario;
 pub mod sharing;
 pub mod size;

@@ -1,5 +1,6 @@
 //! Keeps every event of a trial, for reports, and writes its log, for traces.
 
+use crate::resume::Learner;
 use firstflight::{Begin, Phase, Time};
 use firstflight_log::trace::{Log, LogWriter, Start, ranges};
 use firstflight_sim::observe::Signals;
@@ -23,6 +24,7 @@ pub struct Recording {
     with_signals: bool,
     bare: bool,
     trace: Option<Box<LogWriter>>,
+    learner: Option<Learner>,
 }
 
 impl Recording {
@@ -34,6 +36,16 @@ impl Recording {
     /// Keeps no events itself.
     pub(crate) fn bare() -> Recording {
         Recording { bare: true, ..Recording::default() }
+    }
+
+    /// Keeps no events either, but what the next connection may start from.
+    pub(crate) fn learning() -> Recording {
+        Recording { learner: Some(Learner::default()), ..Recording::bare() }
+    }
+
+    /// What was learnt.
+    pub(crate) fn take_learner(&mut self) -> Option<Learner> {
+        self.learner.take()
     }
 
     /// Writes the complete log as well; `start` is what is known before the controller is built.
@@ -83,7 +95,7 @@ impl Recording {
 impl Observer for Recording {
     fn listens(&self) -> bool {
         // Charts are drawn from what the sender looks like; only a trace wants every event.
-        self.trace.is_some()
+        self.trace.is_some() || self.learner.is_some()
     }
 
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>) {
@@ -111,9 +123,15 @@ impl Observer for Recording {
         if let Some(trace) = &mut self.trace {
             trace.begin_with(begin, started);
         }
+        if let Some(learner) = &mut self.learner {
+            learner.begin(begin);
+        }
     }
 
     fn on_told(&mut self, record: Record) {
+        if let Some(learner) = &mut self.learner {
+            learner.hear(&record.event);
+        }
         if let Some(trace) = &mut self.trace {
             if let Some(packet) = &record.packet {
                 trace.departs(packet, record.arrives);

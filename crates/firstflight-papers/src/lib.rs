@@ -19,6 +19,7 @@
 mod abba;
 mod best;
 mod browser;
+mod careful;
 mod chapter;
 mod cuback;
 pub mod early_retransmit;

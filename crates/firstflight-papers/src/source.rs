@@ -5,7 +5,7 @@ use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
 use crate::{Accept, Chapter, Effort, Gate, Published, Row};
 use crate::{
-    abba, best, browser, cuback, early_retransmit, gvisor, hystart_plus_plus, neqo, prr,
+    abba, best, browser, careful, cuback, early_retransmit, gvisor, hystart_plus_plus, neqo, prr,
     rapid_start,
 };
 use firstflight_lab::Error;
@@ -237,7 +237,7 @@ pub struct Source {
 
 /// Every document, in the order of the list of experiments.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let files: [(&'static str, Measure, &'static [&'static str], u64); 10] = [
+    let files: [(&'static str, Measure, &'static [&'static str], u64); 11] = [
         (
             include_str!("../papers/hystart-plus-plus.toml"),
             hystart_plus_plus::measured,
@@ -263,6 +263,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         (include_str!("../papers/cuback.toml"), cuback::measured, cuback::ARMS, 5),
         (include_str!("../papers/abba.toml"), abba::measured, abba::ARMS, 4),
         (include_str!("../papers/browser.toml"), browser::measured, browser::ARMS, 1),
+        (include_str!("../papers/careful.toml"), careful::measured, careful::ARMS, 3),
     ];
     let read = |(text, measure, arms, steps)| Source { steps, ..Source::read(text, measure, arms) };
     files.into_iter().map(read).collect()

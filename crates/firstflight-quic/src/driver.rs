@@ -628,7 +628,7 @@ impl Driver {
 }
 
 /// One that panicked on another connection still records this one.
-fn locked(
+pub(crate) fn locked(
     recorder: &SharedRecorder,
 ) -> MutexGuard<'_, dyn Recorder<ArmController> + Send + 'static> {
     recorder.lock().unwrap_or_else(PoisonError::into_inner)

@@ -47,6 +47,8 @@ mod voice;
 pub mod noq;
 #[cfg(feature = "quinn")]
 pub mod quinn;
+#[cfg(any(feature = "noq", feature = "s2n"))]
+pub mod resume;
 #[cfg(feature = "s2n")]
 pub mod s2n;
 #[cfg(all(feature = "trial", any(feature = "noq", feature = "quinn", feature = "s2n")))]

@@ -12,11 +12,13 @@ pub use beside::{BesideFactory, Foreign};
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
+use crate::resume::{Memory, Resuming};
 use beside::Beside;
 use firstflight::{Nanos, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -72,18 +74,26 @@ pub struct Factory {
     origin: Instant,
     recorder: Option<SharedRecorder>,
     choice: Option<Choice>,
+    resume: Option<Resuming>,
 }
 
 impl Factory {
     /// A factory of this recipe. Times are counted from now.
     pub fn new(plan: Plan) -> Factory {
-        Factory { plan, origin: Instant::now(), recorder: None, choice: None }
+        Factory { plan, origin: Instant::now(), recorder: None, choice: None, resume: None }
     }
 
     /// Listens to `choice`: for a factory that serves one connection.
     #[must_use]
     pub fn with_choice(self, choice: Choice) -> Factory {
         Factory { choice: Some(choice), ..self }
+    }
+
+    /// Starts from what `memory` has of this client, and leaves there what the connection learns:
+    /// for a factory that serves one connection.
+    #[must_use]
+    pub fn with_resume(self, memory: &Memory, client: IpAddr) -> Factory {
+        Factory { resume: Some(Resuming::new(memory, client)), ..self }
     }
 
     /// Counts times from `origin`.
@@ -102,10 +112,15 @@ impl Factory {
         let chosen = self.choice.as_ref().and_then(|choice| choice.0.get());
         let now = since(self.origin, now);
         let plan = *chosen.unwrap_or(&self.plan);
+        let recorder = self.recorder.clone();
+        let (plan, recorder) = match &self.resume {
+            Some(resume) => resume.first_path(plan, recorder),
+            None => (plan, recorder),
+        };
         Controller {
             origin: self.origin,
             now,
-            driver: Driver::new(plan, current_mtu, now, self.recorder.clone()),
+            driver: Driver::new(plan, current_mtu, now, recorder),
             numbers: Numbers::default(),
             present: false,
             older: None,
@@ -125,13 +140,13 @@ impl congestion::ControllerFactory for Factory {
 #[derive(Clone, Debug)]
 pub struct Drawing {
     trial: crate::trial::Trial,
-    client: Option<std::net::IpAddr>,
+    client: Option<IpAddr>,
     origin: Instant,
 }
 
 #[cfg(feature = "trial")]
 impl Drawing {
-    pub(crate) fn new(trial: crate::trial::Trial, client: Option<std::net::IpAddr>) -> Drawing {
+    pub(crate) fn new(trial: crate::trial::Trial, client: Option<IpAddr>) -> Drawing {
         Drawing { trial, client, origin: Instant::now() }
     }
 }

@@ -22,6 +22,7 @@
 
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::plan::{Plan, Refused};
+use crate::resume::Memory;
 use firstflight::{Nanos, Time};
 use s2n_quic_core::random;
 use s2n_quic_core::recovery::congestion_controller::{self, PathInfo, Publisher};
@@ -46,18 +47,27 @@ pub fn endpoint(text: &str) -> Result<Endpoint, Refused> {
 pub struct Endpoint {
     plan: Plan,
     recorder: Option<SharedRecorder>,
+    memory: Option<Memory>,
 }
 
 impl Endpoint {
     /// A provider of this recipe.
     pub fn new(plan: Plan) -> Endpoint {
-        Endpoint { plan, recorder: None }
+        Endpoint { plan, recorder: None, memory: None }
     }
 
     /// Tells `recorder` everything that every controller is told.
     #[must_use]
     pub fn with_recorder(self, recorder: SharedRecorder) -> Endpoint {
         Endpoint { recorder: Some(recorder), ..self }
+    }
+
+    /// Starts every connection from what `memory` has of its client, and leaves there what it
+    /// learns. A connection that moves to another path starts there from what was learnt of that
+    /// address: s2n-quic does not say which path is the first.
+    #[must_use]
+    pub fn with_resume(self, memory: &Memory) -> Endpoint {
+        Endpoint { memory: Some(memory.clone()), ..self }
     }
 
     /// A controller for datagrams of that many bytes.
@@ -81,7 +91,10 @@ impl congestion_controller::Endpoint for Endpoint {
     type CongestionController = Controller;
 
     fn new_congestion_controller(&mut self, path: PathInfo<'_>) -> Controller {
-        self.build(path.max_datagram_size)
+        let Some(memory) = &self.memory else { return self.build(path.max_datagram_size) };
+        let client = std::net::SocketAddr::from(path.remote_address.clone()).ip();
+        let (plan, recorder) = memory.begin(self.plan, client, self.recorder.clone());
+        Endpoint::new(plan).with_recorder(recorder).build(path.max_datagram_size)
     }
 }
 

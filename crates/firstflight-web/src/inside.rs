@@ -89,6 +89,9 @@ fn options(plan: &Plan) -> Option<Value> {
         "iw": scenario.iw,
         "limit": format!("{}us", scenario.limit.0 / 1_000),
     });
+    if let Some(resume) = &plan.resume {
+        options["resume"] = resume.text().into();
+    }
     match scenario.host {
         Hosts::Quic(_) if scenario.host == plain.host => {}
         Hosts::Tcp(_) if hosts_of_tcp(scenario.host.detection()) == Ok(scenario.host) => {

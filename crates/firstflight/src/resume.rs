@@ -49,6 +49,18 @@ impl Saved {
     }
 }
 
+/// The arm without what an earlier connection saved, which is what was asked for.
+#[must_use]
+pub fn unsaved(arm: Arm) -> Arm {
+    match arm.startup {
+        StartupSpec::Careful(params) => {
+            let params = careful::Params { saved: None, rtt_ms: None, ..params };
+            Arm { startup: StartupSpec::Careful(params), ..arm }
+        }
+        _ => arm,
+    }
+}
+
 /// What has been learnt so far of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {

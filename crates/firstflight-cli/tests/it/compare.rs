@@ -474,6 +474,55 @@ fn identical_arms_are_pointed_out() {
     assert_eq!(document["warnings"].as_array().map(Vec::len), Some(1), "programs hear it, too");
 }
 
+/// The second connection of a client of a satellite, over both transports.
+#[test]
+fn a_connection_that_resumes_starts_from_what_the_one_before_it_has_learnt() {
+    for transport in ["quic", "tcp"] {
+        let compare = |more: &[&str]| {
+            let common = [
+                "compare",
+                "--transport",
+                transport,
+                "--path",
+                "rate=20Mbit,rtt=600ms,queue=1bdp",
+                "--bytes",
+                "1MB",
+                "--arms",
+                "slowstart@(pace=on),careful@(pace=on)",
+                "--json",
+                "-",
+            ];
+            well(&[&common[..], more].concat()).json()
+        };
+        let document = compare(&["--resume"]);
+        let [slow, careful] = &results(&document)[..] else { panic!("two rows: {document}") };
+        let full = careful["arm_full"].as_str().expect("text");
+        assert!(full.starts_with("careful(saved=") && full.contains(",rtt=600"), "{full}");
+        assert_eq!(careful["arm"], "careful@(pace=on)", "as it was asked for");
+        // What 1 MB taught is half of its last window, so half of that again: two round trips.
+        let (before, after) = (number(slow, "ttlb_ms"), number(careful, "ttlb_ms"));
+        assert!(before - after > 1100.0, "{transport}: {after} ms resumed, {before} ms not");
+        assert_eq!(document["experiment"]["resume"], "same");
+        assert!(document["warnings"].to_string().contains("the connection before it left"));
+        // Another path: slow start to the byte.
+        let other = compare(&["--resume=rate=20Mbit,rtt=1300ms,queue=1bdp"]);
+        assert_eq!(number(&results(&other)[1], "ttlb_ms"), before, "{transport}: half of the RTT");
+    }
+}
+
+#[test]
+fn what_cannot_resume_is_said_in_one_line() {
+    for (more, named) in [
+        (&["--resume", "--arms", "slowstart"][..], "`careful`"),
+        (&["--resume=nowhere", "--arms", "careful"], "nowhere"),
+        (&["--resume", "--arms", "careful", "--flows", "2"], "one flow after another"),
+    ] {
+        let run = run(&[&["compare"][..], more].concat());
+        assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
+        assert!(run.said().len() == 1 && run.stderr.contains(named), "{more:?}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn a_trial_that_does_not_finish_is_shown_and_ends_with_1() {
     let slow = ["compare", "--limit", "1", "--bytes", "1GB", "--arms", "slowstart,oracle"];

@@ -201,6 +201,24 @@ fn an_object_is_served_fetched_and_verified() {
     assert!(status.success() && said.contains("shutting down"), "{status:?}: {said}");
 }
 
+/// The first connection teaches, and one after it is told.
+#[test]
+fn a_client_that_comes_back_resumes_and_nobody_is_told_what_was_learnt() {
+    let serving = Serving::start(&["--arm", "careful", "--resume", "--metrics", "127.0.0.1:0"]);
+    let resumed = || serving.metric("firstflight_connections_total{outcome=\"resumed\"}");
+    let mut fetched = 0;
+    // A connection that was closed is forgotten by its stack only some timeouts later.
+    while resumed().unwrap_or(0.0) == 0.0 {
+        let run = serving.fetch("/bytes/3MB", &[]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stdout.contains("content verified, careful/cubic"), "{}", run.stdout);
+        fetched += 1;
+        assert!(fetched < 200, "no connection has resumed");
+    }
+    assert!(fetched > 1, "the first has nothing to resume from");
+    assert_eq!(serving.metric("firstflight_startup_exits_total{arm=\"chosen\""), None);
+}
+
 #[test]
 fn several_listeners_send_with_their_own_arms() {
     let serving = Serving::start(&[
@@ -310,7 +328,10 @@ fn certificates_may_be_given_and_checked() {
 
 #[test]
 fn bad_input_is_one_line_and_code_2() {
-    let rows: [(&[&str], &str); 16] = [
+    let rows: [(&[&str], &str); 19] = [
+        (&["serve", "--arm", "rapid", "--resume"], "`careful`"),
+        (&["serve", "--arm", "careful", "--resume=0"], "allowed"),
+        (&["serve", "--resume-clients", "5"], "--resume"),
         (&["serve", "--arm", "no-such-arm"], "no-such-arm"),
         (&["serve", "--listen", "127.0.0.1:0=no-such-arm"], "no-such-arm"),
         (&["serve", "--listen", "localhost"], "HOST:PORT"),

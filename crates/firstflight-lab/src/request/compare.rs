@@ -4,6 +4,7 @@ use super::{HostArgs, SharingArgs, packets, seed};
 use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 use crate::compare::{Keep, Plan};
 use crate::request::Answer;
+use crate::resume::{Resume, SAME};
 use crate::scenario::Scenario;
 use crate::sharing::SharingPlan;
 use crate::size;
@@ -38,6 +39,10 @@ pub struct CompareRequest {
     /// Arms, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
+    /// Run a connection before each of `careful`, which starts from what that one has learnt of
+    /// the path (RFC 9959); with a path, on another one: `--resume=geo`
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME)]
+    resume: Option<String>,
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
@@ -119,6 +124,11 @@ impl CompareRequest {
     pub fn asked_of(&self, arms: Option<&[NamedArm]>) -> Result<Asked, Error> {
         let plan = self.plan_on(Path::parse(&self.path), self.bytes, arms)?;
         if self.sharing.are_given() {
+            if plan.resume.is_some() {
+                return Err(Error::new(
+                    "--resume: one flow after another; leave out --flows, --apart, --cross and --app",
+                ));
+            }
             self.sharing.plan(plan).map(Asked::Together)
         } else {
             Ok(Asked::Alone(plan))
@@ -162,6 +172,7 @@ impl CompareRequest {
             },
             seed: self.seed,
             repeat: self.repeat,
+            resume: self.resume.as_deref().map(Resume::parse).transpose()?,
         })
     }
 }

@@ -17,7 +17,7 @@ fn pair(name: &str, value: &str) -> (String, String) {
 
 #[test]
 fn a_request_says_what_is_compared_and_nothing_else() {
-    let compare = "on real transport detection path bytes arms seed repeat iw limit flows apart jitter cross app";
+    let compare = "on real transport detection path bytes arms resume seed repeat iw limit flows apart jitter cross app";
     assert_eq!(names(&keys::<CompareRequest>()), compare);
     let ab = "population flows baseline arms transport detection seed iw limit";
     assert_eq!(names(&keys::<AbRequest>()), ab);

@@ -1,0 +1,111 @@
+//! A connection after another one: what the first learns of its path starts the second (Careful
+//! Resume, RFC 9959).
+
+use crate::arms::{NamedArm, Sender};
+use crate::record::Recording;
+use crate::scenario::Scenario;
+use crate::testbed::Testbed;
+use firstflight::arm::{Arm, ArmController, StartupSpec};
+use firstflight::resume::{Observation, Saved, unsaved};
+use firstflight::{Begin, Event};
+use firstflight_path::{Error, Path};
+
+/// The path of the first connection, as `--resume` has it: the same one.
+pub const SAME: &str = "same";
+
+/// Every arm that starts by `careful` follows a connection of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resume {
+    /// Where that connection ran; `None` is the path of the second.
+    pub path: Option<Path>,
+}
+
+impl Resume {
+    /// `same`, or a path as `--path` has it.
+    ///
+    /// # Errors
+    /// If the text is no path.
+    pub fn parse(text: &str) -> Result<Resume, Error> {
+        let path = (text != SAME).then(|| Path::parse(text)).transpose()?;
+        Ok(Resume { path })
+    }
+
+    /// As it is typed.
+    pub fn text(&self) -> String {
+        self.path.as_ref().map_or_else(|| SAME.to_owned(), ToString::to_string)
+    }
+
+    /// Runs the first connection and returns the arm of the second, which is the arm itself where
+    /// nothing was learnt. The first has the same object, the same seed and draws of its own.
+    ///
+    /// # Errors
+    /// Those of the testbed, and if it does not show what a controller is told.
+    pub fn second(
+        &self,
+        bed: &dyn Testbed,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+    ) -> Result<Option<(NamedArm, Saved)>, Error> {
+        let Some(parts) = careful(arm) else { return Ok(None) };
+        let path = self.path.clone().unwrap_or_else(|| scenario.path.clone());
+        // Other draws than those of the second connection and its repeats.
+        let earlier =
+            Scenario { path, path_index: scenario.path_index.wrapping_add(1), ..scenario.clone() };
+        let mut recording = Recording::learning();
+        let named = NamedArm { sender: Sender::Arm(unsaved(parts)), ..arm.clone() };
+        bed.run(&earlier, &named, seed, Some(&mut recording))?;
+        let learner = recording.take_learner().filter(Learner::has_begun).ok_or_else(|| {
+            Error::new(format!(
+                "--resume: the testbed `{}` does not show what a controller is told",
+                bed.info().name
+            ))
+        })?;
+        Ok(learner.saved().and_then(|saved| {
+            let sender = Sender::Arm(saved.resume(parts)?);
+            Some((NamedArm { sender, ..arm.clone() }, saved))
+        }))
+    }
+}
+
+/// The parts of an arm of ours that starts by `careful`.
+fn careful(arm: &NamedArm) -> Option<Arm> {
+    match arm.sender {
+        Sender::Arm(parts) if matches!(parts.startup, StartupSpec::Careful(_)) => Some(parts),
+        _ => None,
+    }
+}
+
+/// An arm that follows a connection of its own.
+pub(crate) fn resumes(arm: &NamedArm) -> bool {
+    careful(arm).is_some()
+}
+
+/// Follows a connection for what it leaves to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Learner(Option<(Box<ArmController>, Observation)>);
+
+impl Learner {
+    /// The controller was built, or built anew.
+    pub fn begin(&mut self, begin: &Begin) {
+        let seen = Observation::new(begin.config.mss);
+        self.0 = Some((Box::new(begin.controller()), seen));
+    }
+
+    /// It was told something.
+    pub fn hear(&mut self, event: &Event) {
+        if let Some((controller, seen)) = &mut self.0 {
+            controller.tell(event);
+            seen.take(event, controller);
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What may be saved.
+    pub fn saved(&self) -> Option<Saved> {
+        self.0.as_ref().and_then(|(_, seen)| seen.saved())
+    }
+}
