@@ -148,6 +148,7 @@ EXPLAINED = {
     "best-published": "best",
     "rapid": "rapid-start",
     "bbr": "bbr",
+    "bbr3": "bbr",
     "careful": "careful",
     "jumpstart": "jump-start",
     "plumb": "plumb",

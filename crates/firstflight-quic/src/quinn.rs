@@ -65,7 +65,9 @@ fn refusal(plan: &Plan) -> Option<&'static str> {
         StartupSpec::Rapid(params) if params.full_rtt_pacing => Some(
             "quinn has no pacing rate to spread a round with: leave the pacing option out, or use noq",
         ),
-        StartupSpec::Bbr(_) => Some("quinn has no pacing rate for bbr to set: use noq"),
+        StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) => {
+            Some("quinn has no pacing rate for bbr to set: use noq")
+        }
         StartupSpec::Careful(params) if params.saved.is_some() => {
             Some("quinn has no pacing rate to spread a jump with: use noq")
         }

@@ -31,7 +31,10 @@ impl core::error::Error for Refused {}
 fn refusal(arm: &Arm) -> Option<&'static str> {
     const PACER: &str = "smoltcp has no pacer, and this startup cannot do without one";
     match &arm.startup {
-        StartupSpec::Bbr(_) | StartupSpec::Plumb(_) | StartupSpec::Jump(_) => Some(PACER),
+        StartupSpec::Bbr(_)
+        | StartupSpec::Bbr3(_)
+        | StartupSpec::Plumb(_)
+        | StartupSpec::Jump(_) => Some(PACER),
         StartupSpec::Rapid(params) if params.jump.is_some() => {
             Some("smoltcp has no pacer to spread a jump with: use rapid(jump=off)")
         }

@@ -172,7 +172,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             self.avoidance.on_idle(ready.now, ready.idle);
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
-                if self.idle_restart && self.episode.is_none() {
+                if self.idle_restart && self.episode.is_none() && !self.startup.is_whole() {
                     // RFC5681 4.1-2: restart from at most the initial window. At or above the
                     // threshold a new epoch begins there, or the memory of the
                     // old one would lift the window straight back.
@@ -212,7 +212,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.note_srtt(sent.srtt);
         // RATELIMITED 3-flight.
         self.max_fs = self.max_fs.max(sent.inflight.min(MAX_BYTES));
-        if self.ended.is_none() {
+        if self.ended.is_none() || self.startup.is_whole() {
             self.startup.on_sent(sent, self.w, &self.cx);
         }
         if let Some(policy) = self.policy() {
@@ -280,6 +280,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// A timeout or persistent congestion.
     pub fn on_congestion(&mut self, event: &Congestion) {
+        if self.startup.is_whole() {
+            return self.time_out_whole(event);
+        }
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.ended.is_none();
         let before = self.w;
@@ -336,6 +339,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// proved needless: give the window back (RFC 9438 section 4.9). Idempotent: a second call
     /// changes nothing.
     pub fn on_spurious(&mut self) {
+        if self.startup.is_whole() {
+            return self.take_back_whole();
+        }
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
         if let Some(policy) = self.policy() {
@@ -358,6 +364,29 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // OURS undo-mark: the period never was; what was sent before it may still be lost, and then
         // it is news.
         self.set_mark(None);
+        self.verify();
+    }
+
+    /// A timeout of a startup that is all of the congestion control: the smallest window, and the
+    /// rest is its own.
+    fn time_out_whole(&mut self, event: &Congestion) {
+        self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+        self.startup.on_timeout(event.timeout, event.now, event.nxt);
+        self.install(match event.timeout {
+            Timeout::Rto | Timeout::RtoAgain => self.cx.mss,
+            Timeout::PersistentCongestion => self.cx.minimum_window(),
+        });
+        self.forget_flights();
+        self.verify();
+    }
+
+    /// A false alarm of one; those of losses that were no episode are not counted.
+    fn take_back_whole(&mut self) {
+        let mut w = self.w;
+        if self.startup.false_alarm(&mut w) {
+            self.install(w.cwnd);
+            self.stats.undone = self.stats.undone.saturating_add(1).min(self.stats.timeouts);
+        }
         self.verify();
     }
 

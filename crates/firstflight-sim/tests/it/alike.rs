@@ -8,7 +8,7 @@ use firstflight_sim::{Hosts, Setup, quic, run_alike, run_arm, tcp};
 use proptest::prelude::*;
 
 /// Arms that differ in one thing or another, some only in what they think.
-const ARMS: [&str; 24] = [
+const ARMS: [&str; 26] = [
     "slowstart",
     "slowstart@(iw=11)",
     "slowstart@(pace=off)",
@@ -33,6 +33,8 @@ const ARMS: [&str; 24] = [
     "jumpstart",
     "oracle(exit=100000)",
     "plumb",
+    "bbr",
+    "bbr3",
 ];
 
 fn any_host() -> impl Strategy<Value = Hosts> {

@@ -20,8 +20,8 @@ use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
-    AnyStartup, Bbr, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, bbr, best,
+    AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, bbr, bbr3, best,
     best_published, careful, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle,
     plumb, rapid_start, search,
 };
@@ -108,6 +108,7 @@ parts! {
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
     Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: measure the delivery rate, leave with the estimated BDP", "draft-ietf-ccwg-bbr";
+    Bbr3(bbr3::Params) = "bbr3", "BBR, the whole of it: goes on to probe for bandwidth and RTT; nothing follows it", "draft-ietf-ccwg-bbr";
     Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier connection's window, retreat if it was too much", "RFC 9959";
     Plumb(plumb::Params) = "plumb", "Plumb: trains sound the path, fast growth to the depth they show, drain and look at queues", "ours, docs/plumb.md";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
@@ -119,6 +120,11 @@ impl StartupSpec {
     /// none.
     pub const fn is_reference(&self) -> bool {
         matches!(self, StartupSpec::Oracle(_))
+    }
+
+    /// Whether it is a congestion control of its own, after which no avoidance and no recovery come.
+    pub const fn is_whole(&self) -> bool {
+        matches!(self, StartupSpec::Bbr3(_))
     }
 }
 
@@ -330,6 +336,11 @@ impl Arm {
             // avoidance that is named stays as named.
             cubic.ca_floor_20 = true;
         }
+        if arm.startup.is_whole() && avoidance.is_some() {
+            return Err(ArmError::Nonsense(
+                "bbr3 is a whole congestion control: no avoidance and no recovery follow it",
+            ));
+        }
         if let Some(text) = avoidance {
             let (name, options) = split_options(text)?;
             arm.avoidance = AvoidanceSpec::named(name).ok_or(ArmError::UnknownAvoidance(name))?;
@@ -398,7 +409,9 @@ impl Arm {
             StartupSpec::Rapid(p) if !paced && p.jump.is_some() => Err(
                 "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
             ),
-            StartupSpec::Bbr(_) if !paced => Err("bbr finds the rate by pacing: drop pace=off"),
+            StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) if !paced => {
+                Err("bbr finds the rate by pacing: drop pace=off")
+            }
             StartupSpec::Careful(p) if !paced && p.saved.is_some() => {
                 Err("careful spreads its jump over a round trip and needs the pacer: drop pace=off")
             }
@@ -417,7 +430,7 @@ impl Arm {
         }
         if let Some(pace) = self.sender.pace {
             config.paced = pace == Pace::On;
-        } else if matches!(self.startup, StartupSpec::Bbr(_)) {
+        } else if matches!(self.startup, StartupSpec::Bbr(_) | StartupSpec::Bbr3(_)) {
             // BBR pace-1: without its pacer it is no BBR, also where the transport does not pace.
             config.paced = true;
         }
@@ -441,6 +454,7 @@ impl Arm {
             StartupSpec::BestPublished(params) => BestPublished::new(params).into(),
             StartupSpec::Rapid(params) => RapidStart::new(params).into(),
             StartupSpec::Bbr(params) => Bbr::new(params).into(),
+            StartupSpec::Bbr3(params) => Bbr3::new(params).into(),
             StartupSpec::Careful(params) => Careful::new(params).into(),
             StartupSpec::Plumb(params) => Plumb::new(params).into(),
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
@@ -479,7 +493,10 @@ impl Arm {
 
 impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.startup, self.avoidance, self.recovery)?;
+        write!(f, "{}", self.startup)?;
+        if !self.startup.is_whole() {
+            write!(f, "/{}/{}", self.avoidance, self.recovery)?;
+        }
         if self.sender != SenderParams::default() {
             f.write_str("@")?;
             write_options(f, &self.sender)?;

@@ -80,6 +80,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             Verdict::Stay => {}
             Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
             Verdict::Hold { cwnd } => self.change(cwnd),
+            Verdict::Settle { reason, cwnd, estimate } => {
+                let detected = self.w.cwnd;
+                self.change(cwnd);
+                if self.ended.is_none() {
+                    self.record(reason, ack.now, detected, ack.inflight_before, Some(estimate));
+                }
+            }
             Verdict::Leave(leave) => self.leave(leave, ack),
         }
         matches!(verdict, Verdict::Leave(_))

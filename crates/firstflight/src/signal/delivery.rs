@@ -3,6 +3,7 @@
 //! Follows: draft-ietf-ccwg-bbr (August 2026), section on delivery rate samples. A packet remembers
 //! what was delivered when it left; its ACK tells how much more is now, and the longer of the time
 //! that took to send and the time it took to be acknowledged divides it. State: 376 bytes.
+//! A packet may remember more than that (`E`), and other numbers of packets may (`N`, 16 at most).
 //!
 //! Departures:
 //! * D1 (BBR rate-marks): the draft keeps this for every packet in flight; here sixteen packets of
@@ -19,7 +20,7 @@ const MARKS: usize = 16;
 
 /// A packet that remembers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Mark {
+struct Mark<E> {
     /// Its ordinal.
     tx: u32,
     /// Bytes delivered when it left, and when the last of them was.
@@ -28,6 +29,29 @@ struct Mark {
     /// When it left, and when the packet left that had been delivered last by then.
     sent: u32,
     first_sent: u32,
+    more: E,
+}
+
+/// A packet that was marked, as it is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remembered<E> {
+    /// Its ordinal, the lower 32 bits.
+    pub tx: u32,
+    /// What was to be remembered.
+    pub more: E,
+    /// The application was the limit when it left.
+    pub app_limited: bool,
+}
+
+impl<E> Remembered<E> {
+    /// It left no later than transmission `tx`.
+    pub fn is_until(&self, tx: u64) -> bool {
+        is_until(self.tx, tx)
+    }
+}
+
+fn is_until(mark: u32, tx: u64) -> bool {
+    (tx as u32).wrapping_sub(mark) <= u32::MAX / 2
 }
 
 /// What the ACK of a marked packet says.
@@ -45,8 +69,8 @@ pub struct Sample {
 
 /// The sampler of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    marks: [Mark; MARKS],
+pub struct Delivery<E = (), const N: usize = MARKS> {
+    marks: [Mark<E>; N],
     /// Bit `i` belongs to `marks[i]`.
     limited: u16,
     first: u8,
@@ -64,10 +88,12 @@ pub struct Delivery {
     first_sent: u32,
 }
 
-impl Default for Delivery {
-    fn default() -> Delivery {
+impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
+    fn default() -> Self {
+        // A bit for each in `limited`.
+        const { assert!(N <= 16) };
         Delivery {
-            marks: [Mark::default(); MARKS],
+            marks: [Mark::default(); N],
             limited: 0,
             first: 0,
             len: 0,
@@ -83,9 +109,44 @@ impl Default for Delivery {
 }
 
 impl Delivery {
+    /// A packet or burst left; `cwnd` is the window.
+    pub fn on_sent(&mut self, sent: &Sent, cwnd: u64, cx: &Context) {
+        self.mark(sent, cwnd, cx, ());
+    }
+
+    /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
+    /// other than the path and the window kept the sender from sending.
+    pub fn on_ack(&mut self, ack: &Ack, limited: bool) -> Option<Sample> {
+        self.reach(ack, limited, |_| {})
+    }
+}
+
+impl<E: Copy + Default, const N: usize> Delivery<E, N> {
     /// A connection starts at `now`.
     pub fn start(&mut self, now: Time) {
         *self = Delivery { start: now, ..Delivery::default() };
+    }
+
+    /// Since the connection started.
+    pub fn age(&self, now: Time) -> Nanos {
+        now.since(self.start)
+    }
+
+    /// What leaves until everything in flight is acknowledged, `inflight` bytes, is marked as
+    /// limited by the application.
+    pub fn limit(&mut self, inflight: u64) {
+        self.limited_until = self.delivered.saturating_add(inflight);
+    }
+
+    /// The newest mark in flight that left no later than transmission `tx`.
+    pub fn in_flight(&self, tx: u64) -> Option<Remembered<E>> {
+        let places = (0..usize::from(self.len)).rev().map(|k| (usize::from(self.first) + k) % N);
+        places.map(|at| self.remembered(at)).find(|mark| mark.is_until(tx))
+    }
+
+    fn remembered(&self, at: usize) -> Remembered<E> {
+        let Mark { tx, more, .. } = self.marks[at];
+        Remembered { tx, more, app_limited: self.limited & (1 << at) != 0 }
     }
 
     /// Bytes delivered so far.
@@ -97,8 +158,9 @@ impl Delivery {
         (now.since(self.start).0 >> 10) as u32
     }
 
-    /// A packet or burst left; `cwnd` is the window.
-    pub fn on_sent(&mut self, sent: &Sent, cwnd: u64, cx: &Context) {
+    /// A packet or burst left, which is to remember `more` if it is marked; of `span` bytes that
+    /// leave so many are.
+    pub fn mark(&mut self, sent: &Sent, span: u64, cx: &Context, more: E) {
         let now = self.moment(sent.now);
         let burst = sent.bytes.div_ceil(cx.mss.max(1)).max(1);
         self.tx_next = match cx.transport {
@@ -110,16 +172,17 @@ impl Delivery {
             (self.first_sent, self.delivered_at) = (now, now);
         }
         self.unmarked = self.unmarked.saturating_add(sent.bytes);
-        if self.unmarked < cwnd / MARKS as u64 || usize::from(self.len) == MARKS {
+        if self.unmarked < span / N as u64 || usize::from(self.len) == N {
             return;
         }
-        let at = (usize::from(self.first) + usize::from(self.len)) % MARKS;
+        let at = (usize::from(self.first) + usize::from(self.len)) % N;
         self.marks[at] = Mark {
             tx: self.tx_next.saturating_sub(1) as u32,
             delivered: self.delivered as u32,
             delivered_at: self.delivered_at,
             sent: now,
             first_sent: self.first_sent,
+            more,
         };
         let limited = u16::from(self.limited_until > self.delivered);
         self.limited = (self.limited & !(1 << at)) | (limited << at);
@@ -128,24 +191,30 @@ impl Delivery {
     }
 
     /// The newest mark that the ACK of transmission `tx` reaches; older ones go with it.
-    fn reached(&mut self, tx: u64) -> Option<(Mark, bool)> {
+    fn reached(&mut self, tx: u64, mut each: impl FnMut(Remembered<E>)) -> Option<(Mark<E>, bool)> {
         let mut newest = None;
         while self.len > 0 {
             let at = usize::from(self.first);
             let mark = self.marks[at];
-            if (tx as u32).wrapping_sub(mark.tx) > u32::MAX / 2 {
+            if !is_until(mark.tx, tx) {
                 break;
             }
+            each(self.remembered(at));
             newest = Some((mark, self.limited & (1 << at) != 0));
-            self.first = ((at + 1) % MARKS) as u8;
+            self.first = ((at + 1) % N) as u8;
             self.len -= 1;
         }
         newest
     }
 
-    /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
-    /// other than the path and the window kept the sender from sending.
-    pub fn on_ack(&mut self, ack: &Ack, limited: bool) -> Option<Sample> {
+    /// One ACK: what it says, if it is the first to reach a mark; `each` gets all that it reaches.
+    /// `limited` says that something other than the path and the window kept the sender from sending.
+    pub fn reach(
+        &mut self,
+        ack: &Ack,
+        limited: bool,
+        each: impl FnMut(Remembered<E>),
+    ) -> Option<Sample> {
         self.tx_next = self.tx_next.max(ack.tx_next);
         self.delivered = self.delivered.saturating_add(ack.acked);
         // D2.
@@ -157,7 +226,7 @@ impl Delivery {
         }
         let now = self.moment(ack.now);
         self.delivered_at = now;
-        let (mark, app_limited) = self.reached(ack.tx_acked?)?;
+        let (mark, app_limited) = self.reached(ack.tx_acked?, each)?;
         self.first_sent = mark.sent;
         let delivered = u64::from((self.delivered as u32).wrapping_sub(mark.delivered));
         // BBR rate-span: packets cannot be delivered faster than they were sent, and ACKs that come

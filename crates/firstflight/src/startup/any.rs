@@ -1,7 +1,7 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
 use super::{
-    Bbr, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
+    Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
     Oracle, Plumb, RapidStart, Search, SlowStart, Startup,
 };
 
@@ -76,6 +76,8 @@ startups! {
     Rapid(RapidStart),
     /// BBR's startup.
     Bbr(Bbr),
+    /// BBR, the whole of it.
+    Bbr3(Bbr3),
     /// Careful Resume.
     Careful(Careful),
     /// Jump start.

@@ -114,6 +114,13 @@ macro_rules! forward_startup {
         ) -> bool {
             $each!(self, startup => startup.absorbs(signal, ack, cx))
         }
+        #[inline]
+        fn is_whole(&self) -> bool {
+            $each!(self, startup => startup.is_whole())
+        }
+        fn false_alarm(&mut self, w: &mut $crate::event::Window) -> bool {
+            $each!(self, startup => startup.false_alarm(w))
+        }
         fn on_timeout(
             &mut self,
             timeout: $crate::event::Timeout,

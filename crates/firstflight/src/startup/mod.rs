@@ -6,6 +6,7 @@
 
 mod any;
 pub mod bbr;
+pub mod bbr3;
 pub mod best;
 pub mod best_published;
 pub mod careful;
@@ -23,6 +24,7 @@ pub mod slow_start;
 
 pub use any::{AnySavedStartup, AnyStartup};
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use best::Best;
 pub use best_published::BestPublished;
 pub use careful::Careful;
@@ -73,6 +75,15 @@ pub enum Verdict {
     Hold {
         /// The window to set, in bytes.
         cwnd: u64,
+    },
+    /// Startup has ended and is recorded; what follows is as much its own ([`Startup::is_whole`]).
+    Settle {
+        /// Why.
+        reason: ExitReason,
+        /// The window to set, in bytes.
+        cwnd: u64,
+        /// The BDP it has found, in bytes.
+        estimate: u64,
     },
     /// Startup ends here.
     Leave(Leave),
@@ -215,6 +226,20 @@ pub trait Startup {
     /// episode opens and nothing is cut (BBR, whose model answers them)?
     fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
         let _ = (signal, ack, cx);
+        false
+    }
+
+    /// It is a congestion control of its own (BBR): it stays below a threshold that nobody sets, no
+    /// avoidance follows, and no timeout, idle period or recovery moves its window but as it says. It
+    /// absorbs every congestion ([`Startup::absorbs`]).
+    fn is_whole(&self) -> bool {
+        false
+    }
+
+    /// If it is whole: what was declared lost was not, so the window may be what it was. Whether
+    /// there was anything to give back.
+    fn false_alarm(&mut self, w: &mut Window) -> bool {
+        let _ = w;
         false
     }
 

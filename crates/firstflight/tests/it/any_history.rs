@@ -5,7 +5,7 @@
 use crate::history;
 
 use firstflight::{Time, arm};
-use history::arms::{AVOIDANCES, Choice, RECOVERIES, STARTUPS};
+use history::arms::{AVOIDANCES, Choice, RECOVERIES, STARTUPS, of_parts};
 use history::{Reached, Source, play, play_arm, play_from, random_bytes};
 
 const HISTORIES: u64 = 10_000;
@@ -65,11 +65,10 @@ fn every_part_is_played() {
     let parts = STARTUPS.len().max(AVOIDANCES.len()).max(RECOVERIES.len());
     for i in 0..parts {
         for (tcp, nonsense) in [(false, false), (true, false), (false, true), (true, true)] {
-            let text = format!(
-                "{}/{}/{}",
+            let text = of_parts(
                 STARTUPS[i % STARTUPS.len()],
                 AVOIDANCES[i % AVOIDANCES.len()],
-                RECOVERIES[i % RECOVERIES.len()]
+                RECOVERIES[i % RECOVERIES.len()],
             );
             let choice = Choice {
                 text,
@@ -99,7 +98,7 @@ fn the_origin_of_the_clock_does_not_matter() {
                 AVOIDANCES[(i + round) % AVOIDANCES.len()],
                 RECOVERIES[(i + 3 * round) % RECOVERIES.len()],
             );
-            let text = format!("{startup}/{avoidance}/{recovery}");
+            let text = of_parts(startup, avoidance, recovery);
             let tcp = round % 2 == 0;
             let choice = Choice {
                 text,

@@ -16,35 +16,39 @@ use std::collections::VecDeque;
 const MS: u64 = 1_000_000;
 
 /// A bottleneck with a queue that never ends, and the sender in front of it.
-struct Pipe {
-    c: ArmController,
-    now: u64,
+pub(crate) struct Pipe {
+    pub(crate) c: ArmController,
+    pub(crate) now: u64,
     /// Bytes per second.
-    rate: u64,
-    rtt: u64,
+    pub(crate) rate: u64,
+    pub(crate) rtt: u64,
     /// The link is busy until then, and the pacer.
-    free: u64,
-    paced: u64,
-    sent: u64,
-    acked: u64,
+    pub(crate) free: u64,
+    pub(crate) paced: u64,
+    pub(crate) sent: u64,
+    pub(crate) acked: u64,
     /// When the ACK comes, and of what; `None` where the packet is lost.
-    acks: VecDeque<(u64, Option<u64>)>,
+    pub(crate) acks: VecDeque<(u64, Option<u64>)>,
     /// The application writes a packet each so many ns.
-    app: Option<u64>,
+    pub(crate) app: Option<u64>,
     /// Of so many packets one is lost.
-    loses: Option<u64>,
+    pub(crate) loses: Option<u64>,
     /// ACKs leave the receiver only at multiples of this.
-    batch: u64,
-    min_rtt: u64,
+    pub(crate) batch: u64,
+    pub(crate) min_rtt: u64,
     /// Once it is in Drain the rate is this.
-    rate_in_drain: u64,
-    drain: Option<(u64, u32)>,
-    inflight: u64,
-    unseen: u64,
+    pub(crate) rate_in_drain: u64,
+    pub(crate) drain: Option<(u64, u32)>,
+    pub(crate) inflight: u64,
+    pub(crate) unseen: u64,
+    /// Bytes in flight that ACKs tell of beside those that there are.
+    pub(crate) hidden: u64,
+    /// What the queue holds, in bytes; a packet that finds it full is lost.
+    pub(crate) queue: u64,
 }
 
 impl Pipe {
-    fn new(arm: &str, rate: u64, rtt: u64) -> Pipe {
+    pub(crate) fn new(arm: &str, rate: u64, rtt: u64) -> Pipe {
         let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}`: {error}"));
         let config = Config { initial_window: 10 * MSS, ..Config::quic(MSS) };
         Pipe {
@@ -65,10 +69,12 @@ impl Pipe {
             drain: None,
             inflight: 0,
             unseen: 0,
+            hidden: 0,
+            queue: u64::MAX,
         }
     }
 
-    fn signal(&self, name: &str) -> u64 {
+    pub(crate) fn signal(&self, name: &str) -> u64 {
         let mut found = None;
         self.c.signals(&mut |signal, value| {
             if signal == name {
@@ -95,8 +101,10 @@ impl Pipe {
             ..Ready::default()
         });
         let service = MSS * 1_000_000_000 / self.rate;
-        self.free = self.free.max(self.now) + service;
-        let lost = self.loses.is_some_and(|every| self.sent % every == every - 1);
+        let waiting = self.free.saturating_sub(self.now) / service * MSS;
+        let full = waiting.saturating_add(MSS) > self.queue;
+        let lost = full || self.loses.is_some_and(|every| self.sent % every == every - 1);
+        self.free = self.free.max(self.now) + if full { 0 } else { service };
         let at = (self.free + self.rtt).div_ceil(self.batch) * self.batch;
         self.acks.push_back((at, (!lost).then_some(self.now)));
         self.sent += 1;
@@ -146,7 +154,7 @@ impl Pipe {
             tx_next: self.sent,
             flight: self.inflight,
             inflight_before,
-            inflight: self.inflight,
+            inflight: self.inflight + self.hidden,
             cwnd_limited: !limited,
             app_limited: limited && self.inflight < self.c.cwnd(),
             ..Ack::default()
@@ -160,7 +168,15 @@ impl Pipe {
 
     /// Until startup is over or the time is up.
     fn run(&mut self, ms: u64) {
-        while self.c.exit().is_none() && self.now < ms * MS {
+        self.go(ms, |pipe| pipe.c.exit().is_some());
+    }
+
+    /// Until this is so or the time is up; whether it was so.
+    pub(crate) fn go(&mut self, ms: u64, until: impl Fn(&Pipe) -> bool) -> bool {
+        while !until(self) {
+            if self.now >= ms * MS {
+                return false;
+            }
             if self.offered() && self.paced <= self.now && self.c.admits(MSS, self.inflight) {
                 self.send();
                 continue;
@@ -173,9 +189,10 @@ impl Pipe {
             self.now = next.max(self.now);
             self.acknowledge();
         }
+        true
     }
 
-    fn bdp(&self) -> u64 {
+    pub(crate) fn bdp(&self) -> u64 {
         self.rate * self.rtt / 1_000_000_000
     }
 }

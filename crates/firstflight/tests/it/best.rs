@@ -897,7 +897,7 @@ proptest! {
                     prop_assert!(ssthresh >= iw.saturating_mul(2), "a threshold of {ssthresh} below twice the initial window {iw}");
                     w.ssthresh = ssthresh;
                 }
-                Verdict::Hold { .. } | Verdict::Leave(_) => best.on_idle(ack.now, ack.nxt),
+                Verdict::Hold { .. } | Verdict::Settle { .. } | Verdict::Leave(_) => best.on_idle(ack.now, ack.nxt),
             }
         }
         best.signals(&mut |_, _| ());

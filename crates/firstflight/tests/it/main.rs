@@ -7,6 +7,7 @@ mod ack_clock;
 mod any_history;
 mod arm;
 mod bbr;
+mod bbr3;
 mod best;
 mod best_published;
 mod careful;

@@ -390,6 +390,7 @@ pub(crate) fn run<S: Startup>(
                         report.aims.push((Nanos(now), w.cwnd / MSS, ssthresh / MSS));
                         w.ssthresh = ssthresh;
                     }
+                    Verdict::Settle { cwnd, .. } => w.cwnd = cwnd,
                     Verdict::Hold { cwnd } => {
                         report.drain_began.get_or_insert(Nanos(now));
                         w.cwnd = cwnd;

@@ -46,6 +46,9 @@ pub(crate) const STARTUPS: &[&str] = &[
     "bbr",
     "bbr(aggregation=on,handover=longterm,ranges=1,rounds=1)",
     "bbr(gain=1.5,drain=1,loss=0.5)",
+    "bbr3",
+    "bbr3(loss=0.5,beta=0.3,headroom=0.5)",
+    "bbr3(precaution=off,probertt=off,beta=1)",
     "careful",
     "careful(saved=300)",
     "careful(saved=100000,rtt=1,hystart=on,beta=1)",
@@ -120,6 +123,15 @@ pub(crate) const SENDERS: &[&str] = &[
     "@(acks=4)",
 ];
 
+/// The arm of these parts; nothing follows BBR.
+pub(crate) fn of_parts(startup: &str, avoidance: &str, recovery: &str) -> String {
+    if startup.starts_with("bbr3") {
+        startup.to_owned()
+    } else {
+        format!("{startup}/{avoidance}/{recovery}")
+    }
+}
+
 /// A connection and the text of its arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
@@ -163,7 +175,7 @@ impl Choice {
             *source.pick(&[1_200, 1_448, 1, 8_948, 65_535])
         };
         Choice {
-            text: format!("{startup}/{avoidance}/{recovery}{sender}"),
+            text: format!("{}{sender}", of_parts(startup, avoidance, recovery)),
             tcp: flags & 2 == 2,
             mss,
             iw: if nonsense {

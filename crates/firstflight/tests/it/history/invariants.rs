@@ -22,6 +22,9 @@ pub(super) struct Watch {
     used_only: bool,
     /// Growth per round trip; threefold is the fastest but for Plumb's.
     growth: u64,
+    /// BBR, which no congestion control follows: losses and timeouts end nothing, and its window comes
+    /// back after those and after ProbeRTT.
+    whole: bool,
     /// Plumb opens its window at once to three times what is in flight, and takes landings back.
     plumb: bool,
     /// It is told where to go, and goes there at once.
@@ -41,7 +44,7 @@ impl Watch {
         let least = if config.transport == Transport::Quic { 2 * mss } else { mss };
         let iw = config.initial_window.clamp(least, MAX_BYTES);
         // Every startup but BBR's, whose window follows the measured rate.
-        let gated = !matches!(arm.startup, StartupSpec::Bbr(_));
+        let gated = !matches!(arm.startup, StartupSpec::Bbr(_) | StartupSpec::Bbr3(_));
         let jump = match arm.startup {
             StartupSpec::Rapid(params) => params.jump,
             StartupSpec::Jump(params) => Some(params.window),
@@ -61,6 +64,7 @@ impl Watch {
             _ => (false, 3),
         };
         Watch {
+            whole: arm.startup.is_whole(),
             plumb,
             growth,
             told: matches!(arm.startup, StartupSpec::Oracle(params) if params.rate),
@@ -194,6 +198,13 @@ impl Watch {
     pub(super) fn before_send(&mut self, ready: &Ready, before: &ArmController, c: &ArmController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
+        if self.whole {
+            assert!(
+                new == old || (ready.inflight == 0 && new > old),
+                "{arm}: sending made a window of {new} of one of {old}"
+            );
+            return self.after("before_send", c);
+        }
         if new > old {
             let jump = self.jump.unwrap_or(0);
             assert!(
@@ -236,7 +247,8 @@ impl Watch {
         };
         assert_eq!(c.cwnd(), least, "{}: the window after {:?}", self.arm, event.timeout);
         assert!(!c.in_recovery(), "{}: {:?} leaves recovery open", self.arm, event.timeout);
-        assert!(c.exit().is_some(), "{}: {:?} does not end startup", self.arm, event.timeout);
+        let ended = self.whole || c.exit().is_some();
+        assert!(ended, "{}: {:?} does not end startup", self.arm, event.timeout);
         self.after("a timeout", c);
     }
 
@@ -269,7 +281,8 @@ impl Watch {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         let returns = self.plumb && before.phase() == Phase::Drain && c.phase() != Phase::Drain;
-        let quiet = !before.in_recovery() && !c.in_recovery() && !returns && !self.told;
+        let free = returns || self.told || self.whole;
+        let quiet = !before.in_recovery() && !c.in_recovery() && !free;
         if quiet && before.ssthresh().unwrap_or(UNSET_SSTHRESH) > old {
             let at_once = if self.plumb { 3 * self.flight.max(ack.inflight_before) } else { 0 };
             let most = old.max(self.jump.unwrap_or(0)).max(at_once);

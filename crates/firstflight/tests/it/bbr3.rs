@@ -1,0 +1,574 @@
+//! BBR: the cases of the draft's appendix, each by its name, over the bottleneck of `bbr.rs`, and its
+//! formulas by hand.
+
+use crate::bbr::Pipe;
+use crate::context;
+use crate::rig::{MSS, Rig};
+
+use firstflight::startup::bbr3::{Bbr3, Params, State};
+use firstflight::startup::{Startup, Verdict};
+use firstflight::{
+    Ack, Context, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+};
+
+const MS: u64 = 1_000_000;
+/// 100 Mbit/s.
+const FAST: u64 = 12_500_000;
+
+fn state(pipe: &Pipe) -> State {
+    const STATES: [State; 7] = [
+        State::Startup,
+        State::Drain,
+        State::Down,
+        State::Cruise,
+        State::Refill,
+        State::Up,
+        State::ProbeRtt,
+    ];
+    let number = pipe.signal("bbr_state");
+    STATES.into_iter().find(|state| *state as u64 == number).expect("a state")
+}
+
+/// A bound of the model, if it is set.
+fn bound(pipe: &Pipe, name: &str) -> Option<u64> {
+    let mut found = None;
+    pipe.c.signals(&mut |signal, value| {
+        if signal == name {
+            found = Some(value);
+        }
+    });
+    found
+}
+
+fn pipe(arm: &str, rate: u64, rtt: u64) -> Pipe {
+    Pipe::new(arm, rate, rtt)
+}
+
+/// Runs into this state; `until` bounds the time in ms.
+fn reach(pipe: &mut Pipe, wanted: State, until: u64) {
+    assert!(
+        pipe.go(until, |pipe| state(pipe) == wanted),
+        "no {wanted:?} until {until} ms, but {:?}",
+        state(pipe)
+    );
+}
+
+/// The states it is in until then, each change once.
+fn states(pipe: &mut Pipe, until: u64) -> Vec<(State, u64)> {
+    let mut seen = vec![(state(pipe), pipe.now)];
+    while let Some(&(last, _)) = seen.last()
+        && pipe.go(until, |pipe| state(pipe) != last)
+    {
+        seen.push((state(pipe), pipe.now));
+    }
+    seen
+}
+
+fn near(found: u64, due: u64, percent: u64) -> bool {
+    found.abs_diff(due) * 100 <= due * percent
+}
+
+/// Shows BBR3 max-bw, BBR3 round-1, BBR3 full-1, BBR3 startup-done, BBR3 samples-1.
+#[test]
+fn exiting_startup_on_bandwidth_plateau() {
+    for (rate, rtt) in [(125_000, 40 * MS), (1_250_000, 30 * MS), (FAST, 30 * MS), (FAST, 600 * MS)]
+    {
+        let mut pipe = pipe("bbr3", rate, rtt);
+        reach(&mut pipe, State::Drain, 60_000);
+        let bw = pipe.signal("bbr_max_bw");
+        assert!(near(bw, rate, 2), "{rate} B/s over {rtt} ns: estimated {bw}");
+        assert_eq!(pipe.signal("bbr_full_count"), 3);
+        pipe.go(60_000, |pipe| pipe.c.exit().is_some());
+        let exit = pipe.c.exit().expect("the end of startup is recorded");
+        assert_eq!(exit.reason, ExitReason::Plateau);
+        let (bdp, due) = (exit.estimate.expect("the BDP"), pipe.bdp());
+        assert!(bdp.abs_diff(due) <= due / 20 + MSS, "a BDP of {bdp}, not {due}");
+        assert_eq!(pipe.c.ssthresh(), None, "and it goes on without a threshold");
+    }
+}
+
+/// Shows BBR3 startup-loss, BBR3 batch-1.
+#[test]
+fn exiting_startup_on_loss_when_application_limited() {
+    for (every, leaves) in [(15, true), (60, false)] {
+        let mut pipe = pipe("bbr3", FAST, 40 * MS);
+        pipe.app = Some(40 * MS / 100);
+        pipe.loses = Some(every);
+        let left = pipe.go(4_000, |pipe| pipe.c.exit().is_some());
+        assert_eq!(left, leaves, "one of {every} lost");
+        assert_eq!(pipe.c.exit().map(|exit| exit.reason), leaves.then_some(ExitReason::HighLoss));
+        assert_eq!(bound(&pipe, "bbr_inflight_longterm").is_some(), leaves);
+        assert_eq!(pipe.c.stats().loss_episodes, 0, "no loss opens an episode");
+    }
+}
+
+/// Shows BBR3 drain-done, BBR3 gains-1.
+#[test]
+fn exiting_drain_based_on_inflight() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    reach(&mut pipe, State::Drain, 60_000);
+    let (bw, began) = (pipe.signal("bbr_bw"), pipe.signal("bbr_rounds"));
+    let rate = pipe.c.pacing_rate().expect("a rate").0;
+    assert!(near(rate, bw / 2, 2), "Drain paces at {rate}, half of {bw} less 1 %");
+    assert!(pipe.go(60_000, |pipe| state(pipe) != State::Drain), "Drain ends");
+    assert!(pipe.signal("bbr_rounds") <= began + 3, "not by rounds");
+    let most = pipe.bdp() * 11 / 10;
+    assert!(pipe.inflight <= most, "{} in flight, the BDP is {}", pipe.inflight, pipe.bdp());
+}
+
+/// Shows BBR3 drain-done.
+#[test]
+fn exiting_drain_based_on_time() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    reach(&mut pipe, State::Drain, 60_000);
+    // The draft takes 10 % from the path; at half the rate its queue is gone within a round, so here
+    // more is in flight than comes back.
+    pipe.hidden = 3 * pipe.bdp();
+    let began = pipe.signal("bbr_rounds");
+    assert!(pipe.go(60_000, |pipe| state(pipe) != State::Drain), "Drain ends");
+    assert_eq!(pipe.signal("bbr_rounds"), began + 4, "three rounds after the one of the entry");
+}
+
+/// Shows BBR3 refill-1, BBR3 down-1, BBR3 cruise-1, BBR3 time-scale, BBR3 wait-1, BBR3 random-1.
+#[test]
+fn exiting_probe_up_on_bandwidth_plateau() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+    reach(&mut pipe, State::Down, 10_000);
+    let seen = states(&mut pipe, 25_000);
+    let order: Vec<State> = seen.iter().map(|(state, _)| *state).collect();
+    let cycle = [State::Down, State::Cruise, State::Refill, State::Up];
+    assert!(order.len() > 16, "cycles: {order:?}");
+    for (place, found) in order.iter().enumerate() {
+        assert_eq!(*found, cycle[place % 4], "state {place} of {order:?}");
+    }
+    let ups: Vec<u64> = seen.iter().filter(|(s, _)| *s == State::Up).map(|(_, at)| *at).collect();
+    let waits: Vec<u64> = ups.windows(2).map(|two| (two[1] - two[0]) / MS).collect();
+    // Sixty-two rounds of 30 ms and the probe's own; two to three seconds would be more.
+    assert!(waits.iter().all(|wait| (1_850..=2_600).contains(wait)), "{waits:?}");
+    // After a plateau of three rounds.
+    reach(&mut pipe, State::Up, 40_000);
+    let began = pipe.signal("bbr_rounds");
+    pipe.go(40_000, |pipe| state(pipe) != State::Up);
+    assert!((3..=5).contains(&(pipe.signal("bbr_rounds") - began)), "rounds of UP");
+}
+
+/// Shows BBR3 gains-1, BBR3 pace-1, BBR3 cwnd-1, BBR3 budget-1.
+#[test]
+fn each_state_has_its_gains() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    for (wanted, pace, window) in [
+        (State::Down, 90, 200),
+        (State::Cruise, 100, 200),
+        (State::Refill, 100, 200),
+        (State::Up, 125, 225),
+    ] {
+        reach(&mut pipe, wanted, 20_000);
+        // Two further round trips, in which the window gets there; REFILL has but one.
+        let until = pipe.now / MS + if wanted == State::Refill { 15 } else { 45 };
+        pipe.go(until, |pipe| state(pipe) != wanted);
+        if state(&pipe) != wanted {
+            continue;
+        }
+        let bw = pipe.signal("bbr_bw");
+        let rate = pipe.c.pacing_rate().expect("a rate").0;
+        assert!(near(rate, bw * pace / 100 * 99 / 100, 1), "{wanted:?}: {rate} with {bw}");
+        let bdp = bw * (pipe.signal("bbr_min_rtt") / 1_000) / 1_000_000;
+        let most = bdp * window / 100 + pipe.signal("bbr_extra_acked") + 2 * MSS;
+        assert!(pipe.c.cwnd() <= most, "{wanted:?}: a window of {}, {most}", pipe.c.cwnd());
+    }
+}
+
+/// Shows BBR3 too-high, BBR3 too-high-answer, BBR3 short-term, BBR3 bw-bound.
+#[test]
+fn exiting_probe_up_on_loss() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+    reach(&mut pipe, State::Up, 20_000);
+    assert_eq!(bound(&pipe, "bbr_inflight_longterm"), None, "nothing was lost");
+    // A tenth of a BDP is what the queue holds from now on.
+    pipe.queue = pipe.bdp() / 10;
+    reach(&mut pipe, State::Down, 20_000);
+    let volume = bound(&pipe, "bbr_inflight_longterm").expect("a bound of the volume");
+    let most = pipe.bdp() * 14 / 10;
+    assert!(volume >= pipe.bdp() * 7 / 10 && volume <= most, "{volume}, the BDP is {}", pipe.bdp());
+    // Losses while not probing bound the short term, until the next probe.
+    pipe.loses = Some(40);
+    let early = pipe.now / MS + 200;
+    assert!(
+        pipe.go(early, |pipe| bound(pipe, "bbr_bw_shortterm").is_some()),
+        "a bound of the rate"
+    );
+    let (first, most) = (pipe.signal("bbr_bw"), pipe.signal("bbr_max_bw"));
+    assert!(first <= most && first * 10 >= most * 7, "beta at the least: {first} of {most}");
+    // What 97.5 % of it delivers in each of ten rounds.
+    pipe.go(pipe.now / MS + 300, |_| false);
+    let tenth = pipe.signal("bbr_bw");
+    assert!(tenth * 100 <= first * 90 && tenth * 2 >= first, "round by round: {first}, {tenth}");
+    reach(&mut pipe, State::Refill, 60_000);
+    assert_eq!(bound(&pipe, "bbr_bw_shortterm"), None, "discarded before the next probe");
+}
+
+/// Shows BBR3 precaution-1, BBR3 precaution-again, BBR3 full-window.
+#[test]
+fn after_a_probe_that_lost_the_next_only_touches_its_volume() {
+    for (arm, rounds) in
+        [("bbr3(probertt=off)", 0..=1), ("bbr3(probertt=off,precaution=off)", 2..=40)]
+    {
+        let mut pipe = pipe(arm, FAST, 30 * MS);
+        reach(&mut pipe, State::Up, 20_000);
+        pipe.queue = pipe.bdp() / 10;
+        reach(&mut pipe, State::Down, 20_000);
+        // From now on the queue holds everything.
+        pipe.queue = u64::MAX;
+        reach(&mut pipe, State::Up, 20_000);
+        let (began, began_at) = (pipe.signal("bbr_rounds"), pipe.now / MS);
+        assert!(pipe.go(20_000, |pipe| state(pipe) != State::Up), "UP ends");
+        let spent = pipe.signal("bbr_rounds") - began;
+        assert!(rounds.contains(&spent), "{arm}: {spent} rounds of UP");
+        if rounds.contains(&0) {
+            // Then at once a whole probe: no CRUISE before.
+            let next = states(&mut pipe, began_at + 1_000);
+            let next: Vec<State> = next.iter().map(|(state, _)| *state).collect();
+            assert!(next.contains(&State::Refill), "{arm}: at once {next:?}");
+        }
+    }
+}
+
+/// Shows BBR3 full-1, BBR3 max-bw.
+#[test]
+fn never_exiting_probe_up_or_startup_when_application_limited_with_no_loss() {
+    let mut slow = pipe("bbr3", FAST, 30 * MS);
+    slow.app = Some(2 * MS);
+    slow.go(4_000, |pipe| state(pipe) != State::Startup);
+    assert_eq!((state(&slow), slow.c.phase()), (State::Startup, Phase::Startup));
+
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+    reach(&mut pipe, State::Up, 20_000);
+    let bw = pipe.signal("bbr_max_bw");
+    pipe.app = Some(pipe.now / pipe.sent + 2 * MS);
+    pipe.go(pipe.now / MS + 100, |_| false);
+    pipe.app = Some(pipe.now / pipe.sent);
+    let began = pipe.now / MS;
+    if state(&pipe) == State::Up {
+        assert!(!pipe.go(began + 2_000, |pipe| state(pipe) != State::Up), "left UP");
+    }
+    assert!(pipe.signal("bbr_max_bw") >= bw * 9 / 10, "what the application limits lowers nothing");
+}
+
+/// Shows BBR3 cruise-1, BBR3 headroom-1.
+#[test]
+fn exiting_probe_down_on_inflight() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    reach(&mut pipe, State::Cruise, 20_000);
+    let most = pipe.bdp() * 11 / 10;
+    assert!(pipe.inflight <= most, "{} of a BDP of {}", pipe.inflight, pipe.bdp());
+}
+
+/// Shows BBR3 time-scale.
+#[test]
+fn exiting_probe_down_after_max_time() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 80 * MS);
+    reach(&mut pipe, State::Up, 20_000);
+    reach(&mut pipe, State::Down, 20_000);
+    // Much less than it sends in DOWN: the queue cannot drain before the time is up.
+    pipe.rate = FAST / 4;
+    let began = pipe.now;
+    let seen: Vec<State> = states(&mut pipe, 5_000 + began / MS).iter().map(|s| s.0).collect();
+    assert_eq!(seen.get(1), Some(&State::Refill), "past CRUISE: {seen:?}");
+}
+
+/// Shows BBR3 probe-rtt, BBR3 probe-rtt-done, BBR3 min-rtt.
+#[test]
+fn entering_and_exiting_probe_rtt() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    reach(&mut pipe, State::Down, 10_000);
+    reach(&mut pipe, State::ProbeRtt, 20_000);
+    let began = pipe.now;
+    pipe.go(began / MS + 100, |_| false);
+    let cwnd = pipe.c.cwnd();
+    assert!(near(cwnd, pipe.bdp() / 2, 5), "half a BDP: {cwnd} of {}", pipe.bdp());
+    let min_rtt = pipe.signal("bbr_min_rtt");
+    assert!(near(min_rtt, 30 * MS, 2), "the empty queue shows: {min_rtt}");
+    reach(&mut pipe, State::Cruise, 20_000);
+    let spent = (pipe.now - began) / MS;
+    assert!((200..=330).contains(&spent), "{spent} ms of ProbeRTT");
+    assert!(pipe.c.cwnd() > pipe.bdp(), "the window is back: {}", pipe.c.cwnd());
+}
+
+/// Shows BBR3 idle-1.
+#[test]
+fn skipping_probe_rtt_due_to_application_limited_sending() {
+    for (idle, probes) in [(true, false), (false, true)] {
+        let mut pipe = pipe("bbr3", FAST, 30 * MS);
+        reach(&mut pipe, State::Cruise, 10_000);
+        // Everything in flight comes back, and six seconds pass.
+        pipe.app = Some(u64::MAX / pipe.sent.max(1) / 2);
+        pipe.go(pipe.now / MS + 200, |pipe| pipe.inflight == 0);
+        assert_eq!(pipe.inflight, 0);
+        pipe.now += 6_000 * MS;
+        let silence = Nanos(if idle { 6_000 * MS } else { 0 });
+        pipe.c.before_send(&Ready {
+            now: Time(pipe.now),
+            nxt: Seq(pipe.sent),
+            backlog: u64::MAX,
+            srtt: Some(Nanos(30 * MS)),
+            idle: silence,
+            ..Ready::default()
+        });
+        let (rate, bw) = (pipe.c.pacing_rate().expect("a rate").0, pipe.signal("bbr_bw"));
+        if idle {
+            assert!(near(rate, bw * 99 / 100, 1), "it resumes at the bandwidth: {rate} of {bw}");
+        }
+        pipe.app = None;
+        pipe.go(pipe.now / MS + 60, |pipe| state(pipe) == State::ProbeRtt);
+        assert_eq!(state(&pipe) == State::ProbeRtt, probes, "idle before: {idle}");
+    }
+}
+
+/// Shows BBR3 extra-1, BBR3 aggregation-1.
+#[test]
+fn achieving_expected_bandwidth_on_a_link_with_aggregation() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    pipe.batch = 8 * MS;
+    reach(&mut pipe, State::Cruise, 10_000);
+    let bw = pipe.signal("bbr_max_bw");
+    assert!(near(bw, FAST, 8), "estimated {bw}");
+    pipe.go(pipe.now / MS + 300, |_| false);
+    let (cwnd, extra) = (pipe.c.cwnd(), pipe.signal("bbr_extra_acked"));
+    assert!(extra > 0 && cwnd > 2 * pipe.bdp(), "{cwnd} with {extra} of a BDP of {}", pipe.bdp());
+    // The pipe is full all the time.
+    let (sent, now) = (pipe.sent, pipe.now);
+    pipe.go(now / MS + 1_000, |_| false);
+    let rate = (pipe.sent - sent) * MSS * 1_000 / ((pipe.now - now) / MS);
+    assert!(near(rate, FAST, 8), "{rate} B/s while cruising");
+}
+
+/// Shows BBR3 cwnd-1.
+#[test]
+fn correctly_managing_sub_packet_bdps() {
+    // Half a packet per round trip.
+    let mut pipe = pipe("bbr3", MSS * 50, 10 * MS);
+    reach(&mut pipe, State::Down, 60_000);
+    pipe.go(pipe.now / MS + 4_000, |pipe| pipe.c.cwnd() < 4 * MSS);
+    assert!(pipe.c.cwnd() >= 4 * MSS, "four packets at least: {}", pipe.c.cwnd());
+    let bw = pipe.signal("bbr_max_bw");
+    assert!(near(bw, MSS * 50, 5), "estimated {bw}");
+}
+
+/// Shows BBR3 grow-1, BBR3 long-term-up.
+#[test]
+fn increasing_bandwidth_tenfold_and_ensuring_full_bandwidth_is_reached() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST / 10, 40 * MS);
+    pipe.queue = 2 * pipe.bdp();
+    reach(&mut pipe, State::Up, 20_000);
+    pipe.queue = pipe.bdp() / 10;
+    reach(&mut pipe, State::Down, 20_000);
+    let volume = bound(&pipe, "bbr_inflight_longterm").expect("a bound");
+    (pipe.rate, pipe.queue) = (FAST, u64::MAX);
+    let began = pipe.now / MS;
+    let found = pipe.go(began + 20_000, |pipe| pipe.signal("bbr_max_bw") >= FAST * 9 / 10);
+    assert!(found, "{} B/s after 20 s", pipe.signal("bbr_max_bw"));
+    let now = bound(&pipe, "bbr_inflight_longterm").expect("a bound");
+    assert!(now > 4 * volume, "the bound grows along: from {volume} to {now}");
+}
+
+/// Shows BBR3 max-bw-window, BBR3 short-term.
+#[test]
+fn decreasing_bandwidth_tenfold_and_ensuring_max_bandwidth_adapts_down() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 40 * MS);
+    pipe.queue = pipe.bdp() / 2;
+    reach(&mut pipe, State::Cruise, 10_000);
+    (pipe.rate, pipe.queue) = (FAST / 10, pipe.bdp() / 10);
+    let began = pipe.now / MS;
+    assert!(
+        pipe.go(began + 3_000, |pipe| pipe.signal("bbr_bw") <= FAST / 4),
+        "the short term within 3 s: {}",
+        pipe.signal("bbr_bw")
+    );
+    assert!(
+        pipe.go(began + 15_000, |pipe| near(pipe.signal("bbr_max_bw"), FAST / 10, 15)),
+        "two cycles later: {}",
+        pipe.signal("bbr_max_bw")
+    );
+}
+
+/// Shows BBR3 undo-1, BBR3 loss-absorbed.
+#[test]
+fn handling_spurious_fast_recovery() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+    reach(&mut pipe, State::Up, 20_000);
+    pipe.queue = pipe.bdp() / 10;
+    reach(&mut pipe, State::Down, 20_000);
+    assert!(bound(&pipe, "bbr_inflight_longterm").is_some());
+    pipe.c.on_spurious();
+    assert_eq!(bound(&pipe, "bbr_inflight_longterm"), None, "as before the loss");
+    assert_eq!(state(&pipe), State::Refill, "the probe begins anew");
+    let again = pipe.c.cwnd();
+    pipe.c.on_spurious();
+    assert_eq!((pipe.c.cwnd(), state(&pipe)), (again, State::Refill), "once");
+
+    // Out of Startup, and back.
+    let mut early = Pipe::new("bbr3", FAST, 40 * MS);
+    early.app = Some(40 * MS / 100);
+    early.loses = Some(15);
+    reach(&mut early, State::Drain, 4_000);
+    early.c.on_spurious();
+    assert_eq!((state(&early), early.c.phase()), (State::Startup, Phase::Startup));
+}
+
+/// Shows BBR3 rto-1, BBR3 rto-end, BBR3 undo-1.
+#[test]
+fn handling_spurious_rto_recovery() {
+    for (transport, least) in [(Transport::Quic, 2 * MSS), (Transport::Tcp, MSS)] {
+        let mut rig = Rig::new("bbr3", transport, 10 * MSS);
+        for _ in 0..3 {
+            rig.fill();
+            rig.wait(30);
+            rig.ack(10 * MSS);
+        }
+        rig.fill();
+        let before = rig.c.cwnd();
+        rig.timeout(Timeout::Rto);
+        assert_eq!(rig.c.cwnd(), least, "{transport:?}: the smallest window");
+        assert_eq!((rig.c.phase(), rig.c.exit()), (Phase::Startup, None), "and Startup goes on");
+        let mut alarmed = rig.c;
+        alarmed.on_spurious();
+        assert_eq!(alarmed.cwnd(), before, "{transport:?}: a false alarm gives it back");
+        assert_eq!(alarmed.stats().undone, 1);
+        // Without one the window is back when the flight of the timeout is acknowledged.
+        rig.wait(30);
+        rig.ack(MSS);
+        let waiting = rig.c.cwnd();
+        assert!(waiting < before, "{transport:?}: {waiting} of {before}");
+    }
+}
+
+/// Shows BBR3 probe-rtt-done.
+#[test]
+fn entering_and_exiting_probe_rtt_during_startup() {
+    let mut pipe = pipe("bbr3", FAST, 30 * MS);
+    pipe.app = Some(2 * MS);
+    // A larger round trip after the first, so that no smaller one renews the five seconds.
+    pipe.go(1_000, |_| false);
+    pipe.rtt = 35 * MS;
+    reach(&mut pipe, State::ProbeRtt, 12_000);
+    assert_eq!(pipe.c.phase(), Phase::Startup);
+    reach(&mut pipe, State::Startup, 13_000);
+}
+
+/// Shows BBR3 max-bw.
+#[test]
+fn handling_application_limited_sending_during_probe_refill() {
+    let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+    reach(&mut pipe, State::Refill, 20_000);
+    let bw = pipe.signal("bbr_max_bw");
+    // A tenth of the rate.
+    pipe.app = Some(pipe.now / pipe.sent);
+    reach(&mut pipe, State::Up, 20_000);
+    assert!(pipe.signal("bbr_max_bw") >= bw, "the slow round lowers nothing");
+}
+
+/// Packets as they are sent and acknowledged one by one, for what must come out by hand.
+fn by_hand(bbr: &mut Bbr3, cx: &Context, w: Window, packets: u64, rtt: u64) -> u64 {
+    bbr.start(Time(0), Seq(0));
+    bbr.on_rtt(Time(rtt), Nanos(rtt), cx);
+    for k in 0..packets {
+        let inflight = (k + 1) * cx.mss;
+        let sent = Sent { now: Time(rtt), bytes: cx.mss, nxt: Seq(k + 1), inflight, srtt: None };
+        bbr.on_sent(&sent, w, cx);
+    }
+    2 * rtt
+}
+
+/// Shows BBR3 pace-init, BBR3 cwnd-1.
+#[test]
+fn rates_and_windows_of_the_formulas() {
+    let cx = Context { iw: 14_480, ..context::quic(1_448) };
+    let mut bbr = Bbr3::new(Params::default());
+    assert_eq!(bbr.pacing_rate(), None, "before a sample the usual rule");
+    let w = Window { cwnd: 14_480, ssthresh: u64::MAX };
+    let now = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
+    // 2.77 * 14480 / 60 ms.
+    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493));
+    let ack = Ack {
+        now: Time(now),
+        acked: 1_448,
+        rtt: Some(Nanos(60 * MS)),
+        min_rtt: Some(Nanos(60 * MS)),
+        tx_acked: Some(0),
+        tx_next: 10,
+        una: Seq(1),
+        nxt: Seq(10),
+        inflight_before: 14_480,
+        inflight: 13_032,
+        ..Ack::default()
+    };
+    // Less than the initial window is delivered: it grows by what is acknowledged.
+    assert_eq!(bbr.sample(&ack, w, &cx), Verdict::Hold { cwnd: 15_928 });
+}
+
+/// Shows BBR3 too-high, BBR3 ce-1.
+#[test]
+fn losses_and_marks_go_past_two_percent_alike() {
+    // Half a packet of fifty is 1 %, two are 4 %; the flight was smaller a round trip ago.
+    for (packets, marks, lost) in [(50, false, 1), (50, false, 2), (50, true, 1), (50, true, 2)] {
+        let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+        reach(&mut pipe, State::Up, 20_000);
+        pipe.go(pipe.now / MS + 31, |_| false);
+        let share = pipe.inflight * lost / packets;
+        let bytes = if lost == 1 { share / 2 } else { share };
+        let ack = Ack {
+            now: Time(pipe.now),
+            acked: MSS,
+            lost: if marks { 0 } else { bytes },
+            ce: marks,
+            ce_bytes: marks.then_some(bytes),
+            tx_acked: Some(pipe.acked),
+            tx_lost: (!marks).then_some(pipe.acked),
+            tx_next: pipe.sent,
+            una: Seq(pipe.acked + 1),
+            nxt: Seq(pipe.sent),
+            inflight_before: pipe.inflight,
+            inflight: pipe.inflight,
+            min_rtt: Some(Nanos(30 * MS)),
+            ..Ack::default()
+        };
+        let before = state(&pipe);
+        assert_eq!(before, State::Up);
+        pipe.c.on_ack(&ack);
+        assert_eq!(
+            state(&pipe) == State::Down,
+            lost == 2,
+            "{lost} of {packets}, marks {marks}: {:?}",
+            state(&pipe)
+        );
+    }
+}
+
+/// Shows BBR3 loss-absorbed.
+#[test]
+fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
+    let mut rig = Rig::quic("bbr3", 10 * MSS);
+    rig.fill();
+    rig.wait(30);
+    rig.ack(MSS);
+    let before = rig.c.cwnd();
+    let timer = Ack { lost: MSS, tx_lost: Some(1), rtt: None, ..rig.record(0) };
+    rig.c.on_ack(&timer);
+    assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (before, false));
+}
+
+#[test]
+fn nothing_is_said_before_anything_was_sent() {
+    let mut bbr = Bbr3::new(Params::default());
+    let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
+    assert_eq!(bbr.sample(&Ack::default(), w, &context::quic(1_000)), Verdict::Stay);
+}
+
+#[test]
+fn nothing_follows_it() {
+    for text in ["bbr3/cubic", "bbr3/reno/prr", "bbr3@(pace=off)"] {
+        assert!(firstflight::arm::Arm::parse(text).is_err(), "{text} is refused");
+    }
+    let arm = firstflight::arm::Arm::parse("bbr3(beta=0.5)").expect("an arm");
+    assert_eq!(arm.to_string(), "bbr3(beta=0.5)");
+}
