@@ -26,6 +26,10 @@ def trial_analyse(
     start: str | None = None,
     before: str | None = None,
     complete: str | None = None,
+    slot: str | None = None,
+    since: str | None = None,
+    settle: Number = 0,
+    by: str | None = None,
     ratio: str | None = None,
     shares: str | None = None,
     stop_if: str | None = None,
@@ -65,7 +69,7 @@ class TrialAnswer(Reported[_engine.TrialAnswer]):
 
     @cached_property
     def parts(self) -> Table:
-        """Effects by size and by round trip."""
+        """Effects by size, by round trip and by the columns of `by`."""
         return Table(self._inner.parts())
 
     @property

@@ -10,6 +10,7 @@ mod compare;
 mod completions;
 mod conform;
 mod diff;
+mod drawing;
 mod engine;
 mod evaluate;
 mod examples;

@@ -1,6 +1,7 @@
 //! `firstflight serve`.
 
 use crate::Done;
+use crate::drawing::Drawing;
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::size;
@@ -25,9 +26,8 @@ pub(crate) struct Options {
     /// Append a row of each connection of the trial to this file, for `trial analyse`
     #[arg(long, value_name = "FILE", requires = "trial")]
     rows: Option<PathBuf>,
-    /// Whether all connections of a client's network get one arm, or each its own
-    #[arg(long, value_enum, default_value_t = Unit::Client, requires = "trial")]
-    unit: Unit,
+    #[command(flatten)]
+    drawing: Drawing,
     /// Start a client's next connection from what its last one has learnt of the path (Careful
     /// Resume, RFC 9959), for so many seconds; for listeners whose arm starts by `careful`
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "3600", value_parser = |text: &str| size::count(text, 1..=604_800, "seconds"), conflicts_with = "trial")]
@@ -87,15 +87,6 @@ pub(crate) struct Options {
     grace: u64,
 }
 
-/// What a trial assigns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Unit {
-    /// All connections of a /24 or /56 get one arm: they may share a bottleneck
-    Client,
-    /// Each connection gets its own
-    Connection,
-}
-
 #[cfg(not(feature = "quic"))]
 pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
     Err(Error::new(
@@ -108,16 +99,16 @@ pub(crate) use with_quic::{resolve, run};
 
 #[cfg(feature = "quic")]
 mod with_quic {
-    use super::{Done, Error, Options, Unit};
+    use super::{Done, Error, Options};
     use crate::terminal::{QUIET, whisper};
     use firstflight::arm::StartupSpec;
     use firstflight_http::{
-        Certificate, Draws, Ended, Exporter, Limits, Meter, Server, ServerOptions,
+        Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions,
     };
     use firstflight_lab::table::figure;
     use firstflight_quic::Plan;
     use firstflight_quic::resume::{Memory, Settings};
-    use firstflight_quic::trial::Trial;
+    use firstflight_quic::trial::{Trial, TrialOptions};
     use std::fs::File;
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::num::NonZeroU32;
@@ -229,13 +220,22 @@ mod with_quic {
 
     /// The trial that is asked for.
     fn trial(options: &Options) -> Result<Option<Trial>, Error> {
-        let (Some(shares), Some(file)) = (&options.trial, &options.rows) else { return Ok(None) };
+        let (Some(shares), Some(file)) = (&options.trial, &options.rows) else {
+            let alone = options.drawing.first_given();
+            return alone
+                .map_or(Ok(None), |name| Err(Error::new(format!("{name}: needs --trial"))));
+        };
         if let Some(listen) = options.listen.iter().find(|listen| listen.contains('=')) {
             return Err(Error::new(format!("--listen {listen}: the trial draws the arm")));
         }
         let refused = |error| crate::failed(file, &error);
         let rows = File::options().create(true).append(true).open(file).map_err(refused)?;
-        let trial = Trial::new(Box::new(rows), shares, Some(options.iw));
+        let told = TrialOptions {
+            design: options.drawing.design()?,
+            max_share: options.drawing.max_share().to_owned(),
+            initial_window: Some(options.iw),
+        };
+        let trial = Trial::new(Box::new(rows), shares, &told);
         trial.map(Some).map_err(|why| Error::new(format!("--trial {shares}: {}", why.0)))
     }
 
@@ -244,6 +244,9 @@ mod with_quic {
         let drawn: Vec<String> =
             trial.drawn().iter().map(|(arm, count)| format!("{arm} {count}")).collect();
         whisper(&format!("connections drawn: {}", drawn.join(", ")));
+        if trial.outside() > 0 {
+            whisper(&format!("{} connections took no part", trial.outside()));
+        }
         if trial.rows_lost() > 0 {
             whisper(&format!("{} rows could not be written", trial.rows_lost()));
         }
@@ -276,10 +279,7 @@ mod with_quic {
             meter: meter.clone(),
             limits: limits(options),
             resume,
-            trial: trial.map(|trial| Draws {
-                trial: trial.clone(),
-                by_client: options.unit == Unit::Client,
-            }),
+            trial: trial.cloned(),
             ..ServerOptions::new(resolve("--listen", address)?, plan)
         });
         let arm = options.trial.clone().unwrap_or_else(|| plan.arm.to_string());

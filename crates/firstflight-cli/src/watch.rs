@@ -7,6 +7,7 @@ mod rows;
 #[cfg(feature = "bpf")]
 mod session;
 
+use crate::drawing::share;
 use clap::Args;
 use firstflight::Nanos;
 use firstflight_lab::size;
@@ -57,19 +58,7 @@ struct Who {
 
 /// A share as so many of 2^32 connections.
 fn of_2_32(text: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("`{text}` is no share; allowed: above 0 and at most 1, as 1/10, 10% or 0.1");
-    let number = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
-    let share = match (text.split_once('/'), text.strip_suffix('%')) {
-        (Some((part, whole)), _) => number(part)? / number(whole)?,
-        (None, Some(percent)) => number(percent)? / 100.0,
-        (None, None) => number(text)?,
-    };
-    if share > 0.0 && share <= 1.0 {
-        Ok((share * 4_294_967_296.0).ceil() as u64)
-    } else {
-        Err(wrong())
-    }
+    share(text).map(|share| (share * 4_294_967_296.0).ceil() as u64)
 }
 
 #[cfg(not(feature = "bpf"))]

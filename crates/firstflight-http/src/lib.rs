@@ -43,7 +43,7 @@ pub use limits::Limits;
 pub use metrics::{Exporter, Meter};
 pub use request::{ARM, PATTERN};
 pub use server::{Ended, Server};
-pub use shared::{Draws, ServerOptions, Watch};
+pub use shared::{ServerOptions, Watch};
 pub use tls::{Certificate, Trust};
 
 /// The example of the page that registries show.

@@ -4,7 +4,7 @@ use super::limits::{Admission, CONTROL, FIELDS, Gate, ONE_WAY, Place, RECEIVE, R
 use super::metrics::{Counted, Sent};
 use super::over_noq::binding::Connection;
 use super::respond::{Responder, answer};
-use super::shared::{Draws, Open, Peer, ServerOptions, Shared};
+use super::shared::{Open, Peer, ServerOptions, Shared};
 use super::streams::{Allowance, Finish};
 use super::tls::identity;
 use bytes::Bytes;
@@ -199,8 +199,8 @@ impl Shared {
             factory = factory.with_resume(memory, client);
         }
         let factory: Arc<dyn ControllerFactory + Send + Sync> = match &self.options.trial {
-            Some(Draws { trial, by_client: true }) => trial.noq_for(client),
-            Some(Draws { trial, by_client: false }) => trial.noq(),
+            // Whether it is the client that is drawn is for the trial to say.
+            Some(trial) => trial.noq_for(client),
             None => Arc::new(factory),
         };
         let limits = &self.options.limits;

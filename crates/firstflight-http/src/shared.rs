@@ -58,16 +58,7 @@ pub struct ServerOptions {
     /// What connections of a client learn starts its next one, where the arm is `careful`.
     pub resume: Option<Memory>,
     /// A trial that draws the arm of each connection instead of `plan`, and writes its row.
-    pub trial: Option<Draws>,
-}
-
-/// A trial, and what it draws for.
-#[derive(Clone, Debug)]
-pub struct Draws {
-    /// The trial.
-    pub trial: Trial,
-    /// All connections of a client's network get one arm; otherwise each connection its own.
-    pub by_client: bool,
+    pub trial: Option<Trial>,
 }
 
 impl ServerOptions {

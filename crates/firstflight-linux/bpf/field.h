@@ -151,38 +151,49 @@ static __always_inline void put_word(struct unit *unit, u32 at, u32 word, u32 by
 		put(unit, at + i, word >> (8 * i));
 }
 
-static __always_inline void unit_of(struct bpf_sock_ops *socket, struct unit *unit, bool by_client)
+/* A number that no other unit of its kind has. */
+static __always_inline void numbered(struct unit *unit, u8 kind, u64 number)
+{
+	__builtin_memset(unit, 0, sizeof(*unit));
+	put(unit, 1, kind);
+	put_word(unit, 2, number, 4);
+	put_word(unit, 6, number >> 32, 4);
+	unit->len = 10;
+}
+
+/* Which bits of an address are a client's, in network order. */
+struct prefixes {
+	u32 v4, v6[4];
+};
+
+static __always_inline void client_of(struct bpf_sock_ops *socket, struct unit *unit, const volatile struct prefixes *keep)
 {
 	u32 first, second, third, last, v4 = 0;
-	u64 cookie;
+	bool is_v4;
 
 	__builtin_memset(unit, 0, sizeof(*unit));
-	if (!by_client) {
-		cookie = bpf_get_socket_cookie(socket);
-		put_word(unit, 2, cookie, 4);
-		put_word(unit, 6, cookie >> 32, 4);
-		unit->len = 10;
-		return;
-	}
 	first = CONTEXT(socket->remote_ip6[0]);
 	second = CONTEXT(socket->remote_ip6[1]);
 	third = CONTEXT(socket->remote_ip6[2]);
 	last = CONTEXT(socket->remote_ip6[3]);
-	if (CONTEXT(socket->family) == AF_INET)
+	is_v4 = CONTEXT(socket->family) == AF_INET;
+	if (is_v4) {
 		v4 = CONTEXT(socket->remote_ip4);
-	else if (!first && !second && third == 0xffff0000)
+	} else if (!first && !second && third == 0xffff0000) {
+		is_v4 = true;
 		v4 = last;
-	if (v4) {
-		/* A /24, in network order. */
+	}
+	if (is_v4) {
 		put(unit, 1, 4);
-		put_word(unit, 2, v4, 3);
+		put_word(unit, 2, v4 & keep->v4, 4);
 		unit->len = 6;
 		return;
 	}
-	/* A /56. */
 	put(unit, 1, 6);
-	put_word(unit, 2, first, 4);
-	put_word(unit, 6, second, 3);
+	put_word(unit, 2, first & keep->v6[0], 4);
+	put_word(unit, 6, second & keep->v6[1], 4);
+	put_word(unit, 10, third & keep->v6[2], 4);
+	put_word(unit, 14, last & keep->v6[3], 4);
 	unit->len = 18;
 }
 

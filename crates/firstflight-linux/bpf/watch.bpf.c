@@ -37,6 +37,8 @@ struct watch {
 	u32 pad;
 };
 const volatile struct watch watch SEC(".rodata.watch") = { .limit = 1ull << 32 };
+/* A /24 and a /56. */
+const volatile struct prefixes client = { .v4 = 0x00ffffff, .v6 = { 0xffffffff, 0x00ffffff } };
 
 /* Layouts of kernel/watch.rs, at most 96 bytes. */
 struct head {
@@ -83,7 +85,7 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 	if (watch.port && socket->local_port != watch.port &&
 	    __builtin_bswap32(CONTEXT(socket->remote_port)) != watch.port)
 		return;
-	unit_of(socket, &unit, false);
+	numbered(&unit, 0, bpf_get_socket_cookie(socket));
 	if (hash(&unit, 's', watch.sample_key[0], watch.sample_key[1]) >> 32 >= watch.limit) {
 		__sync_fetch_and_add(&counts[OTHERS], 1);
 		return;
@@ -93,7 +95,7 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 		__sync_fetch_and_add(&counts[FAILED], 1);
 		return;
 	}
-	unit_of(socket, &unit, true);
+	client_of(socket, &unit, &client);
 	flow->start_ns = bpf_ktime_get_ns();
 	flow->unit = hash(&unit, 'p', watch.pseudonym_key[0], watch.pseudonym_key[1]);
 	flow->first_seq = socket->snd_nxt;

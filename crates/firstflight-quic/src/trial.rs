@@ -14,7 +14,7 @@
 //! draw per client where you can. s2n-quic tells the address, and [`Trial::s2n`] does. noq and quinn
 //! build a controller without saying for whom: [`Trial::noq`] and [`Trial::quinn`] draw per
 //! connection, `noq_for` and `quinn_for` are for a server that accepts each connection with a
-//! configuration of its own. A connection that moves to another path leaves a row per path.
+//! configuration of its own. [`TrialOptions`] has slots of time, too. A connection that moves to another path leaves a row per path.
 //!
 //! A row holds no address, no port and no payload. Rows are appended whole, one write each: what
 //! kills the server keeps all but the connections that are open.
@@ -23,7 +23,10 @@ use crate::driver::SharedRecorder;
 use crate::plan::{Plan, Refused};
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
-use firstflight_trial::assign::{Assignment, Key, Pseudonyms, Unit, shares};
+pub use firstflight_trial::assign;
+use firstflight_trial::assign::{Assignment, Key, Pseudonyms, controller, limits, shares};
+pub use firstflight_trial::design;
+use firstflight_trial::design::{By, Design};
 use firstflight_trial::row::{Row, mbps, millis};
 use std::fmt;
 use std::fs::File;
@@ -32,7 +35,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// The columns of a row that a QUIC stack's controller can fill.
 pub const COLUMNS: &[&str] = &[
@@ -55,6 +58,19 @@ pub const COLUMNS: &[&str] = &[
     "exit_cwnd_bytes",
     "acked_all",
 ];
+/// What rows have besides where slots of time are drawn.
+const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
+
+/// What a trial may be told besides its arms.
+#[derive(Clone, Debug, Default)]
+pub struct TrialOptions {
+    /// What is drawn, and who takes part.
+    pub design: Design,
+    /// The largest shares that arms may ever get: `rapid=80%`; 1/k of k arms if it is empty.
+    pub max_share: String,
+    /// Initial window in packets for arms that name none.
+    pub initial_window: Option<u32>,
+}
 
 /// A trial that runs: cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -62,11 +78,15 @@ pub struct Trial(Arc<Inner>);
 
 struct Inner {
     assignment: Assignment,
+    design: Design,
+    columns: Vec<&'static str>,
+    began: Instant,
     pseudonyms: Pseudonyms,
     plans: Vec<Plan>,
     /// Connections that were drawn, by arm; what rows are checked against.
     drawn: Vec<AtomicU64>,
     connections: AtomicU64,
+    outside: AtomicU64,
     rows: Mutex<Box<dyn Write + Send>>,
     /// Rows that could not be written.
     lost: AtomicU64,
@@ -97,26 +117,37 @@ impl Trial {
         let file = file.as_ref();
         let refused = |error| Refused(format!("{}: {error}", file.display()));
         let opened = File::options().create(true).append(true).open(file).map_err(refused)?;
-        Trial::new(Box::new(opened), text, None)
+        Trial::new(Box::new(opened), text, &TrialOptions::default())
     }
 
-    /// The same with rows that go elsewhere, and an initial window in packets for arms that name
-    /// none.
+    /// The same with rows that go elsewhere, and with options.
     ///
     /// # Errors
-    /// As [`Trial::open`].
+    /// As [`Trial::open`], and for shares beyond their limit or that the design cannot draw.
     pub fn new(
         rows: Box<dyn Write + Send>,
         text: &str,
-        initial_window: Option<u32>,
+        options: &TrialOptions,
     ) -> Result<Trial, Refused> {
-        let shares = shares(text).map_err(|error| Refused(error.0))?;
-        let plan = |arm: &str| Ok(Plan { initial_window, ..Plan::parse(arm)? });
+        let refused = |error: assign::Error| Refused(error.0);
+        let shares = shares(text).map_err(refused)?;
+        options.design.check(&shares).map_err(refused)?;
+        let most = match options.max_share.as_str() {
+            "" => Vec::new(),
+            text => limits(text).map_err(refused)?,
+        };
+        let initial_window = options.initial_window;
+        let plan = |arm: &str| Ok(Plan { initial_window, ..Plan::parse(controller(arm))? });
         let plans = shares.iter().map(|share| plan(&share.arm)).collect::<Result<_, Refused>>()?;
         // Two keys: with that of the pseudonyms known, all networks could be tried.
         let [assign, pseudonym] = [random()?, random()?];
-        let assignment = Assignment::new(Key(assign), &shares).map_err(|error| Refused(error.0))?;
+        let assignment = Assignment::within(Key(assign), &shares, &most).map_err(refused)?;
+        let slots = if matches!(options.design.by, By::Time(_)) { SLOT_COLUMNS } else { &[] };
         Ok(Trial(Arc::new(Inner {
+            design: options.design,
+            columns: COLUMNS.iter().chain(slots).copied().collect(),
+            began: Instant::now(),
+            outside: AtomicU64::new(0),
             drawn: shares.iter().map(|_| AtomicU64::new(0)).collect(),
             assignment,
             pseudonyms: Pseudonyms::new(Key(pseudonym)),
@@ -127,18 +158,26 @@ impl Trial {
         })))
     }
 
-    /// Draws for a new connection: by its client's network, or for itself alone.
+    /// Draws for a new connection: by its client's network, where that is known and clients are
+    /// drawn, else for itself alone. One that takes no part is sent with the baseline's recipe and
+    /// leaves no row: it is in no arm.
     pub fn draw(&self, client: Option<IpAddr>) -> Drawn {
         let inner = &self.0;
         let number = inner.connections.fetch_add(1, Ordering::Relaxed);
-        let unit = client.map_or_else(|| Unit::connection(number), Unit::client);
-        let arm = inner.assignment.arm(&unit);
+        let place = inner.design.draw(&inner.assignment, client, number, inner.began.elapsed());
+        let Some(place) = place else {
+            inner.outside.fetch_add(1, Ordering::Relaxed);
+            return Drawn { plan: inner.plans[0], recorder: Arc::new(Mutex::new(NoRow)) };
+        };
+        let arm = place.arm;
         inner.drawn[arm].fetch_add(1, Ordering::Relaxed);
         let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let row = Row {
             arm: Some(inner.assignment.names()[arm].clone()),
             epoch: Some(inner.assignment.epoch()),
-            unit: Some(inner.pseudonyms.name(&unit)),
+            unit: Some(place.pair().unwrap_or_else(|| inner.pseudonyms.name(&place.unit))),
+            slot: place.slot.map(|(slot, _)| slot),
+            slot_s: place.slot.map(|(_, within)| within.as_secs()),
             start_s: start.ok().map(|since| since.as_secs()),
             ..Row::default()
         };
@@ -150,6 +189,11 @@ impl Trial {
     pub fn drawn(&self) -> Vec<(String, u64)> {
         let names = self.0.assignment.names().iter().cloned();
         names.zip(self.0.drawn.iter().map(|count| count.load(Ordering::Relaxed))).collect()
+    }
+
+    /// Connections that took no part.
+    pub fn outside(&self) -> u64 {
+        self.0.outside.load(Ordering::Relaxed)
     }
 
     /// Rows that could not be written.
@@ -276,6 +320,14 @@ impl Seen {
     }
 }
 
+/// Of a connection that takes no part.
+#[derive(Debug)]
+struct NoRow;
+
+impl Recorder<ArmController> for NoRow {
+    fn on_event(&mut self, _event: &Event, _after: &ArmController) {}
+}
+
 /// Follows a connection, and writes its row in the end.
 struct Writer {
     trial: Trial,
@@ -332,7 +384,7 @@ impl Drop for Writer {
             acked_all: Some(seen.inflight == 0),
             ..std::mem::take(&mut self.row)
         };
-        self.trial.write(&row.line(COLUMNS));
+        self.trial.write(&row.line(&self.trial.0.columns));
     }
 }
 

@@ -54,6 +54,11 @@ impl Unit {
         Unit::of(0, &number.to_le_bytes())
     }
 
+    /// A pair of slots of time, by its number.
+    pub fn pair(number: u64) -> Unit {
+        Unit::of(1, &number.to_le_bytes())
+    }
+
     /// A client, by its network: [`PREFIX_V4`] or [`PREFIX_V6`] bits of its address.
     pub fn client(address: IpAddr) -> Unit {
         Unit::client_within(address, PREFIX_V4, PREFIX_V6)
@@ -102,6 +107,12 @@ impl Share {
     }
 }
 
+/// What an arm is called apart from its label: `kernel:cubic#2` is `kernel:cubic`. With labels one
+/// controller can be several arms, which then must not differ (A/A).
+pub fn controller(arm: &str) -> &str {
+    arm.split_once('#').map_or(arm, |(controller, _)| controller)
+}
+
 /// Why shares are refused, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub String);
@@ -119,7 +130,9 @@ impl std::error::Error for Error {}
 pub struct Assignment {
     key: Key,
     names: Vec<String>,
-    /// Beginning and end of what each arm but the baseline holds, in hashes.
+    /// Where the room of each arm but the baseline begins, in hashes; the end of the last one's.
+    rooms: Vec<u64>,
+    /// Beginning and end of what each of them holds of it.
     ranges: Vec<(u64, u64)>,
     epoch: u32,
 }
@@ -131,9 +144,23 @@ impl Assignment {
     /// # Errors
     /// One line: fewer than two arms, an arm twice, parts that do not add up or are too large.
     pub fn new(key: Key, shares: &[Share]) -> Result<Assignment, Error> {
+        Assignment::of(key, shares, equal_rooms(shares.len()))
+    }
+
+    /// The same with other limits: the largest part that an arm may ever get, for the arms named
+    /// here; 1/k for the others. They are fixed at the start, for they say where an arm begins.
+    ///
+    /// # Errors
+    /// As [`Assignment::new`], and one line for limits of other arms or of the baseline, or that
+    /// add up to more than 1.
+    pub fn within(key: Key, shares: &[Share], limits: &[Share]) -> Result<Assignment, Error> {
+        Assignment::of(key, shares, rooms(shares, limits)?)
+    }
+
+    fn of(key: Key, shares: &[Share], rooms: Vec<u64>) -> Result<Assignment, Error> {
         let names: Vec<String> = shares.iter().map(|share| share.arm.clone()).collect();
-        let ranges = ranges(shares)?;
-        Ok(Assignment { key, names, ranges, epoch: 0 })
+        let ranges = ranges(shares, &rooms)?;
+        Ok(Assignment { key, names, rooms, ranges, epoch: 0 })
     }
 
     /// Other parts for the same arms, with which a new epoch begins.
@@ -144,7 +171,7 @@ impl Assignment {
         if !self.names.iter().eq(shares.iter().map(|share| &share.arm)) {
             return Err(Error(format!("a trial keeps its arms: {}", self.names.join(", "))));
         }
-        self.ranges = ranges(shares)?;
+        self.ranges = ranges(shares, &self.rooms)?;
         self.epoch += 1;
         Ok(())
     }
@@ -156,10 +183,17 @@ impl Assignment {
         held.map_or(0, |index| index + 1)
     }
 
+    /// The arm of a slot of time, counted from 0, of a trial of two arms: slots come in pairs with
+    /// one of each arm, and chance says which is first.
+    pub fn arm_of_slot(&self, slot: u64) -> usize {
+        let first = self.key.hash(b'a', &Unit::pair(slot / 2)) >> 63;
+        (first ^ (slot & 1)) as usize
+    }
+
     /// Whether this unit takes part at all, if this part of all units do. Drawn by another hash,
     /// before the arm: who does not is in no arm, and no baseline.
     pub fn enrols(&self, unit: &Unit, part: f64) -> bool {
-        (self.key.hash(b'e', unit) >> (64 - BITS)) < limit(part)
+        (self.key.hash(b'e', unit) >> (64 - BITS)) < hashes(part)
     }
 
     /// The arms' names.
@@ -168,8 +202,8 @@ impl Assignment {
     }
 
     /// Beginning and end of what each arm but the baseline holds, of 2^32 hashes: those of
-    /// [`Assignment::arm`] are the upper half of SipHash-2-4 of `a`, then the unit's kind (0, 4 or
-    /// 6) and bytes. For those who draw where this code cannot run.
+    /// [`Assignment::arm`] are the upper half of SipHash-2-4 of `a`, then the unit's kind (0, 1, 4
+    /// or 6) and bytes. For those who draw where this code cannot run.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
@@ -180,68 +214,97 @@ impl Assignment {
     }
 }
 
-fn limit(part: f64) -> u64 {
+/// So many of 2^32 hashes are this part of all, as [`Assignment::enrols`] draws.
+pub fn hashes(part: f64) -> u64 {
     (part.clamp(0.0, 1.0) * WHOLE as f64).round() as u64
 }
 
+/// Where arms begin if each may get 1/k.
+fn equal_rooms(k: usize) -> Vec<u64> {
+    (1..=k as u64).map(|arm| (arm * WHOLE).div_ceil(k as u64)).collect()
+}
+
+/// Where arms begin with these limits, from the last one down.
+fn rooms(shares: &[Share], limits: &[Share]) -> Result<Vec<u64>, Error> {
+    let Some((baseline, others)) = shares.split_first() else { return Ok(Vec::new()) };
+    if limits.is_empty() {
+        return Ok(equal_rooms(shares.len()));
+    }
+    for limit in limits {
+        if limit.arm == baseline.arm || others.iter().all(|share| share.arm != limit.arm) {
+            let known: Vec<&str> = others.iter().map(|share| share.arm.as_str()).collect();
+            let told = format!("{}: limits are for {}", limit.arm, known.join(", "));
+            return Err(Error(told));
+        }
+    }
+    let equal = 1.0 / shares.len() as f64;
+    let of = |share: &Share| {
+        limits.iter().find(|limit| limit.arm == share.arm).map_or(equal, |limit| limit.part)
+    };
+    let sum: f64 = others.iter().map(of).sum();
+    if sum > 1.0 + 1e-9 {
+        return Err(Error(format!("the largest shares add up to {:.4}%", 100.0 * sum)));
+    }
+    let mut rooms = vec![WHOLE];
+    for share in others.iter().rev() {
+        let end = rooms.last().copied().unwrap_or(WHOLE);
+        rooms.push(end.saturating_sub(hashes(of(share))));
+    }
+    rooms.reverse();
+    Ok(rooms)
+}
+
 /// What each arm but the first holds.
-fn ranges(shares: &[Share]) -> Result<Vec<(u64, u64)>, Error> {
-    let k = shares.len();
-    if k < 2 {
+fn ranges(shares: &[Share], rooms: &[u64]) -> Result<Vec<(u64, u64)>, Error> {
+    whole(shares)?;
+    let mut ranges = Vec::new();
+    for (share, room) in shares[1..].iter().zip(rooms.windows(2)) {
+        let most = (room[1] - room[0]) as f64 / WHOLE as f64;
+        // Rooms are whole hashes.
+        if share.part > most + 1e-9 {
+            let (part, most) = (100.0 * share.part, 100.0 * most);
+            return Err(Error(format!(
+                "{}={part}%: allowed: more than 0 and at most {most:.4}% with {} arms",
+                share.arm,
+                shares.len()
+            )));
+        }
+        ranges.push((room[0], (room[0] + hashes(share.part)).min(room[1])));
+    }
+    Ok(ranges)
+}
+
+/// Parts of a whole: two arms at least, each once, each with more than nothing.
+fn whole(shares: &[Share]) -> Result<(), Error> {
+    if shares.len() < 2 {
         return Err(Error("a trial has a baseline and at least one other arm".to_owned()));
     }
     for (index, share) in shares.iter().enumerate() {
         if shares[..index].iter().any(|other| other.arm == share.arm) {
             return Err(Error(format!("{}: named twice", share.arm)));
         }
-        let most = if index == 0 { 1.0 } else { 1.0 / k as f64 };
-        if !(share.part > 0.0 && share.part <= most + 1e-9) {
-            let (part, most) = (100.0 * share.part, 100.0 * most);
-            return Err(Error(format!(
-                "{}={part}%: allowed: more than 0 and at most {most:.4}% with {k} arms",
-                share.arm
-            )));
+        if !(share.part > 0.0 && share.part <= 1.0 + 1e-9) {
+            let part = 100.0 * share.part;
+            let told = format!("{}={part}%: allowed: more than 0 and at most 100%", share.arm);
+            return Err(Error(told));
         }
     }
     let sum: f64 = shares.iter().map(|share| share.part).sum();
     if (sum - 1.0).abs() > 1e-6 {
         return Err(Error(format!("the shares add up to {:.4}%, not to 100%", 100.0 * sum)));
     }
-    let range = |(index, share): (usize, &Share)| {
-        let from = (index as u64 * WHOLE).div_ceil(k as u64);
-        (from, (from + limit(share.part)).min(((index as u64 + 1) * WHOLE).div_ceil(k as u64)))
-    };
-    Ok(shares.iter().enumerate().skip(1).map(range).collect())
+    Ok(())
 }
 
 /// Reads shares as a command line has them: `slowstart,rapid=20%`. The first arm is the baseline
 /// and gets what is left, as does any arm without a share if none has one: then all are equal.
-/// Commas and signs inside parentheses belong to an arm.
+/// Commas and signs inside parentheses belong to an arm. How large a share may be is for
+/// [`Assignment`] to say.
 ///
 /// # Errors
 /// One line.
 pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
-    let parts = outside(text, ',');
-    let read = |part: &&str| -> Result<(String, Option<f64>), Error> {
-        let (arm, share) = match outside(part, '=').as_slice() {
-            [arm] => (*arm, None),
-            [arm, share] => (*arm, Some(*share)),
-            _ => return Err(Error(format!("{part}: allowed: ARM or ARM=SHARE, as rapid=20%"))),
-        };
-        let number = share.map(|share| {
-            let (digits, scale) =
-                share.trim().strip_suffix('%').map_or((share, 1.0), |digits| (digits, 0.01));
-            let number = digits.trim().parse::<f64>().ok().filter(|part| part.is_finite());
-            number
-                .map(|part| part * scale)
-                .ok_or_else(|| Error(format!("{part}: `{share}` is no share, as 20% or 0.2")))
-        });
-        match arm.trim() {
-            "" => Err(Error(format!("`{text}`: an arm is missing"))),
-            arm => Ok((arm.to_owned(), number.transpose()?)),
-        }
-    };
-    let read: Vec<(String, Option<f64>)> = parts.iter().map(read).collect::<Result<_, _>>()?;
+    let read = listed(text)?;
     let given: f64 = read.iter().filter_map(|(_, part)| *part).sum();
     let without = read.iter().filter(|(_, part)| part.is_none()).count();
     if without > 1 && without < read.len() {
@@ -251,8 +314,48 @@ pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
     let rest = (1.0 - given) / without.max(1) as f64;
     let share = |(arm, part): (String, Option<f64>)| Share::of(arm, part.unwrap_or(rest));
     let all: Vec<Share> = read.into_iter().map(share).collect();
-    ranges(&all)?;
+    whole(&all)?;
     Ok(all)
+}
+
+/// Reads the largest shares that arms may get: `rapid=80%`.
+///
+/// # Errors
+/// One line.
+pub fn limits(text: &str) -> Result<Vec<Share>, Error> {
+    let known = |(arm, part): (String, Option<f64>)| match part {
+        Some(part) if part > 0.0 && part <= 1.0 => Ok(Share::of(arm, part)),
+        _ => Err(Error(format!("{arm}: allowed: ARM=SHARE, more than 0 and at most 100%"))),
+    };
+    listed(text)?.into_iter().map(known).collect()
+}
+
+/// A part of a whole: `20%` or `0.2`.
+pub fn part(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    let number = digits.trim().parse::<f64>().ok().filter(|part| part.is_finite());
+    number.map(|part| part * scale)
+}
+
+/// Arms with or without a share.
+fn listed(text: &str) -> Result<Vec<(String, Option<f64>)>, Error> {
+    let read = |piece: &&str| -> Result<(String, Option<f64>), Error> {
+        let (arm, share) = match outside(piece, '=').as_slice() {
+            [arm] => (*arm, None),
+            [arm, share] => (*arm, Some(*share)),
+            _ => return Err(Error(format!("{piece}: allowed: ARM or ARM=SHARE, as rapid=20%"))),
+        };
+        let number = share.map(|share| {
+            part(share)
+                .ok_or_else(|| Error(format!("{piece}: `{share}` is no share, as 20% or 0.2")))
+        });
+        match arm.trim() {
+            "" => Err(Error(format!("`{text}`: an arm is missing"))),
+            arm => Ok((arm.to_owned(), number.transpose()?)),
+        }
+    };
+    outside(text, ',').iter().map(read).collect()
 }
 
 /// The pieces between `by`, where it stands outside of parentheses.

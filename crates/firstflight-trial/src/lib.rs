@@ -2,6 +2,7 @@
 //! and statistics that hold at every look.
 //!
 //! * [`assign`]: which arm a connection gets. A keyed hash, so that no client can choose.
+//! * [`design`]: what is drawn (clients, connections, slots of time), and who takes part.
 //! * [`row`]: what is written of a connection when it closes, and what each column means.
 //! * [`statistics`] (feature): effects with intervals, the checks that experiments are trusted by,
 //!   stop rules, and how long a test has to run.
@@ -12,6 +13,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod assign;
+pub mod design;
 pub mod row;
 #[cfg(feature = "statistics")]
 pub mod statistics;

@@ -38,7 +38,9 @@ macro_rules! columns {
 columns! {
     arm: String, "", "the arm that was drawn";
     epoch: u32, "", "counts up with every change of shares";
-    unit: String, "", "pseudonym of what was assigned: a client's prefix or a connection";
+    unit: String, "", "pseudonym of what was assigned: a client's prefix or a connection; or the pair of slots";
+    slot: u64, "", "slot of time in which it began, counted from 0, where slots are drawn";
+    slot_s: u64, "s", "from the beginning of its slot to its own, whole seconds";
     start_s: u64, "s", "when it began, whole seconds since 1970";
     bytes_written: u64, "bytes", "what the service wrote, where it is known";
     bytes_acked: u64, "bytes", "what was acknowledged";

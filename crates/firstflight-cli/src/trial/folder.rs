@@ -117,8 +117,11 @@ impl Folder {
         write_whole(&file, |out| out.write_all(mature.as_bytes()))?;
         let text = |name: &str| state[name].as_str().unwrap_or_default();
         let mut pairs = vec![("baseline", text("baseline"))];
-        // Shares that changed have no one plan.
-        if number("epoch") == Some(0) {
+        let settle = number("settle_s").unwrap_or(0).to_string();
+        if text("unit") == "time" {
+            pairs.push(("settle", &settle));
+        } else if number("epoch") == Some(0) {
+            // Shares that changed have no one plan.
             pairs.push(("shares", text("shares")));
         }
         pairs.extend(guards.iter().copied().filter(|(_, value)| !value.is_empty()));

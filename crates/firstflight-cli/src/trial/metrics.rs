@@ -85,6 +85,7 @@ impl Metrics {
             family(name, help, &|_, arm| self.0.get(arm).map_or(0, of));
         }
         for (name, help, value) in [
+            ("outside", "connections that take no part", counts.outside),
             ("left_out", "connections whose service chose a controller", counts.left_out),
             ("failed", "connections that could not be given their arm", counts.failed),
             ("rows_dropped", "rows that found no room", counts.dropped),

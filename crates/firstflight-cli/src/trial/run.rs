@@ -15,7 +15,8 @@ use firstflight_lab::request::from_pairs;
 use firstflight_linux::kernel::{COLUMNS, Counts, FieldTest, Row};
 use firstflight_linux::lock::Lock;
 use firstflight_linux::supervise::Interrupts;
-use firstflight_trial::assign::{Assignment, shares};
+use firstflight_trial::assign::{Assignment, limits, shares};
+use firstflight_trial::design::{By, Design};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::env::args_os;
@@ -38,6 +39,12 @@ const ENOUGH: usize = 100;
 pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
     let wrong = |error| Error::new(format!("--arms {}: {error}", options.arms()));
     let shares = shares(options.arms()).map_err(wrong)?;
+    let most = match options.drawing().max_share() {
+        "" => Vec::new(),
+        text => limits(text).map_err(|error| Error::new(format!("--max-share {text}: {error}")))?,
+    };
+    let design = options.drawing().design()?;
+    design.check(&shares).map_err(wrong)?;
     check_rules(options)?;
     let folder = options.out().map(Folder::new).transpose()?;
     if options.detach() {
@@ -49,8 +56,7 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
     let _held = folder.as_ref().map(|folder| lock(folder.path())).transpose()?;
     let _taken = lock(options.cgroup())?;
     let [assign, pseudonym] = keys()?;
-    let assignment =
-        Assignment::new(assign, &shares).map_err(|error| Error::new(error.to_string()))?;
+    let assignment = Assignment::within(assign, &shares, &most).map_err(wrong)?;
     let file = match (&folder, options.rows()) {
         (Some(folder), _) => folder.rows(),
         (None, Some(rows)) => rows.to_owned(),
@@ -59,14 +65,16 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
     let rows = File::options().create(true).append(true).open(&file);
     let rows = rows.map_err(|error| failed(&file, &error))?;
     let interrupts = Interrupts::block()?;
-    let (by_client, pair) = (options.by_client(), [assign, pseudonym]);
-    let test = FieldTest::start(options.cgroup(), &assignment, pair, by_client)?;
+    let keys = [assign, pseudonym];
+    let test = FieldTest::start(options.cgroup(), &assignment, keys, &design)?;
     let mut trial = Trial {
         options,
         folder,
         file,
         rows,
         assignment,
+        design,
+        columns: test.columns(),
         shares: options.arms().to_owned(),
         epochs: Vec::new(),
         began: seconds(),
@@ -134,6 +142,8 @@ struct Trial<'a> {
     file: PathBuf,
     rows: File,
     assignment: Assignment,
+    design: Design,
+    columns: Vec<&'static str>,
     shares: String,
     epochs: Vec<Value>,
     began: u64,
@@ -175,7 +185,7 @@ impl Trial<'_> {
         let mut lost = None;
         test.take(WAIT, |row| {
             // One write: a row is in the file whole or not at all.
-            lost = lost.take().or(self.rows.write_all(row.line(COLUMNS).as_bytes()).err());
+            lost = lost.take().or(self.rows.write_all(row.line(&self.columns).as_bytes()).err());
             self.metrics.add(&row);
             let Row { arm: Some(arm), unit: Some(unit), .. } = row else { return };
             let units = self.units.entry(arm).or_default();
@@ -190,7 +200,10 @@ impl Trial<'_> {
     fn reshare(&mut self, test: &FieldTest) -> Result<(), Error> {
         let Some(file) = self.folder.as_ref().map(Folder::wanted) else { return Ok(()) };
         let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
-        let wanted = shares(&text).and_then(|wanted| self.assignment.reshare(&wanted));
+        let wanted = shares(&text).and_then(|wanted| {
+            self.design.check(&wanted)?;
+            self.assignment.reshare(&wanted)
+        });
         self.refused = wanted.as_ref().err().map(ToString::to_string);
         if wanted.is_ok() {
             test.reshare(&self.assignment)?;
@@ -256,7 +269,7 @@ impl Trial<'_> {
         let open = test.open();
         write_whole(&folder.open(), |out| {
             let rows = test.open_rows();
-            rows.iter().try_for_each(|row| out.write_all(row.line(COLUMNS).as_bytes()))
+            rows.iter().try_for_each(|row| out.write_all(row.line(&self.columns).as_bytes()))
         })?;
         let metrics = self.metrics.text(names, &counts, open as u64)?;
         write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()))?;
@@ -272,7 +285,17 @@ impl Trial<'_> {
             "epoch": self.assignment.epoch(),
             "epochs": self.epochs,
             "refused": self.refused,
-            "unit": if self.options.by_client() { "client" } else { "connection" },
+            "unit": match self.design.by {
+                By::Client => "client",
+                By::Connection => "connection",
+                By::Time(_) => "time",
+            },
+            "slot_length_s": match self.design.by {
+                By::Time(slots) => Some(slots.length.as_secs_f64()),
+                _ => None,
+            },
+            "settle_s": test.settling().as_secs_f64().ceil() as u64,
+            "enrolled_pct": 100.0 * self.design.enrol,
             "stop_if": self.options.stop_if(),
             "maturity_s": test.maturity().as_secs(),
             "arms": arms,
@@ -280,6 +303,7 @@ impl Trial<'_> {
             "left_out": counts.left_out,
             "failed": counts.failed,
             "dropped": counts.dropped,
+            "outside": counts.outside,
         }))
     }
 
@@ -288,15 +312,23 @@ impl Trial<'_> {
         let counts = test.counts()?;
         // What is open has a row, too, with what it did until now.
         for row in test.open_rows() {
-            let written = self.rows.write_all(row.line(COLUMNS).as_bytes());
+            let written = self.rows.write_all(row.line(&self.columns).as_bytes());
             written.map_err(|error| failed(&self.file, &error))?;
         }
         let state = if stopped.is_some() { "stopped by a rule" } else { "ended" };
         self.write_state(&test, state, stopped.as_deref())?;
         // From here on nobody is given an arm.
-        let open = test.open();
+        let (open, settling) = (test.open(), test.settling());
         drop(test);
         whisper(&told(&self.assignment, &counts, open));
+        if let By::Time(slots) = self.design.by {
+            if slots.length < 10 * settling {
+                let (slot, most) = (slots.length.as_secs_f64(), settling.as_secs_f64());
+                whisper(&format!(
+                    "note: 99 of 100 connections last {most:.1} s, and slots only {slot:.1} s: less than ten times as long"
+                ));
+            }
+        }
         Ok(stopped.map_or(Done::Well, |why| {
             whisper(&why);
             Done::With(EXIT_STOPPED)
@@ -310,6 +342,7 @@ fn told(assignment: &Assignment, counts: &Counts, open: usize) -> String {
     let mut told = format!("connections drawn: {}", arms.join(", "));
     for (count, what) in [
         (open as u64, "open, their rows are censored"),
+        (counts.outside, "took no part"),
         (counts.left_out, "left out, their service chose a controller"),
         (counts.failed, "could not be given their arm"),
         (counts.dropped, "rows dropped"),

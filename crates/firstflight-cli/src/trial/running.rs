@@ -69,6 +69,7 @@ pub(in crate::trial) fn status(options: &InFolder) -> Result<Done, Error> {
     let count = |name: &str| state[name].as_u64().unwrap_or(0);
     let _ = write!(lines, "{} open", count("open"));
     for (name, what) in [
+        ("outside", "took no part"),
         ("left_out", "left out, their service chose a controller"),
         ("failed", "could not be given their arm"),
         ("dropped", "rows dropped"),

@@ -1,6 +1,7 @@
 //! `firstflight trial start`: arms by chance for the new TCP connections of a control group.
 
-use clap::{Args, ValueEnum};
+use crate::drawing::Drawing;
+use clap::Args;
 use firstflight::Nanos;
 use firstflight_lab::size;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ pub(super) struct StartOptions {
     #[arg(long, value_name = "FOLDER")]
     cgroup: PathBuf,
     /// Arms with their shares, the baseline first: kernel:cubic,hystart++=20%. `kernel:NAME` is one
-    /// of the kernel's own, `kernel list` has the others
+    /// of the kernel's own, `kernel list` has the others; kernel:cubic#2 is the same once more
     #[arg(long, value_name = "SHARES")]
     arms: String,
     /// Append a row of each connection to this file, for `trial analyse`
@@ -24,9 +25,8 @@ pub(super) struct StartOptions {
     /// Go on in the background, until `trial stop`; what it has to say goes to `log` in the folder
     #[arg(long, requires = "out")]
     detach: bool,
-    /// Whether all connections of a client's network get one arm, or each its own
-    #[arg(long, value_enum, default_value_t = Unit::Client)]
-    unit: Unit,
+    #[command(flatten)]
+    drawing: Drawing,
     /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
     duration: Option<Nanos>,
@@ -45,15 +45,6 @@ fn times(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('x').parse::<f64>().ok();
     let number = number.filter(|times| (1.0..=1e6).contains(times));
     number.ok_or_else(|| "allowed: 1x to 1000000x".to_owned())
-}
-
-/// What is assigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Unit {
-    /// All connections of a /24 or /56 get one arm: they may share a bottleneck
-    Client,
-    /// Each connection gets its own
-    Connection,
 }
 
 #[cfg(not(feature = "bpf"))]
@@ -88,8 +79,8 @@ impl StartOptions {
         self.detach
     }
 
-    pub(super) fn by_client(&self) -> bool {
-        self.unit == Unit::Client
+    pub(super) fn drawing(&self) -> &Drawing {
+        &self.drawing
     }
 
     pub(super) fn most(&self) -> Option<std::time::Duration> {

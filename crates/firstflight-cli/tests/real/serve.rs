@@ -167,6 +167,13 @@ fn a_trial_that_makes_no_sense_is_refused_before_anything_is_served() {
         (vec!["--trial", "slowstart,rapid"], "--rows"),
         (vec!["--trial", "slowstart", "--rows", rows], "at least one other arm"),
         (vec!["--trial", "slowstart,rapid=80%", "--rows", rows], "at most 50"),
+        (
+            vec!["--trial", "slowstart,rapid=8%", "--rows", rows, "--max-share", "rapid=5%"],
+            "at most 5",
+        ),
+        (vec!["--trial", "slowstart,rapid=8%", "--rows", rows, "--unit", "time"], "in turns"),
+        (vec!["--trial", "slowstart,rapid", "--rows", rows, "--slot", "9s"], "--unit time"),
+        (vec!["--enrol", "20%"], "needs --trial"),
         (vec!["--trial", "slowstart,rapid", "--rows", rows, "--arm", "best"], "--arm"),
         (vec!["--trial", "a,b", "--rows", rows, "--listen", "[::1]:0=best"], "the trial draws"),
     ] {

@@ -17,7 +17,10 @@ use firstflight_trial::statistics::quantile::quantiles;
 use firstflight_trial::statistics::rehearsal::Rehearsal;
 use firstflight_trial::statistics::stop::Rule;
 use firstflight_trial::statistics::totals::{Totals, totals};
-use firstflight_trial::statistics::{Sample, effective_units, mismatch, power, sequence, student};
+use firstflight_trial::statistics::{
+    Sample, effective_units, mismatch, power, sequence, student, switchback,
+};
+use std::collections::BTreeSet;
 
 /// Chance of being wrong.
 const ALPHA: f64 = 0.05;
@@ -63,7 +66,7 @@ pub fn analyse(files: &[String], question: &Question) -> Result<Answer, Error> {
         balance: balance(&rows),
         aa: aa(&rows, &primary, &adjusted.y, question),
         needs: needs(&rows, &primary, &adjusted.y, question.tau),
-        rehearsal: rehearse(&primary, &adjusted.y, question),
+        rehearsal: rehearse(&rows, &primary, &adjusted.y, question),
     };
     words::tell(&mut answer, &rows);
     Ok(answer)
@@ -174,6 +177,12 @@ fn effect_row(arm: &str, found: Option<Effect>, tau: f64, alpha: f64) -> EffectR
     }
 }
 
+/// An arm against the baseline: where arms took turns, by pairs of slots.
+pub(super) fn effect_of(rows: &Rows, sample: Sample<'_>, y: &[f64], arm: u16) -> Option<Effect> {
+    let of = if rows.slots.is_some() { switchback::effect } else { effect };
+    of(sample, y, arm, 0)
+}
+
 fn effects(
     rows: &Rows,
     primary: &Primary,
@@ -187,7 +196,7 @@ fn effects(
         .enumerate()
         .skip(1)
         .map(|(number, arm)| {
-            let one = effect(primary.sample(), &adjusted.y, number as u16, 0);
+            let one = effect_of(rows, primary.sample(), &adjusted.y, number as u16);
             EffectRow {
                 variance_left: (!adjusted.slopes.is_empty()).then_some(adjusted.remaining),
                 stopped_by: stopped(rows, number as u16, question, others),
@@ -296,7 +305,30 @@ pub(super) fn assigned(rows: &Rows) -> (bool, Vec<u64>) {
     (by_rows, counts)
 }
 
+/// Of slots every arm gets as many.
+fn slot_ratio(rows: &Rows, slots: &[u64]) -> SampleRatio {
+    let seen: BTreeSet<(u64, u16)> = slots.iter().copied().zip(rows.arm.iter().copied()).collect();
+    let mut counts = vec![0; rows.arms.len()];
+    seen.iter().for_each(|(_, arm)| counts[usize::from(*arm)] += 1);
+    let planned = vec![1.0 / counts.len() as f64; counts.len()];
+    ratio_of_counts("slots", counts, &planned)
+}
+
+fn ratio_of_counts(counted: &str, counts: Vec<u64>, planned: &[f64]) -> SampleRatio {
+    let factor = mismatch::ln_bayes_factor(&counts, planned);
+    SampleRatio {
+        counted: counted.to_owned(),
+        counts,
+        planned_pct: planned.iter().map(|part| 100.0 * part).collect(),
+        log10_bayes_factor: factor / std::f64::consts::LN_10,
+        mismatch: factor > libm::log(mismatch::LIMIT),
+    }
+}
+
 fn sample_ratio(rows: &Rows, question: &Question) -> Result<Option<SampleRatio>, Error> {
+    if let Some(slots) = &rows.slots {
+        return Ok(Some(slot_ratio(rows, slots)));
+    }
     if question.shares.is_empty() {
         return Ok(None);
     }
@@ -313,15 +345,8 @@ fn sample_ratio(rows: &Rows, question: &Question) -> Result<Option<SampleRatio>,
         ));
     }
     let (by_rows, counts) = assigned(rows);
-    let factor = mismatch::ln_bayes_factor(&counts, &planned);
     let what = if by_rows || rows.own { "rows" } else { "units" };
-    Ok(Some(SampleRatio {
-        counted: what.to_owned(),
-        counts,
-        planned_pct: planned.iter().map(|part| 100.0 * part).collect(),
-        log10_bayes_factor: factor / std::f64::consts::LN_10,
-        mismatch: factor > libm::log(mismatch::LIMIT),
-    }))
+    Ok(Some(ratio_of_counts(what, counts, &planned)))
 }
 
 /// Units by the size of their first row: classes must not differ between arms.
@@ -368,8 +393,14 @@ fn aa(rows: &Rows, primary: &Primary, y: &[f64], question: &Question) -> Option<
 
 /// Units for effects of 1, 2 and 5 %, from the spread of all rows.
 fn needs(rows: &Rows, primary: &Primary, y: &[f64], tau: f64) -> Vec<NeedRow> {
-    // The effects themselves are no spread.
-    let Some((variance, units)) = spread_of_mean(primary.sample(), y) else { return Vec::new() };
+    // The effects themselves are no spread. Two arms with half of the units each: the variance of a
+    // difference is four times that of the mean of all.
+    let spread = if rows.slots.is_some() {
+        effect_of(rows, primary.sample(), y, 1).map(|one| (one.variance, one.units))
+    } else {
+        spread_of_mean(primary.sample(), y).map(|(variance, units)| (4.0 * variance, units))
+    };
+    let Some((variance, units)) = spread else { return Vec::new() };
     let hours = rows.start.as_ref().and_then(|start| {
         let known = start.iter().copied().filter(|start| start.is_finite());
         let (low, high) = known
@@ -377,10 +408,8 @@ fn needs(rows: &Rows, primary: &Primary, y: &[f64], tau: f64) -> Vec<NeedRow> {
         (high - low > 60.0).then(|| (high - low) / 3600.0)
     });
     let need = |effect_pct: &f64| {
-        // Two arms with half of the units each: the variance of a difference is four times that of
-        // the mean of all.
         let effect = -libm::log1p(-effect_pct / 100.0);
-        let need = power::need(effect, 4.0 * variance, units as f64, tau, ALPHA);
+        let need = power::need(effect, variance, units as f64, tau, ALPHA);
         NeedRow {
             effect_pct: *effect_pct,
             units: need.units.ceil(),
@@ -391,7 +420,12 @@ fn needs(rows: &Rows, primary: &Primary, y: &[f64], tau: f64) -> Vec<NeedRow> {
     PLANNED.iter().map(need).collect()
 }
 
-fn rehearse(primary: &Primary, y: &[f64], question: &Question) -> Option<RehearsalRow> {
+fn rehearse(
+    rows: &Rows,
+    primary: &Primary,
+    y: &[f64],
+    question: &Question,
+) -> Option<RehearsalRow> {
     if question.rehearse == 0 {
         return None;
     }
@@ -401,6 +435,7 @@ fn rehearse(primary: &Primary, y: &[f64], question: &Question) -> Option<Rehears
         every: EVERY,
         tau: question.tau,
         alpha: ALPHA,
+        paired: rows.slots.is_some(),
     };
     let mut state = question.seed ^ COIN;
     let mut coin = || {

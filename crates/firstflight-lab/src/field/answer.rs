@@ -26,7 +26,7 @@ pub struct Answer {
     pub quantiles: Vec<QuantileRow>,
     /// Ratios of totals.
     pub totals: Vec<TotalsRow>,
-    /// Effects by size and by round trip.
+    /// Effects by size, round trip and columns of words.
     pub parts: Vec<PartRow>,
     /// Whether the arms got what was planned; `None` without planned shares.
     pub sample_ratio: Option<SampleRatio>,
@@ -154,7 +154,7 @@ pub struct TotalsRow {
 /// The effect in a part of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartRow {
-    /// `size` or `rtt`.
+    /// `size`, `rtt`, or a column.
     pub part: String,
     /// Which, in words.
     pub name: String,
@@ -173,7 +173,7 @@ pub struct PartRow {
 /// Whether the arms got the units that were planned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleRatio {
-    /// What was counted: units, or rows where rows were assigned.
+    /// What was counted: units; rows where rows were assigned, slots where arms took turns.
     pub counted: String,
     /// By arm: what came.
     pub counts: Vec<u64>,

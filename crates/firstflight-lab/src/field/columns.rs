@@ -68,6 +68,10 @@ pub struct Names {
     pub before: Option<String>,
     /// Whether everything arrived.
     pub complete: Option<String>,
+    /// The slot of time, counted from 0, where arms took turns: 0 and 1 are a pair, 2 and 3.
+    pub slot: Option<String>,
+    /// Seconds from the beginning of its slot.
+    pub since: Option<String>,
 }
 
 impl Names {
@@ -75,7 +79,7 @@ impl Names {
     ///
     /// # Errors
     /// One line: a table without what is needed.
-    pub fn fill(file: &str, given: [Option<&str>; 9], header: &[String]) -> Result<Names, Error> {
+    pub fn fill(file: &str, given: [Option<&str>; 11], header: &[String]) -> Result<Names, Error> {
         let find = |place: usize, known: &[&str]| -> Result<Option<String>, Error> {
             match given[place] {
                 Some(name) if header.iter().any(|known| known == name) => Ok(Some(name.to_owned())),
@@ -102,6 +106,8 @@ impl Names {
             start: find(6, &["start_s"])?,
             before: find(7, &[])?,
             complete: find(8, &["acked_all"])?,
+            slot: find(9, &["slot"])?,
+            since: find(10, &["slot_s"])?,
         })
     }
 }
@@ -121,6 +127,10 @@ pub struct Question {
     pub rules: Vec<Rule>,
     /// The effect one hopes for, on the logarithmic scale.
     pub tau: f64,
+    /// Columns of words by whose values effects are shown, too.
+    pub by: Vec<String>,
+    /// Connections that begin earlier in a slot of time are left out, seconds.
+    pub settle: f64,
     /// Trials to be made from the rows, to see how often intervals cover the truth.
     pub rehearse: u32,
     /// Seed of the bootstrap, of the split of the baseline and of rehearsals.
@@ -149,6 +159,12 @@ pub(super) struct Rows {
     pub(super) ratios: Vec<(Ratio, Vec<f64>, Vec<f64>)>,
     /// Rows without an arm.
     pub(super) armless: u64,
+    /// The slot of each row where arms took turns; units are pairs of them.
+    pub(super) slots: Option<Vec<u64>>,
+    /// Rows of the beginnings of slots, which are left out.
+    pub(super) unsettled: u64,
+    /// Columns of words: name, values, and the value of each row.
+    pub(super) by: Vec<(String, Vec<String>, Vec<u32>)>,
 }
 
 impl Rows {
@@ -160,11 +176,11 @@ impl Rows {
         let names = &question.names;
         let mut table = Table::default();
         let texts = [Some(&names.arm), names.cluster.as_ref(), names.epoch.as_ref()];
-        for name in texts.into_iter().flatten() {
+        for name in texts.into_iter().flatten().chain(&question.by) {
             table.ask(name, Kind::Text);
         }
         let numbers = [Some(&names.size), Some(&names.time), names.rtt.as_ref()];
-        let more = [&names.start, &names.before, &names.complete];
+        let more = [&names.start, &names.before, &names.complete, &names.slot, &names.since];
         let ratios =
             question.ratios.iter().flat_map(|ratio| [Some(&ratio.above), ratio.below.as_ref()]);
         for name in numbers.into_iter().chain(more.map(Option::as_ref)).chain(ratios).flatten() {
@@ -184,7 +200,20 @@ impl Rows {
         let number = |name: &String| table.number(name).ok_or_else(|| twice(name));
         let found = table.text(&names.arm).ok_or_else(|| twice(&names.arm))?;
         let order = order(file, &found.names, &found.of, question)?;
-        let keep: Vec<usize> = (0..table.rows).filter(|row| found.of[*row] != NONE).collect();
+        let mut keep: Vec<usize> = (0..table.rows).filter(|row| found.of[*row] != NONE).collect();
+        let armless = (table.rows - keep.len()) as u64;
+        let known = |name: &Option<String>| name.as_ref().map(number).transpose();
+        // A table has the column, too, where other units were drawn.
+        let slot = known(&names.slot)?.filter(|slot| keep.iter().any(|row| slot[*row] >= 0.0));
+        let before = keep.len();
+        if let Some(slot) = slot {
+            let since = known(&names.since)?;
+            let settled = |row: usize| since.is_none_or(|since| since[row] >= question.settle);
+            keep.retain(|row| slot[*row] >= 0.0 && settled(*row));
+        }
+        let unsettled = (before - keep.len()) as u64;
+        let slots: Option<Vec<u64>> =
+            slot.map(|slot| keep.iter().map(|row| slot[*row] as u64).collect());
         let taken = |name: &Option<String>| -> Result<Option<Vec<f64>>, Error> {
             let Some(name) = name else { return Ok(None) };
             let column = number(name)?;
@@ -205,7 +234,17 @@ impl Rows {
             let above = complete.iter().map(|complete| 1.0 - complete.min(1.0)).collect();
             ratios.push((ratio, above, vec![1.0; keep.len()]));
         }
-        let (unit, units) = units(table, names, &keep);
+        let (unit, units) =
+            slots.as_ref().map_or_else(|| units(table, names, &keep), |slots| pairs(slots));
+        let mut by = Vec::new();
+        for name in &question.by {
+            let texts = table.text(name).ok_or_else(|| twice(name))?;
+            by.push((
+                name.clone(),
+                texts.names.clone(),
+                keep.iter().map(|row| texts.of[*row]).collect(),
+            ));
+        }
         Ok(Rows {
             arms: order.iter().map(|index| found.names[*index].clone()).collect(),
             arm: keep
@@ -217,7 +256,7 @@ impl Rows {
                 .collect(),
             unit,
             units,
-            own: names.cluster.is_none(),
+            own: names.cluster.is_none() && slots.is_none(),
             size: all(&names.size)?,
             time: all(&names.time)?,
             rtt: taken(&names.rtt)?,
@@ -226,7 +265,10 @@ impl Rows {
             before: taken(&names.before)?,
             complete,
             ratios,
-            armless: (table.rows - keep.len()) as u64,
+            armless,
+            slots,
+            unsettled,
+            by,
         })
     }
 
@@ -311,6 +353,17 @@ fn order(
     };
     let others = (0..names.len()).filter(|index| *index != baseline);
     Ok(std::iter::once(baseline).chain(others).collect())
+}
+
+/// The pair of each row's slot, and how many there are.
+fn pairs(slots: &[u64]) -> (Vec<u32>, usize) {
+    let mut numbers: HashMap<u64, u32> = HashMap::new();
+    let pair = |slot: &u64| {
+        let next = numbers.len() as u32;
+        *numbers.entry(slot / 2).or_insert(next)
+    };
+    let unit = slots.iter().map(pair).collect();
+    (unit, numbers.len())
 }
 
 /// The unit of each row, and how many there are. Without a column every row is its own, and so is

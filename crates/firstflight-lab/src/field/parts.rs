@@ -1,10 +1,10 @@
-//! Effects in parts of the rows: by size, by round trip.
+//! Effects in parts of the rows: by size, by round trip, by any words.
 
+use super::analysis::effect_of;
 use super::answer::PartRow;
 use super::columns::{Primary, Rows, size_class};
 use crate::stats::Interval;
 use crate::stats::holm::holm;
-use firstflight_trial::statistics::effect::effect;
 use firstflight_trial::statistics::{Sample, student};
 use std::collections::BTreeMap;
 
@@ -18,12 +18,18 @@ pub(super) fn reduction(value: f64, half: f64) -> Interval {
     Interval { value, low: value - half, high: value + half }.map(|log| -100.0 * libm::expm1(log))
 }
 
-/// Effects by size and by round trip, judged together.
+/// Effects by size, round trip and the columns that are asked for, judged together.
 pub(super) fn parts(rows: &Rows, primary: &Primary, y: &[f64]) -> Vec<PartRow> {
     let size = |row: usize| size_name(size_class(rows.size[row]));
     let mut found = by("size", rows, primary, y, size);
     if rows.rtt.is_some() {
         found.extend(by("rtt", rows, primary, y, |row| rtt_name(rows.rtt_class(row))));
+    }
+    for (name, values, of) in &rows.by {
+        found.extend(by(name, rows, primary, y, |row| {
+            let value = values.get(of[row] as usize).map_or("unknown", String::as_str);
+            (of[row], value.to_owned())
+        }));
     }
     let probabilities: Vec<f64> = found.iter().map(|row| row.p).collect();
     for (row, stands) in found.iter_mut().zip(holm(&probabilities, LEVEL)) {
@@ -38,9 +44,9 @@ fn by(
     rows: &Rows,
     primary: &Primary,
     y: &[f64],
-    class: impl Fn(usize) -> (u8, String),
+    class: impl Fn(usize) -> (u32, String),
 ) -> Vec<PartRow> {
-    let mut classes: BTreeMap<(u8, String), Vec<usize>> = BTreeMap::new();
+    let mut classes: BTreeMap<(u32, String), Vec<usize>> = BTreeMap::new();
     for (index, row) in primary.rows.iter().enumerate() {
         classes.entry(class(*row)).or_default().push(index);
     }
@@ -55,7 +61,7 @@ fn by(
         let of: Vec<f64> = members.iter().map(|index| y[*index]).collect();
         let sample = Sample { arm: &arm, unit: &unit, stratum: &stratum };
         for (number, arm) in rows.arms.iter().enumerate().skip(1) {
-            let Some(one) = effect(sample, &of, number as u16, 0) else { continue };
+            let Some(one) = effect_of(rows, sample, &of, number as u16) else { continue };
             let half = student::half_width(one.variance, one.degrees, 0.95);
             if !half.is_finite() {
                 continue;
@@ -75,7 +81,7 @@ fn by(
 }
 
 /// Sizes as people name them.
-fn size_name(class: u8) -> (u8, String) {
+fn size_name(class: u8) -> (u32, String) {
     let limits = [
         (14, "below 16 kB"),
         (17, "16 to 131 kB"),
@@ -84,10 +90,10 @@ fn size_name(class: u8) -> (u8, String) {
         (64, "8 MB and more"),
     ];
     let place = limits.iter().position(|(most, _)| class <= *most).unwrap_or(limits.len() - 1);
-    (place as u8, limits[place].1.to_owned())
+    (place as u32, limits[place].1.to_owned())
 }
 
-fn rtt_name(class: u8) -> (u8, String) {
+fn rtt_name(class: u8) -> (u32, String) {
     let limits = [
         (0, "unknown"),
         (5, "below 16 ms"),
@@ -96,5 +102,5 @@ fn rtt_name(class: u8) -> (u8, String) {
         (255, "256 ms and more"),
     ];
     let place = limits.iter().position(|(most, _)| class <= *most).unwrap_or(limits.len() - 1);
-    (place as u8, limits[place].1.to_owned())
+    (place as u32, limits[place].1.to_owned())
 }

@@ -44,6 +44,20 @@ pub struct FieldRequest {
     /// Column that says whether everything arrived [default: acked_all, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub complete: Option<String>,
+    /// Column of the slot of time, counted from 0, where arms took turns: 0 and 1 are a pair, 2 and
+    /// 3, and the pair is the unit [default: slot, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub slot: Option<String>,
+    /// Column of seconds since the beginning of the slot [default: slot_s, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub since: Option<String>,
+    /// Leave out connections that began in the first seconds of a slot, when those of the one
+    /// before still ran
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = |text: &str| size::count(text, 0..=86_400, "seconds"), allow_negative_numbers = true)]
+    pub settle: u64,
+    /// Columns of words, separated by commas, by which effects are shown besides size and round trip
+    #[arg(long, value_name = "COLUMNS")]
+    pub by: Option<String>,
     /// Ratios of totals, separated by commas: retransmitted/segments, timeouts/connections
     /// [default: those of our own columns]
     #[arg(long, value_name = "RATIOS")]
@@ -94,6 +108,8 @@ impl FieldRequest {
             &self.start,
             &self.before,
             &self.complete,
+            &self.slot,
+            &self.since,
         ];
         let names = Names::fill(file, given.map(|name| name.as_deref()), header)?;
         let list = |text: &Option<String>| -> Vec<String> {
@@ -115,6 +131,10 @@ impl FieldRequest {
                 return Err(table::missing(file, name, header));
             }
         }
+        let by = list(&self.by);
+        if let Some(name) = by.iter().find(|name| !header.contains(name)) {
+            return Err(table::missing(file, name, header));
+        }
         let rule = |text: &String| {
             Rule::parse(text).map_err(|wrong| Error::new(format!("--stop-if {text}: {wrong}")))
         };
@@ -128,6 +148,8 @@ impl FieldRequest {
             shares: self.shares.as_ref().map(planned).transpose()?.unwrap_or_default(),
             rules: list(&self.stop_if).iter().map(rule).collect::<Result<_, _>>()?,
             tau: libm::log1p(self.hope / 100.0),
+            by,
+            settle: self.settle as f64,
             rehearse: self.rehearse as u32,
             seed: self.seed,
         })

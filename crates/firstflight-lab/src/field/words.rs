@@ -4,6 +4,7 @@ use super::analysis::assigned;
 use super::answer::{Answer, EffectRow};
 use super::columns::Rows;
 use crate::stats::Interval;
+use firstflight_trial::statistics::switchback::LEAST_PAIRS;
 
 /// A largest unit with more than this part of an arm's bytes is told, in percent.
 const LARGE_UNIT_PCT: f64 = 5.0;
@@ -12,12 +13,12 @@ const FEW_UNITS: f64 = 100.0;
 
 /// Fills in finding, warnings and why no verdict is given.
 pub(super) fn tell(answer: &mut Answer, rows: &Rows) {
-    answer.withheld = withheld(answer);
+    answer.withheld = withheld(answer, rows);
     answer.warnings = warnings(answer, rows);
     answer.finding = finding(answer);
 }
 
-fn withheld(answer: &Answer) -> Option<String> {
+fn withheld(answer: &Answer, rows: &Rows) -> Option<String> {
     if let Some(ratio) = answer.sample_ratio.as_ref().filter(|ratio| ratio.mismatch) {
         let came: u64 = ratio.counts.iter().sum();
         let pairs = answer.arms.iter().zip(&ratio.counts).zip(&ratio.planned_pct);
@@ -35,6 +36,12 @@ fn withheld(answer: &Answer) -> Option<String> {
             told.join(", ")
         ));
     }
+    let pairs = answer.results.first().map_or(0, |row| row.units);
+    if rows.slots.is_some() && (pairs as f64) < LEAST_PAIRS {
+        return Some(format!(
+            "{pairs} pairs of slots have both arms, and {LEAST_PAIRS} are needed"
+        ));
+    }
     answer.balance.unbalanced.then(|| {
         "sizes differ between the arms beyond chance, so a comparison at equal size compares different connections"
             .to_owned()
@@ -44,7 +51,8 @@ fn withheld(answer: &Answer) -> Option<String> {
 fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
     let mut told = Vec::new();
     for arm in &answer.arms {
-        if arm.effective_units < FEW_UNITS {
+        // Of pairs of slots fewer are enough, and how many are has been said.
+        if arm.effective_units < FEW_UNITS && rows.slots.is_none() {
             told.push(format!(
                 "{}: {:.0} effective units; below {FEW_UNITS:.0}, intervals are doubtful",
                 arm.arm, arm.effective_units
@@ -60,7 +68,13 @@ fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
             row.arm, row.rows_left_out
         ));
     }
-    if rows.own {
+    if rows.slots.is_some() {
+        told.push(if rows.unsettled > 0 {
+            format!("{} rows of the beginnings of slots are left out", rows.unsettled)
+        } else {
+            "no row is left out at the beginning of a slot (--settle), when connections of the slot before still run".to_owned()
+        });
+    } else if rows.own {
         told.push("every row counts as a unit of its own; if clients return, --cluster names their column, or intervals are too narrow".into());
     } else if assigned(rows).0 {
         told.push("clients have connections in several arms: arms that share a bottleneck change each other's results (Spang et al., IMC 2021)".into());

@@ -112,6 +112,60 @@ fn csv_and_json_lines_say_the_same_and_a_half_written_line_is_left() {
     assert_eq!(answer(&[cut], &[CLIENT]).expect("all but the last").results, whole.results);
 }
 
+/// Slots of a minute in turns; `b` takes `factor` times as long, noon three times, and in the first
+/// ten seconds of a slot both are slow.
+fn slots(pairs: u64, factor: f64) -> String {
+    let mut text = "arm,slot,slot_s,bytes,ttlb_ms,access\n".to_owned();
+    for slot in 0..2 * pairs {
+        let of = |purpose: u64| mix(mix(slot.wrapping_mul(77)).wrapping_add(purpose));
+        let first = mix(slot / 2) >> 63;
+        let treated = (first ^ (slot & 1)) == 1;
+        let hour = 2.0 + (slot as f64 / pairs as f64 * std::f64::consts::PI).sin();
+        for connection in 0..12 + of(0) % 6 {
+            let at = |purpose: u64| of(100 + 10 * connection + purpose);
+            let since = at(2) % 60;
+            let slow = if since < 10 {
+                5.0
+            } else if treated {
+                factor
+            } else {
+                1.0
+            };
+            let ms = 50.0 * hour * slow * (0.6 * unit(at(1))).exp();
+            let arm = if treated { "b" } else { "a" };
+            let access = ["cable", "radio"][(at(3) % 2) as usize];
+            let _ = writeln!(text, "{arm},{slot},{since},{},{ms},{access}", 20_000 << (at(0) % 3));
+        }
+    }
+    text
+}
+
+#[test]
+fn arms_that_took_turns_are_compared_by_pairs_of_slots() {
+    let folder = Folder::new();
+    let table = folder.file("a.csv", &slots(60, 0.9));
+    let options = [("baseline", "a"), ("settle", "10"), ("by", "access")];
+    let found = answer(std::slice::from_ref(&table), &options).expect("an answer");
+    let row = &found.results[0];
+    let plain = row.reduction_pct.expect("60 pairs");
+    assert!(plain.covers(10.0) && plain.low > 4.0 && row.units == 60, "{row:?}");
+    assert!(row.degrees.is_some_and(|degrees| degrees > 50.0 && degrees <= 59.0), "{row:?}");
+    assert_eq!(found.withheld, None);
+    let ratio = found.sample_ratio.as_ref().expect("slots have a plan");
+    assert_eq!((ratio.counted.as_str(), ratio.counts.as_slice()), ("slots", &[60, 60][..]));
+    assert!(found.warnings.iter().any(|told| told.contains("beginnings of slots")));
+    assert!(!found.warnings.iter().any(|told| told.contains("Spang")), "{:?}", found.warnings);
+    let access: Vec<_> = found.parts.iter().filter(|part| part.part == "access").collect();
+    assert_eq!(access.len(), 2, "{:?}", found.parts);
+    assert!(access.iter().all(|part| part.reduction_pct.covers(10.0)), "{access:?}");
+    let mixed = answer(&[table], &[("baseline", "a")]).expect("an answer");
+    let mixed = mixed.results[0].reduction_pct.expect("60 pairs");
+    assert!(mixed.value < plain.value, "the beginnings of slots blur it: {mixed:?}");
+    let few = folder.file("b.csv", &slots(30, 0.9));
+    let few = answer(&[few], &[("settle", "10")]).expect("an answer");
+    assert!(few.withheld.as_ref().is_some_and(|why| why.contains("30 pairs")), "{few:?}");
+}
+
 #[test]
 fn missing_rows_withhold_the_verdict() {
     let folder = Folder::new();

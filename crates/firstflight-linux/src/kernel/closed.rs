@@ -88,6 +88,11 @@ impl Closed {
         usize::from(self.arm)
     }
 
+    /// Its unit: a pseudonym, or the slot of time of its beginning.
+    pub(super) fn unit(&self) -> u64 {
+        self.unit
+    }
+
     pub(super) fn moment(&self) -> Moment {
         self.moment
     }

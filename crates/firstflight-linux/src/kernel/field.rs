@@ -1,19 +1,19 @@
 //! A field test on the sockets of a control group: each new connection gets an arm by chance, and
 //! leaves a row when it is closed (`bpf/field.bpf.c`).
 //!
-//! What is not in a row: how startup ended (`kernel trace` has it), and connections that are still
-//! open when the test ends. Programs and arms are links of this process: whatever ends it takes
+//! What is not in a row: how startup ended (`kernel trace` has it). Programs and arms are links of this process: whatever ends it takes
 //! them out, and connections go on with what they have.
 
 use super::arms::arm;
 use super::cgroup;
 use super::closed::Closed;
 use super::hearing::hearing;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, now_ns};
 use super::loader::Loaded;
 use super::ring::Records;
 use firstflight_path::Error;
-use firstflight_trial::assign::{Assignment, Key};
+use firstflight_trial::assign::{Assignment, Key, controller, hashes};
+use firstflight_trial::design::{By, Design, Slots, pair_name};
 use firstflight_trial::row::Row;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
 use std::cell::RefCell;
@@ -51,6 +51,9 @@ pub const COLUMNS: &[&str] = &[
     "connection",
 ];
 
+/// What rows have besides where slots of time are drawn.
+pub const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
+
 /// A field test that runs until it is dropped.
 #[derive(Debug)]
 pub struct FieldTest {
@@ -61,6 +64,8 @@ pub struct FieldTest {
     ledger: RefCell<Ledger>,
     _arms: Vec<Loaded>,
     names: Vec<String>,
+    /// Of a trial in slots of time: what they are, and when the first one began.
+    slots: Option<(Slots, u64)>,
 }
 
 /// What the programs have counted.
@@ -74,6 +79,8 @@ pub struct Counts {
     pub failed: u64,
     /// Rows that found no room.
     pub dropped: u64,
+    /// Connections that take no part: they keep what they had, and leave no row.
+    pub outside: u64,
 }
 
 impl FieldTest {
@@ -86,20 +93,24 @@ impl FieldTest {
         folder: &Path,
         assignment: &Assignment,
         keys: [Key; 2],
-        by_client: bool,
+        design: &Design,
     ) -> Result<FieldTest, Error> {
         let names = assignment.names().to_vec();
         if names.len() > MOST_ARMS {
             return Err(Error::new(format!("{} arms; allowed: {MOST_ARMS}", names.len())));
         }
         let mut arms = Vec::new();
-        let mut kernel_names = Vec::new();
+        let mut kernel_names: Vec<String> = Vec::new();
         for name in &names {
+            let name = controller(name);
             // Ours first: one of ours is CUBIC without HyStart, `kernel:cubic(hystart=off)`.
             match (arm(name), name.strip_prefix("kernel:")) {
                 (Ok(arm), _) => {
+                    // Two arms with labels may be one controller.
+                    if !kernel_names.iter().any(|known| known == arm.kernel_name) {
+                        arms.push(Loaded::load(arm)?);
+                    }
                     kernel_names.push(arm.kernel_name.to_owned());
-                    arms.push(Loaded::load(arm)?);
                 }
                 (Err(_), Some(own)) if !own.is_empty() && own.len() < NAME_LEN => {
                     kernel_names.push(own.to_owned());
@@ -110,7 +121,8 @@ impl FieldTest {
                 (Err(unknown), None) => return Err(unknown),
             }
         }
-        let settings = settings(&kernel_names, keys, by_client);
+        let origin = now_ns();
+        let settings = settings(&kernel_names, keys, design, origin);
         let plan = [&0_u64.to_ne_bytes()[..], &shares_of(assignment)].concat();
         let object = hearing(|| {
             let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
@@ -125,7 +137,11 @@ impl FieldTest {
         // Connections are given an arm last, when their packets are already seen.
         let links = cgroup::attach(&object, folder, &["leaves", "arrives", "connection"])?;
         let ledger = RefCell::new(Ledger::new()?);
-        Ok(FieldTest { _links: links, object, records, ledger, _arms: arms, names })
+        let slots = match design.by {
+            By::Time(slots) => Some((slots, origin)),
+            _ => None,
+        };
+        Ok(FieldTest { _links: links, object, records, ledger, _arms: arms, names, slots })
     }
 
     /// Waits for rows no longer than `patience` and gives them away.
@@ -136,7 +152,7 @@ impl FieldTest {
         let mut ledger = self.ledger.borrow_mut();
         self.records.take(patience, |record| {
             if let Some(over) = ledger.take(record) {
-                each(self.named(over.arm(), over.row()));
+                each(self.named(&over, over.row()));
             }
         })
     }
@@ -144,8 +160,8 @@ impl FieldTest {
     /// Rows of the connections that are open, with what is known of them: never older than ten
     /// seconds while they send.
     pub fn open_rows(&self) -> Vec<Row> {
-        let rows = self.ledger.borrow().rows();
-        rows.into_iter().map(|(arm, row)| self.named(arm, row)).collect()
+        let ledger = self.ledger.borrow();
+        ledger.rows().into_iter().map(|(record, row)| self.named(record, row)).collect()
     }
 
     /// How many connections are open.
@@ -157,6 +173,18 @@ impl FieldTest {
     /// as long as all but one of 1000 connections last.
     pub fn maturity(&self) -> Duration {
         self.ledger.borrow().maturity()
+    }
+
+    /// How long nearly all connections last: in slots of time, those that begin earlier in a slot
+    /// still see connections of the one before.
+    pub fn settling(&self) -> Duration {
+        self.ledger.borrow().settling()
+    }
+
+    /// The columns of its rows, in their order.
+    pub fn columns(&self) -> Vec<&'static str> {
+        let slots = self.slots.map_or(&[][..], |_| SLOT_COLUMNS);
+        COLUMNS.iter().chain(slots).copied().collect()
     }
 
     /// Other shares for the connections from now on.
@@ -180,8 +208,16 @@ impl FieldTest {
         map.update(&key, &plan, MapFlags::ANY).map_err(failed)
     }
 
-    fn named(&self, arm: usize, row: Row) -> Row {
-        Row { arm: self.names.get(arm).cloned(), ..row }
+    fn named(&self, record: &Closed, row: Row) -> Row {
+        let row = Row { arm: self.names.get(record.arm()).cloned(), ..row };
+        let Some((slots, origin)) = self.slots else { return row };
+        let since = Duration::from_nanos(record.start().saturating_sub(origin));
+        Row {
+            unit: Some(pair_name(record.unit())),
+            slot: Some(record.unit()),
+            slot_s: Some(slots.at(since).1.as_secs()),
+            ..row
+        }
     }
 
     /// What was counted so far.
@@ -196,6 +232,7 @@ impl FieldTest {
             left_out: at(MOST_ARMS),
             failed: at(MOST_ARMS + 1),
             dropped: at(MOST_ARMS + 2),
+            outside: at(MOST_ARMS + 4),
         })
     }
 
@@ -212,13 +249,23 @@ pub(super) fn words_of(key: Key) -> [u64; 2] {
 }
 
 /// `struct trial` of `bpf/field.bpf.c`.
-fn settings(names: &[String], keys: [Key; 2], by_client: bool) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for key in keys {
-        bytes.extend(words_of(key).iter().flat_map(|word| word.to_ne_bytes()));
-    }
+fn settings(names: &[String], keys: [Key; 2], design: &Design, origin: u64) -> Vec<u8> {
+    let keys = keys.into_iter().flat_map(words_of);
+    let (by, length) = match design.by {
+        By::Client => (0_u32, 1),
+        By::Connection => (1, 1),
+        By::Time(slots) => (2, u64::try_from(slots.length.as_nanos()).unwrap_or(u64::MAX).max(1)),
+    };
+    let words = keys.chain([hashes(design.enrol), origin, length]);
+    let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
     bytes.extend((names.len() as u32).to_ne_bytes());
-    bytes.extend(u32::from(by_client).to_ne_bytes());
+    bytes.extend(by.to_ne_bytes());
+    // In network order, as the programs see addresses.
+    let v4 = u32::MAX.checked_shl(32 - u32::from(design.prefix_v4.min(32))).unwrap_or(0);
+    let v6 = u128::MAX.checked_shl(128 - u32::from(design.prefix_v6.min(128))).unwrap_or(0);
+    bytes.extend(v4.to_be_bytes());
+    bytes.extend(v6.to_be_bytes());
+    bytes.extend([0; 4]);
     for index in 0..MOST_ARMS {
         let mut name = [0; NAME_LEN];
         // The last byte stays zero.

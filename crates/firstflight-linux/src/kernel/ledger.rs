@@ -13,6 +13,8 @@ use std::time::Duration;
 const LEAST_MATURITY: Duration = Duration::from_secs(60);
 /// Quantile of how long connections last, of all arms together.
 const MATURE: f64 = 0.999;
+/// The same for what a slot of time still sees of the one before.
+const SETTLED: f64 = 0.99;
 /// Open connections that are remembered; beyond, new ones count only when they are over.
 const MOST_OPEN: usize = 1 << 18;
 
@@ -49,15 +51,20 @@ impl Ledger {
     }
 
     /// What is known of those that are open, in order of their beginning.
-    pub(super) fn rows(&self) -> Vec<(usize, Row)> {
+    pub(super) fn rows(&self) -> Vec<(&Closed, Row)> {
         let mut open: Vec<&Closed> = self.open.values().collect();
         open.sort_by_key(|record| record.connection());
-        let row = |record: &&Closed| {
+        let row = |record| {
             let ended = Some("open".to_owned());
-            let row = Row { ended, censored: Some(true), tail_unseen: None, ..record.row() };
-            (record.arm(), row)
+            let row = Closed::row(record);
+            (record, Row { ended, censored: Some(true), tail_unseen: None, ..row })
         };
-        open.iter().map(row).collect()
+        open.into_iter().map(row).collect()
+    }
+
+    /// How long nearly all connections last: so long do those of a slot of time run into the next.
+    pub(super) fn settling(&self) -> Duration {
+        Duration::from_millis(self.lasted.value_at_quantile(SETTLED))
     }
 
     /// How long after its beginning a connection enters a look, over or not.
@@ -67,7 +74,7 @@ impl Ledger {
 }
 
 /// The kernel's monotonic clock.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
         now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
     })
@@ -111,6 +118,7 @@ mod tests {
                 most >= Duration::from_secs(198) && most < Duration::from_secs(210),
                 "{most:?}"
             );
+            assert_eq!(ledger.settling(), most, "all last as long");
         }
     }
 }

@@ -5,6 +5,7 @@ use firstflight_linux::kernel::{COLUMNS, FieldTest};
 use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
 use firstflight_trial::assign::{Assignment, Key, Pseudonyms, Unit, shares};
+use firstflight_trial::design::{By, Design, Slots};
 use firstflight_trial::row::{Row, named};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use std::fs;
@@ -111,9 +112,11 @@ impl Drop for WebServer {
 
 const KEYS: [Key; 2] = [Key([5; 16]), Key([9; 16])];
 
-fn start(group: &Group, text: &str, by_client: bool) -> Option<(FieldTest, Assignment)> {
+const EACH: Design = Design { by: By::Connection, prefix_v4: 24, prefix_v6: 56, enrol: 1.0 };
+
+fn start(group: &Group, text: &str, design: &Design) -> Option<(FieldTest, Assignment)> {
     let assignment = Assignment::new(KEYS[0], &shares(text).expect("shares")).expect("shares");
-    match FieldTest::start(&group.folder, &assignment, KEYS, by_client) {
+    match FieldTest::start(&group.folder, &assignment, KEYS, design) {
         Ok(test) => Some((test, assignment)),
         Err(refusal) if refusal.to_string().contains("not permitted") => {
             println!("skipped: {refusal}");
@@ -141,7 +144,7 @@ fn every_download_from_a_real_web_server_leaves_a_row_of_its_arm() {
     let path = Path::parse("rate=50Mbit,rtt=20ms,queue=20ms").expect("a path");
     let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
     let server = WebServer::start(&link, &group, &[SIZE]);
-    let Some((test, _)) = start(&group, "kernel:cubic,hystart++", false) else { return };
+    let Some((test, _)) = start(&group, "kernel:cubic,hystart++", &EACH) else { return };
     for _ in 0..DOWNLOADS {
         assert!(server.download(&link, SIZE) > SIZE, "the whole object arrives");
     }
@@ -181,19 +184,93 @@ fn the_kernel_draws_as_the_library_does_and_clients_keep_their_arm() {
     let path = Path::parse("rate=100Mbit,rtt=4ms,queue=20ms").expect("a path");
     let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
     let server = WebServer::start(&link, &group, &[1000]);
-    let Some((test, assignment)) = start(&group, "kernel:cubic,kernel:reno", true) else { return };
-    for _ in 0..5 {
+    let address: Ipv4Addr = link.receiver().address();
+    for prefix_v4 in [24, 17, 32] {
+        let design = Design { prefix_v4, ..Design::default() };
+        let Some((test, assignment)) = start(&group, "kernel:cubic,kernel:reno", &design) else {
+            return;
+        };
+        for _ in 0..5 {
+            server.download(&link, 1000);
+        }
+        let rows = rows(&test, 5);
+        assert_eq!(rows.len(), 5, "{:?}", test.counts());
+        let unit = Unit::client_within(address.into(), prefix_v4, 56);
+        let (arm, name) = (assignment.arm(&unit), Pseudonyms::new(KEYS[1]).name(&unit));
+        for row in &rows {
+            assert_eq!(row.unit.as_deref(), Some(name.as_str()), "the hash of its /{prefix_v4}");
+            assert_eq!(row.arm.as_deref(), Some(assignment.names()[arm].as_str()));
+        }
+    }
+}
+
+#[test]
+fn who_takes_no_part_keeps_its_controller_and_leaves_no_row() {
+    const DOWNLOADS: usize = 40;
+    let _one = crate::ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let path = Path::parse("rate=100Mbit,rtt=4ms,queue=20ms").expect("a path");
+    let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
+    let server = WebServer::start(&link, &group, &[1000]);
+    let design = Design { enrol: 0.4, ..EACH };
+    // One controller twice: labels tell the arms apart.
+    let Some((test, _)) = start(&group, "hystart++#a,hystart++#b", &design) else { return };
+    for _ in 0..DOWNLOADS {
         server.download(&link, 1000);
     }
-    let rows = rows(&test, 5);
-    assert_eq!(rows.len(), 5, "{:?}", test.counts());
-    let address: Ipv4Addr = link.receiver().address();
-    let unit = Unit::client(address.into());
-    let (arm, name) = (assignment.arm(&unit), Pseudonyms::new(KEYS[1]).name(&unit));
-    for row in &rows {
-        assert_eq!(row.unit.as_deref(), Some(name.as_str()), "the same hash of the same network");
-        assert_eq!(row.arm.as_deref(), Some(assignment.names()[arm].as_str()));
+    let patience = Instant::now() + Duration::from_secs(10);
+    let mut rows = Vec::new();
+    let counts = loop {
+        test.take(Duration::from_millis(50), |row| rows.push(row)).expect("rows");
+        let counts = test.counts().expect("counters");
+        let drawn = counts.assigned.iter().sum::<u64>();
+        if rows.len() as u64 == drawn && drawn + counts.outside == DOWNLOADS as u64 {
+            break counts;
+        }
+        assert!(Instant::now() < patience, "{} rows, {counts:?}", rows.len());
+    };
+    // 16 of 40 are planned; outside of 5 to 29 comes once in 50 000 times.
+    assert!((5..=29).contains(&rows.len()), "{} of {DOWNLOADS} take part", rows.len());
+    assert_eq!((counts.left_out, counts.failed, counts.dropped), (0, 0, 0), "{counts:?}");
+    let known = ["hystart++#a", "hystart++#b"];
+    assert!(rows.iter().all(|row| row.arm.as_deref().is_some_and(|arm| known.contains(&arm))));
+}
+
+#[test]
+fn slots_of_time_give_all_connections_the_arm_of_their_slot() {
+    let _one = crate::ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let path = Path::parse("rate=100Mbit,rtt=4ms,queue=20ms").expect("a path");
+    let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
+    let server = WebServer::start(&link, &group, &[1000]);
+    let slots = Slots { length: Duration::from_millis(400) };
+    let design = Design { by: By::Time(slots), ..Design::default() };
+    let arms = "kernel:cubic,kernel:reno";
+    let Some((test, assignment)) = start(&group, arms, &design) else { return };
+    let began = Instant::now();
+    let (mut downloads, mut rows) = (0, Vec::new());
+    // By the clock, and until there are rows of two pairs at least.
+    while began.elapsed() < Duration::from_millis(2_400) {
+        server.download(&link, 1000);
+        downloads += 1;
+        test.take(Duration::ZERO, |row| rows.push(row)).expect("rows");
     }
+    let patience = Instant::now() + Duration::from_secs(10);
+    while rows.len() < downloads && Instant::now() < patience {
+        test.take(Duration::from_millis(50), |row| rows.push(row)).expect("rows");
+    }
+    assert_eq!(rows.len(), downloads, "{:?}", test.counts());
+    let mut seen = std::collections::BTreeSet::new();
+    for row in &rows {
+        let slot = row.slot.expect("a slot");
+        seen.insert(slot);
+        assert_eq!(row.unit, Some(format!("pair {}", slot / 2)));
+        assert_eq!(row.slot_s, Some(0), "slots are shorter than a second");
+        let arm = assignment.arm_of_slot(slot);
+        assert_eq!(row.arm.as_deref(), Some(assignment.names()[arm].as_str()), "slot {slot}");
+    }
+    assert!(seen.len() >= 2, "connections came in slots {seen:?} only");
+    assert_eq!(test.columns().len(), COLUMNS.len() + 2);
 }
 
 #[test]
@@ -202,7 +279,7 @@ fn what_is_no_control_group_or_no_arm_is_refused() {
     let assignment =
         |text: &str| Assignment::new(KEYS[0], &shares(text).expect("shares")).expect("shares");
     let root = std::path::Path::new("/");
-    let start = |text: &str| FieldTest::start(root, &assignment(text), KEYS, true);
+    let start = |text: &str| FieldTest::start(root, &assignment(text), KEYS, &Design::default());
     let refused = start("kernel:cubic,kernel:reno").expect_err("no control group").to_string();
     assert!(!refused.contains('\n') && !refused.is_empty());
     let refused = start("kernel:cubic,nothing").expect_err("no arm").to_string();

@@ -1,6 +1,7 @@
-use super::{COLUMNS, Trial};
+use super::{COLUMNS, Trial, TrialOptions};
 use crate::driver::{AckedPacket, Driver, EndOfAcks};
 use firstflight::{Nanos, Time};
+use firstflight_trial::design::{By, Design, Slots};
 use firstflight_trial::row::named;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,8 +31,12 @@ impl Memory {
 }
 
 fn trial(text: &str) -> (Trial, Memory) {
+    with(text, &TrialOptions::default())
+}
+
+fn with(text: &str, options: &TrialOptions) -> (Trial, Memory) {
     let memory = Memory::default();
-    (Trial::new(Box::new(memory.clone()), text, None).expect("a trial"), memory)
+    (Trial::new(Box::new(memory.clone()), text, options).expect("a trial"), memory)
 }
 
 const MS: u64 = 1_000_000;
@@ -129,7 +134,45 @@ fn a_trial_of_no_arms_is_refused() {
         ("slowstart,rapdi", "rapdi"),
         ("slowstart,rapid@(detection=rack)", "detects losses"),
     ] {
-        let refused = Trial::new(Box::new(Memory::default()), wrong, None).expect_err(wrong).0;
+        let refused = Trial::new(Box::new(Memory::default()), wrong, &TrialOptions::default())
+            .expect_err(wrong)
+            .0;
         assert!(refused.contains(told), "{wrong}: {refused}");
+    }
+}
+
+#[test]
+fn who_takes_no_part_leaves_no_row_and_labels_are_arms_of_their_own() {
+    let design = Design { enrol: 0.5, ..Design::default() };
+    let options = TrialOptions { design, max_share: "rapid#2=90%".into(), ..Default::default() };
+    let (trial, memory) = with("rapid#1,rapid#2=80%", &options);
+    for _ in 0..200 {
+        connection(&trial, None, 1, true);
+    }
+    let drawn: u64 = trial.drawn().iter().map(|(_, count)| count).sum();
+    assert_eq!(drawn + trial.outside(), 200);
+    // Seven standard deviations of a fair coin.
+    assert!((50..=150).contains(&drawn), "{drawn} of 200 take part");
+    let rows = memory.rows();
+    assert_eq!(rows.len() as u64, drawn, "a row of each that takes part");
+    assert!(rows.iter().all(|row| row["arm"].as_str().is_some_and(|arm| arm.contains('#'))));
+}
+
+#[test]
+fn slots_of_time_are_units_with_two_arms() {
+    let by = By::Time(Slots { length: std::time::Duration::from_secs(3600) });
+    let options = TrialOptions { design: Design { by, ..Design::default() }, ..Default::default() };
+    let (trial, memory) = with("slowstart,rapid", &options);
+    for client in ["192.0.2.1", "198.51.100.7"] {
+        connection(&trial, client.parse().ok(), 1, true);
+    }
+    let rows = memory.rows();
+    assert_eq!(rows[0]["arm"], rows[1]["arm"], "the same slot: {rows:?}");
+    for row in rows {
+        assert_eq!((&row["unit"], &row["slot"]), (&"pair 0".into(), &0.into()), "{row}");
+        assert!(row["slot_s"].as_u64().is_some_and(|seconds| seconds < 3600), "{row}");
+    }
+    for wrong in ["a,b,c", "slowstart,rapid=20%"] {
+        assert!(Trial::new(Box::new(Memory::default()), wrong, &options).is_err(), "{wrong}");
     }
 }

@@ -43,7 +43,8 @@ fn main() {
 
 /// Fresh clients for every trial.
 fn rehearse(make: Make, units: u32, effect: f64, trials: u32) -> Rehearsed {
-    let rehearsal = Rehearsal { trials: 1, effect, every: 100, tau: 0.05, alpha: 0.05 };
+    let rehearsal =
+        Rehearsal { trials: 1, effect, every: 100, tau: 0.05, alpha: 0.05, paired: false };
     let mut sum = Rehearsed::default();
     let mut random = Random(1);
     for _ in 0..trials {

@@ -1,4 +1,4 @@
-use super::{Assignment, Key, Pseudonyms, Share, Unit, shares};
+use super::{Assignment, Key, Pseudonyms, Share, Unit, limits, shares};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -74,11 +74,11 @@ fn texts_are_read_as_they_are_typed() {
         ("", "an arm is missing"),
         ("a", "at least one other arm"),
         ("a,a", "named twice"),
-        ("a,b=80%", "at most 50.0000% with 2 arms"),
         ("a=50%,b=20%", "add up to 70.0000%"),
         ("a,b=x", "`x` is no share"),
         ("a,b=nan", "`nan` is no share"),
         ("a,b=-5%", "allowed: more than 0"),
+        ("a,b=120%", "at most 100%"),
         ("a,b,c=10%", "only the first arm"),
         ("a,b=1=2", "allowed: ARM or ARM=SHARE"),
     ] {
@@ -95,6 +95,40 @@ fn a_trial_keeps_its_arms_and_counts_its_epochs() {
     assert_eq!(assignment.epoch(), 1);
     assert!(assignment.reshare(&of(&[0.5, 0.25, 0.25])).is_err());
     assert_eq!(format!("{:?}", Key([1; 16])), "Key(..)");
+}
+
+#[test]
+fn a_share_has_its_limit_and_another_one_is_fixed_at_the_start() {
+    let most = Assignment::new(Key([1; 16]), &of(&[0.2, 0.8])).expect_err("beyond one half").0;
+    assert!(most.contains("at most 50.0000% with 2 arms"), "{most}");
+    let plan = |text: &str| shares(text).expect("shares");
+    let within = |shares: &[Share], text: &str| {
+        Assignment::within(Key([1; 16]), shares, &limits(text).expect("limits"))
+    };
+    let mut wide = within(&plan("a,b=10%"), "b=80%").expect("room");
+    wide.reshare(&plan("a,b=80%")).expect("as large as it may be");
+    assert!(wide.reshare(&plan("a,b=81%")).is_err());
+    for (wrong, told) in [("a=80%", "limits are for b"), ("x=8%", "limits are for b")] {
+        let error = within(&plan("a,b=10%"), wrong).expect_err(wrong).0;
+        assert!(error.contains(told), "{wrong}: {error}");
+    }
+    let much = within(&plan("a,b=10%,c=10%"), "b=80%").expect_err("80 % and a third").0;
+    assert!(much.contains("add up to 113"), "{much}");
+    assert!(limits("b").is_err() && limits("b=0").is_err() && limits("b=200%").is_err());
+}
+
+#[test]
+fn slots_come_in_pairs_and_chance_says_which_arm_is_first() {
+    let assignment = Assignment::new(Key([7; 16]), &of(&[0.5, 0.5])).expect("shares");
+    let pairs = 2_000;
+    let mut first = [0; 2];
+    for pair in 0..pairs {
+        let [one, other] = [2 * pair, 2 * pair + 1].map(|slot| assignment.arm_of_slot(slot));
+        assert_eq!(one + other, 1, "one of each in pair {pair}");
+        first[one] += 1;
+    }
+    // Four standard deviations of a fair coin.
+    assert!(first.iter().all(|count| (1_000 - 90..=1_000 + 90).contains(count)), "{first:?}");
 }
 
 #[test]
@@ -132,6 +166,45 @@ proptest! {
                 let arm = new.max(old);
                 prop_assert_eq!(new == arm, after[arm - 1] > before[arm - 1]);
             }
+        }
+    }
+
+    #[test]
+    fn parts_come_out_under_any_limits_and_take_only_from_the_baseline(
+        key: [u8; 16],
+        weights in proptest::collection::vec(1_u32..100, 2..6),
+        filled in proptest::collection::vec(0.05..1.0_f64, 6),
+        more in proptest::collection::vec(0.05..1.0_f64, 6),
+    ) {
+        let sum: u32 = weights.iter().sum();
+        let limits: Vec<Share> = weights[1..]
+            .iter()
+            .enumerate()
+            .map(|(index, weight)| {
+                Share::of(format!("arm{}", index + 1), f64::from(*weight) / f64::from(sum))
+            })
+            .collect();
+        let parts = |filled: &[f64]| {
+            let mut parts: Vec<f64> =
+                limits.iter().zip(filled).map(|(limit, filled)| limit.part * filled).collect();
+            parts.insert(0, 1.0 - parts.iter().sum::<f64>());
+            parts
+        };
+        let mut assignment =
+            Assignment::within(Key(key), &of(&parts(&filled)), &limits).unwrap();
+        let units = 4_000;
+        let drawn = |assignment: &Assignment| -> Vec<usize> {
+            (0..units).map(|unit| assignment.arm(&Unit::connection(unit))).collect()
+        };
+        let before = drawn(&assignment);
+        for (arm, part) in parts(&filled).iter().enumerate() {
+            let came = before.iter().filter(|of| **of == arm).count() as f64 / units as f64;
+            // Six standard deviations.
+            prop_assert!((came - part).abs() < 0.048, "arm {arm}: {came}, planned {part}");
+        }
+        assignment.reshare(&of(&parts(&more))).unwrap();
+        for (old, new) in before.iter().zip(drawn(&assignment)) {
+            prop_assert!(*old == new || *old == 0 || new == 0, "from arm {old} to arm {new}");
         }
     }
 

@@ -14,6 +14,7 @@ pub mod rehearsal;
 pub mod sequence;
 pub mod stop;
 pub mod student;
+pub mod switchback;
 pub mod totals;
 
 /// Which arm, unit and stratum each row belongs to. Units and strata are numbered from 0 without

@@ -2,8 +2,8 @@
 //! faster by a known amount, and the analysis is asked what it sees. How often its intervals cover
 //! the truth is then counted, not believed.
 
-use super::effect::effect;
-use super::{Sample, sequence, student};
+use super::effect::{Effect, effect};
+use super::{Sample, sequence, student, switchback};
 
 /// What is rehearsed.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Rehearsal {
     pub tau: f64,
     /// Chance of being wrong that is allowed.
     pub alpha: f64,
+    /// Units are pairs of slots, of which the coin says the order.
+    pub paired: bool,
 }
 
 /// How it went.
@@ -41,7 +43,11 @@ impl Rehearsal {
         let mut found = Rehearsed::default();
         for _ in 0..self.trials {
             let sides: Vec<u16> = (0..sample.units()).map(|_| (coin() >> 63) as u16).collect();
-            let arm: Vec<u16> = sample.unit.iter().map(|unit| sides[*unit as usize]).collect();
+            let side = |row: usize| {
+                let second = if self.paired { u16::from(sample.arm[row] != 0) } else { 0 };
+                sides[sample.unit[row] as usize] ^ second
+            };
+            let arm: Vec<u16> = (0..sample.unit.len()).map(side).collect();
             let of = |of: u16| if of == 1 { self.effect } else { 0.0 };
             let shifted: Vec<f64> = y.iter().zip(&arm).map(|(y, arm)| y + of(*arm)).collect();
             self.one(Sample { arm: &arm, ..sample }, &shifted, &mut found);
@@ -49,8 +55,12 @@ impl Rehearsal {
         found
     }
 
+    fn effect(&self, sample: Sample<'_>, y: &[f64]) -> Option<Effect> {
+        if self.paired { switchback::effect(sample, y, 1, 0) } else { effect(sample, y, 1, 0) }
+    }
+
     fn one(&self, sample: Sample<'_>, y: &[f64], found: &mut Rehearsed) {
-        let Some(last) = effect(sample, y, 1, 0) else { return };
+        let Some(last) = self.effect(sample, y) else { return };
         found.trials += 1;
         let covers = |value: f64, half: f64| (value - self.effect).abs() <= half;
         let half = student::half_width(last.variance, last.degrees, 1.0 - self.alpha);
@@ -63,7 +73,7 @@ impl Rehearsal {
                 unit: &sample.unit[..end],
                 stratum: &sample.stratum[..end],
             };
-            let Some(now) = effect(until, &y[..end], 1, 0) else { continue };
+            let Some(now) = self.effect(until, &y[..end]) else { continue };
             if now.effective_units.iter().any(|units| *units < sequence::LEAST_UNITS) {
                 continue;
             }

@@ -6,7 +6,7 @@ use firstflight_trial::statistics::mismatch::is_mismatch;
 use firstflight_trial::statistics::rehearsal::{Rehearsal, Rehearsed};
 
 fn rehearsed(clients: &Clients, trials: u32, effect: f64) -> Rehearsed {
-    let rehearsal = Rehearsal { trials, effect, every: 400, tau: 0.05, alpha: 0.05 };
+    let rehearsal = Rehearsal { trials, effect, every: 400, tau: 0.05, alpha: 0.05, paired: false };
     let sample = Sample { arm: &[], unit: &clients.unit, stratum: &clients.stratum };
     let mut random = Random(99);
     rehearsal.run(sample, &clients.y, &mut || random.next())
@@ -35,7 +35,8 @@ fn intervals_cover_the_truth_also_for_clients_that_return() {
 #[test]
 fn looking_all_the_time_misleads_with_plain_intervals_only() {
     let clients = Clients::apart(6_000, &mut Random(5));
-    let rehearsal = Rehearsal { trials: 150, effect: 0.0, every: 100, tau: 0.05, alpha: 0.05 };
+    let rehearsal =
+        Rehearsal { trials: 150, effect: 0.0, every: 100, tau: 0.05, alpha: 0.05, paired: false };
     let sample = Sample { arm: &[], unit: &clients.unit, stratum: &clients.stratum };
     let mut random = Random(6);
     let found = rehearsal.run(sample, &clients.y, &mut || random.next());
