@@ -34,6 +34,8 @@ mod random;
 #[cfg(feature = "replay")]
 mod replay;
 mod reproduce;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod row_file;
 mod rows;
 mod run;
 mod serve;

@@ -35,6 +35,10 @@ pub(crate) struct Options {
     /// Number of clients that `--resume` remembers; the oldest is forgotten first
     #[arg(long, value_name = "CLIENTS", default_value_t = 10_000, requires = "resume", value_parser = |text: &str| size::count(text, 1..=10_000_000, "clients").map(|n| n as usize), allow_negative_numbers = true)]
     resume_clients: usize,
+    /// Say in the rows of the trial how each of these would have left startup, told what the arm that
+    /// sends is told (open loop): hystart++,search
+    #[arg(long, value_name = "ARMS", requires = "trial")]
+    shadow: Option<String>,
     /// Initial window in packets, for arms that do not name one
     #[arg(long, default_value_t = 10, value_parser = |text: &str| size::count(text, 1..=1000, "packets").map(|n| n as u32), allow_negative_numbers = true)]
     iw: u32,
@@ -102,9 +106,7 @@ mod with_quic {
     use super::{Done, Error, Options};
     use crate::terminal::{QUIET, whisper};
     use firstflight::arm::StartupSpec;
-    use firstflight_http::{
-        Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions,
-    };
+    use firstflight_http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
     use firstflight_lab::table::figure;
     use firstflight_quic::Plan;
     use firstflight_quic::resume::{Memory, Settings};
@@ -234,6 +236,7 @@ mod with_quic {
             design: options.drawing.design()?,
             max_share: options.drawing.max_share().to_owned(),
             initial_window: Some(options.iw),
+            shadow: options.shadow.clone().unwrap_or_default(),
         };
         let trial = Trial::new(Box::new(rows), shares, &told);
         trial.map(Some).map_err(|why| Error::new(format!("--trial {shares}: {}", why.0)))

@@ -27,7 +27,8 @@ pub(crate) struct Options {
     /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
     duration: Option<Nanos>,
-    /// Append a row of each connection that is over, a line of JSON; `trial analyse` reads it
+    /// Append a row of each connection that is over, for `trial analyse`: a line of JSON, or with a
+    /// name that ends in .parquet a folder of Parquet files, one a minute
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write a population of paths as they were seen, for `ab`

@@ -52,6 +52,8 @@ pub mod resume;
 #[cfg(feature = "s2n")]
 pub mod s2n;
 #[cfg(all(feature = "trial", any(feature = "noq", feature = "quinn", feature = "s2n")))]
+mod shadow;
+#[cfg(all(feature = "trial", any(feature = "noq", feature = "quinn", feature = "s2n")))]
 pub mod trial;
 
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]

@@ -21,6 +21,7 @@
 
 use crate::driver::SharedRecorder;
 use crate::plan::{Plan, Refused};
+use crate::shadow::{Asked, Shadow};
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
 pub use firstflight_trial::assign;
@@ -70,6 +71,9 @@ pub struct TrialOptions {
     pub max_share: String,
     /// Initial window in packets for arms that name none.
     pub initial_window: Option<u32>,
+    /// Arms that are told what the one that sends is told: how each would have left startup stands in
+    /// the row, in columns such as `search.exit_ms`. An open loop; none if it is empty.
+    pub shadow: String,
 }
 
 /// A trial that runs: cheap to clone, all clones are one.
@@ -80,6 +84,7 @@ struct Inner {
     assignment: Assignment,
     design: Design,
     columns: Vec<&'static str>,
+    shadows: Vec<Asked>,
     began: Instant,
     pseudonyms: Pseudonyms,
     plans: Vec<Plan>,
@@ -138,6 +143,11 @@ impl Trial {
         };
         let initial_window = options.initial_window;
         let plan = |arm: &str| Ok(Plan { initial_window, ..Plan::parse(controller(arm))? });
+        let shadows = match options.shadow.as_str() {
+            "" => Vec::new(),
+            text => Asked::list(text, initial_window)
+                .map_err(|why| Refused(format!("startups beside: {}", why.0)))?,
+        };
         let plans = shares.iter().map(|share| plan(&share.arm)).collect::<Result<_, Refused>>()?;
         // Two keys: with that of the pseudonyms known, all networks could be tried.
         let [assign, pseudonym] = [random()?, random()?];
@@ -145,6 +155,7 @@ impl Trial {
         let slots = if matches!(options.design.by, By::Time(_)) { SLOT_COLUMNS } else { &[] };
         Ok(Trial(Arc::new(Inner {
             design: options.design,
+            shadows,
             columns: COLUMNS.iter().chain(slots).copied().collect(),
             began: Instant::now(),
             outside: AtomicU64::new(0),
@@ -181,7 +192,8 @@ impl Trial {
             start_s: start.ok().map(|since| since.as_secs()),
             ..Row::default()
         };
-        let recorder = Writer { trial: self.clone(), row, seen: Seen::default() };
+        let shadows = inner.shadows.iter().map(Shadow::new).collect();
+        let recorder = Writer { trial: self.clone(), row, seen: Seen::default(), shadows };
         Drawn { plan: inner.plans[arm], recorder: Arc::new(Mutex::new(recorder)) }
     }
 
@@ -333,6 +345,7 @@ struct Writer {
     trial: Trial,
     row: Row,
     seen: Seen,
+    shadows: Vec<Shadow>,
 }
 
 impl fmt::Debug for Writer {
@@ -349,10 +362,12 @@ impl Recorder<ArmController> for Writer {
         if inflight > 0 {
             self.seen.sent(begin.now, inflight, inflight);
         }
+        self.shadows.iter_mut().for_each(|shadow| shadow.begin(begin));
     }
 
     fn on_event(&mut self, event: &Event, after: &ArmController) {
         self.seen.take(event);
+        self.shadows.iter_mut().for_each(|shadow| shadow.tell(event));
         if self.seen.exit.is_none() {
             self.seen.exit = after.exit();
         }
@@ -384,7 +399,9 @@ impl Drop for Writer {
             acked_all: Some(seen.inflight == 0),
             ..std::mem::take(&mut self.row)
         };
-        self.trial.write(&row.line(&self.trial.0.columns));
+        let mut cells = row.cells(&self.trial.0.columns);
+        self.shadows.iter().for_each(|shadow| shadow.fill(&mut cells));
+        self.trial.write(&format!("{}\n", serde_json::Value::Object(cells)));
     }
 }
 

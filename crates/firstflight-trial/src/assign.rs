@@ -330,6 +330,19 @@ pub fn limits(text: &str) -> Result<Vec<Share>, Error> {
     listed(text)?.into_iter().map(known).collect()
 }
 
+/// Reads arms without shares: `hystart++,search(exit=none)`.
+///
+/// # Errors
+/// One line.
+pub fn names(text: &str) -> Result<Vec<String>, Error> {
+    let arms = outside(text, ',').into_iter().map(|arm| arm.trim().to_owned());
+    let arms: Vec<String> = arms.collect();
+    if arms.iter().any(String::is_empty) {
+        return Err(Error(format!("`{text}`: an arm is missing")));
+    }
+    Ok(arms)
+}
+
 /// A part of a whole: `20%` or `0.2`.
 pub fn part(text: &str) -> Option<f64> {
     let text = text.trim();

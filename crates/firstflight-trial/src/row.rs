@@ -6,6 +6,44 @@
 #[cfg(feature = "rows")]
 use serde::Serialize;
 
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Words.
+    Text,
+    /// A whole number, 0 or more.
+    Whole,
+    /// A number.
+    Real,
+    /// Yes or no.
+    Flag,
+}
+
+/// What a type of Rust is in a table.
+trait Cell {
+    const HOLDS: Holds;
+}
+
+impl Cell for String {
+    const HOLDS: Holds = Holds::Text;
+}
+
+impl Cell for u32 {
+    const HOLDS: Holds = Holds::Whole;
+}
+
+impl Cell for u64 {
+    const HOLDS: Holds = Holds::Whole;
+}
+
+impl Cell for f64 {
+    const HOLDS: Holds = Holds::Real;
+}
+
+impl Cell for bool {
+    const HOLDS: Holds = Holds::Flag;
+}
+
 /// A column of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -15,6 +53,8 @@ pub struct Column {
     pub unit: &'static str,
     /// What it means.
     pub meaning: &'static str,
+    /// What its cells are.
+    pub holds: Holds,
 }
 
 /// A line is all that there is of a column.
@@ -30,7 +70,12 @@ macro_rules! columns {
         /// All columns, in their order. A writer leaves out what its stack cannot know; an empty
         /// cell is "not known", never 0.
         pub const COLUMNS: &[Column] = &[
-            $(Column { name: stringify!($name), unit: $unit, meaning: $meaning },)*
+            $(Column {
+                name: stringify!($name),
+                unit: $unit,
+                meaning: $meaning,
+                holds: <$type as Cell>::HOLDS,
+            },)*
         ];
     };
 }
@@ -84,15 +129,17 @@ pub fn named(name: &str) -> Option<&'static Column> {
 
 #[cfg(feature = "rows")]
 impl Row {
+    /// These columns in this order, what is not known as null.
+    pub fn cells(&self, columns: &[&str]) -> serde_json::Map<String, serde_json::Value> {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        let cell = |name: &&str| value.get(*name).cloned().unwrap_or_default();
+        columns.iter().map(|name| ((*name).to_owned(), cell(name))).collect()
+    }
+
     /// As a line of JSON with these columns in this order, what is not known as null; a line break
     /// at its end. Every line of a file has the same columns.
     pub fn line(&self, columns: &[&str]) -> String {
-        let value = serde_json::to_value(self).unwrap_or_default();
-        let cells = columns.iter().map(|name| {
-            let cell = value.get(*name).cloned().unwrap_or_default();
-            format!("{}:{cell}", serde_json::Value::from(*name))
-        });
-        format!("{{{}}}\n", cells.collect::<Vec<_>>().join(","))
+        format!("{}\n", serde_json::Value::Object(self.cells(columns)))
     }
 }
 

@@ -7,6 +7,7 @@ use super::running::wait;
 use super::start::StartOptions;
 use crate::files::write_whole;
 use crate::random::keys;
+use crate::row_file::{RowFile, held};
 use crate::terminal::whisper;
 use crate::{Done, failed};
 use firstflight_lab::Error;
@@ -22,9 +23,8 @@ use std::collections::{HashMap, HashSet};
 use std::env::args_os;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -62,15 +62,13 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
         (None, Some(rows)) => rows.to_owned(),
         (None, None) => return Err(Error::new("--rows or --out: nowhere to write rows")),
     };
-    let rows = File::options().create(true).append(true).open(&file);
-    let rows = rows.map_err(|error| failed(&file, &error))?;
     let interrupts = Interrupts::block()?;
     let keys = [assign, pseudonym];
     let test = FieldTest::start(options.cgroup(), &assignment, keys, &design)?;
+    let rows = RowFile::open(&file, held(&test.columns()))?;
     let mut trial = Trial {
         options,
         folder,
-        file,
         rows,
         assignment,
         design,
@@ -139,8 +137,7 @@ fn detach(folder: &Folder) -> Result<Done, Error> {
 struct Trial<'a> {
     options: &'a StartOptions,
     folder: Option<Folder>,
-    file: PathBuf,
-    rows: File,
+    rows: RowFile,
     assignment: Assignment,
     design: Design,
     columns: Vec<&'static str>,
@@ -184,8 +181,7 @@ impl Trial<'_> {
     fn take(&mut self, test: &FieldTest) -> Result<(), Error> {
         let mut lost = None;
         test.take(WAIT, |row| {
-            // One write: a row is in the file whole or not at all.
-            lost = lost.take().or(self.rows.write_all(row.line(&self.columns).as_bytes()).err());
+            lost = lost.take().or(self.rows.add(row.cells(&self.columns)).err());
             self.metrics.add(&row);
             let Row { arm: Some(arm), unit: Some(unit), .. } = row else { return };
             let units = self.units.entry(arm).or_default();
@@ -193,7 +189,8 @@ impl Trial<'_> {
                 units.insert(unit);
             }
         })?;
-        lost.map_or(Ok(()), |error| Err(failed(&self.file, &error)))
+        lost.map_or(Ok(()), Err)?;
+        self.rows.tick()
     }
 
     /// Takes other shares, if somebody asks for them.
@@ -233,7 +230,7 @@ impl Trial<'_> {
             let pairs = [("stop-if", rules.to_owned()), ("baseline", baseline)];
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
             from_pairs::<FieldRequest>(&pairs)
-                .and_then(|request| request.answer(&[self.file.display().to_string()]))
+                .and_then(|request| request.answer(&[self.rows.path().display().to_string()]))
         };
         let answer = answer.ok()?;
         answer.stopped().map(|_| answer.finding.clone())
@@ -312,9 +309,9 @@ impl Trial<'_> {
         let counts = test.counts()?;
         // What is open has a row, too, with what it did until now.
         for row in test.open_rows() {
-            let written = self.rows.write_all(row.line(&self.columns).as_bytes());
-            written.map_err(|error| failed(&self.file, &error))?;
+            self.rows.add(row.cells(&self.columns))?;
         }
+        self.rows.finish()?;
         let state = if stopped.is_some() { "stopped by a rule" } else { "ended" };
         self.write_state(&test, state, stopped.as_deref())?;
         // From here on nobody is given an arm.

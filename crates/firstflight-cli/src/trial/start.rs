@@ -15,7 +15,8 @@ pub(super) struct StartOptions {
     /// of the kernel's own, `kernel list` has the others; kernel:cubic#2 is the same once more
     #[arg(long, value_name = "SHARES")]
     arms: String,
-    /// Append a row of each connection to this file, for `trial analyse`
+    /// Append a row of each connection to this file, for `trial analyse`: lines of JSON, or with a
+    /// name that ends in .parquet a folder of Parquet files, one a minute
     #[arg(long, value_name = "FILE", required_unless_present = "out", conflicts_with = "out")]
     rows: Option<PathBuf>,
     /// Keep rows, state and counters in this folder, for `trial status`, `stop`, `report` and

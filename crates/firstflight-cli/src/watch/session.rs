@@ -2,13 +2,14 @@
 
 use super::Options;
 use super::answer::{Answer, Seen};
-use super::rows::RowFile;
+use super::rows::{cells, columns};
 use crate::Done;
 use crate::files::{check_outputs, write_whole};
 use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::random::keys;
 use crate::replay::text;
+use crate::row_file::RowFile;
 use crate::rows::Rows;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, whisper};
@@ -37,10 +38,12 @@ const LINES: usize = 24;
 const MOST_CONTROLLERS: usize = 1 << 17;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    // Rows of Parquet are a folder.
+    let lines = options.out.as_deref().filter(|file| file.extension() != Some("parquet".as_ref()));
     check_outputs(
         options.json.as_ref(),
         options.report.as_ref(),
-        &[("--out", options.out.as_deref()), ("--population", options.population.as_deref())],
+        &[("--out", lines), ("--population", options.population.as_deref())],
     )?;
     let settings = Settings {
         arms: named(&options.arms)?,
@@ -52,12 +55,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
     let [sample, pseudonyms] = keys()?;
-    let rows = options.out.as_deref().map(|file| RowFile::open(file, labels)).transpose()?;
+    let open = |file| RowFile::open(file, columns(&labels));
+    let rows = options.out.as_deref().map(open).transpose()?;
     let mut session = Session {
         replay: Replay::new(settings),
         live: Live::new(),
         controllers: HashMap::new(),
         rows,
+        startups: labels,
         entries: Vec::new(),
         wants_entries: options.population.is_some(),
         seen: Seen::default(),
@@ -78,6 +83,8 @@ struct Session {
     /// The controllers of open connections.
     controllers: HashMap<u32, String>,
     rows: Option<RowFile>,
+    /// The startups of its columns.
+    startups: Vec<String>,
     entries: Vec<Entry>,
     wants_entries: bool,
     seen: Seen,
@@ -103,6 +110,7 @@ impl Session {
             if let Some(lost) = self.lost.take() {
                 return Err(lost);
             }
+            self.rows.as_mut().map_or(Ok(()), RowFile::tick)?;
             if over {
                 return Ok(());
             }
@@ -148,7 +156,8 @@ impl Session {
         let controller = self.controllers.remove(&record.connection);
         let followed = self.replay.done.get(before);
         if let (Some(rows), Some(row)) = (&mut self.rows, row) {
-            let written = rows.add(*row, controller.as_deref(), ended, followed);
+            let row = cells(*row, &self.startups, controller.as_deref(), ended, followed);
+            let written = rows.add(row);
             self.lost = self.lost.take().or(written.err());
         }
         if self.wants_entries && self.entries.len() < MOST_RESULTS {
@@ -164,6 +173,7 @@ impl Session {
         self.seen.counts = watch.counts()?;
         // From here on no packet is looked at.
         drop(watch);
+        self.rows.as_mut().map_or(Ok(()), RowFile::finish)?;
         self.seen.open = self.live.open() as u64;
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
         let file = FileRow {

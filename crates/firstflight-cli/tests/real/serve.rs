@@ -128,8 +128,16 @@ fn a_trial_draws_arms_and_its_rows_are_analysed_without_an_address_in_them() {
     let folder = TempDir::new().expect("a folder");
     let rows = folder.path().join("rows.jsonl");
     let rows = rows.to_str().expect("text");
-    let serving =
-        Serving::start(&["--trial", "slowstart,rapid", "--rows", rows, "--unit", "connection"]);
+    let serving = Serving::start(&[
+        "--trial",
+        "slowstart,rapid",
+        "--rows",
+        rows,
+        "--unit",
+        "connection",
+        "--shadow",
+        "slowstart,search",
+    ]);
     for _ in 0..24 {
         let run = serving.fetch("/bytes/300kB", &[]);
         assert_eq!(run.code, 0, "{}", run.stderr);
@@ -174,6 +182,10 @@ fn a_trial_that_makes_no_sense_is_refused_before_anything_is_served() {
         (vec!["--trial", "slowstart,rapid=8%", "--rows", rows, "--unit", "time"], "in turns"),
         (vec!["--trial", "slowstart,rapid", "--rows", rows, "--slot", "9s"], "--unit time"),
         (vec!["--enrol", "20%"], "needs --trial"),
+        (
+            vec!["--trial", "slowstart,rapid", "--rows", rows, "--shadow", "serach"],
+            "startups beside",
+        ),
         (vec!["--trial", "slowstart,rapid", "--rows", rows, "--arm", "best"], "--arm"),
         (vec!["--trial", "a,b", "--rows", rows, "--listen", "[::1]:0=best"], "the trial draws"),
     ] {

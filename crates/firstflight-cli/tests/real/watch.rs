@@ -168,3 +168,38 @@ fn what_cannot_be_watched_is_one_line() {
         assert!(said.lines().count() == 1 && said.contains(why), "{arguments:?}: {said}");
     }
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_of_a_watch_and_of_a_trial_are_parquet_that_the_analysis_reads() {
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let Some(service) = Service::start(&group, "rate=50Mbit,rtt=10ms,queue=20ms", 100_000) else {
+        return;
+    };
+    let file = service.file("rows.parquet");
+    let cgroup = ["--cgroup", group.folder()];
+    let watch = [&["watch", "--arms", "hystart++,search", "--out", &file][..], &cgroup].concat();
+    let mut trial = vec!["trial", "start", "--arms", "kernel:cubic#a,kernel:cubic#b", "--rows"];
+    trial.extend([&file, "--unit", "connection", "--cgroup", group.folder()]);
+    for (arguments, ready, arm) in [(watch, READY, "kernel:"), (trial, "trial of", "cubic#")] {
+        let Some((child, _said)) = started(&arguments, ready) else { return };
+        for _ in 0..24 {
+            assert!(service.download().0 > 100_000);
+        }
+        sleep(TAIL);
+        let (code, shown) = ended(child, "-INT");
+        assert_eq!(code, Some(0), "{shown}");
+        let run = std::process::Command::new(env!("CARGO_BIN_EXE_firstflight"))
+            .args(["trial", "analyse", &file, "--json", "-"])
+            .output()
+            .expect("the command runs");
+        let answer: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let arms = answer["arms"].as_array().expect("arms");
+        let rows: u64 = arms.iter().filter_map(|arm| arm["rows"].as_u64()).sum();
+        assert_eq!(rows, 24, "{answer}");
+        let named = |one: &Value| one["arm"].as_str().is_some_and(|name| name.contains(arm));
+        assert!(arms.iter().all(named), "{answer}");
+        fs::remove_dir_all(&file).expect("a folder");
+    }
+}

@@ -11,6 +11,8 @@ mod columns;
 mod parts;
 #[cfg(feature = "request")]
 mod request;
+#[cfg(feature = "parquet")]
+mod store;
 mod table;
 mod words;
 
@@ -21,3 +23,5 @@ pub use answer::{
 pub use columns::{Names, Question, Ratio};
 #[cfg(feature = "request")]
 pub use request::FieldRequest;
+#[cfg(feature = "parquet")]
+pub use store::{Holds, RowStore};

@@ -176,14 +176,20 @@ impl FieldRequest {
         }
     }
 
-    /// Reads tables with the same columns and answers.
+    /// Reads tables with the same columns and answers. A folder stands for the Parquet files in it.
     ///
     /// # Errors
     /// One line.
     pub fn answer(&self, files: &[String]) -> Result<Answer, Error> {
-        let first = files.first().ok_or_else(|| Error::new("no table is given"))?;
+        let mut tables = Vec::new();
+        for file in files {
+            tables.extend(table::files(file)?);
+        }
+        let first = tables.first().ok_or_else(|| Error::new("no table is given"))?;
         let header = table::names(first)?;
-        analyse(files, &self.question(first, &header)?)
+        let mut answer = analyse(&tables, &self.question(first, &header)?)?;
+        answer.experiment.files = files.to_vec();
+        Ok(answer)
     }
 }
 

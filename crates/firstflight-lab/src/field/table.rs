@@ -227,6 +227,30 @@ impl Table {
     }
 }
 
+/// A file, or those of a folder of Parquet files, as `--out rows.parquet` writes them.
+///
+/// # Errors
+/// One line: a folder without any.
+pub(super) fn files(name: &str) -> Result<Vec<String>, Error> {
+    let folder = std::path::Path::new(name);
+    if !folder.is_dir() {
+        return Ok(vec![name.to_owned()]);
+    }
+    let failed = |error: std::io::Error| Error::new(format!("{name}: {error}"));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        if file.extension().is_some_and(|ending| ending == "parquet") {
+            files.push(file.display().to_string());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Error::new(format!("{name}: a folder without Parquet files")));
+    }
+    Ok(files)
+}
+
 /// The names of the columns of a table.
 ///
 /// # Errors

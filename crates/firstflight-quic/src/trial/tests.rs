@@ -176,3 +176,48 @@ fn slots_of_time_are_units_with_two_arms() {
         assert!(Trial::new(Box::new(Memory::default()), wrong, &options).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn startups_beside_the_sender_change_nothing_and_have_their_columns() {
+    let run = |shadow: &str| {
+        let options = TrialOptions { shadow: shadow.into(), ..Default::default() };
+        let (trial, memory) = with("hystart++#a,hystart++#b", &options);
+        let drawn = trial.draw(None);
+        let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
+        flight(&mut driver, 0, 0, 1, true);
+        let (mut start, mut next) = (40 * MS, 1);
+        for round in 0..14 {
+            let rtt = Nanos((40 + 12 * round) * MS);
+            let packets = (driver.window() / 1200).min(4000);
+            for packet in next..next + packets {
+                driver.sent(Time(start), 1200, packet);
+            }
+            let now = Time(start + rtt.0);
+            for packet in next..next + packets {
+                let sent = Time(start);
+                let packet = AckedPacket { bytes: 1200, sent, position: Some(packet), fresh: true };
+                driver.acked(now, packet, false, rtt);
+                let largest = packet.position;
+                let inflight = 1200 * (next + packets - 1 - largest.unwrap());
+                let end = EndOfAcks { inflight, app_limited: false, largest, older: false };
+                driver.end_acks(now, end);
+            }
+            (start, next) = (now.0, next + packets);
+        }
+        drop(driver);
+        memory.rows().remove(0)
+    };
+    let (alone, beside) = (run(""), run("hystart++,slowstart"));
+    for name in COLUMNS.iter().filter(|name| !["unit", "arm", "start_s"].contains(name)) {
+        assert_eq!(alone[name], beside[name], "{name}");
+    }
+    assert_eq!(beside["hystart++.exit_ms"], beside["exit_ms"], "the arm that ran: {beside}");
+    assert_eq!(beside["hystart++.exit_reason"], beside["exit_reason"], "{beside}");
+    assert!(beside["slowstart.exit_ms"].is_null(), "without a loss it stays: {beside}");
+    assert!(alone.get("hystart++.exit_ms").is_none(), "{alone}");
+    for wrong in ["nothing", "hystart++,", "search,search"] {
+        let options = TrialOptions { shadow: wrong.into(), ..Default::default() };
+        let told = Trial::new(Box::new(Memory::default()), "slowstart,rapid", &options);
+        assert!(told.is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Rows that come one by one, as a folder of Parquet files. A Parquet file cannot be read before its
+//! end is written, so each file is whole: it is written beside, and gets its name when it is done.
+//! What kills the program loses the rows since the last file.
+
+use firstflight_path::Error;
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, ZstdLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{Type, TypePtr};
+use serde_json::{Map, Value};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use firstflight_trial::row::Holds;
+
+/// How the files of a folder end.
+pub(super) const ENDING: &str = "parquet";
+
+/// A folder that takes rows.
+#[derive(Debug)]
+pub struct RowStore {
+    folder: PathBuf,
+    columns: Vec<(String, Holds)>,
+    schema: TypePtr,
+    rows: Vec<Map<String, Value>>,
+    /// Of the next file.
+    number: u32,
+}
+
+impl RowStore {
+    /// A folder with these columns; it is made if it is not there. Files that it has stay.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn open(folder: &Path, columns: Vec<(String, Holds)>) -> Result<RowStore, Error> {
+        let failed = |error| Error::new(format!("{}: {error}", folder.display()));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let known = parts(folder).map_err(failed)?;
+        let last = known.iter().filter_map(|file| {
+            let name = file.file_stem()?.to_str()?;
+            name.parse::<u32>().ok()
+        });
+        let number = last.max().map_or(1, |last| last.saturating_add(1));
+        let schema = schema(&columns).map_err(|error| broken(folder, &error))?;
+        Ok(RowStore { folder: folder.to_owned(), columns, schema, rows: Vec::new(), number })
+    }
+
+    /// Keeps a row for the next file. What it has besides the columns is left out; what it lacks is
+    /// null.
+    pub fn add(&mut self, row: Map<String, Value>) {
+        self.rows.push(row);
+    }
+
+    /// Rows that are in no file yet.
+    pub fn waiting(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Writes them as one file; nothing if there are none.
+    ///
+    /// # Errors
+    /// One line. The rows stay, for another try.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let file = self.folder.join(format!("{:06}.{ENDING}", self.number));
+        let beside = file.with_extension("part");
+        let failed = |error| Error::new(format!("{}: {error}", file.display()));
+        let out = File::create(&beside).map_err(failed)?;
+        self.write(out).map_err(|error| broken(&file, &error))?;
+        fs::rename(&beside, &file).map_err(failed)?;
+        self.number += 1;
+        self.rows.clear();
+        Ok(())
+    }
+
+    fn write(&self, out: File) -> Result<(), ParquetError> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(format!("firstflight {}", env!("CARGO_PKG_VERSION")))
+            .build();
+        let mut file =
+            SerializedFileWriter::new(out, Arc::clone(&self.schema), Arc::new(properties))?;
+        let mut group = file.next_row_group()?;
+        let mut names = self.columns.iter();
+        while let (Some(mut column), Some((name, _))) = (group.next_column()?, names.next()) {
+            self.column(column.untyped(), name)?;
+            column.close()?;
+        }
+        group.close()?;
+        file.close()?.file_metadata();
+        Ok(())
+    }
+
+    fn column(&self, writer: &mut ColumnWriter<'_>, name: &str) -> Result<(), ParquetError> {
+        let cells = || self.rows.iter().map(|row| row.get(name));
+        match writer {
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                let (levels, values) =
+                    split(cells(), |cell| cell.as_str().map(|text| ByteArray::from(text)));
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::Int64ColumnWriter(writer) => {
+                let (levels, values) = split(cells(), |cell| cell.as_u64().map(u64::cast_signed));
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::DoubleColumnWriter(writer) => {
+                let (levels, values) = split(cells(), Value::as_f64);
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::BoolColumnWriter(writer) => {
+                let (levels, values) = split(cells(), Value::as_bool);
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            _ => return Err(ParquetError::General("a column of a kind that no row has".into())),
+        }
+        Ok(())
+    }
+}
+
+/// Which cells there are, and these.
+fn split<'a, T>(
+    cells: impl Iterator<Item = Option<&'a Value>>,
+    read: impl Fn(&Value) -> Option<T>,
+) -> (Vec<i16>, Vec<T>) {
+    let read: Vec<Option<T>> = cells.map(|cell| cell.and_then(&read)).collect();
+    let levels = read.iter().map(|cell| i16::from(cell.is_some())).collect();
+    (levels, read.into_iter().flatten().collect())
+}
+
+fn broken(file: &Path, error: &ParquetError) -> Error {
+    Error::new(format!("{}: {error}", file.display()))
+}
+
+fn schema(columns: &[(String, Holds)]) -> Result<TypePtr, ParquetError> {
+    let field = |(name, holds): &(String, Holds)| {
+        let (physical, converted) = match holds {
+            Holds::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            Holds::Whole => (Physical::INT64, ConvertedType::UINT_64),
+            Holds::Real => (Physical::DOUBLE, ConvertedType::NONE),
+            Holds::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
+        };
+        Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(converted)
+            .build()
+            .map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder("rows").with_fields(fields).build().map(Arc::new)
+}
+
+/// The files of a folder, in the order in which they were written.
+///
+/// # Errors
+/// Those of the file system.
+pub(super) fn parts(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|ending| ending == ENDING) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,147 @@
+//! What other startups would have done beside the controller that sends: each is told what that one
+//! is told. An open loop: the sender does not obey them.
+
+use crate::plan::{Plan, Refused};
+use firstflight::arm::ArmController;
+use firstflight::event::Phase;
+use firstflight::startup::ExitReason;
+use firstflight::{Ack, Begin, Event, Time};
+use serde_json::{Map, Value};
+
+/// What a row says of each, after its name and a dot.
+const CELLS: [&str; 4] = ["exit_reason", "exit_ms", "exit_ack", "exit_cwnd_bytes"];
+
+/// A startup that is asked for, as typed.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    label: String,
+    plan: Plan,
+}
+
+impl Asked {
+    /// Arms, separated by commas outside of parentheses.
+    ///
+    /// # Errors
+    /// One line for what is no arm, or is named twice.
+    pub(crate) fn list(text: &str, initial_window: Option<u32>) -> Result<Vec<Asked>, Refused> {
+        let mut all: Vec<Asked> = Vec::new();
+        for label in firstflight_trial::assign::names(text).map_err(|error| Refused(error.0))? {
+            let plan = Plan { initial_window, ..Plan::parse(&label)? };
+            if all.iter().any(|known| known.label == label) {
+                return Err(Refused(format!("{label}: named twice")));
+            }
+            all.push(Asked { label, plan });
+        }
+        Ok(all)
+    }
+}
+
+/// How a startup left.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    reason: ExitReason,
+    at: Time,
+    /// The ACK that decided, counted from 0.
+    ack: u64,
+    cwnd: u64,
+}
+
+/// One startup beside a connection.
+#[derive(Debug)]
+pub(crate) struct Shadow {
+    asked: Asked,
+    controller: Option<Box<ArmController>>,
+    /// It is the arm that sends: all it is told is about itself.
+    exact: bool,
+    start: Option<Time>,
+    acks: u64,
+    left: Option<Left>,
+    /// Nothing that follows can change how it left.
+    settled: bool,
+}
+
+impl Shadow {
+    pub(crate) fn new(asked: &Asked) -> Shadow {
+        let asked = asked.clone();
+        Shadow {
+            asked,
+            controller: None,
+            exact: false,
+            start: None,
+            acks: 0,
+            left: None,
+            settled: false,
+        }
+    }
+
+    /// The connection begins, or its handshake is over and it begins anew.
+    pub(crate) fn begin(&mut self, begin: &Begin) {
+        let arm = self.asked.plan.arm;
+        // The connection's own numbers with this arm's options.
+        let config = arm.configure(self.asked.plan.config(begin.config.mss));
+        let controller = arm.controller(config, self.asked.plan.oracle_exit, begin.now, begin.nxt);
+        *self = Shadow {
+            controller: Some(Box::new(controller)),
+            exact: arm == begin.arm && config == begin.config,
+            ..Shadow::new(&self.asked)
+        };
+    }
+
+    pub(crate) fn tell(&mut self, event: &Event) {
+        let Some(controller) = self.controller.as_mut().filter(|_| !self.settled) else { return };
+        match event {
+            Event::Ack(ack) if !self.exact => {
+                // What limited the real sender's window does not limit this one.
+                let cwnd_limited = ack.cwnd_limited && ack.inflight_before >= controller.cwnd() / 2;
+                controller.on_ack(&Ack { cwnd_limited, acked_fresh: ack.acked, ..*ack });
+            }
+            event => controller.tell(event),
+        }
+        let now = match event {
+            Event::Ack(ack) => ack.now,
+            Event::Sent(sent) => {
+                self.start.get_or_insert(sent.now);
+                return;
+            }
+            Event::Congestion(congestion) => congestion.now,
+            _ => return,
+        };
+        self.note(now);
+        self.acks += u64::from(matches!(event, Event::Ack(ack) if ack.acked > 0));
+    }
+
+    fn note(&mut self, now: Time) {
+        let Some(controller) = &self.controller else { return };
+        let ack = self.acks;
+        self.left = match (controller.exit(), self.left) {
+            (Some(exit), Some(left)) if left.at == exit.at => Some(left),
+            (Some(exit), _) => {
+                Some(Left { reason: exit.reason, at: exit.at, ack, cwnd: exit.detect_cwnd })
+            }
+            // SEARCH drains by sending less than is acknowledged, which this sender does not: what it
+            // has found is its exit.
+            (None, _) if !self.exact && controller.phase() == Phase::Drain => {
+                Some(Left { reason: ExitReason::Flattened, at: now, ack, cwnd: controller.cwnd() })
+            }
+            (None, _) => None,
+        };
+        // Only a loss or a timeout can prove a false alarm.
+        let proves = |left: &Left| matches!(left.reason, ExitReason::Loss | ExitReason::Timeout);
+        self.settled = !self.exact && self.left.as_ref().is_some_and(|left| !proves(left));
+    }
+
+    /// Its cells of a row.
+    pub(crate) fn fill(&self, row: &mut Map<String, Value>) {
+        let left = self.left;
+        let ms = left.zip(self.start).map(|(left, start)| left.at.since(start).0 as f64 / 1e6);
+        let cells: [Value; 4] = [
+            left.map(|left| left.reason.name()).into(),
+            ms.into(),
+            left.map(|left| left.ack).into(),
+            left.map(|left| left.cwnd).into(),
+        ];
+        for (name, cell) in CELLS.iter().zip(cells) {
+            row.insert(format!("{}.{name}", self.asked.label), cell);
+        }
+    }
+}
