@@ -22,8 +22,8 @@
 //!   for [`Settings::lifetime`].
 //! * One connection at a time uses it, until it closes; the others begin as if
 //!   nothing were known. Another path of the same connection does, too.
-//! * A retreat deletes it at once. What was learnt later replaces it
-//!  , but a connection that its application has limited does not lower it.
+//! * A retreat deletes it at once. What was learnt later replaces it, but a connection that its
+//!   application has limited does not lower it.
 //! * Less than four initial windows are not kept: slow start is there as soon.
 //!
 //! What a client can do: only bytes that it has acknowledged make an entry, so that a forged address
