@@ -33,7 +33,7 @@ enum Action {
     /// Give new TCP connections of a service arms by chance, until Ctrl-C, and write a row of each
     #[cfg(target_os = "linux")]
     #[command(after_help = crate::examples::TRIAL_START)]
-    Start(start::StartOptions),
+    Start(Box<start::StartOptions>),
     /// How a trial in a folder stands: connections per arm, effect, counters
     #[cfg(all(target_os = "linux", feature = "bpf"))]
     Status(running::InFolder),

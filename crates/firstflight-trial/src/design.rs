@@ -153,7 +153,7 @@ mod tests {
         for client in 0..4_000_u32 {
             let address = IpAddr::from((client << 8).to_be_bytes());
             let place = design.draw(&of, Some(address), 0, Duration::ZERO);
-            let again = IpAddr::from((client << 8 | 77).to_be_bytes());
+            let again = IpAddr::from((client << 8 | 0x4d).to_be_bytes());
             assert_eq!(place, design.draw(&of, Some(again), 9, Duration::from_secs(99)));
             match place {
                 Some(place) => drawn[place.arm] += 1,

@@ -318,13 +318,13 @@ impl Trial<'_> {
         let (open, settling) = (test.open(), test.settling());
         drop(test);
         whisper(&told(&self.assignment, &counts, open));
-        if let By::Time(slots) = self.design.by {
-            if slots.length < 10 * settling {
-                let (slot, most) = (slots.length.as_secs_f64(), settling.as_secs_f64());
-                whisper(&format!(
-                    "note: 99 of 100 connections last {most:.1} s, and slots only {slot:.1} s: less than ten times as long"
-                ));
-            }
+        if let By::Time(slots) = self.design.by
+            && slots.length < 10 * settling
+        {
+            let (slot, most) = (slots.length.as_secs_f64(), settling.as_secs_f64());
+            whisper(&format!(
+                "note: 99 of 100 connections last {most:.1} s, and slots only {slot:.1} s: less than ten times as long"
+            ));
         }
         Ok(stopped.map_or(Done::Well, |why| {
             whisper(&why);

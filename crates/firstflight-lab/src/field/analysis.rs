@@ -309,7 +309,9 @@ pub(super) fn assigned(rows: &Rows) -> (bool, Vec<u64>) {
 fn slot_ratio(rows: &Rows, slots: &[u64]) -> SampleRatio {
     let seen: BTreeSet<(u64, u16)> = slots.iter().copied().zip(rows.arm.iter().copied()).collect();
     let mut counts = vec![0; rows.arms.len()];
-    seen.iter().for_each(|(_, arm)| counts[usize::from(*arm)] += 1);
+    for (_, arm) in &seen {
+        counts[usize::from(*arm)] += 1;
+    }
     let planned = vec![1.0 / counts.len() as f64; counts.len()];
     ratio_of_counts("slots", counts, &planned)
 }

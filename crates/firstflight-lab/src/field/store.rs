@@ -101,8 +101,7 @@ impl RowStore {
         let cells = || self.rows.iter().map(|row| row.get(name));
         match writer {
             ColumnWriter::ByteArrayColumnWriter(writer) => {
-                let (levels, values) =
-                    split(cells(), |cell| cell.as_str().map(|text| ByteArray::from(text)));
+                let (levels, values) = split(cells(), |cell| cell.as_str().map(ByteArray::from));
                 writer.write_batch(&values, Some(&levels), None)?;
             }
             ColumnWriter::Int64ColumnWriter(writer) => {

@@ -341,7 +341,7 @@ fn rows_come_back_from_a_folder_of_parquet_that_somebody_was_still_writing() {
     // A file that was cut is none yet.
     std::fs::write(place.join("000003.part"), b"PAR1 and then the power went").expect("written");
     let table = folder.file("a.csv", &csv(&rows));
-    let found = answer(&[place.clone()], &[CLIENT]).expect("Parquet");
+    let found = answer(std::slice::from_ref(&place), &[CLIENT]).expect("Parquet");
     assert_eq!(found.results, answer(&[table], &[CLIENT]).expect("CSV").results);
     assert_eq!(found.experiment.files.len(), 1, "as it was asked for");
     assert_eq!(std::fs::read_dir(&place).expect("a folder").count(), 3);
