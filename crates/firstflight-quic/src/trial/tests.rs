@@ -4,7 +4,7 @@ use firstflight::{Nanos, Time};
 use firstflight_trial::design::{By, Design, Slots};
 use firstflight_trial::row::named;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -58,6 +58,29 @@ fn flight(driver: &mut Driver, start: u64, first: u64, packets: u64, acknowledge
     }
     // Stacks ask a copy for its numbers.
     drop(driver.clone());
+}
+
+/// A link that takes a millisecond for a packet, 40 ms away, never drops, and whose receiver
+/// acknowledges each packet; what the window allows leaves with each ACK, so many packets in all.
+fn clocked(driver: &mut Driver, start: u64, first: u64, packets: u64) {
+    let (mut now, mut free, mut next) = (start, start, first);
+    let mut out = VecDeque::new();
+    loop {
+        while 1200 * (out.len() as u64 + 1) <= driver.window() && next < first + packets {
+            driver.sent(Time(now), 1200, next);
+            free = free.max(now) + MS;
+            out.push_back((free + 40 * MS, now, next));
+            next += 1;
+        }
+        let Some((at, sent, number)) = out.pop_front() else { return };
+        now = at;
+        let position = Some(number);
+        let packet = AckedPacket { bytes: 1200, sent: Time(sent), position, fresh: true };
+        driver.acked(Time(now), packet, false, Nanos(now - sent));
+        let inflight = 1200 * out.len() as u64;
+        let end = EndOfAcks { inflight, app_limited: false, largest: position, older: false };
+        driver.end_acks(Time(now), end);
+    }
 }
 
 /// A connection: a handshake, `packets` of data, and as many 100 ms after these are acknowledged; the
@@ -185,34 +208,20 @@ fn startups_beside_the_sender_change_nothing_and_have_their_columns() {
         let drawn = trial.draw(None);
         let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
         flight(&mut driver, 0, 0, 1, true);
-        let (mut start, mut next) = (40 * MS, 1);
-        for round in 0..14 {
-            let rtt = Nanos((40 + 12 * round) * MS);
-            let packets = (driver.window() / 1200).min(4000);
-            for packet in next..next + packets {
-                driver.sent(Time(start), 1200, packet);
-            }
-            let now = Time(start + rtt.0);
-            for packet in next..next + packets {
-                let sent = Time(start);
-                let packet = AckedPacket { bytes: 1200, sent, position: Some(packet), fresh: true };
-                driver.acked(now, packet, false, rtt);
-                let largest = packet.position;
-                let inflight = 1200 * (next + packets - 1 - largest.unwrap());
-                let end = EndOfAcks { inflight, app_limited: false, largest, older: false };
-                driver.end_acks(now, end);
-            }
-            (start, next) = (now.0, next + packets);
-        }
+        clocked(&mut driver, 40 * MS, 1, 2000);
         drop(driver);
         memory.rows().remove(0)
     };
-    let (alone, beside) = (run(""), run("hystart++,slowstart"));
+    let (alone, beside) = (run(""), run("hystart++,slowstart,hystart"));
     for name in COLUMNS.iter().filter(|name| !["unit", "arm", "start_s"].contains(name)) {
         assert_eq!(alone[name], beside[name], "{name}");
     }
+    assert_eq!(beside["exit_reason"], "css_done", "the queue grows, and nothing is lost: {beside}");
     assert_eq!(beside["hystart++.exit_ms"], beside["exit_ms"], "the arm that ran: {beside}");
     assert_eq!(beside["hystart++.exit_reason"], beside["exit_reason"], "{beside}");
+    // HyStart does not wait for the end of a conservative slow start.
+    let [hybrid, own] = ["hystart.exit_ms", "exit_ms"].map(|name| beside[name].as_f64().unwrap());
+    assert!(beside["hystart.exit_reason"] == "train" && hybrid < own, "{beside}");
     assert!(beside["slowstart.exit_ms"].is_null(), "without a loss it stays: {beside}");
     assert!(alone.get("hystart++.exit_ms").is_none(), "{alone}");
     for wrong in ["nothing", "hystart++,", "search,search"] {
