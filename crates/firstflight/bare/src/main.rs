@@ -82,20 +82,30 @@ fn drive(c: &mut ArmController) -> u64 {
     if c.admits(MSS, 0) { c.cwnd() } else { 0 }
 }
 
+/// On how many of both transports an arm ends without a window.
+fn try_out(arm: &Arm) -> i32 {
+    let mut failed = 0;
+    for base in [Config::quic(MSS), Config { transport: Transport::Tcp, ..Config::tcp(MSS) }] {
+        let mut controller = arm.controller(base, 300_000, Time(0), Seq(0));
+        failed += i32::from(drive(&mut controller) < MSS);
+    }
+    failed
+}
+
 fn run() -> i32 {
     let mut failed = 0;
     for startup in STARTUPS {
+        // One that does everything itself takes nothing beside it.
+        if let Ok(arm) = Arm::parse(startup.name)
+            && arm.startup.is_whole()
+        {
+            failed += try_out(&arm);
+            continue;
+        }
         for avoidance in AVOIDANCES {
             for recovery in RECOVERIES {
                 let name = Name::of([startup.name, avoidance.name, recovery.name]);
-                let Ok(arm) = Arm::parse(name.text()) else {
-                    failed += 1;
-                    continue;
-                };
-                for base in [Config::quic(MSS), Config { transport: Transport::Tcp, ..Config::tcp(MSS) }] {
-                    let mut controller = arm.controller(base, 300_000, Time(0), Seq(0));
-                    failed += i32::from(drive(&mut controller) < MSS);
-                }
+                failed += Arm::parse(name.text()).map_or(1, |arm| try_out(&arm));
             }
         }
     }
