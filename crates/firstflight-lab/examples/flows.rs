@@ -71,7 +71,7 @@ const EVERY: Nanos = Nanos(10_000_000);
 const LIMIT: Nanos = Nanos(90_000_000_000);
 /// Trials in virtual time, and in real time.
 const SEEDS: u64 = 15;
-const ROUNDS: u64 = 5;
+const ROUNDS: u64 = 3;
 
 /// What is measured of a trial.
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +156,7 @@ Written by `sudo cargo run -p firstflight-lab --features quic,linux --example fl
 An endless flow, and 5 s later a newcomer with an object of its own. *Jain* is the index of what both delivered while the newcomer was
 there; *harm* what the incumbent delivered less in that time than alone, as a share of that; *completion* the newcomer's. Two pairs of
 testbeds: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) beside TCP of the running kernel behind an emulated link, and QUIC in the
-simulator beside noq in virtual time. Medians, with the smallest and the largest, of 15 seeds in virtual time and 5 of the kernel; each seed has a round trip
+simulator beside noq in virtual time. Medians, with the smallest and the largest, of 15 seeds in virtual time and 3 of the kernel; each seed has a round trip
 that is up to half a millisecond longer and starts that are late by up to 1 ms, since who loses a packet first decides most of the rest. Differences above 10 % or 10 points are set in bold; their reasons stand at the end.
 
 What the testbeds do otherwise: handshakes cross the idle path (`quic`) or are over before the first flow sends (`linux`), in the simulator they wait
