@@ -19,9 +19,17 @@ cp -r packaging/Containerfile samples "$work/"
 "$engine" build --quiet --tag "firstflight:$version" --file "$work/Containerfile" "$work" >/dev/null
 # With as little as it can have: no network, nothing to write to, no privilege.
 least=(--network none --read-only --cap-drop all --ulimit nofile=256:256 --ulimit nproc=256:256)
-for question in compare "advise /samples/plain.pcap.gz --flows 300 --report /dev/null"; do
-    # shellcheck disable=SC2086 # words of a command
-    "$engine" run --rm "${least[@]}" "firstflight:$version" $question >/dev/null
-done
-"$engine" save "firstflight:$version" | gzip -n9 >"$dist/firstflight-$version-container.tar.gz"
+image=firstflight:$version
+# Some machines build images and start none: what the runtime says of itself is no failure of ours.
+if said=$("$engine" run --rm "${least[@]}" "$image" --version 2>&1); then
+    for question in compare "advise /samples/plain.pcap.gz --flows 300 --report /dev/null"; do
+        # shellcheck disable=SC2086 # words of a command
+        "$engine" run --rm "${least[@]}" "$image" $question >/dev/null
+    done
+elif [[ $said == *"OCI runtime error"* ]]; then
+    echo "container: not tried, $engine starts none here: ${said#*OCI runtime error: }"
+else
+    echo "container: failed: $said" && exit 1
+fi
+"$engine" save "$image" | gzip -n9 >"$dist/firstflight-$version-container.tar.gz"
 made "$dist/firstflight-$version-container.tar.gz"
