@@ -159,8 +159,7 @@ testbeds: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) besid
 simulator beside noq in virtual time. Medians, with the smallest and the largest, of 15 seeds in virtual time and 3 of the kernel; each seed has a round trip
 that is up to half a millisecond longer and starts that are late by up to 1 ms, since who loses a packet first decides most of the rest. Differences above 10 % or 10 points are set in bold; their reasons stand at the end.
 
-What the testbeds do otherwise: handshakes cross the idle path (`quic`) or are over before the first flow sends (`linux`), in the simulator they wait
-in the queue like everything else.
+What `linux` does otherwise: all are connected before the first one sends, so that no handshake waits in a queue.
 ";
 
 fn main() -> Result<(), Error> {

@@ -98,23 +98,25 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Handshakes that are due begin.
+    /// Handshakes that are due begin: on the path that others use already, or on one of their own.
     fn open(&mut self) -> Result<(), Error> {
         let Shared { path, datagram, ack_packet, seed, path_index, .. } = self.shared;
         for (flow, place) in (0..).zip(&mut self.places) {
             if place.connection.is_some() || place.plan.start.0 > self.now {
                 continue;
             }
-            let packet = u32::from(datagram) + wire::LOWER;
-            let idle = path
-                .clone()
-                .with_loss_ppb(0)
-                .with_up_loss_ppb(0)
-                .with_release(Release::Plain)
-                .with_thin(None);
-            let (down, up) = idle.links(packet, ack_packet, seed, path_index)?;
-            self.ways.down.open(flow, down, self.now);
-            self.ways.up.open(flow, up, self.now);
+            if self.origin.is_none() {
+                let packet = u32::from(datagram) + wire::LOWER;
+                let idle = path
+                    .clone()
+                    .with_loss_ppb(0)
+                    .with_up_loss_ppb(0)
+                    .with_release(Release::Plain)
+                    .with_thin(None);
+                let (down, up) = idle.links(packet, ack_packet, seed, path_index)?;
+                self.ways.down.open(flow, down, self.now);
+                self.ways.up.open(flow, up, self.now);
+            }
             let watched = std::mem::take(&mut place.watched);
             let at = (self.epoch, self.now);
             let connection = Connection::new(&self.shared, place.plan, flow, watched, at)?;

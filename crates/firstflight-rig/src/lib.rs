@@ -179,8 +179,8 @@ pub struct FlowPlan {
     pub control: Control,
     /// Object size, bytes, at least 1; `None` for one that does not end and is not waited for.
     pub object: Option<u64>,
-    /// When its handshake begins. That crosses the idle path, whatever others do there: the first
-    /// byte of the object leaves two round trips or so later.
+    /// When its handshake begins; the first byte of the object leaves two round trips or so later, or
+    /// more where the handshake waits in a queue that others have filled.
     pub start: Nanos,
     /// When it ends, through or not, since the first byte of the first object; never for `None`.
     pub stop: Option<Nanos>,

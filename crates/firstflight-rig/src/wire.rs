@@ -1,7 +1,7 @@
 //! One direction of the path: a link, or a return path that decides later, and what is on its way
 //! behind it.
 //!
-//! A handshake crosses a link of its own, the path without its random loss and without what its
+//! A handshake that begins before anybody sends crosses a link of its own, the path without its random loss and without what its
 //! return path does to ACKs; with the first byte of its object a flow joins the way that all flows
 //! share, which starts with the first of them, so that loss, traces, slots and draws begin where a
 //! trial begins, as in the simulator.
@@ -102,7 +102,9 @@ impl Wire {
 
     /// The handshake of a flow is over; what is on its way still arrives.
     pub(super) fn join(&mut self, flow: u32) {
-        self.openings[flow as usize] = None;
+        if let Some(opening) = self.openings.get_mut(flow as usize) {
+            *opening = None;
+        }
     }
 
     /// Fates depend on what is offered later: at one instant everything is to be offered before
@@ -169,7 +171,8 @@ impl Wire {
             let ecn = if marked && ecn != 0 { CE } else { ecn };
             Datagram { at, flow, ecn, bytes: BytesMut::from(bytes) }
         };
-        let (fate, origin) = match (&mut self.openings[flow as usize], &mut self.shared) {
+        let opening = self.openings.get_mut(flow as usize).and_then(Option::as_mut);
+        let (fate, origin) = match (opening, &mut self.shared) {
             (Some((link, origin)), _) | (None, Some((Way::Link(link), origin))) => {
                 (link.offer(now.saturating_sub(*origin), len), *origin)
             }

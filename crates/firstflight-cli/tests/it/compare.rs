@@ -448,10 +448,10 @@ fn flows_of_a_stack_share_a_bottleneck_with_its_own_controller() {
         assert_eq!(roles, ["cross", "arm", "arm"]);
         assert!(trial["complete"] == true && trial["jain"].as_f64().unwrap() > 0.3, "{trial}");
         let starts: Vec<_> = flows.iter().map(|flow| flow["start_ms"].as_f64().unwrap()).collect();
-        assert!(
-            starts.windows(2).all(|two| (299.0..301.1).contains(&(two[1] - two[0]))),
-            "{starts:?}"
-        );
+        // Handshakes wait in the queue: two round trips with 30 ms more at most.
+        for (start, planned) in starts.iter().zip([0.0, 300.0, 600.0]) {
+            assert!((planned - 0.1..planned + 65.0).contains(start), "{starts:?}");
+        }
     }
     assert_eq!(document, well(&[&shared[..], &["--json", "-", "--threads", "1"]].concat()).json());
 

@@ -87,14 +87,15 @@ fn nobody_waits_for_a_flow_without_an_end() {
     let [endless, rapid] = [0, 1].map(|place: usize| done.flows[place].as_ref().unwrap());
     assert!(rapid.complete && !endless.complete, "{endless:?}");
     let start = done.starts[1].unwrap().0;
-    assert!(start.abs_diff(SECOND.0) < 1_000_000, "handshakes take the same time: {start} ns");
+    let waits = start - SECOND.0;
+    assert!(
+        (1_000_000..200_000_000).contains(&waits),
+        "the handshake waits in the queue: {waits} ns"
+    );
     assert_eq!(endless.acked_after.0, start + rapid.acked_after.0, "both end with the object");
     assert!(endless.delivered > 10_000_000, "a second alone, and then some");
-    assert!(
-        rapid.handshake_rtt.unwrap().0.abs_diff(30_000_000) < 120_000,
-        "the handshake crosses the idle path: {:?}",
-        rapid.handshake_rtt
-    );
+    let handshake = rapid.handshake_rtt.unwrap().0;
+    assert!((30_500_000..61_000_000).contains(&handshake), "with the queue: {handshake} ns");
     assert!(rapid.acked_after.0 > 500_000_000, "an object that has the path alone is quicker");
 }
 

@@ -43,8 +43,8 @@ impl Testbed for Quic {
         Ok(measured(&outcome))
     }
 
-    /// Each flow has endpoints of its own. Handshakes cross the idle path, starts are late as in the
-    /// simulator, and timers are the stacks'.
+    /// Each flow has endpoints of its own. Starts are late as in the simulator, and timers are the
+    /// stacks'.
     fn run_flows(
         &self,
         scenario: &Scenario,
