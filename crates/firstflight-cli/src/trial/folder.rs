@@ -8,10 +8,13 @@ use firstflight_lab::field::{Answer, FieldRequest};
 use firstflight_lab::request::from_pairs;
 use firstflight_linux::lock::Lock;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// So many rows may be on their way when the state is written.
+const UNDER_WAY: u64 = 10;
 
 /// A folder that holds one trial.
 #[derive(Clone, Debug)]
@@ -128,7 +131,46 @@ impl Folder {
         let pairs: Vec<_> =
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let request: FieldRequest = from_pairs(&pairs)?;
-        request.answer(&[file.display().to_string()])
+        let mut answer = request.answer(&[file.display().to_string()])?;
+        if let Some(why) = self.missing(&state) {
+            answer.withhold(why);
+        }
+        Ok(answer)
+    }
+
+    /// Whether rows are missing: every connection that was drawn when the state was written has a
+    /// row, or was open then, or was counted as dropped. Unlike the sample ratio this needs no
+    /// luck: it is exact, and tells who is missing.
+    fn missing(&self, state: &Value) -> Option<String> {
+        let arms = state["arms"].as_array()?;
+        let drawn = |arm: &Value| arm["drawn"].as_u64().unwrap_or(0);
+        // Numbers are given in order: later ones were drawn after the state was written.
+        let all = arms.iter().map(drawn).sum::<u64>();
+        let mut known: HashMap<String, u64> = HashMap::new();
+        let mut seen = HashSet::new();
+        for file in [self.rows(), self.open()] {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            for row in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+                let number = row["connection"].as_u64().filter(|number| *number < all);
+                if let (Some(number), Some(arm)) = (number, row["arm"].as_str())
+                    && seen.insert(number)
+                {
+                    *known.entry(arm.to_owned()).or_default() += 1;
+                }
+            }
+        }
+        // What is between a counter and its record at this moment, and rows that found no room.
+        let excused = UNDER_WAY + state["dropped"].as_u64().unwrap_or(0);
+        let told: Vec<String> = arms
+            .iter()
+            .filter_map(|arm| {
+                let name = arm["arm"].as_str()?;
+                let missing = drawn(arm).saturating_sub(known.get(name).copied().unwrap_or(0));
+                (missing > excused).then(|| format!("{name} lacks {missing} of {}", drawn(arm)))
+            })
+            .collect();
+        (!told.is_empty())
+            .then(|| format!("rows of drawn connections are missing: {}", told.join(", ")))
     }
 
     /// Rows of connections that began until then. One that was open at the last look and is over by
@@ -164,6 +206,7 @@ pub(super) fn seconds() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_look_takes_connections_by_their_start_and_each_once() {
@@ -181,5 +224,25 @@ mod tests {
         assert!(folder.gather(5).is_err(), "all are too young");
         folder.write_state(&Value::Null).expect("a state");
         assert!(Folder::new(folder.path()).is_err(), "one trial in a folder");
+    }
+
+    #[test]
+    fn a_connection_that_was_drawn_has_a_row_or_is_open_or_was_counted_as_dropped() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::new(&place.path().join("trial")).expect("a trial's");
+        let row = |connection: u64| {
+            let arm = if connection % 2 == 0 { "a" } else { "b" };
+            format!("{{\"connection\":{connection},\"arm\":\"{arm}\"}}\n")
+        };
+        let state = |dropped: u64| json!({"arms": [{"arm": "a", "drawn": 100}, {"arm": "b", "drawn": 100}], "dropped": dropped});
+        // 200 and more came after the state; some of those that were open are over by now.
+        let rows = |keep: fn(&u64) -> bool| (0..260).filter(keep).map(row).collect::<String>();
+        fs::write(folder.open(), (170..200).map(row).collect::<String>()).expect("rows");
+        fs::write(folder.rows(), rows(|number| *number < 180 || *number > 199)).expect("rows");
+        assert_eq!(folder.missing(&state(0)), None);
+        fs::write(folder.rows(), rows(|number| number % 2 == 0 || *number >= 60)).expect("rows");
+        let told = folder.missing(&state(0)).expect("30 rows are missing");
+        assert!(told.ends_with("missing: b lacks 30 of 100"), "{told}");
+        assert_eq!(folder.missing(&state(20)), None, "known to be dropped");
     }
 }

@@ -81,7 +81,7 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
         refused: None,
     };
     trial.epochs.push(json!({"epoch": 0, "at_s": trial.began, "shares": trial.shares}));
-    trial.write_state(&test, "running", None)?;
+    trial.look(&test)?;
     whisper(&format!(
         "trial of {} on {}; Ctrl-C ends it",
         options.arms(),
@@ -168,7 +168,7 @@ impl Trial<'_> {
             self.reshare(test)?;
             if last.elapsed() >= pause {
                 last = Instant::now();
-                self.write_state(test, "running", None)?;
+                self.look(test)?;
                 if let Some(why) = self.broken() {
                     return Ok(Some(why));
                 }
@@ -210,7 +210,7 @@ impl Trial<'_> {
             self.epochs.push(json!({"epoch": epoch, "at_s": at, "shares": self.shares}));
         }
         // When the file is gone the state has the answer.
-        self.write_state(test, "running", None)?;
+        self.look(test)?;
         fs::remove_file(&file).map_err(|error| failed(&file, &error))
     }
 
@@ -254,9 +254,22 @@ impl Trial<'_> {
         ))
     }
 
-    fn write_state(&self, test: &FieldTest, state: &str, why: Option<&str>) -> Result<(), Error> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+    /// Takes rows and writes how it stands. Counters first: then every connection that they count has
+    /// a row or is known to be open, and whatever lacks one is missing.
+    fn look(&mut self, test: &FieldTest) -> Result<(), Error> {
         let counts = test.counts()?;
+        self.take(test)?;
+        self.write_state(test, &counts, "running", None)
+    }
+
+    fn write_state(
+        &self,
+        test: &FieldTest,
+        counts: &Counts,
+        state: &str,
+        why: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(folder) = &self.folder else { return Ok(()) };
         let names = self.assignment.names();
         let arms = names.iter().zip(&counts.assigned);
         let arms: Vec<Value> = arms
@@ -268,7 +281,7 @@ impl Trial<'_> {
             let rows = test.open_rows();
             rows.iter().try_for_each(|row| out.write_all(row.line(&self.columns).as_bytes()))
         })?;
-        let metrics = self.metrics.text(names, &counts, open as u64)?;
+        let metrics = self.metrics.text(names, counts, open as u64)?;
         write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()))?;
         folder.write_state(&json!({
             "firstflight": env!("CARGO_PKG_VERSION"),
@@ -305,15 +318,15 @@ impl Trial<'_> {
     }
 
     fn finish(mut self, test: FieldTest, stopped: Option<String>) -> Result<Done, Error> {
-        self.take(&test)?;
         let counts = test.counts()?;
+        self.take(&test)?;
         // What is open has a row, too, with what it did until now.
         for row in test.open_rows() {
             self.rows.add(row.cells(&self.columns))?;
         }
         self.rows.finish()?;
         let state = if stopped.is_some() { "stopped by a rule" } else { "ended" };
-        self.write_state(&test, state, stopped.as_deref())?;
+        self.write_state(&test, &counts, state, stopped.as_deref())?;
         // From here on nobody is given an arm.
         let (open, settling) = (test.open(), test.settling());
         drop(test);

@@ -171,3 +171,62 @@ fn an_arm_made_worse_on_purpose_ends_the_trial() {
     let status = trial(&["status", &folder]);
     assert_eq!(status.status.code(), Some(3), "{}", said(&status));
 }
+
+/// Rows of one arm that somebody loses on purpose are noticed: by the counters of the program that
+/// draws, and, where only the rows are left, by the shares.
+#[test]
+fn rows_of_one_arm_that_are_dropped_on_purpose_withhold_the_verdict() {
+    const DOWNLOADS: usize = 240;
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let Some(service) = Service::start(&group, PATH, 20_000) else { return };
+    let folder = service.file("trial");
+    let mut arguments = vec!["trial", "start", "--cgroup", group.folder(), "--out", &folder];
+    arguments.extend(["--arms", "kernel:cubic,kernel:reno", "--unit", "connection"]);
+    let Some((child, _said)) = started(&arguments, READY) else { return };
+    service.downloads(DOWNLOADS);
+    wait_for_rows(&folder, DOWNLOADS);
+    assert_eq!(ended(child, "-INT").0, Some(0));
+    // A look wants connections that are a minute old: the end moves instead of the clock.
+    let mut state = state_of(&folder);
+    state["ended_s"] = (state["ended_s"].as_u64().expect("ended") + 120).into();
+    fs::write(format!("{folder}/trial.json"), state.to_string()).expect("written");
+    let whole = trial(&["report", &folder, "--json", "-"]);
+    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole));
+    let told: Value = serde_json::from_slice(&whole.stdout).expect("JSON");
+    assert_eq!(
+        (&told["withheld"], &told["sample_ratio"]["mismatch"]),
+        (&Value::Null, &false.into())
+    );
+
+    // Of reno a sixth is gone, too few for the shares to tell; then two thirds.
+    let rows = format!("{folder}/rows.jsonl");
+    let text = fs::read_to_string(&rows).expect("rows");
+    let without = |keep: fn(usize) -> bool| {
+        let mut of_reno = 0;
+        let kept = text.lines().filter(|line| {
+            let reno = line.contains("kernel:reno");
+            of_reno += usize::from(reno);
+            !reno || keep(of_reno)
+        });
+        kept.fold(String::new(), |text, line| text + line + "\n")
+    };
+    let shares = ["--baseline", "kernel:cubic", "--shares", "kernel:cubic=50%,kernel:reno=50%"];
+    for (rest, by_shares) in
+        [(without(|nth| nth % 6 != 0), false), (without(|nth| nth % 3 == 0), true)]
+    {
+        fs::write(&rows, rest).expect("written");
+        let report = trial(&["report", &folder, "--json", "-"]);
+        assert_eq!(report.status.code(), Some(1), "{}", said(&report));
+        let told: Value = serde_json::from_slice(&report.stdout).expect("JSON");
+        let why = told["withheld"].as_str().expect("no verdict");
+        assert!(why.contains("kernel:reno lacks") && !why.contains("cubic lacks"), "{why}");
+        assert!(told["finding"].as_str().is_some_and(|text| text.starts_with("No verdict: ")));
+        let status = said(&trial(&["status", &folder]));
+        assert!(status.contains("kernel:reno lacks"), "{status}");
+        let analysed = trial(&[&["analyse", &rows, "--json", "-"][..], &shares].concat());
+        let told: Value = serde_json::from_slice(&analysed.stdout).expect("JSON");
+        assert_eq!(told["sample_ratio"]["mismatch"], by_shares, "{}", told["sample_ratio"]);
+        assert_eq!(analysed.status.code(), Some(i32::from(by_shares)), "{}", said(&analysed));
+    }
+}

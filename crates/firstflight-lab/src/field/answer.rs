@@ -1,6 +1,7 @@
 //! What an analysis comes to, as data: the JSON of `trial analyse`.
 
 use super::columns::{Names, Question};
+use super::words;
 use crate::stats::Interval;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -232,6 +233,12 @@ impl Answer {
     pub fn to_json(&self) -> Result<String, Error> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
+    }
+
+    /// Takes the verdict back: somebody knows of these rows what the rows do not tell.
+    pub fn withhold(&mut self, why: String) {
+        self.finding = words::no_verdict(&why);
+        self.withheld = Some(why);
     }
 
     /// The first stop rule that an arm breaks: the arm and the rule.

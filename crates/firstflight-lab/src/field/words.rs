@@ -105,10 +105,15 @@ pub(super) fn ranged(interval: Interval) -> String {
     format!("{:.1} % {word} [{:.1}, {:.1}]", shown.value, shown.low, shown.high)
 }
 
+/// The finding of an answer without a verdict.
+pub(super) fn no_verdict(why: &str) -> String {
+    format!("No verdict: {why}.")
+}
+
 fn finding(answer: &Answer) -> String {
     let baseline = &answer.experiment.baseline;
     if let Some(why) = &answer.withheld {
-        return format!("No verdict: {why}.");
+        return no_verdict(why);
     }
     if let Some((arm, rule)) = answer.stopped() {
         return format!("Stop {arm}: {rule} {baseline}, for sure.");
