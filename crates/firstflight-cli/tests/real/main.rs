@@ -8,8 +8,12 @@ mod command;
 mod kernel;
 #[cfg(target_os = "linux")]
 mod link;
+#[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
+mod privacy;
 #[cfg(target_os = "linux")]
 mod relay;
+#[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
+mod secrets;
 #[cfg(all(feature = "quic", unix))]
 mod serve;
 #[cfg(all(feature = "bpf", any(feature = "field", feature = "replay"), target_os = "linux"))]

@@ -24,4 +24,4 @@ pub use columns::{Names, Question, Ratio};
 #[cfg(feature = "request")]
 pub use request::FieldRequest;
 #[cfg(feature = "parquet")]
-pub use store::{Holds, RowStore};
+pub use store::{Holds, RowStore, every_row};

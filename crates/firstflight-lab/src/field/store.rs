@@ -8,7 +8,9 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::record::Field;
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Map, Value};
 use std::fs::{self, File};
@@ -120,6 +122,39 @@ impl RowStore {
         }
         Ok(())
     }
+}
+
+/// Every cell of a Parquet file, whoever wrote it: the rows with all columns that the file has.
+///
+/// # Errors
+/// One line: no Parquet file, or one with a type that no row has.
+pub fn every_row(file: &Path) -> Result<Vec<Map<String, Value>>, Error> {
+    let failed = |error: std::io::Error| Error::new(format!("{}: {error}", file.display()));
+    let reader = SerializedFileReader::new(File::open(file).map_err(failed)?);
+    let reader = reader.map_err(|error| broken(file, &error))?;
+    let mut rows = Vec::new();
+    for row in reader.get_row_iter(None).map_err(|error| broken(file, &error))? {
+        let row = row.map_err(|error| broken(file, &error))?;
+        let cell = |(name, field): (&String, &Field)| {
+            let value = match field {
+                Field::Null => Value::Null,
+                Field::Bool(flag) => (*flag).into(),
+                Field::Str(text) => text.as_str().into(),
+                Field::Int(number) => (*number).into(),
+                Field::UInt(number) => (*number).into(),
+                Field::Long(number) => (*number).into(),
+                Field::ULong(number) => (*number).into(),
+                Field::Double(number) => (*number).into(),
+                other => {
+                    let told = format!("{}: `{name}` holds {other}", file.display());
+                    return Err(Error::new(told));
+                }
+            };
+            Ok((name.clone(), value))
+        };
+        rows.push(row.get_column_iter().map(cell).collect::<Result<_, Error>>()?);
+    }
+    Ok(rows)
 }
 
 /// Which cells there are, and these.

@@ -5,7 +5,7 @@ use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Mutex;
@@ -54,7 +54,11 @@ pub(crate) struct Service {
     child: Child,
     folder: tempfile::TempDir,
     address: SocketAddr,
+    v6: Option<(Child, SocketAddr)>,
 }
+
+/// Of documentation (RFC 3849), with digits that stand nowhere else.
+const V6: &str = "2001:db8:1f40:99b0:c1a2:e3f4:5061:7283";
 
 impl Service {
     pub(crate) fn start(group: &Group, path: &str, size: usize) -> Option<Service> {
@@ -79,19 +83,68 @@ impl Service {
         let mut command = Command::new("sh");
         command.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
         let child = link.sender().enter(&mut command).spawn().expect("a shell");
-        let service = Service { link, child, folder, address };
+        let service = Service { link, child, folder, address, v6: None };
+        service.wait_for(address);
+        Some(service)
+    }
+
+    fn wait_for(&self, address: SocketAddr) {
         let patience = Instant::now() + Duration::from_secs(20);
         let connect = || TcpStream::connect(address);
-        while service.link.sender().run(connect).expect("the namespace").is_err() {
+        while self.link.sender().run(connect).expect("the namespace").is_err() {
             assert!(Instant::now() < patience, "the web server does not listen");
             sleep(Duration::from_millis(50));
         }
-        Some(service)
+    }
+
+    /// The same at an IPv6 address on the loopback of the server's namespace, where its clients have
+    /// it, too; whether there is one.
+    pub(crate) fn also_v6(&mut self, group: &Group) -> bool {
+        let enabled = self.link.sender().set_sysctl("net/ipv6/conf/lo/disable_ipv6", "0").is_ok();
+        let mut add = Command::new("ip");
+        add.args(["-6", "addr", "add", &format!("{V6}/128"), "dev", "lo", "nodad"]);
+        let added = self.link.sender().enter(&mut add).status();
+        if !enabled || !added.is_ok_and(|status| status.success()) {
+            return false;
+        }
+        let address = SocketAddr::new(V6.parse().expect("an address"), 8081);
+        let script = format!(
+            "echo $$ > {}/cgroup.procs && exec python3 -m http.server 8081 --bind {V6} --directory {}",
+            group.folder(),
+            self.folder.path().display()
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = self.link.sender().enter(&mut command).spawn().expect("a shell");
+        self.v6 = Some((child, address));
+        self.wait_for(address);
+        true
+    }
+
+    /// Where it serves over IPv6.
+    pub(crate) fn v6(&self) -> Option<SocketAddr> {
+        self.v6.as_ref().map(|(_, address)| *address)
+    }
+
+    /// As [`Service::download`], over IPv6.
+    pub(crate) fn download_v6(&self) -> (usize, u16) {
+        let address = self.v6().expect("it was asked for");
+        let connected = self.link.sender().run(|| TcpStream::connect(address));
+        Service::get(connected.expect("the namespace").expect("a connection"))
+    }
+
+    /// All addresses of server and clients.
+    pub(crate) fn ends(&self) -> Vec<IpAddr> {
+        let ends = [self.link.sender(), self.link.receiver()].map(|end| end.address().into());
+        ends.into_iter().chain(self.v6().map(|address| address.ip())).collect()
     }
 
     /// Downloads the object from the other end: bytes with the head, and the client's own port.
     pub(crate) fn download(&self) -> (usize, u16) {
-        let mut stream = self.connect();
+        Service::get(self.connect())
+    }
+
+    fn get(mut stream: TcpStream) -> (usize, u16) {
         stream.write_all(b"GET /object HTTP/1.0\r\n\r\n").expect("asked");
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("an answer");
@@ -125,8 +178,10 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for child in [&mut self.child].into_iter().chain(self.v6.as_mut().map(|(child, _)| child)) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
