@@ -97,6 +97,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	$(MAKE) mutants
 	NIGHT=1 cargo test --locked --workspace $(FEATURES) --test it read_back
 	NIGHT=1 cargo test --locked -p firstflight --all-features --test it
+	NIGHT=1 cargo test --locked -p firstflight-cli $(FEATURES) --test real killed
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture

@@ -6,6 +6,8 @@
 mod command;
 #[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
+mod killed;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
