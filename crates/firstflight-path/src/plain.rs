@@ -89,13 +89,19 @@ impl Plain {
         self.waiting.restart(capacity);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
         let ordinal = self.ordinal;
         self.ordinal += 1;
-        self.waiting.leave(now);
+        // Who has left is only asked where it matters: if even with them there is room, there is.
+        if now > self.busy {
+            self.waiting.clear(now);
+        }
         if !self.waiting.has_room(len) {
-            return Fate::Drop(DropCause::Queue);
+            self.waiting.leave(now);
+            if !self.waiting.has_room(len) {
+                return Fate::Drop(DropCause::Queue);
+            }
         }
         // A fraction beyond `busy == now` keeps the period alive: the link is still sending the
         // last bit.
@@ -113,6 +119,9 @@ impl Plain {
         debug_assert!(beyond < self.rate, "{beyond} of 1/{} ns is a nanosecond", self.rate);
         (self.busy, self.beyond) = (end, beyond);
         if start > now {
+            if self.waiting.is_full() {
+                self.waiting.leave(now);
+            }
             self.waiting.join(start, len);
         }
         if !self.loss.never() && self.loss.falls(self.losses.value(ordinal)) {
