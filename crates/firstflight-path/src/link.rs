@@ -42,7 +42,7 @@ impl Link {
 
     /// Hands a packet of `len` bytes (at most 1 GiB) to the link at `now` (ns). Calls come in order
     /// of time.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: u64, len: u32) -> Fate {
         match &mut self.kind {
             Kind::Plain(link) => link.offer(now, len),
@@ -73,6 +73,13 @@ impl Link {
             Kind::Plain(link) => link.propagation(),
             Kind::Rich(link) => link.propagation(),
         }
+    }
+
+    /// Packets arrive in the order of their offers, each at most once. False also where that was not
+    /// looked into.
+    #[inline]
+    pub fn keeps_order(&self) -> bool {
+        matches!(self.kind, Kind::Plain(_))
     }
 
     /// Back to time zero with the draws of another trial.

@@ -78,6 +78,17 @@ impl<S: Copy, A: Copy> Gate<S, A> {
         self.path.offer(now, packet);
     }
 
+    #[inline(never)]
+    fn send(&mut self, now: u64, packet: Outgoing<S>) {
+        let Outgoing { flow, bucket, len, codepoint, l4s, sent } = packet;
+        let codepoint = codepoint.unwrap_or_else(|| match self.path.usual_codepoint() {
+            usual if l4s && usual.is_capable() => Codepoint::Ect1,
+            usual => usual,
+        });
+        let offered = Offered { id: 0, len, flow: bucket, codepoint };
+        self.hold(now, Held::Data { flow, left: now, sent }, offered);
+    }
+
     fn poll(&mut self, now: u64) -> Option<(Held<S, A>, Fate)> {
         loop {
             let departure = self.path.poll(now)?;
@@ -130,18 +141,12 @@ impl<S: Copy, A: Copy> Toward<S, A> {
 }
 
 impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate> {
-        let Outgoing { flow, bucket, len, codepoint, l4s, sent } = packet;
         match self {
-            Toward::Link(link) => Some(link.offer(now, len)),
+            Toward::Link(link) => Some(link.offer(now, packet.len)),
             Toward::Gate(gate) => {
-                let codepoint = codepoint.unwrap_or_else(|| match gate.path.usual_codepoint() {
-                    usual if l4s && usual.is_capable() => Codepoint::Ect1,
-                    usual => usual,
-                });
-                let offered = Offered { id: 0, len, flow: bucket, codepoint };
-                gate.hold(now, Held::Data { flow, left: now, sent }, offered);
+                gate.send(now, packet);
                 None
             }
         }

@@ -27,6 +27,13 @@ pub trait Company<S: Startup>: Recorder<Core<S>> + Default + Iterator<Item = Rec
     fn along<T: PartialEq>(&mut self, answer: &T, ask: impl Fn(&mut Instrumented<S, Nobody>) -> T) {
         _ = (answer, ask);
     }
+
+    /// This holds of all of them.
+    #[inline]
+    fn every(&self, holds: impl Fn(&Instrumented<S, Nobody>) -> bool) -> bool {
+        _ = holds;
+        true
+    }
 }
 
 impl<S: Startup> Company<S> for Nobody {}
@@ -46,6 +53,11 @@ impl Company<AnyStartup> for Followers {
         if !self.0.is_empty() {
             self.0.retain_mut(|(_, follower)| ask(follower) == *answer);
         }
+    }
+
+    #[inline]
+    fn every(&self, holds: impl Fn(&Instrumented<AnyStartup, Nobody>) -> bool) -> bool {
+        self.0.iter().all(|(_, follower)| holds(follower))
     }
 }
 

@@ -26,6 +26,8 @@ mod on {
         /// Copies of data packets that the path took, and those that arrived.
         taken: u64,
         arrived: u64,
+        /// When the last one did, ns.
+        arrived_at: u64,
         /// Bytes delivered in order at the receiver.
         delivered: u64,
     }
@@ -45,10 +47,15 @@ mod on {
             self.taken += 1;
         }
 
-        /// A packet arrives that was to arrive at `at`.
+        /// A packet arrives at `now`, which may lie ahead, that was to arrive at `at`.
         #[inline]
-        pub(crate) fn on_arrived(&mut self, at: u64) {
-            assert!(at <= self.now, "it is {} ns and a packet of {at} ns arrives", self.now);
+        pub(crate) fn on_arrived(&mut self, now: u64, at: u64) {
+            assert!(
+                at <= now && now >= self.arrived_at,
+                "it is {now} ns and a packet of {at} ns arrives, after one at {} ns",
+                self.arrived_at
+            );
+            self.arrived_at = now;
             self.arrived += 1;
         }
 
@@ -89,7 +96,7 @@ mod off {
         #[inline(always)]
         pub(crate) fn on_taken(self, _at: u64) {}
         #[inline(always)]
-        pub(crate) fn on_arrived(self, _at: u64) {}
+        pub(crate) fn on_arrived(self, _now: u64, _at: u64) {}
         #[inline(always)]
         pub(crate) fn check(self, _under_way: u64, _delivered: u64, _acked: u64, _object: u64) {}
     }

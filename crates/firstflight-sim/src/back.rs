@@ -27,6 +27,16 @@ pub trait Back<A> {
     fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64));
 }
 
+/// No way back, for flows of which nothing has arrived yet.
+#[derive(Debug)]
+pub(crate) struct Nowhere;
+
+impl<A> Back<A> for Nowhere {
+    fn send(&mut self, _now: u64, _ack: Leaving<A>, _arrives: impl FnMut(u64)) {
+        debug_assert!(false, "something arrived before anything was sent");
+    }
+}
+
 impl<A> Back<A> for Link {
     #[inline]
     fn send(&mut self, now: u64, ack: Leaving<A>, mut arrives: impl FnMut(u64)) {

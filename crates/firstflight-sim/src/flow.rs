@@ -8,18 +8,18 @@ use crate::access::{Access, Counted, OnAccess};
 use crate::ahead::{Ahead, Outgoing};
 use crate::app::{App, Application};
 use crate::audit::Audit;
-use crate::back::{Back, Leaving};
+use crate::back::{Back, Leaving, Nowhere};
 use crate::instrumented::Core;
 use crate::observe::{Cause, Observer, Record, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
+use crate::waits::Waits;
 use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Nanos, Time};
 use firstflight_path::{Codepoint, Fate, Path, Purpose, Stream};
-use hdrhistogram::Histogram;
 
 /// A sender and a receiver of one transport.
 pub trait Ends {
@@ -59,6 +59,12 @@ pub trait Ends {
     fn on_dropped(&mut self, sent: &Self::Sent, left: Time);
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     fn on_data(&mut self, now: Time, data: &Self::Data) -> Option<Self::Ack>;
+    /// The same of what travels of this packet.
+    #[inline(always)]
+    fn on_sent_data(&mut self, now: Time, sent: &Self::Sent, marked: bool) -> Option<Self::Ack> {
+        let data = self.packet(sent, marked);
+        self.on_data(now, &data)
+    }
     /// When a held-back ACK must leave.
     fn ack_due(&self) -> Option<Time>;
     /// It leaves.
@@ -188,7 +194,8 @@ pub struct Flow<E: Ends> {
     data: Wire<Timed<E::Data>>,
     acks: Wire<Timed<E::Ack>>,
     pub(crate) ends: E,
-    queue_us: Histogram<u32>,
+    /// How long each delivered packet waited.
+    waits: Waits,
     app: Option<Box<Application>>,
     /// What this flow's way is longer than the path, ns: there and back.
     extra: (u64, u64),
@@ -197,6 +204,8 @@ pub struct Flow<E: Ends> {
     id: u32,
     delivered_at: Option<Time>,
     drops: Drops,
+    /// What arrives before this is taken as soon as it has left, ns; see [`Flow::goes_ahead_until`].
+    ahead: u64,
     /// What its way has of its own.
     access: Option<Box<OnAccess>>,
     /// What queues that look at it see: its ECN field, and what it is hashed as.
@@ -216,13 +225,7 @@ pub struct Flow<E: Ends> {
 
 impl<E: Ends> Flow<E> {
     /// A flow of `object` bytes.
-    ///
-    /// # Panics
-    /// Never: the histogram's bounds are constants.
     pub fn between(id: u32, ends: E, object: u64) -> Flow<E> {
-        // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
-        let queue_us =
-            Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds are valid");
         let (data, acks) = (Wire::default(), Wire::default());
         let due = Due {
             data: NEVER,
@@ -241,13 +244,14 @@ impl<E: Ends> Flow<E> {
             data,
             acks,
             ends,
-            queue_us,
+            waits: Waits::default(),
             app,
             extra: (0, 0),
             late,
             id,
             delivered_at,
             drops,
+            ahead: 0,
             access: None,
             codepoint: None,
             bucket: id,
@@ -265,6 +269,16 @@ impl<E: Ends> Flow<E> {
     pub(crate) fn behind(mut self, access: Option<OnAccess>, most_sent: u64) -> Flow<E> {
         (self.access, self.most_sent) = (access.map(Box::new), most_sent);
         self
+    }
+
+    /// Its receiver goes ahead of the clock: what will arrive before `limit` is taken as soon as it
+    /// has left, at the time of its arrival. What a receiver does depends on what arrives and when, and
+    /// the sender learns nothing of it before the acknowledgement arrives; so nothing changes, and a
+    /// packet is neither put on the wire nor an event of its own. Only for a flow that has both ways for
+    /// itself, on a way there that keeps the order, and if nobody looks at the receiver meanwhile.
+    pub(crate) fn goes_ahead_until(&mut self, limit: u64) {
+        debug_assert!(self.access.is_none(), "a way of its own keeps no order");
+        self.ahead = limit;
     }
 
     /// What queues see of its packets, and what its receiver says of their marks.
@@ -361,7 +375,7 @@ impl<E: Ends> Flow<E> {
     ) {
         self.audit.on_event(now);
         self.consult_app(Time(now));
-        self.pump(now, forward, observer);
+        self.pump(now, forward, &mut Nowhere, observer);
         self.verify(now);
     }
 
@@ -376,7 +390,9 @@ impl<E: Ends> Flow<E> {
     ) {
         let time = Time(now);
         self.audit.on_event(now);
-        if self.due.data <= now {
+        if self.due.data < self.ahead {
+            self.take_ahead(back, observer);
+        } else if self.due.data <= now {
             self.take_data(now, back, observer);
         }
         let mut heard = self.due.acks <= now;
@@ -400,7 +416,7 @@ impl<E: Ends> Flow<E> {
         if heard {
             // What the ACKs let go leaves before a timer of the same instant looks at it, and the
             // timer may have been put off.
-            self.pump(now, forward, observer);
+            self.pump(now, forward, back, observer);
         }
         let timer = self.due.timer <= now;
         if timer {
@@ -408,7 +424,7 @@ impl<E: Ends> Flow<E> {
             self.watch(time, Cause::Timer, record.as_ref(), forward, observer);
         }
         if timer || (!heard && self.due.release <= now) {
-            self.pump(now, forward, observer);
+            self.pump(now, forward, back, observer);
         }
         self.verify(now);
     }
@@ -438,19 +454,63 @@ impl<E: Ends> Flow<E> {
         observer: &mut O,
     ) {
         while let Some(data) = self.data.arrive(now) {
-            self.audit.on_arrived(data.at);
+            self.audit.on_arrived(now, data.at);
             let ack = self.ends.on_data(Time(now), &data.what);
-            if self.due.missing.is_some_and(|object| self.ends.delivered() >= object) {
-                (self.due.missing, self.delivered_at) = (None, Some(Time(now)));
-            }
-            if let Some(app) = &mut self.app {
-                app.on_delivered(Time(now), self.ends.delivered());
-            }
-            if let Some(packet) = ack {
-                self.return_ack(now, packet, back, observer);
-            }
+            self.taken(now, ack, back, observer);
         }
         self.due.data = self.data.next();
+        self.due.held_ack = due(self.ends.ack_due());
+    }
+
+    /// One packet has reached the receiver.
+    #[inline(always)]
+    fn taken<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        ack: Option<E::Ack>,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        if self.due.missing.is_some_and(|object| self.ends.delivered() >= object) {
+            (self.due.missing, self.delivered_at) = (None, Some(Time(now)));
+        }
+        if let Some(app) = &mut self.app {
+            app.on_delivered(Time(now), self.ends.delivered());
+        }
+        if let Some(packet) = ack {
+            self.return_ack(now, packet, back, observer);
+        }
+    }
+
+    /// What is on the wire is taken before its time, see [`Flow::goes_ahead_until`].
+    #[cold]
+    fn take_ahead<B: Back<E::Ack>, O: Observer>(&mut self, back: &mut B, observer: &mut O) {
+        while self.due.data < self.ahead {
+            if let Some(data) = self.data.arrive(self.due.data) {
+                self.take_early(data.at, |ends, now| ends.on_data(now, &data.what), back, observer);
+            }
+            self.due.data = self.data.next();
+        }
+    }
+
+    /// One packet is taken before its time, `now`.
+    #[inline(always)]
+    fn take_early<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        take: impl FnOnce(&mut E, Time) -> Option<E::Ack>,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        // Of one instant data come first.
+        if self.due.held_ack < now {
+            let held = self.due.held_ack;
+            let packet = self.ends.acknowledge(Time(held));
+            self.return_ack(held, packet, back, observer);
+        }
+        self.audit.on_arrived(now, now);
+        let ack = take(&mut self.ends, Time(now));
+        self.taken(now, ack, back, observer);
         self.due.held_ack = due(self.ends.ack_due());
     }
 
@@ -476,10 +536,11 @@ impl<E: Ends> Flow<E> {
     }
 
     /// Sends whatever window, pacer and data allow.
-    pub fn pump<O: Observer, F: Ahead<E::Sent>>(
+    pub fn pump<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
         now: u64,
         forward: &mut F,
+        back: &mut B,
         observer: &mut O,
     ) {
         while self.sent < self.most_sent {
@@ -497,8 +558,19 @@ impl<E: Ends> Flow<E> {
             if let Some(app) = &mut self.app {
                 app.on_sent(Time(now), self.ends.offset(&sent));
             }
-            if let Some(fate) = fate {
-                self.land(&sent, Time(now), fate);
+            match fate {
+                Some(Fate::Deliver { at, waited, marked })
+                    if at.saturating_add(self.extra.0) < self.ahead =>
+                {
+                    let at = at.saturating_add(self.extra.0);
+                    self.waits.add(waited);
+                    self.audit.on_taken(at);
+                    let marked = marked && !self.hides_marks;
+                    let take = |ends: &mut E, now| ends.on_sent_data(now, &sent, marked);
+                    self.take_early(at, take, back, observer);
+                }
+                Some(fate) => self.land(&sent, Time(now), fate),
+                None => {}
             }
             if observer.listens() {
                 let arrives = match fate {
@@ -530,11 +602,11 @@ impl<E: Ends> Flow<E> {
     pub(crate) fn land(&mut self, sent: &E::Sent, left: Time, fate: Fate) {
         match fate {
             Fate::Deliver { at, waited, marked } => {
-                self.queue_us.saturating_record(waited / 1000);
+                self.waits.add(waited);
                 self.send(sent, at, marked);
             }
             Fate::Duplicate { at, again, waited, marked } => {
-                self.queue_us.saturating_record(waited / 1000);
+                self.waits.add(waited);
                 self.send(sent, at, marked);
                 self.send(sent, again, marked);
             }
@@ -658,7 +730,7 @@ impl<E: Ends> Flow<E> {
     pub fn finish(self, now: u64, stop: Stop) -> Outcome {
         let first = self.ends.first_sent().unwrap_or_default();
         let controller = self.ends.controller();
-        let mut outcome = Outcome::empty(stop, self.queue_us);
+        let mut outcome = Outcome::empty(stop, self.waits.histogram());
         outcome.acked_after = Time(now).since(first);
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();

@@ -25,6 +25,10 @@ pub type Pace = (Rate, Option<Train>);
 #[repr(C)]
 pub struct Instrumented<S: Startup, L> {
     account: Account<Vec<Kept>>,
+    /// Nothing was told since the last ACK or [`Instrumented::asks`] but what was sent, and whatever is
+    /// asked changes nothing and is answered with this rate.
+    settled: bool,
+    rate: Option<Rate>,
     controller: Core<S>,
     recorder: L,
 }
@@ -40,13 +44,19 @@ impl<S: Startup, L> Instrumented<S, L> {
 impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     /// A controller that has been told nothing, of a sender of packets of `packet` bytes.
     pub fn new(controller: Core<S>, packet: u64) -> Instrumented<S, L> {
-        Instrumented { account: Account::new(packet), controller, recorder: L::default() }
+        Instrumented {
+            account: Account::new(packet),
+            settled: false,
+            rate: None,
+            controller,
+            recorder: L::default(),
+        }
     }
 
     /// The same in this company, before anybody was told anything.
     #[must_use]
     pub fn in_company(self, company: L) -> Instrumented<S, L> {
-        Instrumented { recorder: company, ..self }
+        Instrumented { recorder: company, settled: false, ..self }
     }
 
     /// What it has been through.
@@ -86,12 +96,14 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     /// See [`Controller::restart`]. No recorder hears of it: it belongs to the making of the
     /// controller.
     pub fn restart(&mut self, now: Time) {
+        self.settled = false;
         self.controller.restart(now, Seq(0));
         self.recorder.along(&(), |other| other.restart(now));
     }
 
     /// See [`Controller::on_handshake_rtt`].
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
+        self.settled = false;
         self.controller.on_handshake_rtt(now, rtt);
         self.record(|| Event::HandshakeRtt { now, rtt });
         self.recorder.along(&(), |other| other.on_handshake_rtt(now, rtt));
@@ -100,6 +112,7 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     /// See [`Controller::before_send`].
     #[inline]
     pub fn before_send(&mut self, ready: &Ready) {
+        self.settled = false;
         self.controller.before_send(ready);
         self.account.on_ready(&self.controller);
         self.record(|| Event::Ready(*ready));
@@ -122,11 +135,13 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
         let began = self.account.on_ack(ack, &self.controller);
         self.record(|| Event::Ack(*ack));
         self.recorder.along(&began, |other| other.on_ack(ack));
+        self.settle();
         began
     }
 
     /// See [`Controller::on_congestion`].
     pub fn on_congestion(&mut self, congestion: &Congestion) {
+        self.settled = false;
         self.controller.on_congestion(congestion);
         self.account.on_congestion(congestion, &self.controller);
         self.record(|| Event::Congestion(*congestion));
@@ -135,6 +150,7 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
 
     /// See [`Controller::on_spurious`].
     pub fn on_spurious(&mut self, now: Time) {
+        self.settled = false;
         self.controller.on_spurious();
         self.account.on_spurious(&self.controller);
         self.record(|| Event::Spurious { now });
@@ -153,7 +169,39 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
             .admits(len, ready.inflight)
             .then(|| self.controller.pacing_rate().map(|rate| (rate, self.controller.train())));
         self.recorder.along(&pace, |other| other.asks(ready, len));
+        self.settle();
         pace
+    }
+
+    /// After everything that may change an answer: whether all would answer the same from now on. An
+    /// ACK has told the smoothed RTT, and has left a window that needs no bound and an account that
+    /// knows it: there is nothing for a question to do.
+    #[inline(always)]
+    fn settle(&mut self) {
+        // A recorder hears of every question.
+        self.settled = !L::records()
+            && !self.controller.heeds_sending()
+            && self.controller.train().is_none()
+            && self.recorder.every(|other| other.settled);
+        if self.settled {
+            self.rate = self.controller.pacing_rate();
+        }
+    }
+
+    /// Whether a question changes nothing, from a sender that has not been idle: then it need not be
+    /// told before it sends, and may ask [`Instrumented::asks_again`].
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// What [`Instrumented::asks`] would say with `inflight` bytes outstanding, where that is
+    /// [settled](Instrumented::is_settled).
+    #[inline(always)]
+    pub fn asks_again(&mut self, len: u64, inflight: u64) -> Option<Option<Rate>> {
+        let rate = self.controller.admits(len, inflight).then_some(self.rate);
+        self.recorder.along(&rate, |other| other.asks_again(len, inflight));
+        rate
     }
 
     /// See [`Controller::admits`].
@@ -165,9 +213,13 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     }
 
     /// What a pacer goes by: [`Controller::pacing_rate`] and [`Controller::train`].
-    #[inline]
+    #[inline(always)]
     pub fn pace(&mut self) -> Option<Pace> {
-        let pace = self.controller.pacing_rate().map(|rate| (rate, self.controller.train()));
+        let pace = if self.settled {
+            self.rate.map(|rate| (rate, None))
+        } else {
+            self.controller.pacing_rate().map(|rate| (rate, self.controller.train()))
+        };
         self.recorder.along(&pace, Instrumented::pace);
         pace
     }

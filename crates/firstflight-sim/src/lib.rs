@@ -28,6 +28,7 @@ pub mod ring;
 pub mod sharing;
 pub mod tcp;
 pub mod trial;
+mod waits;
 pub mod wire;
 
 pub use access::{Access, Arrangement, Counted};

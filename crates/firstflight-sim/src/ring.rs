@@ -91,6 +91,13 @@ impl<T: Plain> Ring<T> {
         Some(value)
     }
 
+    /// Removes the first `count` values, which must be held.
+    #[inline]
+    pub fn skip(&mut self, count: u64) {
+        debug_assert!(count <= self.end - self.base, "{count} of fewer");
+        self.base += count;
+    }
+
     /// Forgets everything and starts counting at zero again; the memory stays.
     pub fn clear(&mut self) {
         self.base = 0;
@@ -142,17 +149,34 @@ impl GapSet {
             || (number < self.high && self.words[self.word(number)] >> (number & 63) & 1 == 1)
     }
 
-    /// Adds `number`; returns whether it is new.
+    /// Everything up to the highest member is one.
     #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.high <= self.low
+    }
+
+    /// Adds the next `count` numbers to a set that [is whole](GapSet::is_whole).
+    #[inline]
+    pub fn extend(&mut self, count: u64) {
+        debug_assert!(self.is_whole(), "{} is a member above the gap at {}", self.high, self.low);
+        self.low += count;
+        self.high = self.low;
+    }
+
+    /// Adds `number`; returns whether it is new.
+    #[inline(always)]
     pub fn insert(&mut self, number: u64) -> bool {
+        if number == self.low && self.is_whole() {
+            // In order, nothing waiting: the common case touches no memory.
+            self.extend(1);
+            return true;
+        }
+        self.insert_apart(number)
+    }
+
+    fn insert_apart(&mut self, number: u64) -> bool {
         if self.contains(number) {
             return false;
-        }
-        if number == self.low && self.high <= number {
-            // In order, nothing waiting: the common case touches no memory.
-            self.low += 1;
-            self.high = self.low;
-            return true;
         }
         while (number >> 6) - (self.low >> 6) >= self.words.len() as u64 {
             self.grow();

@@ -8,6 +8,7 @@ use crate::flow::{Ends, Flow, Hosted};
 use crate::instrumented::Core;
 use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
+use crate::pool::Plain;
 use crate::{quic, tcp};
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
@@ -208,9 +209,27 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     let ends = E::between(host, path, controller, pacer_burst, object, company);
     let mut flow = Flow::between(0, ends, object);
     flow.open(Time(0), Nanos(path.rtt()), false);
-    let (now, stop) = drive(&mut flow, forward.into(), reverse.into(), limit, observer);
+    let (forward, back) = (Toward::from(forward), Way::from(reverse));
+    let ahead = goes_ahead(&setup.host, &forward, &back, observer);
+    let (now, stop) = drive(&mut flow, forward, back, limit, ahead, observer);
     let company = std::mem::take(flow.ends.company());
     Ok((flow.finish(now, stop), company))
+}
+
+/// See [`Flow::goes_ahead_until`].
+fn goes_ahead<S, A: Plain, O: Observer>(
+    host: &Hosts,
+    forward: &Toward<S, A>,
+    back: &Way<A>,
+    observer: &O,
+) -> bool {
+    let ordered = match (forward, back) {
+        (Toward::Link(link), Way::Link(_)) => link.keeps_order() && link.propagation() > 0,
+        _ => false,
+    };
+    // What a receiver is asked for changes while packets are under way.
+    let asked = matches!(host, Hosts::Quic(host) if host.asks_acks.is_some());
+    ordered && !asked && !observer.watches()
 }
 
 /// From the first packet of a flow that has everything for itself to its last: when it stopped, and
@@ -220,9 +239,13 @@ fn drive<E: Ends, O: Observer>(
     mut forward: Toward<E::Sent, E::Ack>,
     mut back: Way<E::Ack>,
     limit: Nanos,
+    ahead: bool,
     observer: &mut O,
 ) -> (u64, Stop) {
     flow.begin(0, &mut forward, observer);
+    if ahead {
+        flow.goes_ahead_until(limit.0);
+    }
     let mut now = 0;
     while !flow.complete() {
         let (own, release, leaves) = (flow.next_event(), back.next_event(), forward.next_event());

@@ -20,6 +20,8 @@ pub trait Arrives: Plain {
 #[derive(Clone, Debug, Default)]
 pub struct Wire<T: Arrives> {
     ring: Ring<T>,
+    /// When the last one arrives.
+    last: u64,
 }
 
 impl<T: Arrives> Wire<T> {
@@ -46,8 +48,18 @@ impl<T: Arrives> Wire<T> {
     }
 
     /// Puts a packet on the wire.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, packet: T) {
+        if packet.at() >= self.last {
+            self.last = packet.at();
+            self.ring.push(packet);
+        } else {
+            self.send_before(packet);
+        }
+    }
+
+    #[cold]
+    fn send_before(&mut self, packet: T) {
         self.ring.push(packet);
         let mut place = self.ring.end() - 1;
         while place > self.ring.base() && self.ring.get(place - 1).at() > packet.at() {

@@ -196,6 +196,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.verify();
     }
 
+    /// Whether [`before_send`](Self::before_send) may do or change anything if it is called again before
+    /// the next other event, for a sender that has not been idle and whose smoothed RTT is the same.
+    /// If not, neither does the [pacing rate](Self::pacing_rate) change until then.
+    #[inline]
+    pub fn heeds_sending(&self) -> bool {
+        self.startup.heeds_sending()
+    }
+
     /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay
     /// as they are, but for those that are smaller than the smallest window of larger packets.
     pub fn set_mss(&mut self, mss: u64) {

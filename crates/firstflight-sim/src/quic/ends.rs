@@ -185,6 +185,13 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         }
         self.receiver.on_packet(now, number, chunk, data.marked())
     }
+    #[inline(always)]
+    fn on_sent_data(&mut self, now: Time, sent: &Transmit, marked: bool) -> Option<AckPacket> {
+        if let Some(request) = self.request.take_if(|request| sent.number >= request.from) {
+            self.receiver.obey(now, request);
+        }
+        self.receiver.on_packet(now, sent.number, sent.chunk, marked)
+    }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
         self.receiver.ack_due()

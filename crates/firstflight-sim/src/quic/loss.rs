@@ -60,6 +60,12 @@ impl SentPacket {
         wide(self.chunk, end)
     }
 
+    /// It is in flight and carries this chunk, among those less than 2^32 below the next one.
+    #[inline]
+    pub(super) fn is_plain(&self, chunk: u64) -> bool {
+        self.tag & STATE == State::InFlight as u32 && self.chunk == chunk as u32
+    }
+
     #[inline]
     pub(super) fn state(&self) -> State {
         match self.tag & STATE {

@@ -40,6 +40,12 @@ impl Logged {
         end.wrapping_sub(u64::from((end as u32).wrapping_sub(self.0) & !MARKED))
     }
 
+    /// It is this packet, unmarked.
+    #[inline]
+    pub(super) fn is(self, number: u64) -> bool {
+        self.0 == number as u32 & !MARKED
+    }
+
     /// It was marked Congestion Experienced.
     #[inline]
     pub(super) fn marked(self) -> bool {
@@ -93,7 +99,7 @@ impl Receiver {
     }
 
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(
         &mut self,
         now: Time,

@@ -7,7 +7,7 @@ use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
 use crate::alike::Company;
 use crate::audit::walk_is_due;
-use crate::instrumented::{Core, Instrumented};
+use crate::instrumented::{Core, Instrumented, Pace};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
@@ -82,6 +82,13 @@ impl Pieces {
     #[inline]
     fn chunk(&self, chunk: u64) -> u64 {
         if chunk + 1 == self.chunks { self.last } else { self.payload }
+    }
+
+    /// Bytes of the datagrams that carry `count` chunks from this one on.
+    #[inline]
+    fn datagrams(&self, first: u64, count: u64) -> u64 {
+        let all = count * (self.payload + self.overhead);
+        if first + count == self.chunks { all - (self.payload - self.last) } else { all }
     }
 
     /// Bytes of the datagram that carries it.
@@ -357,7 +364,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     }
 
     /// The next packet that may leave now, if any; asked again until it returns `None`.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
         let Some((chunk, carries)) = self.next() else {
             // RFC9002 7.8-1: the application, not the window, ends the burst.
@@ -382,7 +389,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
 
     /// What to send next: lost bytes, then new ones, then, if probes are owed, a copy of what is
     /// outstanding (RFC9002 6.2.4-2).
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<(u64, Carries)> {
         // A chunk whose first copy turned up after all needs no repeat.
         while self.repeats.front().is_some_and(|&chunk| self.acked.contains(chunk)) {
@@ -421,7 +428,19 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         None
     }
 
+    #[inline(always)]
     fn admits(&mut self, now: Time, len: u64) -> bool {
+        if !(self.controller.is_settled() && self.idle_since.is_none()) {
+            return self.admits_anew(now, len);
+        }
+        match self.controller.asks_again(len, self.inflight) {
+            Some(rate) => self.passes(now, len, rate.map(|rate| (rate, None))),
+            None => self.is_full(),
+        }
+    }
+
+    #[inline(never)]
+    fn admits_anew(&mut self, now: Time, len: u64) -> bool {
         let ready = Ready {
             now,
             nxt: Seq(self.sent.end()),
@@ -431,20 +450,31 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             idle: self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since)),
             timeout: self.probe_timeout,
         };
-        let Some(pace) = self.controller.asks(&ready, len) else {
-            self.blocked = Blocked::Window;
-            self.app_limited = false;
-            return false;
-        };
+        match self.controller.asks(&ready, len) {
+            Some(pace) => self.passes(now, len, pace),
+            None => self.is_full(),
+        }
+    }
+
+    /// The window admits a packet: does the pacer?
+    #[inline(always)]
+    fn passes(&mut self, now: Time, len: u64, pace: Option<Pace>) -> bool {
         let wait = self.pacer.admit(now, len, self.inflight, pace);
         if wait > Nanos::ZERO {
             self.blocked = Blocked::Pacer(now + wait);
             self.app_limited = false;
-            return false;
         }
-        true
+        wait == Nanos::ZERO
     }
 
+    /// The window admits none.
+    fn is_full(&mut self) -> bool {
+        self.blocked = Blocked::Window;
+        self.app_limited = false;
+        false
+    }
+
+    #[inline(always)]
     fn send(&mut self, now: Time, chunk: u64, bytes: u32, carries: Carries) -> Transmit {
         let number = self.sent.end();
         self.sent.push(SentPacket::new(now, chunk, carries));

@@ -1,9 +1,8 @@
-//! The scoreboard: what the sender remembers of each outstanding segment, as a ring of arrays, and
-//! the order of its transmissions.
+//! The scoreboard: what the sender remembers of each outstanding segment, in rings, and the order of
+//! its transmissions.
 //!
-//! One array per fact, all addressed by the same slot. An ACK of data sent once touches the few
-//! arrays that every segment needs, one cache line each for eight segments and more; what only
-//! repeats need lies apart and stays cold. Arrays grow by doubling and are reused.
+//! What every segment needs lies together in 32 bytes; what only repeats need lies apart, in arrays
+//! addressed by the same slot, and stays cold. All grow by doubling and are reused.
 //!
 //! Follows RFC 2018 and the traits of [`firstflight::detection::scoreboard`]. Beside the marks it
 //! keeps what the sender itself cannot know: whether the path dropped the latest transmission (for
@@ -34,6 +33,25 @@ pub struct Truth {
     pub delivered: u64,
 }
 
+/// Segments that follow each other and were sent once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Their transmissions.
+    pub ordinals: Range<u64>,
+    /// When the last of them left.
+    pub sent: Time,
+}
+
+/// What every outstanding segment needs, together: two to a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    start: u64,
+    last_tx: u64,
+    ordinal: u64,
+    count: u16,
+    marks: u8,
+}
+
 /// The outstanding segments of one connection.
 #[derive(Clone, Debug)]
 pub struct Board {
@@ -46,11 +64,7 @@ pub struct Board {
     /// The next never-sent byte: where the newest segment ends.
     nxt: u64,
     mss: u64,
-    start: Array<u64>,
-    last_tx: Array<u64>,
-    ordinal: Array<u64>,
-    marks: Array<u8>,
-    count: Array<u16>,
+    segments: Array<Facts>,
     /// Of segments sent more than once; of the others the first transmission is the last, and
     /// their own end was the next byte.
     first_tx: Array<u64>,
@@ -87,11 +101,7 @@ impl Board {
             una: 0,
             nxt: 0,
             mss: mss.max(1),
-            start: Array::new(LEN),
-            last_tx: Array::new(LEN),
-            ordinal: Array::new(LEN),
-            marks: Array::new(LEN),
-            count: Array::new(LEN),
+            segments: Array::new(LEN),
             first_tx: Array::new(LEN),
             nxt_at_last_tx: Array::new(LEN),
             skip: Array::new(LEN),
@@ -157,15 +167,13 @@ impl Board {
         }
         let id = Id(self.end);
         let slot = self.slot(id);
-        self.start[slot] = self.nxt;
-        self.last_tx[slot] = now.0;
-        self.ordinal[slot] = self.log.end();
-        self.marks[slot] = 0;
-        self.count[slot] = 1;
+        let (start, last_tx, ordinal) = (self.nxt, now.0, self.log.end());
+        self.segments[slot] = Facts { start, last_tx, ordinal, count: 1, marks: 0 };
         self.log.push(id.0);
         self.nxt += len;
         self.end += 1;
-        self.sent(id);
+        self.ledger.sent_more(len);
+        debug_assert_eq!(self.len(id), len, "{id:?}");
         id
     }
 
@@ -185,12 +193,51 @@ impl Board {
         self.base += 1;
     }
 
+    /// The oldest segments, which end at `ack` together, if each was sent once. Asked of a board whose
+    /// ledger is clean.
+    #[inline]
+    pub fn run(&self, ack: u64) -> Option<Run> {
+        let mut id = self.base;
+        while id < self.end {
+            let slot = id as usize & self.mask;
+            if self.segments[slot].count != 1 {
+                return None;
+            }
+            id += 1;
+            let end =
+                if id < self.end { self.segments[id as usize & self.mask].start } else { self.nxt };
+            if end >= ack {
+                let first = self.segments[self.base as usize & self.mask].ordinal;
+                let last = self.segments[slot].ordinal;
+                // In the order of the log, without a repeat of something between them.
+                let whole =
+                    end == ack && first == self.log.base() && last - first == id - 1 - self.base;
+                let sent = Time(self.segments[slot].last_tx);
+                return whole.then_some(Run { ordinals: first..last + 1, sent });
+            }
+        }
+        None
+    }
+
+    /// They are cumulatively acknowledged and leave. Returns their bytes.
+    #[inline]
+    pub fn pop_run(&mut self, ack: u64, run: &Run) -> u64 {
+        let (bytes, count) = (ack - self.una, run.ordinals.end - run.ordinals.start);
+        self.ledger.acked_run(bytes, Seq(ack));
+        self.log.skip(count);
+        self.base += count;
+        self.una = ack;
+        self.forget_old();
+        bytes
+    }
+
     /// Drops transmissions from the log that no longer tell anything. Once per ACK.
     #[inline]
     pub fn forget_old(&mut self) {
         while let Some(&id) = self.log.front() {
             // Still the latest transmission of an outstanding segment: it may be judged yet.
-            if id >= self.base && self.ordinal[id as usize & self.mask] == self.log.base() {
+            if id >= self.base && self.segments[id as usize & self.mask].ordinal == self.log.base()
+            {
                 break;
             }
             self.log.pop();
@@ -203,12 +250,12 @@ impl Board {
         let mut at = id.0;
         while at < self.end {
             let slot = at as usize & self.mask;
-            if self.marks[slot] & Flags::SACKED.bits() == 0 {
+            if self.segments[slot].marks & Flags::SACKED.bits() == 0 {
                 return Id(at);
             }
             let next = at + u64::from(self.skip[slot]);
             let beyond = next as usize & self.mask;
-            if next < self.end && self.marks[beyond] & Flags::SACKED.bits() != 0 {
+            if next < self.end && self.segments[beyond].marks & Flags::SACKED.bits() != 0 {
                 self.skip[slot] = self.skip[slot].saturating_add(self.skip[beyond]);
             }
             at = next;
@@ -223,18 +270,18 @@ impl Board {
             return;
         }
         let slot = self.slot(id);
-        let shift = if self.last_tx[slot] == left.0 { 0 } else { EARLIER };
-        let declared = self.marks[slot] & (DECLARED << shift) != 0;
-        if declared && self.marks[slot] & (DROPPED << shift) == 0 {
+        let shift = if self.segments[slot].last_tx == left.0 { 0 } else { EARLIER };
+        let declared = self.segments[slot].marks & (DECLARED << shift) != 0;
+        if declared && self.segments[slot].marks & (DROPPED << shift) == 0 {
             self.truth.delivered -= 1;
             self.truth.dropped += 1;
         }
-        self.marks[slot] |= DROPPED << shift;
+        self.segments[slot].marks |= DROPPED << shift;
     }
 
     /// The path dropped the latest transmission of `id`.
     pub fn was_dropped(&self, id: Id) -> bool {
-        self.marks[self.slot(id)] & DROPPED != 0
+        self.segments[self.slot(id)].marks & DROPPED != 0
     }
 
     /// A segment was just declared lost: which of its transmissions that means, and what had become
@@ -249,7 +296,7 @@ impl Board {
         }
         if repeat_given_up {
             self.count_declared(id, 0);
-            let ordinal = self.ordinal[self.slot(id)];
+            let ordinal = self.segments[self.slot(id)].ordinal;
             if let Some(losses) = &mut self.losses {
                 losses.push(ordinal);
             }
@@ -260,9 +307,9 @@ impl Board {
     fn count_declared(&mut self, id: Id, shift: u8) {
         let slot = self.slot(id);
         let (dropped, declared) = (DROPPED << shift, DECLARED << shift);
-        if self.marks[slot] & declared == 0 {
-            self.marks[slot] |= declared;
-            if self.marks[slot] & dropped != 0 {
+        if self.segments[slot].marks & declared == 0 {
+            self.segments[slot].marks |= declared;
+            if self.segments[slot].marks & dropped != 0 {
                 self.truth.dropped += 1;
             } else {
                 self.truth.delivered += 1;
@@ -275,11 +322,7 @@ impl Board {
         let len = (self.mask + 1) * 2;
         let (old, new) = (self.mask, len - 1);
         let (from, to) = (self.base, self.end);
-        wider(&mut self.start, from..to, old, new);
-        wider(&mut self.last_tx, from..to, old, new);
-        wider(&mut self.ordinal, from..to, old, new);
-        wider(&mut self.marks, from..to, old, new);
-        wider(&mut self.count, from..to, old, new);
+        wider(&mut self.segments, from..to, old, new);
         wider(&mut self.first_tx, from..to, old, new);
         wider(&mut self.nxt_at_last_tx, from..to, old, new);
         wider(&mut self.skip, from..to, old, new);
@@ -306,26 +349,30 @@ impl Scoreboard for Board {
     }
     #[inline]
     fn start(&self, id: Id) -> Seq {
-        Seq(self.start[self.slot(id)])
+        Seq(self.segments[self.slot(id)].start)
     }
     #[inline]
     fn end(&self, id: Id) -> Seq {
-        Seq(if id.0 + 1 < self.end { self.start[self.slot(id.next())] } else { self.nxt })
+        Seq(if id.0 + 1 < self.end { self.segments[self.slot(id.next())].start } else { self.nxt })
     }
     fn first_tx(&self, id: Id) -> Time {
         let slot = self.slot(id);
-        Time(if self.count[slot] > 1 { self.first_tx[slot] } else { self.last_tx[slot] })
+        Time(if self.segments[slot].count > 1 {
+            self.first_tx[slot]
+        } else {
+            self.segments[slot].last_tx
+        })
     }
     #[inline]
     fn last_tx(&self, id: Id) -> Time {
-        Time(self.last_tx[self.slot(id)])
+        Time(self.segments[self.slot(id)].last_tx)
     }
     #[inline]
     fn tx_count(&self, id: Id) -> u32 {
-        u32::from(self.count[self.slot(id)])
+        u32::from(self.segments[self.slot(id)].count)
     }
     fn nxt_at_last_tx(&self, id: Id) -> Seq {
-        if self.count[self.slot(id)] > 1 {
+        if self.segments[self.slot(id)].count > 1 {
             Seq(self.nxt_at_last_tx[self.slot(id)])
         } else {
             self.end(id)
@@ -333,18 +380,19 @@ impl Scoreboard for Board {
     }
     #[inline]
     fn ordinal(&self, id: Id) -> u64 {
-        self.ordinal[self.slot(id)]
+        self.segments[self.slot(id)].ordinal
     }
     #[inline]
     fn flags(&self, id: Id) -> Flags {
-        Flags::from_bits(self.marks[self.slot(id)])
+        Flags::from_bits(self.segments[self.slot(id)].marks)
     }
 
     #[inline]
     fn set_flags(&mut self, id: Id, flags: Flags) {
         let slot = self.slot(id);
-        let before = Flags::from_bits(self.marks[slot]);
-        self.marks[slot] = self.marks[slot] & !Flags::from_bits(u8::MAX).bits() | flags.bits();
+        let before = Flags::from_bits(self.segments[slot].marks);
+        self.segments[slot].marks =
+            self.segments[slot].marks & !Flags::from_bits(u8::MAX).bits() | flags.bits();
         if flags.has(Flags::SACKED) && !before.has(Flags::SACKED) {
             self.skip[slot] = 1;
         }
@@ -357,15 +405,16 @@ impl Scoreboard for Board {
 
     fn record_repeat(&mut self, id: Id, transmission: Transmission) {
         let slot = self.slot(id);
-        if self.count[slot] == 1 {
-            self.first_tx[slot] = self.last_tx[slot];
+        if self.segments[slot].count == 1 {
+            self.first_tx[slot] = self.segments[slot].last_tx;
         }
-        self.last_tx[slot] = transmission.now.0;
-        self.count[slot] = self.count[slot].saturating_add(1);
+        self.segments[slot].last_tx = transmission.now.0;
+        self.segments[slot].count = self.segments[slot].count.saturating_add(1);
         self.nxt_at_last_tx[slot] = transmission.nxt.0;
-        self.ordinal[slot] = transmission.ordinal;
-        let truth = self.marks[slot] & (DROPPED | DECLARED);
-        self.marks[slot] = Flags::from_bits(self.marks[slot]).bits() | truth << EARLIER;
+        self.segments[slot].ordinal = transmission.ordinal;
+        let truth = self.segments[slot].marks & (DROPPED | DECLARED);
+        self.segments[slot].marks =
+            Flags::from_bits(self.segments[slot].marks).bits() | truth << EARLIER;
     }
 
     /// Segments are of full size but for the last of each write, so the place follows by division;

@@ -8,7 +8,7 @@ use firstflight_sim::{Hosts, Setup, quic, run_alike, run_arm, tcp};
 use proptest::prelude::*;
 
 /// Arms that differ in one thing or another, some only in what they think.
-const ARMS: [&str; 26] = [
+pub(crate) const ARMS: [&str; 26] = [
     "slowstart",
     "slowstart@(iw=11)",
     "slowstart@(pace=off)",
@@ -37,7 +37,7 @@ const ARMS: [&str; 26] = [
     "bbr3",
 ];
 
-fn any_host() -> impl Strategy<Value = Hosts> {
+pub(crate) fn any_host() -> impl Strategy<Value = Hosts> {
     let small = tcp::Host { send_buffer: Buffer::LINUX_SEND, ..tcp::Host::default() };
     let plain = |name: &str| {
         let preset = PRESETS.iter().find(|preset| preset.name == name).expect("a preset");
@@ -54,7 +54,7 @@ fn any_host() -> impl Strategy<Value = Hosts> {
     ]
 }
 
-fn any_path() -> impl Strategy<Value = String> {
+pub(crate) fn any_path() -> impl Strategy<Value = String> {
     let queue = prop_oneof![
         Just("queue=10ms".to_owned()),
         Just("queue=1bdp".to_owned()),

@@ -12,6 +12,7 @@ mod quic_rules;
 mod return_paths;
 mod rig;
 mod sharing;
+mod shortcuts;
 mod tcp_board;
 mod tcp_closed_form;
 mod tcp_conservation;

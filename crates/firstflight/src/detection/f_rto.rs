@@ -95,6 +95,7 @@ impl FRto {
 
     /// The test is running: lost marks stand, but nothing is repeated; only the new segments of
     /// [`Verdict::SendNew`] may leave.
+    #[inline]
     pub fn holds_repeats(&self) -> bool {
         self.step != Step::Idle
     }

@@ -130,6 +130,7 @@ impl Armed {
     /// OURS detect-timer: picks the timer to arm, by priority and not by time: a lower one would
     /// act on less knowledge. The higher ones never outlast the retransmission timeout, each by
     /// its own rule. `None` if nothing is `outstanding`.
+    #[inline]
     pub fn choose(
         outstanding: bool,
         reordering: Option<Time>,
@@ -148,6 +149,7 @@ impl Armed {
     }
 
     /// When it fires.
+    #[inline]
     pub fn deadline(self) -> Time {
         match self {
             Armed::Reordering(at)

@@ -172,8 +172,34 @@ impl Rack {
         self.update_window(facts);
     }
 
+    /// Whether [`Rack::on_run`] may take a run of segments from `una` to `end` of which the last left
+    /// at `sent`: nothing known to be sent later was delivered, and nothing waits.
+    #[inline]
+    pub fn follows(&self, sent: Time, end: Seq, una: Seq) -> bool {
+        self.walk.unordered.is_none_or(|(_, last)| sent > last)
+            && self.walk.waiting.is_none()
+            && self.newest.is_none()
+            && self.fack_now <= una
+            && self.reference.is_none_or(|reference| reference <= Stamp { at: sent, end })
+    }
+
+    /// An ACK delivers all segments below `facts.una`, each sent once, the last one at `sent`; above it
+    /// nothing is SACKed, lost or repeated, and `board` has let go of what is delivered. What
+    /// [`Rack::on_delivered`] of each, [`Rack::on_ack`] and [`Rack::detect`] come to, which find nothing
+    /// then. Only where the run [follows](Rack::follows).
+    #[inline]
+    pub fn on_run<B: SendOrder>(&mut self, board: &B, now: Time, sent: Time, facts: &Facts) {
+        self.rtt = now.since(sent);
+        self.reference = Some(Stamp { at: sent, end: facts.una });
+        (self.fack, self.fack_now) = (facts.una, facts.una);
+        self.update_window(facts);
+        self.walk.judged = self.walk.judged.max(board.oldest_sent());
+        self.walk.compared = self.walk.compared.max(self.walk.judged);
+    }
+
     /// RFC8985 6.2-4: at most once per round trip a DSACK widens the window; sixteen recoveries
     /// without one narrow it again.
+    #[inline]
     fn update_window(&mut self, facts: &Facts) {
         if self.dsack_round.is_some_and(|round| facts.una >= round) {
             self.dsack_round = None;

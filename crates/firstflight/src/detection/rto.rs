@@ -79,6 +79,7 @@ impl Rto {
     }
 
     /// When it fires, if it runs.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
@@ -89,6 +90,7 @@ impl Rto {
     }
 
     /// Timeout recovery lasts until `una` reaches this.
+    #[inline]
     pub fn loss_end(&self) -> Option<Seq> {
         self.recovery.map(|sent| sent.nxt)
     }

@@ -164,31 +164,37 @@ impl Ledger {
     }
 
     /// Bytes of segments not cumulatively acknowledged.
+    #[inline]
     pub fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
     /// Of these, SACKed bytes.
+    #[inline]
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
 
     /// Un-SACKed bytes marked lost.
+    #[inline]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
     /// Un-SACKed bytes with a repeat of this episode in the network.
+    #[inline]
     pub fn repeated(&self) -> u64 {
         self.repeated
     }
 
     /// SACKed segments above the cumulative acknowledgement.
+    #[inline]
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
 
     /// The end of the highest data known to be delivered, by SACK or cumulatively.
+    #[inline]
     pub fn fack(&self) -> Seq {
         self.fack
     }
@@ -196,6 +202,27 @@ impl Ledger {
     /// The highest SACKed segment, if any outstanding one is.
     pub fn highest_sacked(&self) -> Option<Id> {
         if self.sacked_segments == 0 { None } else { self.highest_sacked }
+    }
+
+    /// No segment is SACKed, lost or repeated.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.sacked_segments == 0 && self.lost == 0 && self.repeated == 0
+    }
+
+    /// A new segment of so many bytes is outstanding: what [`Scoreboard::sent`] does.
+    #[inline]
+    pub fn sent_more(&mut self, bytes: u64) {
+        self.outstanding = self.outstanding.saturating_add(bytes);
+    }
+
+    /// All segments up to `end`, of `bytes` together, are cumulatively acknowledged and leave: what
+    /// [`Scoreboard::acked`] does for each, where the ledger [is clean](Ledger::is_clean).
+    #[inline]
+    pub fn acked_run(&mut self, bytes: u64, end: Seq) {
+        debug_assert!(self.is_clean() && bytes <= self.outstanding, "{bytes} of {self:?}");
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        self.fack = self.fack.max(end);
     }
 
     /// Segments that are lost and wait for their repeat.

@@ -83,11 +83,13 @@ pub struct Tlp {
 
 impl Tlp {
     /// A probe is outstanding: there is one per tail.
+    #[inline]
     pub fn is_outstanding(&self) -> bool {
         self.probe.is_some()
     }
 
     /// When to probe; `None`: arm the retransmission timeout instead.
+    #[inline]
     pub fn deadline(&self, tail: &Tail) -> Option<Time> {
         // RFC8985 7.1-1: where nothing else would reveal a loss, and one probe per tail.
         let allowed = tail.sack

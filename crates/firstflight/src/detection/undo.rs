@@ -63,13 +63,21 @@ impl Undo {
 
     /// OURS undo-void: congestion marks cut the window, the timeout cannot be undone, or undo was
     /// done: nothing can be proven any more.
+    #[inline]
     pub fn discard(&mut self) {
         self.marker = None;
     }
 
     /// Something can still be proven.
+    #[inline]
     pub fn is_open(&self) -> bool {
         self.marker.is_some()
+    }
+
+    /// Whether an ACK that moves `una` may still prove or settle anything ([`Undo::on_advance`]).
+    #[inline]
+    pub fn awaits_advance(&self) -> bool {
+        self.marker.is_some_and(|marker| marker.first_repeat.is_some() && !marker.answered)
     }
 
     /// Repeats of the episode not reported as duplicates yet.

@@ -26,6 +26,7 @@ pub const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
 
 const MAX_SAMPLE: Nanos = Nanos(1 << 56);
 
+#[inline]
 fn valid(sample: Nanos) -> Nanos {
     sample.clamp(Nanos(1), MAX_SAMPLE)
 }
@@ -41,12 +42,14 @@ struct Smoothed {
 
 impl Smoothed {
     /// RFC9002 5.3-1, RFC6298 2-2: the first sample is its own mean, with half of it as deviation.
+    #[inline]
     fn first(sample: Nanos) -> Smoothed {
         Smoothed { srtt: sample, var: Nanos(sample.0 / 2), min: sample, latest: sample }
     }
 
     /// RFC9002 5.3-2, RFC6298 2-3: a quarter and an eighth of the way, the deviation against the
     /// old mean (D1).
+    #[inline]
     fn blend(&mut self, sample: Nanos) {
         self.var = Nanos((3 * self.var.0 + self.srtt.0.abs_diff(sample.0)) / 4);
         self.srtt = Nanos((7 * self.srtt.0 + sample.0) / 8);
@@ -75,6 +78,7 @@ impl Rfc9002Rtt {
     /// One valid sample with the delay its acknowledgement reports. `max_ack_delay` is the peer's
     /// promise once the handshake is confirmed and `None` before: only then is a longer delay
     /// not believed.
+    #[inline]
     pub fn on_sample(&mut self, rtt: Nanos, ack_delay: Nanos, max_ack_delay: Option<Nanos>) {
         let rtt = valid(rtt);
         let Some(s) = &mut self.sampled else {
@@ -91,32 +95,38 @@ impl Rfc9002Rtt {
     }
 
     /// The last sample as measured.
+    #[inline]
     pub fn latest(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.latest)
     }
 
     /// The smallest sample.
+    #[inline]
     pub fn min(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.min)
     }
 
     /// The smoothed RTT, if there was a sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.srtt)
     }
 
     /// The smoothed RTT, or the initial one before there was a sample.
+    #[inline]
     pub fn smoothed(&self) -> Nanos {
         self.sampled.map_or(self.initial, |s| s.srtt)
     }
 
     /// The mean deviation; half the initial RTT before there was a sample.
+    #[inline]
     pub fn variance(&self) -> Nanos {
         self.sampled.map_or(Nanos(self.initial.0 / 2), |s| s.var)
     }
 
     /// How long after a packet was sent it is lost, if a later one was acknowledged.
     // RFC9002 6.1.2-1: 9/8 of the larger of smoothed and latest RTT, at least the granularity.
+    #[inline]
     pub fn loss_delay(&self) -> Nanos {
         let rtt = self.smoothed().max(self.latest().unwrap_or_default());
         (rtt + Nanos(rtt.0 / 8)).max(GRANULARITY)
@@ -125,12 +135,14 @@ impl Rfc9002Rtt {
     /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number
     /// spaces.
     // RFC9002 6.2.1-1: mean, four deviations, and the peer's patience.
+    #[inline]
     pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
         self.smoothed() + (self.variance() * 4).max(GRANULARITY) + max_ack_delay
     }
 
     /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with
     /// each.
+    #[inline]
     pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
         self.pto(max_ack_delay) * (1 << count.min(63))
     }
@@ -216,6 +228,7 @@ impl Rfc6298Rtt {
 
     /// One valid sample: of data sent once ([`Rfc6298Rtt::on_segment`] tells), or told apart by a
     /// time stamp. It ends the backoff.
+    #[inline]
     pub fn on_sample(&mut self, rtt: Nanos) {
         let rtt = valid(rtt);
         self.backoff = 0;
@@ -235,11 +248,13 @@ impl Rfc6298Rtt {
     }
 
     /// The timeout in force, backoff included.
+    #[inline]
     pub fn rto(&self) -> Nanos {
         // RFC6298 5-5, RFC6298 2-5: doubled per expiry, up to a maximum.
         (self.base() * (1 << self.backoff.min(63))).min(self.params.max)
     }
 
+    #[inline]
     fn base(&self) -> Nanos {
         let p = &self.params;
         // RFC6298 2-1 before a sample; RFC6298 2-3 and RFC6298 2-4 with one: margin above the mean,
@@ -254,21 +269,25 @@ impl Rfc6298Rtt {
     }
 
     /// The last sample.
+    #[inline]
     pub fn latest(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.latest)
     }
 
     /// The smallest sample.
+    #[inline]
     pub fn min(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.min)
     }
 
     /// The smoothed RTT.
+    #[inline]
     pub fn srtt(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.srtt)
     }
 
     /// The mean deviation.
+    #[inline]
     pub fn variance(&self) -> Option<Nanos> {
         self.sampled.map(|s| s.var)
     }

@@ -471,6 +471,11 @@ enum SavedFallback {
 impl Startup for Best {
     type Saved = Saved;
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.rearm();
         beside!(&mut self.fallback, f => f.start(now, nxt));

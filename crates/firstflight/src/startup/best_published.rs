@@ -225,6 +225,11 @@ impl Default for BestPublished {
 impl Startup for BestPublished {
     type Saved = ();
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.reset(now, nxt);
     }

@@ -202,6 +202,11 @@ impl Startup for Careful {
         w.cwnd = jump;
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        self.state == State::Recon
+    }
+
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         self.una = self.una.max(ack.una);
         self.checked = false;

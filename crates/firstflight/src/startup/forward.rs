@@ -46,6 +46,10 @@ macro_rules! forward_startup {
             $each!(self, startup => startup.before_send(ready, w, cx));
         }
         #[inline]
+        fn heeds_sending(&self) -> bool {
+            $each!(self, startup => startup.heeds_sending())
+        }
+        #[inline]
         fn on_sent(
             &mut self,
             sent: &$crate::event::Sent,

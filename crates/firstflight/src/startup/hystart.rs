@@ -405,6 +405,11 @@ pub struct Looking(pub bool);
 impl Startup for HyStart {
     type Saved = Looking;
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.round = Round::begin(now, nxt);
     }

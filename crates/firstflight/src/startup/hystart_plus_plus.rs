@@ -357,6 +357,11 @@ impl SavedStage {
 impl Startup for HyStartPlusPlus {
     type Saved = SavedStage;
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
     fn start(&mut self, _now: Time, nxt: Seq) {
         // RFC9406 4.2-5: windowEnd begins at SND.NXT, so the first data ACK ends a round of one
         // sample (see skip_first_flight).

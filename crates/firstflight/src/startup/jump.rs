@@ -118,6 +118,12 @@ impl Jump {
         false
     }
 
+    /// Whether [`Jump::before_send`] may still do anything before the next ACK.
+    #[inline]
+    pub fn heeds_sending(&self) -> bool {
+        matches!(self.state, State::Armed | State::Flying { spread: true, .. })
+    }
+
     /// One ACK outside recovery, before it grows the window. The first ACK of a jump packet sets
     /// the window to what was really in flight, between the initial and the jump window.
     pub fn on_ack(&mut self, ack: &Ack, w: &mut Window, cx: &Context) {

@@ -49,6 +49,11 @@ impl Startup for JumpStart {
         self.jump.before_send(ready, w, cx);
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        self.jump.heeds_sending()
+    }
+
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         self.jump.on_ack(ack, w, cx);
         Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }

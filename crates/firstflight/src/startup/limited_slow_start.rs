@@ -108,6 +108,11 @@ impl LimitedSlowStart {
 impl Startup for LimitedSlowStart {
     type Saved = ();
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
         // RFC3742 2-1: at or below max_ssthresh nothing changes. An ACK that crosses it counts in

@@ -154,6 +154,13 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
+    /// Whether [`Startup::before_send`] may do or change anything if it is called again before the next
+    /// ACK or timeout, for a sender that has not been idle. Those who say no are spared it: it is
+    /// asked for with every packet of a paced burst.
+    fn heeds_sending(&self) -> bool {
+        true
+    }
+
     /// A packet or burst left, while startup goes on (BBR marks some to measure the delivery rate).
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         let _ = (sent, w, cx);

@@ -66,6 +66,12 @@ impl Startup for Oracle {
         }
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        let flies = matches!(&self.stage, Stage::Flight(jump) if jump.heeds_sending());
+        self.exit.is_some() || flies
+    }
+
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         match self.stage {
             Stage::Flight(_) if cx.paced => {

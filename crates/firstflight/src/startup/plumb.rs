@@ -252,6 +252,11 @@ impl Startup for Plumb {
         }
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        self.on && self.first.heeds_sending()
+    }
+
     fn train(&self) -> Option<Train> {
         self.first.train().filter(|_| self.on)
     }

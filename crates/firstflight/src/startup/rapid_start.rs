@@ -129,6 +129,11 @@ impl Startup for RapidStart {
         }
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        self.probing && self.jump.heeds_sending()
+    }
+
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         if !self.probing {
             // Also after a false alarm: a conservative slow start that was given back has to run to

@@ -557,6 +557,11 @@ pub struct Looking(pub bool);
 impl Startup for Search {
     type Saved = Looking;
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
     fn start(&mut self, _now: Time, _nxt: Seq) {
         self.rearm();
     }

@@ -23,6 +23,11 @@ impl Startup for SlowStart {
     type Saved = ();
 
     #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
+    #[inline]
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }
     }

@@ -8,25 +8,76 @@ use crate::quic::{AckPacket, Receiver};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};
 
+/// The last of some packets, and when it left.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    last: u64,
+    sent: Time,
+}
+
 impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
+    #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
+        let mut ack = Ack::default();
+        self.hear(now, packet, receiver, &mut ack).then_some(ack)
+    }
+
+    /// The same with the record in a fresh `ack`. Returns whether it said anything new.
+    #[inline(never)]
+    fn hear(
+        &mut self,
+        now: Time,
+        packet: AckPacket,
+        receiver: &mut Receiver,
+        ack: &mut Ack,
+    ) -> bool {
         // The position in the log that is nearest: ACKs may overtake each other, but not by 2^31
         // packets.
         let new = packet.log_end.wrapping_sub(self.log_seen as u32) as i32;
         if new <= 0 {
-            return None;
+            return false;
         }
-        let inflight_before = self.inflight;
+        (ack.now, ack.inflight_before) = (now, self.inflight);
         let mark = self.controller.recovery_mark().map_or(0, |mark| mark.0);
-        let mut ack = Ack { now, inflight_before, ..Ack::default() };
+        if let Some(largest) =
+            self.acknowledge_run(u64::from(new.unsigned_abs()), mark, receiver, ack)
+        {
+            self.measure(now, packet, largest, ack);
+            ack.flight = self.inflight;
+            // Below the largest acknowledged nothing is in flight: nothing can be lost.
+            (self.loss_time, self.lost_this_pass, self.hole_this_pass) = (None, 0, 0);
+            if self.inflight == 0 {
+                self.idle_since = Some(now);
+            }
+            self.report(ack);
+            if self.sent.base() < self.oldest {
+                self.forget_settled(now);
+            }
+            return true;
+        }
+        self.hear_each(now, packet, new, mark, receiver, ack);
+        true
+    }
+
+    /// An ACK of anything.
+    #[inline(never)]
+    fn hear_each(
+        &mut self,
+        now: Time,
+        packet: AckPacket,
+        new: i32,
+        mark: u64,
+        receiver: &mut Receiver,
+        ack: &mut Ack,
+    ) {
         let mut largest: Option<u64> = None;
         for _ in 0..new {
             let Some(logged) = receiver.log.pop() else { break };
             let number = logged.number(self.sent.end());
             let before = ack.acked;
-            self.acknowledge(number, mark, &mut ack);
+            self.acknowledge(number, mark, ack);
             if logged.marked() {
                 ack.ce = true;
                 *ack.ce_bytes.get_or_insert(0) += ack.acked - before;
@@ -39,25 +90,96 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before))
         {
             // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
-            let rtt = now.since(self.sent.get(number).at);
-            self.largest_acked = Some(number);
-            ack.rtt = Some(rtt);
-            ack.advanced = true;
-            self.rtt.on_sample(
-                rtt,
-                Nanos(u64::from(packet.ack_delay)),
-                Some(Nanos(self.host.max_ack_delay)),
-            );
+            let sent = self.sent.get(number).at;
+            self.measure(now, packet, Run { last: number, sent }, ack);
+        } else {
+            self.count_delivered(ack);
         }
+        ack.flight = self.inflight;
+        self.settle(now, ack);
+        self.forget_settled(now);
+    }
+
+    /// The largest acknowledged is newly acknowledged.
+    #[inline(always)]
+    fn measure(&mut self, now: Time, packet: AckPacket, run: Run, ack: &mut Ack) {
+        let rtt = now.since(run.sent);
+        self.largest_acked = Some(run.last);
+        ack.rtt = Some(rtt);
+        ack.advanced = true;
+        self.rtt.on_sample(
+            rtt,
+            Nanos(u64::from(packet.ack_delay)),
+            Some(Nanos(self.host.max_ack_delay)),
+        );
+        self.count_delivered(ack);
+    }
+
+    #[inline(always)]
+    fn count_delivered(&mut self, ack: &Ack) {
         self.delivered += ack.acked;
         if ack.acked > 0 {
             self.probe_count = 0;
         }
         self.note_probe_timeout();
-        ack.flight = self.inflight;
-        self.settle(now, &mut ack);
-        self.forget_settled(now);
-        Some(ack)
+    }
+
+    /// An ACK of the oldest packets in flight, in order, sent with the next bytes of the object and
+    /// unmarked: the usual one, as one run. `None` if it is not, and nothing has happened.
+    #[inline(always)]
+    fn acknowledge_run(
+        &mut self,
+        count: u64,
+        mark: u64,
+        receiver: &mut Receiver,
+        ack: &mut Ack,
+    ) -> Option<Run> {
+        let (first, log) = (self.oldest, receiver.log.base());
+        let (end, chunk) = (first + count, self.acked.low());
+        // Nothing above it was acknowledged: so nothing above it is lost either.
+        let news = self.largest_acked.is_none_or(|largest| largest < first);
+        if !(news
+            && self.acked.is_whole()
+            && end <= self.sent.end()
+            && log + count <= receiver.log.end()
+            && (first >= mark || end <= mark))
+        {
+            return None;
+        }
+        let mut sent = Time::default();
+        for place in 0..count {
+            let packet = self.sent.get(first + place);
+            if !(receiver.log.get(log + place).is(first + place) && packet.is_plain(chunk + place))
+            {
+                return None;
+            }
+            sent = packet.at;
+        }
+        receiver.log.skip(count);
+        self.log_seen += count;
+        self.acked.extend(count);
+        if L::records() {
+            for number in first..end {
+                self.controller.recorder().on_acked(number);
+            }
+        }
+        self.oldest = end;
+        if self.sent.base() == first {
+            self.sent.skip(count);
+        } else {
+            // Lost ones before it are still remembered.
+            for number in first..end {
+                self.sent.get_mut(number).set_state(State::Acked);
+            }
+        }
+        let bytes = self.pieces.datagrams(chunk, count);
+        self.inflight -= bytes;
+        ack.acked = bytes;
+        if first >= mark {
+            ack.acked_fresh = bytes;
+        }
+        ack.tx_acked = Some(end - 1);
+        Some(Run { last: end - 1, sent })
     }
 
     /// Declares losses, tells the controller everything, and then of persistent congestion if that

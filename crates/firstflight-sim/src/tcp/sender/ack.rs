@@ -1,6 +1,6 @@
 //! Hearing an ACK, in the order of work of [`firstflight::detection`].
 
-use super::marker::{Delivered, Heard, opens};
+use super::marker::{Delivered, Heard, Marker, opens};
 use super::{Episode, Sender};
 use crate::alike::Company;
 use crate::tcp::{AckPacket, tick_start};
@@ -49,6 +49,76 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// new.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
+        let mut ack = Ack::default();
+        if self.hear_run(now, packet, &mut ack) { Some(ack) } else { self.hear(now, packet) }
+    }
+
+    /// An ACK that only moves `una`, over whole segments sent once, while nothing is SACKed, lost or
+    /// repeated and nothing is tested or waited for: the usual one, as one run. The same as
+    /// [`Sender::hear`], of which it leaves out what does nothing then. `false` if it is another,
+    /// and nothing has happened.
+    #[inline(never)]
+    fn hear_run(&mut self, now: Time, packet: &AckPacket, ack: &mut Ack) -> bool {
+        let quiet = packet.count == 0
+            && packet.marks == self.marks_seen
+            && self.host.preset.sack
+            && self.episode == Episode::None
+            && self.rto.loss_end().is_none()
+            && !self.undo.awaits_advance()
+            && !self.tlp.is_outstanding()
+            && self.early.is_none()
+            && !self.f_rto.is_some_and(|test| test.holds_repeats())
+            && self.board.ledger().is_clean();
+        let Marker::Rack(rack) = &mut self.marker else { return false };
+        if !quiet {
+            return false;
+        }
+        let Some(run) = self.board.run(packet.ack) else { return false };
+        if !rack.follows(run.sent, Seq(packet.ack), Seq(self.board.una())) {
+            return false;
+        }
+        (ack.now, ack.inflight_before) = (now, self.board.ledger().pipe());
+        self.peer_window = packet.window;
+        self.right_edge = self.right_edge.max(packet.ack + packet.window);
+        self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));
+        if L::records() {
+            for ordinal in run.ordinals.clone() {
+                self.controller.recorder().on_acked(ordinal);
+            }
+        }
+        let bytes = self.board.pop_run(packet.ack, &run);
+        self.delivered += bytes;
+        let rtt = now.since(run.sent);
+        self.rtt.on_sample(rtt);
+        self.rto.on_sample();
+        rack.on_run(
+            &self.board,
+            now,
+            run.sent,
+            &Facts {
+                una: Seq(packet.ack),
+                nxt: Seq(self.board.nxt()),
+                dsack: false,
+                ends_recovery: false,
+                episode: Episode::None,
+                sacked_segments: 0,
+                min_rtt: self.rtt.min(),
+                srtt: self.rtt.srtt(),
+            },
+        );
+        self.reordering_at = None;
+        self.advance(now);
+        (ack.rtt, ack.advanced) = (Some(rtt), true);
+        (ack.acked, ack.acked_fresh) = (bytes, bytes);
+        ack.tx_acked = Some(run.ordinals.end - 1);
+        ack.receiver_ts = Some(packet.stamp);
+        self.report(ack, &Losses::default());
+        true
+    }
+
+    /// Any ACK.
+    #[inline(never)]
+    fn hear(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let before = Before {
             una: self.board.una(),
             pipe: self.inflight(),

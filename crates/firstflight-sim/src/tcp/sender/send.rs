@@ -24,7 +24,13 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
     #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
-        let sent = self.send_owed(now).or_else(|| self.send_admitted(now));
+        if self.owed.head || self.owed.probe || self.owed.limited {
+            let owed = self.send_owed(now);
+            if owed.is_some() {
+                return owed;
+            }
+        }
+        let sent = self.send_admitted(now);
         if sent.is_none() {
             self.in_burst = false;
             self.arm();
@@ -47,13 +53,9 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             .then_some(len)
     }
 
-    #[inline]
+    #[cold]
     fn send_owed(&mut self, now: Time) -> Option<Transmit> {
-        let owed = &mut self.owed;
-        if !(owed.head || owed.probe || owed.limited) {
-            return None;
-        }
-        if core::mem::take(&mut owed.head) && !self.board.is_empty() {
+        if core::mem::take(&mut self.owed.head) && !self.board.is_empty() {
             let head = self.board.first();
             // Everything may have been acknowledged in the same instant.
             if self.board.flags(head).has(Flags::LOST) {
@@ -103,7 +105,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_admitted(&mut self, now: Time) -> Option<Transmit> {
         let new = self.new_len();
         let choice = self.choose(new.is_some());
@@ -123,14 +125,19 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         if len == 0 || !self.admits(now, choice, len) {
             return None;
         }
-        Some(self.send(now, choice, Reason::Window))
+        Some(match choice {
+            Choice::New => self.send_new(now, len, Reason::Window),
+            _ => self.send(now, choice, Reason::Window),
+        })
     }
 
-    #[inline]
+    #[inline(always)]
     fn admits(&mut self, now: Time, choice: Choice, len: u64) -> bool {
         if !self.in_burst {
             self.in_burst = true;
-            self.announce(now);
+            if !self.controller.is_settled() || self.idle_since.is_some() {
+                self.announce(now);
+            }
         }
         let pipe = self.inflight();
         // D3: before an episode what a SACK frees belongs to limited transmit.
@@ -149,6 +156,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         false
     }
 
+    #[inline(never)]
     fn announce(&mut self, now: Time) {
         let una = self.board.una();
         let limit = self.right_edge.min(una.saturating_add(self.window.bytes())).min(self.written);
@@ -164,32 +172,50 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         self.controller.before_send(&ready);
     }
 
+    #[inline(never)]
     fn send(&mut self, now: Time, choice: Choice, reason: Reason) -> Transmit {
         let again = match choice {
             Choice::Lost(id) | Choice::Unsure(id) => Some(id),
             Choice::Rescue => self.board.highest_unsacked(),
             Choice::New | Choice::Nothing => None,
         };
-        let id = if let Some(id) = again {
-            self.board.push_again(now, id);
-            self.on_repeat(now, id, reason);
-            id
-        } else {
+        let Some(id) = again else {
             let len = self.mss.min(self.written - self.board.nxt());
-            self.tail_at = now;
-            if let Some(early) = &mut self.early {
-                early.cancel();
-            }
-            self.owed.f_rto = self.owed.f_rto.saturating_sub(1);
-            self.board.push(now, len)
+            return self.send_new(now, len, reason);
         };
+        self.board.push_again(now, id);
+        self.on_repeat(now, id, reason);
         if self.episode == Episode::Fast && reason != Reason::Probe {
             self.next_seg.on_sent(choice);
         }
         let (start, end) = (self.board.start(id), self.board.end(id));
-        let len = end.0 - start.0;
-        self.marker.on_sent(now, end);
-        self.rto.on_sent(now, self.rtt.rto());
+        Transmit { id, segment: self.leave(now, start.0, end.0), repeat: true }
+    }
+
+    /// The next `len` bytes leave for the first time.
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, len: u64, reason: Reason) -> Transmit {
+        self.tail_at = now;
+        if let Some(early) = &mut self.early {
+            early.cancel();
+        }
+        self.owed.f_rto = self.owed.f_rto.saturating_sub(1);
+        let start = self.board.nxt();
+        let id = self.board.push(now, len);
+        if self.episode == Episode::Fast && reason != Reason::Probe {
+            self.next_seg.on_sent(Choice::New);
+        }
+        Transmit { id, segment: self.leave(now, start, start + len), repeat: false }
+    }
+
+    /// A segment leaves that the scoreboard knows of.
+    #[inline(always)]
+    fn leave(&mut self, now: Time, start: u64, end: u64) -> Segment {
+        let len = end - start;
+        self.marker.on_sent(now, Seq(end));
+        if self.rto.deadline().is_none() {
+            self.rto.on_sent(now, self.rtt.rto());
+        }
         self.bytes_sent += len;
         self.first_sent.get_or_insert(now);
         self.last_sent_at = now;
@@ -202,14 +228,8 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             srtt: self.rtt.srtt(),
         };
         self.controller.on_sent(&sent);
-        let segment = Segment {
-            from: start.0,
-            len: len as u32,
-            stamp: ticks(now),
-            echo: self.peer_stamp,
-            marked: false,
-        };
-        Transmit { id, segment, repeat: again.is_some() }
+        let stamp = ticks(now);
+        Segment { from: start, len: len as u32, stamp, echo: self.peer_stamp, marked: false }
     }
 
     fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {

@@ -64,6 +64,12 @@ impl FirstFlight {
         };
     }
 
+    /// Whether [`FirstFlight::before_send`] may still do anything before the next ACK.
+    #[inline]
+    pub(super) fn heeds_sending(&self) -> bool {
+        self.state != State::Done
+    }
+
     /// One ACK outside recovery, before it grows the window. The first one of the flight ends it.
     pub(super) fn on_ack(&mut self, ack: &Ack, w: &mut Window, cx: &Context) {
         if let State::Flying { enter, .. } = self.state

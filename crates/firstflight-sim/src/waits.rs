@@ -1,0 +1,127 @@
+//! How long packets waited, counted at the price of an addition.
+//!
+//! The same buckets as those of the histogram that a trial reports, which is made when the trial is
+//! over: with every packet it would keep its total, its bounds and a table of settings.
+
+use hdrhistogram::Histogram;
+
+/// Significant bits of a value that tell buckets apart: two decimal digits.
+const BITS: u32 = 8;
+/// Waits that have no bucket count as this long, us.
+const MOST: u64 = 120_000_000;
+/// The octaves that it takes to have one for that end here.
+const END: u64 = 1 << 27;
+const HALF: u64 = 1 << (BITS - 1);
+const BUCKETS: usize = bucket(END - 1) + 1;
+
+const _: () = assert!(MOST < END && END / 2 <= MOST, "no octave without a wait, none missing");
+
+/// Waiting times of up to two minutes, to the microsecond or to 0.8 %.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits {
+    counts: Box<[u32]>,
+    /// The largest, us.
+    most: u64,
+    /// One less than the smallest that is not 0, us.
+    least: u64,
+}
+
+impl Default for Waits {
+    fn default() -> Waits {
+        Waits { counts: vec![0; BUCKETS].into_boxed_slice(), most: 0, least: u64::MAX }
+    }
+}
+
+/// Which one counts waits of so many us.
+#[inline]
+const fn bucket(us: u64) -> usize {
+    let octave = (u64::BITS - BITS) - (us | ((1 << BITS) - 1)).leading_zeros();
+    ((octave as u64 * HALF) + (us >> octave)) as usize
+}
+
+/// The shortest wait of a bucket, us.
+const fn lowest(bucket: usize) -> u64 {
+    let octave = (bucket as u64 / HALF).saturating_sub(1);
+    (bucket as u64 - octave * HALF) << octave
+}
+
+impl Waits {
+    /// A packet waited so long, ns.
+    #[inline]
+    pub(crate) fn add(&mut self, ns: u64) {
+        let us = ns / 1000;
+        let us = if us < END { us } else { MOST };
+        self.most = self.most.max(us);
+        self.least = self.least.min(us.wrapping_sub(1));
+        self.counts[bucket(us)] += 1;
+    }
+
+    /// What a trial reports.
+    ///
+    /// # Panics
+    /// Never: its bounds are constants.
+    pub(crate) fn histogram(&self) -> Histogram<u32> {
+        const AT_ONCE: usize = 16;
+        let mut histogram =
+            Histogram::new_with_bounds(1, MOST, 2).expect("constant bounds are valid");
+        let (most, least) = (self.most, self.least.wrapping_add(1));
+        for (first, counts) in (0..).step_by(AT_ONCE).zip(self.counts.chunks(AT_ONCE)) {
+            // Most are empty.
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            for (place, &count) in (first..).zip(counts).filter(|(_, count)| **count > 0) {
+                // Its smallest and its largest value it keeps to the microsecond.
+                let value = if place == bucket(most) { most } else { lowest(place) };
+                let shortest = u32::from(least > 0 && place == bucket(least));
+                if shortest > 0 {
+                    histogram.saturating_record_n(least, shortest);
+                }
+                let value = value.max(if shortest > 0 { least } else { 0 });
+                if count > shortest {
+                    histogram.saturating_record_n(value, count - shortest);
+                }
+            }
+        }
+        histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_become_the_histogram_that_counts_each_wait() {
+        for seed in 1..40u64 {
+            let (mut waits, mut x) = (Waits::default(), seed);
+            let mut plain =
+                Histogram::<u32>::new_with_bounds(1, MOST, 2).expect("constant bounds are valid");
+            for _ in 0..seed * seed {
+                x = x
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                // All sizes up to beyond the last octave; zeros, too.
+                let ns = (x >> 20) >> (x % 44);
+                waits.add(ns);
+                plain.saturating_record(ns / 1000);
+            }
+            assert_eq!(format!("{:?}", waits.histogram()), format!("{plain:?}"), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn every_wait_lies_in_its_bucket() {
+        for us in (0..100_000).chain((0..27).flat_map(|bit| [(1 << bit) - 1, 1 << bit])) {
+            let place = bucket(us);
+            assert!(
+                lowest(place) <= us && (place + 1 == BUCKETS || us < lowest(place + 1)),
+                "{us} us in bucket {place}"
+            );
+        }
+        assert_eq!(
+            BUCKETS,
+            Histogram::<u32>::new_with_bounds(1, MOST, 2).expect("bounds").distinct_values()
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! What a trial does at once where nothing can come between, held against packet by packet and event
+//! by event, as a trial runs that somebody watches: the same outcomes.
+
+use crate::alike::{ARMS, any_host, any_path};
+use crate::hosts::{MS, SECOND, controller, digest, path};
+use firstflight::Nanos;
+use firstflight_sim::observe::{Observer, Record, Signals, Snapshot};
+use firstflight_sim::{Setup, run_arm};
+use proptest::prelude::*;
+
+/// Counts what it sees; `listens`: it also hears what the controller is told, each question of it.
+#[derive(Default)]
+struct Watcher {
+    listens: bool,
+    events: u64,
+    records: u64,
+}
+
+impl Observer for Watcher {
+    fn listens(&self) -> bool {
+        self.listens
+    }
+    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {
+        self.events += 1;
+    }
+    fn on_told(&mut self, _record: Record) {
+        self.records += 1;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_trial_is_the_same_whether_it_is_watched_or_not(
+        host in any_host(),
+        text in any_path(),
+        arm in prop::sample::select(ARMS.to_vec()),
+        burst in 1u64..12,
+        object in prop_oneof![1u64..60_000, 60_000u64..3_000_000],
+        limit in prop_oneof![9 => Just(300 * SECOND), 2 => MS..2 * SECOND],
+        seed in any::<u64>(),
+    ) {
+        let path = path(&text);
+        let setup = Setup {
+            path: &path,
+            host,
+            pacer_burst: burst * host.mss(),
+            object,
+            limit: Nanos(limit),
+            seed,
+            path_index: 3,
+        };
+        let made = || controller(arm, host, Nanos::ZERO);
+        let alone = run_arm(&setup, made(), None).expect("the path carries full packets");
+        for listens in [false, true] {
+            let mut watcher = Watcher { listens, ..Watcher::default() };
+            let watched = run_arm(&setup, made(), Some(&mut watcher)).expect("as before");
+            prop_assert!(watcher.events > 0 && (watcher.records > 0) == listens, "it was watched");
+            prop_assert_eq!(digest(&alone), digest(&watched), "{} on {}", arm, &text);
+        }
+    }
+}
