@@ -26,6 +26,7 @@ NAMES = {
     "abba": "ABBA",
     "browser": "Firefox",
     "careful": "Careful Resume",
+    "leo": "Low orbits and receive windows",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

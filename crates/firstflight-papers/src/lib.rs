@@ -29,6 +29,7 @@ pub mod gvisor;
 mod html;
 pub mod hystart_plus_plus;
 mod lab;
+mod leo;
 mod markdown;
 mod neqo;
 pub mod prr;

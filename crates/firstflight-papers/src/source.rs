@@ -5,8 +5,8 @@ use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
 use crate::{Accept, Chapter, Effort, Gate, Published, Row};
 use crate::{
-    abba, best, browser, careful, cuback, early_retransmit, gvisor, hystart_plus_plus, neqo, prr,
-    rapid_start,
+    abba, best, browser, careful, cuback, early_retransmit, gvisor, hystart_plus_plus, leo, neqo,
+    prr, rapid_start,
 };
 use firstflight_lab::Error;
 use firstflight_path::suggestion;
@@ -237,7 +237,7 @@ pub struct Source {
 
 /// Every document, in the order of the list of experiments.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let files: [(&'static str, Measure, &'static [&'static str], u64); 11] = [
+    let files: [(&'static str, Measure, &'static [&'static str], u64); 12] = [
         (
             include_str!("../papers/hystart-plus-plus.toml"),
             hystart_plus_plus::measured,
@@ -264,6 +264,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         (include_str!("../papers/abba.toml"), abba::measured, abba::ARMS, 4),
         (include_str!("../papers/browser.toml"), browser::measured, browser::ARMS, 1),
         (include_str!("../papers/careful.toml"), careful::measured, careful::ARMS, 3),
+        (include_str!("../papers/leo.toml"), leo::measured, leo::ARMS, 3),
     ];
     let read = |(text, measure, arms, steps)| Source { steps, ..Source::read(text, measure, arms) };
     files.into_iter().map(read).collect()

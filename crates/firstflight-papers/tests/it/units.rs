@@ -86,6 +86,7 @@ const LIST: &[(&str, &[&str])] = &[
     ("abba", &["8.1", "8.2", "8.3", "8.4"]),
     ("browser", &["9.1", "9.2", "9.3", "9.4"]),
     ("careful", &["10.1", "10.2", "10.3", "10.4"]),
+    ("leo", &["11.1", "11.2", "11.3", "11.4"]),
 ];
 
 /// The pictures that the slides show, by words of their names.

@@ -1,0 +1,226 @@
+//! Low orbits and receive windows: HyStart and BBR on Starlink's lines, an RTT that jumps, and a
+//! startup of BBR that the receiver limits.
+
+use super::cuback::WITHOUT_END;
+use super::lab::{arm, each_seed, grid};
+use super::sample::{Interval, bootstrap, mean};
+use super::{Effort, Measured, Source, Values};
+use crate::Scale;
+use firstflight::{Exit, ExitReason, Nanos};
+use firstflight_lab::Error;
+use firstflight_lab::arms::NamedArm;
+use firstflight_lab::population::{Population, builtin};
+use firstflight_lab::scenario::{Hosts, Scenario, rtt_jitter};
+use firstflight_lab::sharing::{Access, Arrangement, JITTER, SharingFlow};
+use firstflight_lab::testbed::{Testbed, sim};
+use firstflight_path::Path;
+use firstflight_sim::tcp::{Buffer, Host};
+use rayon::prelude::*;
+
+/// The arms that the experiments compare: the kernel's CUBIC with and without HyStart, and BBRv3.
+pub(crate) const ARMS: &[&str] =
+    &["hystart/cubic(profile=linux)", "slowstart/cubic(profile=linux)", "bbr3"];
+const HYSTART: usize = 0;
+const PLAIN: usize = 1;
+const BBR: usize = 2;
+const SEED: u64 = 1;
+
+/// What one download under one arm says.
+#[derive(Clone, Copy, Debug)]
+struct Download {
+    /// Nothing if the limit came first.
+    ms: Option<f64>,
+    /// The window, in BDPs, at which a rule of the startup's own ended it.
+    left_at: Option<f64>,
+}
+
+/// The same download under every arm.
+type Row = [Download; ARMS.len()];
+
+/// The lines of the population, and what is changed in them.
+struct Lines {
+    name: &'static str,
+    lossy: bool,
+    jitter: &'static str,
+}
+
+const LINES: [Lines; 3] = [
+    Lines { name: "lines as assumed", lossy: true, jitter: "" },
+    Lines { name: "without random loss", lossy: false, jitter: "" },
+    Lines { name: "without random loss, jitter up to 10 ms", lossy: false, jitter: ",jitter=10ms" },
+];
+
+/// Downloads of so many bytes on lines of the population.
+fn downloads(
+    population: &Population,
+    connections: u64,
+    bytes: u64,
+    lines: &Lines,
+) -> Result<Vec<Row>, Error> {
+    let arms: Vec<NamedArm> = ARMS.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
+    let one = |index: u64| -> Result<Row, Error> {
+        let mut line = population.draw(SEED, index);
+        if !lines.lossy {
+            line.loss_ppb = 0;
+        }
+        let path = population.path(&line)?;
+        let path = Path::parse(&format!("{path}{}", lines.jitter))?;
+        let bdp = path.bdp_bytes().max(1) as f64;
+        let scenario = Scenario {
+            host: Hosts::from(Host::default()),
+            limit: Nanos::from_secs(900),
+            path_index: index,
+            ..Scenario::new(path, bytes)
+        };
+        let of = |place: usize| -> Result<Download, Error> {
+            let outcome = scenario.simulate(&arms[place], SEED, None)?;
+            let own = |exit: &&Exit| {
+                !matches!(exit.reason, ExitReason::Loss | ExitReason::Ecn | ExitReason::Timeout)
+            };
+            Ok(Download {
+                ms: outcome.delivered_after.map(|after| after.0 as f64 / 1e6),
+                left_at: outcome.exit.as_ref().filter(own).map(|exit| exit.cwnd as f64 / bdp),
+            })
+        };
+        Ok([of(HYSTART)?, of(PLAIN)?, of(BBR)?])
+    };
+    (0..connections).into_par_iter().map(one).collect()
+}
+
+/// By how many percent the mean time of one arm is above another's, of downloads that both ended.
+fn over(rows: &[Row], slow: usize, fast: usize) -> Interval {
+    let times: Vec<[f64; 2]> =
+        rows.iter().filter_map(|row| Some([row[slow].ms?, row[fast].ms?])).collect();
+    bootstrap(times.len(), |units| {
+        let of = |place: usize| mean(units, |unit| times[unit][place]);
+        100.0 * (of(0) / of(1) - 1.0)
+    })
+}
+
+fn starlink(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
+    let population = builtin::population("leo-starlink")
+        .ok_or_else(|| Error::new("the population `leo-starlink` is missing"))??;
+    let sizes: &[u64] = match effort.scale {
+        Scale::Glance => &[10_000_000],
+        Scale::Quick => &[10_000_000, 30_000_000],
+        Scale::Full => &[10_000_000, 30_000_000, 100_000_000],
+    };
+    let connections = effort.connections(100_u32, 400).into();
+    effort.tell("Starlink: HyStart and BBR");
+    for &bytes in sizes {
+        for lines in &LINES {
+            let case = format!("{} MB, {}", bytes / 1_000_000, lines.name);
+            let rows = downloads(&population, connections, bytes, lines)?;
+            let ended = rows.iter().filter(|row| row.iter().all(|one| one.ms.is_some())).count();
+            let told =
+                format!("{ended} of {connections} downloads end within 900 s under all arms");
+            let slower = over(&rows, HYSTART, PLAIN);
+            values.number("starlink.hystart", slower).case(&case).note(&told);
+            let exits: Vec<f64> = rows.iter().filter_map(|row| row[HYSTART].left_at).collect();
+            if !exits.is_empty() {
+                let early = bootstrap(exits.len(), |units| {
+                    100.0 * mean(units, |unit| f64::from(u8::from(exits[unit] < 0.5)))
+                });
+                let told = format!(
+                    "HyStart itself ends startup in {} of {connections} downloads",
+                    exits.len()
+                );
+                values.number("starlink.early", early).case(&case).note(&told);
+            }
+            values.number("starlink.bbr", over(&rows, PLAIN, BBR)).case(&case).note(&told);
+        }
+    }
+    Ok(())
+}
+
+/// When the RTT jumps, seconds.
+const JUMP: usize = 20;
+
+/// What part of the link an endless flow leaves unused in the ten seconds before the jump, in those
+/// after it and from the fifteenth to the twenty-fifth, percent.
+fn unused(who: &NamedArm, seed: u64) -> Result<[f64; 3], Error> {
+    let path = Path::parse("rate=100Mbit,rtt=40ms,queue=1bdp")?;
+    let rtt = path.rtt() + rtt_jitter(seed);
+    let scenario = Scenario {
+        host: Hosts::from(Host::default()),
+        limit: Nanos::from_secs(JUMP as u64 + 26),
+        ..Scenario::new(path.with_rtt(rtt), 1)
+    };
+    let flow =
+        SharingFlow { arm: who.clone(), app: WITHOUT_END, start: Nanos::ZERO, rtt_extra: Nanos(0) };
+    let steps = vec![(Nanos::from_secs(JUMP as u64), Nanos::from_millis(120))];
+    let arrangement = Arrangement {
+        access: vec![Access { steps, ..Access::default() }],
+        whole: true,
+        ..Arrangement::default()
+    };
+    let every = (Nanos::from_secs(1), JITTER);
+    let done = sim::BED.run_flows(&scenario, &[flow], seed, every, &arrangement)?;
+    let carries = scenario.path.rate_bps() as f64 / 8.0 * 1448.0 / 1500.0 * 10.0;
+    let left = |from: usize| {
+        let got: u64 = done.between(from, from + 10).iter().sum();
+        100.0 * (1.0 - got as f64 / carries)
+    };
+    Ok([JUMP - 10, JUMP, JUMP + 15].map(left))
+}
+
+fn jump(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
+    effort.tell("low orbits: the RTT jumps");
+    let (bbr, cubic) = (arm(ARMS[BBR])?, arm(ARMS[PLAIN])?);
+    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(10, 30) };
+    let left = each_seed(seeds, |seed| Ok([unused(&bbr, seed)?, unused(&cubic, seed)?]))?;
+    let more = |who: usize, when: usize| {
+        bootstrap(left.len(), |units| {
+            mean(units, |unit| left[unit][who][when] - left[unit][who][0])
+        })
+    };
+    let case = "40 to 160 ms";
+    values.number("jump.bbr", more(0, 1)).case(case);
+    values.number("jump.cubic", more(1, 1)).case(case);
+    values.number("jump.after", more(0, 2)).case(case);
+    Ok(())
+}
+
+/// First receive buffers, KiB.
+const BUFFERS: [u64; 4] = [16, 32, 64, 128];
+
+fn window(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
+    let path = Path::parse("rate=100Mbit,rtt=100ms,queue=1bdp")?;
+    let cells: Vec<Scenario> = BUFFERS
+        .iter()
+        .map(|kib| {
+            let receive_buffer = Buffer::Linux { default: kib << 10, max: 6 << 20 };
+            let host = Hosts::from(Host { receive_buffer, ..Host::default() });
+            Scenario { host, ..Scenario::new(path.clone(), 10_000_000) }
+        })
+        .collect();
+    let seeds = effort.seeds();
+    let arms = ["bbr", "bbr(rwnd=on)"];
+    let times =
+        grid(effort, "BBR's startup and receive windows", &cells, &arms, seeds, |_, done| {
+            done.delivered_after.map_or(f64::NAN, |after| after.0 as f64)
+        })?;
+    let gain = |units: &[usize], cells: &[usize]| {
+        let gains = cells.iter().map(|&cell| {
+            let of = |arm: usize| mean(units, |unit| times.of(cell, arm)[unit]);
+            100.0 * (of(0) / of(1) - 1.0)
+        });
+        gains.sum::<f64>() / cells.len() as f64
+    };
+    let all: Vec<usize> = (0..cells.len()).collect();
+    values.number("window.gain", bootstrap(seeds as usize, |units| gain(units, &all)));
+    for (cell, kib) in BUFFERS.iter().enumerate() {
+        let one = bootstrap(seeds as usize, |units| gain(units, &[cell]));
+        values.number("window.each", one).case(format!("from {kib} KiB"));
+    }
+    Ok(())
+}
+
+/// Measures what the documents claim.
+pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
+    let mut values = Values::default();
+    starlink(effort, &mut values)?;
+    jump(effort, &mut values)?;
+    window(effort, &mut values)?;
+    Ok(values.into())
+}
