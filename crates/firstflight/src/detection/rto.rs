@@ -7,7 +7,8 @@
 //! Follows RFC 6298 (June 2011) section 5, RFC 5681 section 3.1, RFC 2018 section 8; the estimator
 //! that gives the timeout itself is another's. State: 64 bytes.
 //! Departures: D1 SACK marks are kept, because receivers that renege are rarer than timeouts with
-//! SACKs (option `forget_sacks`). D2 (Linux, option `keep_target`) an expiry inside an episode does
+//! SACKs (option `forget_sacks`), unless the head has one: it would have been acknowledged if the
+//! receiver still had it, so all are forgotten, as in Linux. D2 (Linux, option `keep_target`) an expiry inside an episode does
 //! not cut the threshold a second time. D3 (option `reenter`) a repeat of timeout recovery that
 //! RACK finds lost opens a fast recovery, so that the policy bounds its burst.
 
@@ -156,20 +157,27 @@ impl Rto {
     ///
     /// With RACK only segments whose time is up are lost, and the head ([`Rack::on_timeout`]).
     pub fn mark<B: SendOrder>(&self, board: &mut B, rack: Option<&mut Rack>, now: Time) -> Losses {
-        // RFC2018 8-1: the document forgets SACKs here (D1).
-        if self.options.forget_sacks {
+        // RFC2018 8-1: the document forgets SACKs here (D1). RFC2018 8-2: whatever is remembered, the
+        // left edge is repeated.
+        let forget = self.options.forget_sacks || Rto::is_reneged(board);
+        if forget {
             board.forget_sacks();
         }
         match rack {
             Some(rack) => {
                 board.remark(|flags| flags.without(Flags::REPEATED));
-                if self.options.forget_sacks {
+                if forget {
                     rack.rewind();
                 }
                 rack.on_timeout(board, now)
             }
             None => mark_everything(board),
         }
+    }
+
+    /// The head is SACKed and not acknowledged: the receiver has discarded what it had reported.
+    pub fn is_reneged<B: Scoreboard>(board: &B) -> bool {
+        !board.is_empty() && board.flags(board.first()).has(Flags::SACKED)
     }
 
     /// These losses may open a fast recovery: outside timeout recovery always, inside it only a

@@ -935,6 +935,23 @@ fn a_timeout_marks_everything_not_sacked_and_voids_repeats() {
     assert_eq!(board.ledger.sacked_segments(), 0, "no SACK is left");
 }
 
+/// Shows RFC2018 8-2.
+#[test]
+fn a_timeout_whose_head_was_reported_forgets_what_the_receiver_discarded() {
+    for rack in [false, true] {
+        let mut board = Board::with(RepeatRule::NewBet, 5, MSS);
+        for id in [0, 1, 3] {
+            board.mark_sacked(Id(id));
+        }
+        assert!(Rto::is_reneged(&board), "the head is reported and not acknowledged");
+        let mut walk = Rack::default();
+        let losses = Rto::default().mark(&mut board, rack.then_some(&mut walk), at(9_000));
+        assert_lost("reneged", &board, &losses, &[0, 1, 2, 3, 4]);
+        assert_eq!(board.next_lost(), Some(Id(0)), "the left edge is repeated first");
+        assert!(!Rto::is_reneged(&board), "nothing is reported any more");
+    }
+}
+
 /// Shows LINUX rto-reenter.
 #[test]
 fn a_lost_repeat_of_timeout_recovery_opens_an_episode_only_by_option() {

@@ -82,7 +82,11 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         };
         let sent = rto::Sent { nxt, tx_next: self.board.next_sent() };
         let response = self.rto.on_expiry(now, self.rtt.rto(), self.episode, sent);
+        let reneged = rto::Rto::is_reneged(&self.board);
         self.rto.mark(&mut self.board, self.marker.rack(), now);
+        if reneged {
+            self.marker.rewind(&self.board);
+        }
         let lost_end = self.board.take_lost_end();
         self.controller.on_hole(lost_end);
         let timeout = match response {
