@@ -36,6 +36,7 @@ const ARMS: &[&str] = &[
     "jumpstart",
     "plumb",
     "bbr",
+    "bbr3",
     "careful(saved=300,rtt=30)",
     "plumb-tolerant",
     "oracle(exit=1000000000)",

@@ -45,6 +45,32 @@ pub(crate) struct Pipe {
     pub(crate) hidden: u64,
     /// What the queue holds, in bytes; a packet that finds it full is lost.
     pub(crate) queue: u64,
+    /// A policer in front of it.
+    pub(crate) policer: Option<Policer>,
+    /// Packets lost so far.
+    pub(crate) dropped: u64,
+}
+
+/// A token bucket that drops what it has no tokens for.
+pub(crate) struct Policer {
+    /// Bytes per second, and the most that the bucket holds.
+    pub(crate) rate: u64,
+    pub(crate) bucket: u64,
+    /// Bytes in it, and since when.
+    pub(crate) tokens: u64,
+    pub(crate) at: u64,
+}
+
+impl Policer {
+    fn passes(&mut self, now: u64) -> bool {
+        let news = (now - self.at) * self.rate / 1_000_000_000;
+        // What a token is not whole for stays for the next packet.
+        self.at += news * 1_000_000_000 / self.rate;
+        self.tokens = (self.tokens + news).min(self.bucket);
+        let passes = self.tokens >= MSS;
+        self.tokens -= if passes { MSS } else { 0 };
+        passes
+    }
 }
 
 impl Pipe {
@@ -71,6 +97,8 @@ impl Pipe {
             unseen: 0,
             hidden: 0,
             queue: u64::MAX,
+            policer: None,
+            dropped: 0,
         }
     }
 
@@ -102,12 +130,14 @@ impl Pipe {
         });
         let service = MSS * 1_000_000_000 / self.rate;
         let waiting = self.free.saturating_sub(self.now) / service * MSS;
-        let full = waiting.saturating_add(MSS) > self.queue;
+        let policed = self.policer.as_mut().is_some_and(|policer| !policer.passes(self.now));
+        let full = policed || waiting.saturating_add(MSS) > self.queue;
         let lost = full || self.loses.is_some_and(|every| self.sent % every == every - 1);
         self.free = self.free.max(self.now) + if full { 0 } else { service };
         let at = (self.free + self.rtt).div_ceil(self.batch) * self.batch;
         self.acks.push_back((at, (!lost).then_some(self.now)));
         self.sent += 1;
+        self.dropped += u64::from(lost);
         self.inflight += MSS;
         let sent = Sent { now, bytes: MSS, nxt: Seq(self.sent), inflight: self.inflight, srtt };
         self.c.on_sent(&sent);
