@@ -2,10 +2,10 @@
 
 use crate::battery::Battery;
 use crate::evaluate::Effort;
-use crate::schema::{Criterion, EcnField, Flow, Judge, Scenario, Sweep, text_of};
+use crate::schema::{Criterion, EcnField, Flow, Judge, LIES, Scenario, Sweep, text_of};
 use firstflight::Nanos;
-use firstflight_lab::sharing::App;
-use firstflight_lab::{NamedArm, parse_arms, size};
+use firstflight_lab::sharing::{App, Lie};
+use firstflight_lab::{Hosts, NamedArm, hosts_of_tcp, nearest, parse_arms, size};
 use firstflight_path::random::normal;
 use firstflight_path::{Codepoint, Error, Path};
 use toml::Value;
@@ -41,6 +41,8 @@ pub struct PlannedFlow {
     pub reverse: bool,
     /// Its receiver reports no mark.
     pub hides_marks: bool,
+    /// What its receiver claims beside that.
+    pub lie: Option<Lie>,
 }
 
 /// Sizes whose logarithm is normal.
@@ -95,6 +97,8 @@ pub struct Cell {
     pub event: Option<Nanos>,
     /// Longer ways of all flows: from when, by how much.
     pub steps: Vec<(Nanos, Nanos)>,
+    /// Transport, sizes and timers of the hosts.
+    pub host: Hosts,
     /// The role that is run alone, too.
     pub solo: Option<String>,
     /// Each packet is late by up to one packet time, by chance.
@@ -112,6 +116,21 @@ impl Cell {
     pub fn newcomer(&self) -> Nanos {
         let stays = self.flows.iter().filter(|flow| flow.stop.is_none());
         stays.map(|flow| flow.start).max().unwrap_or_default()
+    }
+
+    /// Some rule compares with a run in which all receivers are honest.
+    pub(crate) fn is_paired(&self) -> bool {
+        self.judges.iter().any(|judge| crate::metric::needs_honest(&judge.metric))
+    }
+
+    /// A receiver claims what is not so.
+    pub(crate) fn is_lied_to(&self) -> bool {
+        self.flows.iter().any(|flow| flow.lie.is_some())
+    }
+
+    /// Runs for one seed: algorithm and baseline, and what their rules compare them with.
+    pub(crate) fn runs(&self) -> u64 {
+        2 + u64::from(self.solo.is_some()) + 2 * u64::from(self.is_paired())
     }
 
     /// The longest idle round trip of a flow.
@@ -259,6 +278,8 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
         .rtt_steps
         .as_ref()
         .map_or(Ok(Vec::new()), |text| read_steps(&values.fill(text)?, &path))?;
+    let hosts = scenario.transport.as_deref();
+    let host = hosts.map_or(Ok(Hosts::default()), |text| read_hosts(&values.fill(text)?))?;
     let judges = scenario.judge.iter().filter(|judge| {
         judge.at.is_empty() || judge.at.iter().any(|value| values.shown.contains(value))
     });
@@ -274,6 +295,7 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
         flows,
         event: maybe(&scenario.event)?,
         steps,
+        host,
         solo: scenario.solo.clone(),
         phase: !scenario.phase_off,
         seeds: 0,
@@ -314,6 +336,7 @@ fn read_flow(
         EcnField::Ect0 => Codepoint::Ect0,
         EcnField::Ect1 => Codepoint::Ect1,
     });
+    let lie = flow.lie.as_deref().map(|lie| read_lie(&values.fill(lie)?)).transpose()?;
     let one = |place: u64| PlannedFlow {
         arm: arm.clone(),
         role: flow.role().to_owned(),
@@ -329,8 +352,34 @@ fn read_flow(
         tunnel: flow.tunnel,
         reverse: flow.reverse,
         hides_marks: flow.hides_marks,
+        lie,
     };
     Ok((0..count).map(one).collect())
+}
+
+/// A receiver that reneges does so at most this often: five times a second.
+const RENEGES_EVERY: Nanos = Nanos(200_000_000);
+
+fn read_lie(text: &str) -> Result<Lie, Error> {
+    Ok(match text {
+        "optimistic" => Lie::Optimistic,
+        "duplicates" => Lie::Duplicates,
+        "reneges" => Lie::Reneges(RENEGES_EVERY),
+        "delays" => Lie::Delays,
+        _ => {
+            let near = nearest(text, LIES.iter().copied());
+            let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+            return Err(Error::new(format!("lie `{text}`{near}; allowed: {}", LIES.join(", "))));
+        }
+    })
+}
+
+fn read_hosts(text: &str) -> Result<Hosts, Error> {
+    match text.split_once(':') {
+        Some(("tcp", preset)) => hosts_of_tcp(preset),
+        None if text == "quic" => Ok(Hosts::default()),
+        _ => Err(Error::new(format!("transport `{text}`: allowed: quic, tcp:PRESET"))),
+    }
 }
 
 /// Frames in a second that a media flow may have.

@@ -3,7 +3,7 @@
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
 use crate::judge::{Readings, settle, together};
-use crate::metric::measure;
+use crate::metric::{measure, needs_honest};
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
 use crate::run::{Run, Seat, expected_packets, refusal};
 use crate::schema::{Answer, Criterion, Judge};
@@ -210,7 +210,7 @@ impl Evaluation {
             Job { cells: cells.len() as u32, plans: groups.len() as u32, ..Job::default() };
         for group in &groups {
             let cell = &cells[group.cells[0]];
-            let runs = u64::from(group.seeds) * (2 + u64::from(cell.solo.is_some()));
+            let runs = u64::from(group.seeds) * cell.runs();
             job.runs += runs;
             job.packets += runs * expected_packets(cell);
             job.seconds += runs as f64 * cell.time.0 as f64 / 1e9;
@@ -274,8 +274,11 @@ fn groups(cells: &[Cell]) -> Vec<Group> {
     let mut by_plan: BTreeMap<String, usize> = BTreeMap::new();
     let mut groups: Vec<Group> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
-        let Cell { path, time, flows, event, steps, solo, phase, .. } = cell;
-        let plan = format!("{path} {time:?} {flows:?} {event:?} {steps:?} {solo:?} {phase}");
+        let Cell { path, time, flows, event, steps, host, solo, phase, .. } = cell;
+        let paired = cell.is_paired();
+        let plan = format!(
+            "{path} {time:?} {flows:?} {event:?} {steps:?} {host:?} {solo:?} {phase} {paired}"
+        );
         let place = *by_plan.entry(plan).or_insert_with(|| {
             groups.push(Group { cells: Vec::new(), seeds: 0 });
             groups.len() - 1
@@ -321,7 +324,7 @@ pub fn evaluate(
             let group = &groups[*group];
             let seeded = seeded(evaluation, &cells, group, *seed, &troubles)?;
             let cell = &cells[group.cells[0]];
-            tick(expected_packets(cell) * (2 + u64::from(cell.solo.is_some())));
+            tick(expected_packets(cell) * cell.runs());
             Ok(seeded)
         })
         .collect::<Result<_, Error>>()?;
@@ -335,7 +338,7 @@ pub fn evaluate(
         .iter()
         .zip(&done)
         .filter(|(_, done)| done.is_some())
-        .map(|((group, _), _)| 2 + u64::from(cells[groups[*group].cells[0]].solo.is_some()))
+        .map(|((group, _), _)| cells[groups[*group].cells[0]].runs())
         .sum();
     let partial = (through < total).then(|| {
         let why = if ended { "ended, since the algorithm is broken" } else { "stopped" };
@@ -399,7 +402,8 @@ fn seeded(
     let watched = members().flat_map(|cell| &cell.judges);
     let sends = watched.into_iter().any(|judge| crate::metric::needs_sends(&judge.metric));
     let bed = evaluation.testbed;
-    let ours = Seat { bed, arm: &evaluation.algorithm, seed, draws: 0, only: None, sends };
+    let seat = Seat { sends, ..Seat::of(bed, &evaluation.algorithm, seed) };
+    let ours = seat;
     let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, ours))) {
         Ok(Ok(run)) => run,
         Ok(Err(error)) if is_broken(&evaluation.algorithm) => {
@@ -418,30 +422,33 @@ fn seeded(
         }
     };
     let draws = u64::from(evaluation.is_itself());
-    let theirs = Seat { bed, arm: &evaluation.baseline, seed, draws, only: None, sends };
-    let theirs = Run::of(cell, theirs)?;
+    let rival = Seat { draws, arm: &evaluation.baseline, ..seat };
+    let theirs = Run::of(cell, rival)?;
     // At a high loss that happens by chance.
     let by_chance = cell.path.loss_ppb() >= 100_000_000;
-    if ours.delivered() == 0 && theirs.delivered() > 0 && !by_chance {
+    // Whoever believes a liar may send without end and deliver nothing: that is what is measured.
+    let judged = !cell.is_lied_to();
+    if ours.delivered() == 0 && theirs.delivered() > 0 && !by_chance && judged {
         let arm = &evaluation.baseline.label;
         troubles.add(&format!("delivered nothing where {arm} did"), &cell.id, seed, false);
     }
-    if ours.runaway {
+    if ours.runaway && judged {
         let what = "sent more than eight times what the path carries and was stopped";
         troubles.add(what, &cell.id, seed, false);
     }
     let alone = cell.solo.as_deref().map(|role| {
-        let seat = Seat {
-            only: Some(role),
-            draws: 0,
-            sends: false,
-            ..Seat::of(bed, &evaluation.baseline, seed)
-        };
+        let seat = Seat { only: Some(role), ..Seat::of(bed, &evaluation.baseline, seed) };
         Run::of(cell, seat)
     });
     let alone = alone.transpose()?;
-    let read = |run: &Run<'_>, judge: &Judge| {
-        measure(run, alone.as_ref(), &judge.metric, judge.window, &judge.of)
+    let honest = |seat| {
+        let paired = members().any(Cell::is_paired);
+        paired.then(|| Run::of(cell, Seat { honest: true, sends: false, ..seat })).transpose()
+    };
+    let (ours, theirs) = ((ours, honest(seat)?), (theirs, honest(rival)?));
+    let read = |(run, honest): &(Run<'_>, Option<Run<'_>>), judge: &Judge| {
+        let beside = if needs_honest(&judge.metric) { honest } else { &alone };
+        measure(run, beside.as_ref(), &judge.metric, judge.window, &judge.of)
     };
     let values = members()
         .map(|cell| {

@@ -149,6 +149,11 @@ pub const METRICS: &[MetricDoc] = &[
         "",
         "packets per idle round trip from the 10th to the 20th round trip of a flow",
     )),
+    times(of(
+        "gain",
+        "",
+        "what a receiver gains that lies: packets sent in the first ten idle round trips of a flow, over those with an honest receiver",
+    )),
     good(of(
         "backoff",
         "",
@@ -180,12 +185,18 @@ pub(crate) fn needs_sends(metric: &str) -> bool {
     matches!(metric, "backoff" | "silent_packets")
 }
 
+/// It compares with a run in which all receivers are honest.
+pub(crate) fn needs_honest(metric: &str) -> bool {
+    metric == "gain"
+}
+
 /// Seconds of samples.
 fn seconds(samples: usize, every: u64) -> f64 {
     samples as f64 * every as f64 / 1e9
 }
 
-/// What a rule reads of a run, with the run of the role alone where it is harm. `None` is unknown.
+/// What a rule reads of a run; `alone` is the run of the role alone where it is harm, that with
+/// honest receivers where it needs one. `None` is unknown.
 pub(crate) fn measure(
     run: &Run<'_>,
     alone: Option<&Run<'_>>,
@@ -259,6 +270,10 @@ pub(crate) fn measure(
             Some(sent(run, &flows, span)? / flows.len() as f64 * run.path.rtt() as f64 / 1e9)
         }
         "packets_10_rtt" => packets_10_rtt(run, &flows),
+        "gain" => {
+            let [lying, honest] = both(run, alone?, role, first_packets)?;
+            (honest > 0.0).then(|| lying / honest)
+        }
         "backoff" => backoff(run),
         "silent_packets" => {
             let silence = &run.silence;
@@ -531,6 +546,16 @@ fn packets_10_rtt(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
         Some(counts(run, &[*flow], (from, to))?.0 as f64 / 10.0)
     });
     counts.flatten().reduce(f64::min)
+}
+
+/// What flows send in their first ten idle round trips.
+fn first_packets(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
+    let each = flows.iter().map(|flow| {
+        let began = run.began(*flow);
+        let span = (sample(run, began), sample(run, began + 10 * run.path.rtt()));
+        Some(counts(run, &[*flow], span)?.0 as f64)
+    });
+    each.sum()
 }
 
 fn backoff(run: &Run<'_>) -> Option<f64> {

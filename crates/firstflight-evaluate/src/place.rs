@@ -3,7 +3,7 @@
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
 use crate::evaluate::{Effort, Evaluation};
-use crate::metric::{measure, metric_named};
+use crate::metric::{measure, metric_named, needs_honest};
 use crate::run::{Run, Seat};
 use firstflight_lab::NamedArm;
 use firstflight_path::Error;
@@ -75,16 +75,21 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
     let (cell, about) = find(&evaluation.battery, cell)?;
     let draws = u64::from(evaluation.algorithm.full() == evaluation.baseline.full());
     let bed = evaluation.testbed;
-    let run = |arm: &NamedArm, draws, only| {
-        Run::of(&cell, Seat { bed, arm, seed, draws, only, sends: true })
+    let run = |arm: &NamedArm, draws, only, honest| {
+        Run::of(&cell, Seat { bed, arm, seed, draws, only, sends: true, honest })
     };
-    let ours = run(&evaluation.algorithm, 0, None)?;
-    let theirs = run(&evaluation.baseline, draws, None)?;
-    let alone =
-        cell.solo.as_deref().map(|role| run(&evaluation.baseline, 0, Some(role))).transpose()?;
+    let ours = run(&evaluation.algorithm, 0, None, false)?;
+    let theirs = run(&evaluation.baseline, draws, None, false)?;
+    let alone = cell.solo.as_deref();
+    let alone = alone.map(|role| run(&evaluation.baseline, 0, Some(role), false)).transpose()?;
+    let honest = |arm, draws| cell.is_paired().then(|| run(arm, draws, None, true)).transpose();
+    let ours = (ours, honest(&evaluation.algorithm, 0)?);
+    let theirs = (theirs, honest(&evaluation.baseline, draws)?);
     let figures = cell.judges.iter().map(|judge| {
-        let read =
-            |run: &Run<'_>| measure(run, alone.as_ref(), &judge.metric, judge.window, &judge.of);
+        let read = |(run, honest): &(Run<'_>, Option<Run<'_>>)| {
+            let beside = if needs_honest(&judge.metric) { honest } else { &alone };
+            measure(run, beside.as_ref(), &judge.metric, judge.window, &judge.of)
+        };
         Ok(Figure {
             metric: judge.metric.clone(),
             of: judge.of.clone(),
@@ -100,7 +105,10 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
         path: cell.path.to_string(),
         seed,
         figures: figures.collect::<Result<_, Error>>()?,
-        runs: vec![courses(&ours, &evaluation.algorithm), courses(&theirs, &evaluation.baseline)],
+        runs: vec![
+            courses(&ours.0, &evaluation.algorithm),
+            courses(&theirs.0, &evaluation.baseline),
+        ],
     })
 }
 

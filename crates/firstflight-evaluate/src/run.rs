@@ -51,12 +51,14 @@ pub(crate) struct Seat<'a> {
     pub(crate) only: Option<&'a str>,
     /// Times of single packets are noted.
     pub(crate) sends: bool,
+    /// Receivers claim nothing that is not so.
+    pub(crate) honest: bool,
 }
 
 impl<'a> Seat<'a> {
     /// This arm with this seed, and nothing special.
     pub(crate) fn of(bed: &'static dyn Testbed, arm: &'a NamedArm, seed: u64) -> Seat<'a> {
-        Seat { bed, arm, seed, draws: 0, only: None, sends: false }
+        Seat { bed, arm, seed, draws: 0, only: None, sends: false, honest: false }
     }
 }
 
@@ -178,6 +180,7 @@ impl Planned {
                 bucket: flow.tunnel.then_some(TUNNEL),
                 reverse: flow.reverse,
                 hides_marks: flow.hides_marks,
+                lie: flow.lie.filter(|_| !seat.honest),
             }
         };
         let endless = cell.flows.iter().any(|flow| flow.app == App::Endless);
@@ -191,7 +194,7 @@ impl Planned {
         };
         // The last sample is at the end itself.
         let limit = Nanos(cell.time.0 + 1);
-        let scenario = Scenario { limit, ..Scenario::new(path.clone(), 1) };
+        let scenario = Scenario { limit, host: cell.host, ..Scenario::new(path.clone(), 1) };
         Planned { scenario, places: flows, flows: sharing, arrangement, every, queue_every }
     }
 }

@@ -100,6 +100,8 @@ pub struct Scenario {
     /// Changes of the propagation delay: `TIME:RTT/TIME:RTT`, for all flows; the path's RTT is the
     /// smallest.
     pub rtt_steps: Option<String>,
+    /// Hosts: `quic`, the default, or `tcp` with a preset of loss detection, such as `tcp:rack`.
+    pub transport: Option<String>,
     /// The role whose flows are run alone, too, for harm.
     pub solo: Option<String>,
     /// Nothing is known of the order of packets on this path: it has jitter of its own.
@@ -170,10 +172,16 @@ pub struct Flow {
     /// Their data takes the path's way back.
     #[serde(default)]
     pub reverse: bool,
-    /// Their receivers lie: they report no mark.
+    /// Their receivers lie: they report no mark; or a tunnel around them forgets marks at its end,
+    /// where RFC 6040 keeps them.
     #[serde(default)]
     pub hides_marks: bool,
+    /// What their receivers claim that is not so: `optimistic`, `duplicates`, `reneges` or `delays`.
+    pub lie: Option<String>,
 }
+
+/// What receivers may claim, as `lie` has it. `reneges` is TCP's, `delays` QUIC's.
+pub(crate) const LIES: [&str; 4] = ["optimistic", "duplicates", "reneges", "delays"];
 
 /// The ECN field of a flow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

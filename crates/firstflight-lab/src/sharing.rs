@@ -14,7 +14,7 @@ use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Error;
 pub use firstflight_sim::JITTER;
-pub use firstflight_sim::{Access, Arrangement, Counted};
+pub use firstflight_sim::{Access, Arrangement, Counted, Lie};
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
 use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_arms_with, run_mixed_flows};
 use rayon::prelude::*;

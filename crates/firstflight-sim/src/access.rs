@@ -5,6 +5,7 @@
 //! the shared link first. Order within a flow is kept by jitter and batches; a delay that falls lets
 //! later packets overtake earlier ones, as a route that became shorter does.
 
+use crate::trial::Hosts;
 use firstflight::Nanos;
 use firstflight_path::{Codepoint, Stream};
 
@@ -37,8 +38,54 @@ pub struct Access {
     pub bucket: Option<u32>,
     /// Its data takes the path's way back, its acknowledgements the way there.
     pub reverse: bool,
-    /// Its receiver lies: it reports no mark.
+    /// Its receiver lies: it reports no mark. So does a tunnel whose end forgets them.
     pub hides_marks: bool,
+    /// What its receiver claims beside that.
+    pub lie: Option<Lie>,
+}
+
+/// What a receiver claims that is not so (RFC 9743 section 7.6). The attacks are those of Savage,
+/// Cardwell, Wetherall and Anderson (1999) and of RFC 9000 section 21.4.
+///
+/// No sender here looks for them: the packet numbers that RFC 9000 lets a sender skip, to close a
+/// connection whose receiver acknowledges one, are not skipped. What is lost to a liar stays lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// For each packet that arrives it acknowledges at once the next four that have left the sender,
+    /// here or not: no loss shows, and round trips become shorter, down to that of the way back. It
+    /// knows what has left, where a real one has to guess.
+    Optimistic,
+    /// Every acknowledgement leaves three times.
+    Duplicates,
+    /// It discards what waits beyond a gap, which it had reported, at most once in this time: RFC
+    /// 2018 section 8 allows it. TCP only: in QUIC what is acknowledged has arrived for good.
+    Reneges(Nanos),
+    /// It says that every acknowledgement waited for seconds. QUIC only.
+    Delays,
+}
+
+impl Lie {
+    /// Both ends agree about what has arrived, as far as they spoke of it.
+    pub(crate) fn keeps_the_books(self) -> bool {
+        matches!(self, Lie::Duplicates | Lie::Delays)
+    }
+
+    /// Copies of each acknowledgement beside the first.
+    pub(crate) fn copies(self) -> u8 {
+        if self == Lie::Duplicates { 2 } else { 0 }
+    }
+
+    /// Packets that an optimistic receiver acknowledges for each that arrives.
+    pub(crate) const AHEAD: u64 = 4;
+
+    /// Hosts of this kind can tell it.
+    pub(crate) fn is_told_by(self, hosts: Hosts) -> bool {
+        match self {
+            Lie::Reneges(_) => matches!(hosts, Hosts::Tcp(_)),
+            Lie::Delays => matches!(hosts, Hosts::Quic(_)),
+            Lie::Optimistic | Lie::Duplicates => true,
+        }
+    }
 }
 
 impl Access {

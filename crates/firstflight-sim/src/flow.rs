@@ -4,7 +4,7 @@
 //! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP
 //! and QUIC. At one instant arrivals come before the application, the application before timers.
 
-use crate::access::{Access, Counted, OnAccess};
+use crate::access::{Access, Counted, Lie, OnAccess};
 use crate::ahead::{Ahead, Outgoing};
 use crate::app::{App, Application};
 use crate::audit::Audit;
@@ -97,6 +97,8 @@ pub trait Ends {
     fn min_rtt(&self) -> Option<Nanos>;
     /// When the first packet left.
     fn first_sent(&self) -> Option<Time>;
+    /// Its receiver misbehaves from now on.
+    fn misbehave(&mut self, lie: Lie);
     /// Fills in what the transport counted.
     fn count(&self, outcome: &mut Outcome);
     /// Panics if the two ends contradict each other: what the sender believes the receiver to have,
@@ -213,6 +215,10 @@ pub struct Flow<E: Ends> {
     bucket: u32,
     /// Its receiver reports no mark.
     hides_marks: bool,
+    /// Its ends agree about what has arrived.
+    agrees: bool,
+    /// Copies of each ACK beside the first.
+    copies: u8,
     /// Its packets ask for L4S.
     l4s: bool,
     /// Data packets sent, and how many there may be.
@@ -256,6 +262,8 @@ impl<E: Ends> Flow<E> {
             codepoint: None,
             bucket: id,
             hides_marks: false,
+            agrees: true,
+            copies: 0,
             l4s,
             sent: 0,
             most_sent: u64::MAX,
@@ -284,9 +292,13 @@ impl<E: Ends> Flow<E> {
     /// What queues see of its packets, and what its receiver says of their marks.
     #[must_use]
     pub(crate) fn seen_as(mut self, access: Option<&Access>) -> Flow<E> {
-        if let Some(Access { ecn, bucket, hides_marks, .. }) = access {
+        if let Some(Access { ecn, bucket, hides_marks, lie, .. }) = access {
             (self.codepoint, self.bucket) = (*ecn, bucket.unwrap_or(self.id));
             self.hides_marks = *hides_marks;
+            if let Some(lie) = *lie {
+                (self.agrees, self.copies) = (lie.keeps_the_books(), lie.copies());
+                self.ends.misbehave(lie);
+            }
         }
         self
     }
@@ -432,7 +444,7 @@ impl<E: Ends> Flow<E> {
     /// What holds after every event, in builds with debug assertions.
     #[inline]
     fn verify(&mut self, now: u64) {
-        if !cfg!(debug_assertions) {
+        if !cfg!(debug_assertions) || !self.agrees {
             return;
         }
         let (delivered, acked) = (self.ends.delivered(), self.ends.acked());
@@ -681,6 +693,9 @@ impl<E: Ends> Flow<E> {
             packet,
         };
         back.send(now, leaving, |at| self.hear(at, packet));
+        for _ in 0..self.copies {
+            back.send(now, leaving, |at| self.hear(at, packet));
+        }
     }
 
     /// An ACK is to arrive at `at`, as far as the path knows.

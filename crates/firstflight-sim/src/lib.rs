@@ -31,7 +31,7 @@ pub mod trial;
 mod waits;
 pub mod wire;
 
-pub use access::{Access, Arrangement, Counted};
+pub use access::{Access, Arrangement, Counted, Lie};
 pub use alike::{Company, run_alike};
 pub use app::{App, Part, Response};
 pub use boxed::{Boxed, Mixed, run_boxed, run_mixed_flows};

@@ -181,6 +181,13 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             "{path}: its way back decides about ACKs after they are sent; data in that direction needs a plain one"
         )));
     }
+    let lies = arrangement.access.iter().filter_map(|access| access.lie);
+    if let Some(lie) = lies.into_iter().find(|lie| !lie.is_told_by(shared.host)) {
+        return Err(Error::new(format!(
+            "{lie:?}: a receiver of {} cannot do that",
+            shared.host.transport().to_uppercase()
+        )));
+    }
     let jitter = if plans.len() > 1 { shared.jitter } else { Nanos::ZERO };
     let draws = Stream::new(shared.seed, shared.path_index, Purpose::FlowStart);
     let late = |id: u32| Late::new(draws.branch(u64::from(id)), jitter);

@@ -4,6 +4,7 @@ mod against;
 mod battery;
 mod controls;
 mod flows;
+mod liars;
 mod rules;
 mod trouble;
 

@@ -2,6 +2,7 @@
 
 use super::frequency::Request;
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
+use crate::access::Lie;
 use crate::alike::Company;
 use crate::app::App;
 use crate::flow;
@@ -27,6 +28,8 @@ pub struct Ends<S: Startup, L = Nobody> {
     sender: Sender<S, L>,
     /// An ACK_FREQUENCY frame that the receiver has not seen yet.
     request: Option<Request>,
+    /// What the receiver claims that is not so.
+    lie: Option<Lie>,
 }
 
 /// One QUIC flow.
@@ -37,7 +40,13 @@ impl<S: Startup, L: Company<S>> Ends<S, L> {
         let request = sender.ask();
         let (receiver, payload) = (Receiver::new(&host), host.payload());
         let Host { lower, ack_packet, .. } = host;
-        Ends { receiver, object, payload, lower, ack_packet, sender, request }
+        Ends { receiver, object, payload, lower, ack_packet, sender, request, lie: None }
+    }
+
+    /// What an ACK says of its delay.
+    #[inline]
+    fn told(&self, ack: AckPacket) -> AckPacket {
+        if self.lie == Some(Lie::Delays) { AckPacket { ack_delay: u32::MAX, ..ack } } else { ack }
     }
 }
 
@@ -183,7 +192,14 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         if let Some(request) = self.request.take_if(|request| number >= request.from) {
             self.receiver.obey(now, request);
         }
-        self.receiver.on_packet(now, number, chunk, data.marked())
+        match self.lie {
+            None => self.receiver.on_packet(now, number, chunk, data.marked()),
+            Some(Lie::Optimistic) => self.receiver.claim(now, chunk, self.sender.next_number()),
+            Some(_) => {
+                let ack = self.receiver.on_packet(now, number, chunk, data.marked());
+                ack.map(|ack| self.told(ack))
+            }
+        }
     }
     #[inline(always)]
     fn on_sent_data(&mut self, now: Time, sent: &Transmit, marked: bool) -> Option<AckPacket> {
@@ -197,7 +213,8 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         self.receiver.ack_due()
     }
     fn acknowledge(&mut self, now: Time) -> AckPacket {
-        self.receiver.acknowledge(now)
+        let ack = self.receiver.acknowledge(now);
+        self.told(ack)
     }
     #[inline]
     fn ack_len(&self, _ack: &AckPacket) -> u32 {
@@ -254,6 +271,10 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     fn first_sent(&self) -> Option<Time> {
         self.sender.first_sent()
+    }
+
+    fn misbehave(&mut self, lie: Lie) {
+        self.lie = Some(lie);
     }
 
     fn count(&self, outcome: &mut Outcome) {

@@ -2,6 +2,7 @@
 
 use super::frequency::Request;
 use super::{AckPacket, Host};
+use crate::access::Lie;
 use crate::ring::{GapSet, Ring};
 use firstflight::Time;
 
@@ -126,6 +127,22 @@ impl Receiver {
             self.ack_due = Some(Time(now.0 + self.hold));
         }
         None
+    }
+
+    /// A data packet arrives at a receiver that acknowledges some more below `end`, here or not.
+    #[cold]
+    pub(super) fn claim(&mut self, now: Time, chunk: u64, end: u64) -> Option<AckPacket> {
+        self.chunks.insert(chunk);
+        let known = self.largest.map_or(0, |largest| largest + 1);
+        let end = end.min(known + Lie::AHEAD);
+        if known >= end {
+            return None;
+        }
+        for number in known..end {
+            self.log.push(Logged::new(number, false));
+        }
+        (self.largest, self.largest_at) = (Some(end - 1), now);
+        Some(self.acknowledge(now))
     }
 
     /// A packet brought an ACK_FREQUENCY frame: from now on as it asks. The packet itself is not

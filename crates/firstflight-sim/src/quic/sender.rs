@@ -284,6 +284,11 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         self.host.overhead
     }
 
+    /// The number of the next packet.
+    pub(super) fn next_number(&self) -> u64 {
+        self.sent.end()
+    }
+
     /// Packet `number` carries what was sent before.
     pub fn is_repeat(&self, number: u64) -> bool {
         self.sent.get(number).carries() != Carries::New

@@ -3,6 +3,7 @@
 use super::{
     AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit,
 };
+use crate::access::Lie;
 use crate::alike::Company;
 use crate::app::App;
 use crate::audit::walk_is_due;
@@ -23,6 +24,11 @@ pub struct Ends<S: Startup, L = Nobody> {
     buffer: Buffer,
     sender: Sender<S, L>,
     receiver: Receiver,
+    /// What the receiver claims that is not so.
+    lie: Option<Lie>,
+    /// What it has claimed, and when it may renege again.
+    claimed: u64,
+    renege_at: Time,
 }
 
 /// One TCP flow.
@@ -31,7 +37,39 @@ pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 impl<S: Startup, L> Ends<S, L> {
     fn new(host: Host, sender: Sender<S, L>) -> Ends<S, L> {
         let receiver = Receiver::new(&host);
-        Ends { header: host.header, buffer: host.send_buffer, sender, receiver }
+        Ends {
+            header: host.header,
+            buffer: host.send_buffer,
+            sender,
+            receiver,
+            lie: None,
+            claimed: 0,
+            renege_at: Time(0),
+        }
+    }
+}
+
+impl<S: Startup, L: Company<S>> Ends<S, L> {
+    /// A segment arrives at a receiver that misbehaves.
+    #[cold]
+    fn lied(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
+        match self.lie {
+            Some(Lie::Optimistic) => {
+                _ = self.receiver.on_segment(now, segment);
+                let more = self.claimed + Lie::AHEAD * u64::from(segment.len);
+                let end = self.sender.board().nxt().min(more);
+                let news = end > self.claimed;
+                self.claimed = end;
+                news.then(|| self.receiver.claim(now, segment, end))
+            }
+            Some(Lie::Reneges(every)) => {
+                if now >= self.renege_at && self.receiver.renege() {
+                    self.renege_at = now + every;
+                }
+                self.receiver.on_segment(now, segment)
+            }
+            _ => self.receiver.on_segment(now, segment),
+        }
     }
 }
 
@@ -133,7 +171,11 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     #[inline(always)]
     fn on_data(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
-        self.receiver.on_segment(now, segment)
+        if self.lie.is_some() {
+            self.lied(now, segment)
+        } else {
+            self.receiver.on_segment(now, segment)
+        }
     }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
@@ -197,6 +239,13 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     fn first_sent(&self) -> Option<Time> {
         self.sender.first_sent()
+    }
+
+    fn misbehave(&mut self, lie: Lie) {
+        self.lie = Some(lie);
+        if let Lie::Reneges(every) = lie {
+            self.renege_at = Time(every.0);
+        }
     }
 
     fn count(&self, outcome: &mut Outcome) {

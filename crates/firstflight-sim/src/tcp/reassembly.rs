@@ -173,6 +173,12 @@ impl Reassembly {
         self.ahead.get(place).copied().filter(|range| range.from <= at)
     }
 
+    /// Discards what waits beyond a gap.
+    pub fn discard_ahead(&mut self) {
+        self.ahead.clear();
+        self.recents = 0;
+    }
+
     /// Empties it; the memory stays.
     pub fn clear(&mut self) {
         self.ahead.clear();

@@ -168,6 +168,19 @@ impl Receiver {
         packet
     }
 
+    /// Everything up to `end` is acknowledged, here or not, as an answer to this segment.
+    pub(super) fn claim(&mut self, now: Time, segment: &Segment, end: u64) -> AckPacket {
+        let AckPacket { window, stamp, .. } = self.acknowledge(now);
+        AckPacket { ack: end, window, stamp, echo: segment.stamp, ..AckPacket::default() }
+    }
+
+    /// Discards what waits beyond a gap; `false` if nothing does.
+    pub(super) fn renege(&mut self) -> bool {
+        let some = !self.data.is_whole();
+        self.data.discard_ahead();
+        some
+    }
+
     /// RFC2883 4, RFC2018 4: the duplicate first, then the blocks that grew last.
     fn report(&mut self, packet: &mut AckPacket) {
         if let Some(duplicate) = self.duplicate.take() {
