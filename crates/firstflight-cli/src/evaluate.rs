@@ -12,8 +12,8 @@ use crate::{Done, failed};
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
 use firstflight_evaluate::{
-    Battery, Cell, CellRow, Change, DEFAULT_BASELINE, Effort, Evaluation, Older, Place, Report,
-    Verdict, cells, evaluate, figure, junit, markdown, place,
+    Battery, Cell, CellRow, Change, DEFAULT_BASELINE, Declaration, Effort, Evaluation, Older,
+    Place, Report, Verdict, cells, evaluate, figure, junit, markdown, place,
 };
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::request::seed;
@@ -44,6 +44,9 @@ pub(crate) struct Options {
     /// Sections that the algorithm is not made for, separated by commas
     #[arg(long, value_name = "SECTIONS", value_delimiter = ',')]
     exclude: Vec<String>,
+    /// What the author declares of the algorithm, a file of TOML: `ecn`, `delay_based`, `receiver_change`, `multipath`, `controlled_environment`, `excludes`
+    #[arg(long, value_name = "FILE")]
+    declare: Option<PathBuf>,
     /// Criteria and scenarios of your own: a directory like `experiments/rfc9743`
     #[arg(long, value_name = "DIR")]
     battery: Option<PathBuf>,
@@ -111,10 +114,8 @@ impl Options {
 
     fn evaluation(&self, battery: Battery) -> Result<Evaluation, Error> {
         let criteria = battery.select(&self.criteria)?;
-        let excluded = battery.select(&self.exclude)?;
-        let names = |index: &usize| battery.criteria[*index].criterion.clone();
-        let excludes =
-            if self.exclude.is_empty() { vec![] } else { excluded.iter().map(names).collect() };
+        let declared = self.declare.as_deref().map(|file| declared(file, &battery)).transpose()?;
+        let declaration = declared.unwrap_or_default().excluding(&self.exclude, &battery)?;
         let arm = self.arm.as_deref().unwrap_or(DEFAULT_BASELINE);
         Ok(Evaluation {
             criteria,
@@ -122,11 +123,16 @@ impl Options {
             baseline: one_arm("--baseline", &self.baseline)?,
             effort: self.effort(),
             seed: self.seed,
-            excludes,
+            declaration,
             testbed: Testbeds::default().find(&self.on)?,
             battery,
         })
     }
+}
+
+fn declared(file: &Path, battery: &Battery) -> Result<Declaration, Error> {
+    let text = std::fs::read_to_string(file).map_err(|error| failed(file, &error))?;
+    Declaration::parse(&file.display().to_string(), &text, battery)
 }
 
 fn one_arm(option: &str, text: &str) -> Result<NamedArm, Error> {

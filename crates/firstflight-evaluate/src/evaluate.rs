@@ -2,6 +2,7 @@
 
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
+use crate::declare::Declaration;
 use crate::judge::{Readings, settle, together};
 use crate::metric::{measure, needs_honest};
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
@@ -64,8 +65,8 @@ pub struct Evaluation {
     pub effort: Effort,
     /// The first seed.
     pub seed: u64,
-    /// Sections that the algorithm is not made for: not run.
-    pub excludes: Vec<String>,
+    /// What its author declares of the algorithm.
+    pub declaration: Declaration,
     /// Where it runs. Only the simulator has all cells; others leave out what they cannot carry.
     pub testbed: &'static dyn Testbed,
 }
@@ -143,7 +144,7 @@ impl Troubles {
 impl Evaluation {
     fn runs_of(&self, index: usize) -> bool {
         let criterion = &self.battery.criteria[index];
-        !self.excludes.contains(&criterion.criterion) && criterion.not_run.is_none()
+        !self.declaration.excludes.contains(&criterion.criterion) && criterion.not_run.is_none()
     }
 
     /// The cells that are run.
@@ -253,6 +254,7 @@ impl Evaluation {
         if self.is_itself() {
             notes.push("The algorithm is the baseline: the baseline's runs have other starts and phases with the same seeds.".into());
         }
+        notes.extend(self.declaration.sentence());
         if self.effort == Effort::Quick {
             notes.push("Quick: five seeds cannot decide rules that are judged together with thousands of others; what is marked is below 0.05 by itself, and some are by chance.".into());
         }
@@ -315,6 +317,11 @@ pub fn evaluate(
         .collect();
     let total = tasks.len();
     let troubles = Troubles::default();
+    let contradictions = evaluation.declaration.contradictions(&evaluation.algorithm);
+    if !contradictions.is_empty() {
+        // What was measured would be of another algorithm than the one that is declared.
+        troubles.end.store(true, Ordering::Relaxed);
+    }
     let done: Vec<Option<Seeded>> = tasks
         .par_iter()
         .map(|(group, seed)| {
@@ -330,7 +337,10 @@ pub fn evaluate(
         .collect::<Result<_, Error>>()?;
     let through = done.iter().filter(|one| one.is_some()).count();
     let ended = troubles.end.load(Ordering::Relaxed);
-    let broken = troubles.lines(&evaluation.algorithm.label);
+    let label = &evaluation.algorithm.label;
+    let mut broken: Vec<String> =
+        contradictions.iter().map(|what| format!("{label} {what}")).collect();
+    broken.extend(troubles.lines(label));
     if through == 0 && total > 0 && broken.is_empty() {
         return Err(Error::new("stopped before one run was through"));
     }
@@ -341,7 +351,11 @@ pub fn evaluate(
         .map(|((group, _), _)| cells[groups[*group].cells[0]].runs())
         .sum();
     let partial = (through < total).then(|| {
-        let why = if ended { "ended, since the algorithm is broken" } else { "stopped" };
+        let why = match (ended, contradictions.is_empty()) {
+            (true, true) => "ended, since the algorithm is broken",
+            (true, false) => "ended, since the declaration is wrong",
+            _ => "stopped",
+        };
         format!("{why} after {through} of {total} seeds of its plans; rules without two seeds were not run")
     });
     let mut per_cell: Vec<Vec<OneSeed>> = cells.iter().map(|_| Vec::new()).collect();
@@ -534,6 +548,9 @@ fn criteria(
     evaluation.criteria.iter().map(row).collect()
 }
 
+/// The section that is for those who send on several paths.
+const MULTIPATH: &str = "7.10";
+
 /// A criterion with its rows.
 fn finished(
     evaluation: &Evaluation,
@@ -545,8 +562,13 @@ fn finished(
     let covered = criterion.covers.as_deref().map(|kind| coverage(kind, cells));
     let found = together(judges.iter());
     let of_this = format!("--cell {}/", criterion.prefix());
-    let (verdict, reason) = if evaluation.excludes.contains(&criterion.criterion) {
+    let declared = &evaluation.declaration;
+    let several_paths = criterion.criterion == MULTIPATH && declared.multipath == Some(true);
+    let (verdict, reason) = if declared.excludes.contains(&criterion.criterion) {
         (Verdict::NotApplicable, Some("excluded by the declaration".to_owned()))
+    } else if several_paths {
+        let why = "it is declared to send on several paths, and nothing here does";
+        (Verdict::NotRun, Some(why.to_owned()))
     } else if let Some(why) = &criterion.not_applicable {
         (Verdict::NotApplicable, Some(why.clone()))
     } else if let Some(why) = &criterion.not_run {

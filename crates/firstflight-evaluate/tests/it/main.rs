@@ -8,7 +8,9 @@ mod liars;
 mod rules;
 mod trouble;
 
-use firstflight_evaluate::{Battery, CellRow, CriterionRow, Effort, Evaluation, Report, evaluate};
+use firstflight_evaluate::{
+    Battery, CellRow, CriterionRow, Declaration, Effort, Evaluation, Report, evaluate,
+};
 use firstflight_lab::parse_arms;
 use firstflight_lab::testbed::sim;
 use std::fs;
@@ -41,7 +43,7 @@ fn asked(battery: Battery, algorithm: &str, effort: Effort) -> Evaluation {
         baseline,
         effort,
         seed: 1,
-        excludes: Vec::new(),
+        declaration: Declaration::default(),
         testbed: &sim::BED,
     }
 }

@@ -1,7 +1,7 @@
 //! What rules come to, on small scenarios whose outcome is known.
 
 use crate::{asked, battery_of, criterion, row, run};
-use firstflight_evaluate::{Effort, Evaluation, Verdict, evaluate};
+use firstflight_evaluate::{Declaration, Effort, Evaluation, Verdict, evaluate};
 use std::sync::atomic::AtomicBool;
 
 const FLOW: &str = "flow = [{ who = \"@algorithm\" }]";
@@ -108,8 +108,8 @@ fn whoever_stops_it_keeps_what_is_there() {
 #[test]
 fn what_a_declaration_excludes_is_not_run() {
     let battery = battery_of(&small("metric = \"loss\", rule = \"report\""));
-    let evaluation =
-        Evaluation { excludes: vec!["5.1.3".into()], ..asked(battery, "rapid", Effort::Quick) };
+    let declaration = Declaration { excludes: vec!["5.1.3".into()], ..Declaration::default() };
+    let evaluation = Evaluation { declaration, ..asked(battery, "rapid", Effort::Quick) };
     let report = run(&evaluation);
     assert_eq!((report.runs, criterion(&report, "5.1.3").verdict), (0, Verdict::NotApplicable));
 }

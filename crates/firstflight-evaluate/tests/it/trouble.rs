@@ -3,7 +3,9 @@
 use crate::{asked, battery_of, run};
 use firstflight::event::{Ack, Context, Ready, Window};
 use firstflight::startup::{Grown, SlowStart, Startup};
-use firstflight_evaluate::{Battery, Effort, Evaluation, Report, Verdict, evaluate};
+use firstflight_evaluate::{
+    Battery, Declaration, Ecn, Effort, Evaluation, Report, Verdict, evaluate,
+};
 use firstflight_lab::{NamedArm, OwnStartup};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -118,8 +120,58 @@ fn nonsense_windows_end_and_are_told() {
 }
 
 #[test]
-fn a_wrong_declaration_is_refused_in_a_line() {
+fn a_declaration_with_mistakes_is_refused_in_a_line() {
     let battery = Battery::builtin().expect("it comes with the program");
-    let bad = battery.select(&["7.111".into()]).expect_err("no such section").to_string();
-    assert!(bad.contains("did you mean `7.11`?"), "{bad}");
+    for (text, said) in [
+        ("excludes = [\"7.111\"]", "a.toml: excludes: no criterion `7.111` (did you mean `7.11`?)"),
+        ("\necm = \"ect0\"", "a.toml:2: unknown field `ecm`"),
+        ("ecn = \"ect2\"", "a.toml:1: unknown variant `ect2`"),
+        ("multipath = 1", "a.toml:1: invalid type"),
+    ] {
+        let bad = Declaration::parse("a.toml", text, &battery).expect_err(text).to_string();
+        assert!(bad.starts_with(said) && !bad.contains('\n'), "of `{text}` it is said: {bad}");
+    }
+    let right = "ecn = \"ect1\"\nexcludes = [\"7.1\", \"7.11\"]";
+    let right = Declaration::parse("a.toml", right, &battery).expect("nothing is wrong with it");
+    assert_eq!((right.ecn, right.excludes.len()), (Some(Ecn::Ect1), 2));
+}
+
+#[test]
+fn who_sends_another_codepoint_than_was_declared_is_not_measured() {
+    for (arm, ecn, wrong) in [
+        ("slowstart/prague", Ecn::Ect0, Some("sends ECT(1)")),
+        ("slowstart/prague", Ecn::Ect1, None),
+        ("slowstart/reno", Ecn::Ect1, Some("sends ECT(0)")),
+        ("slowstart/reno", Ecn::Ect0, None),
+    ] {
+        let declaration = Declaration { ecn: Some(ecn), ..Declaration::default() };
+        let battery = battery_of(SMALL);
+        let report = run(&Evaluation { declaration, ..asked(battery, arm, Effort::Quick) });
+        let partial = report.partial.as_deref().unwrap_or_default();
+        match wrong {
+            Some(said) => {
+                assert!(report.broken[0].contains(said), "{:?}", report.broken);
+                assert!(partial.contains("the declaration is wrong"), "{partial}");
+                assert_eq!((report.runs, report.criteria[0].verdict), (0, Verdict::NotRun));
+            }
+            None => assert_eq!((report.broken.len(), partial), (0, ""), "{arm} is as declared"),
+        }
+        assert!(report.notes.iter().any(|note| note.starts_with("Declared by the author: ")));
+    }
+}
+
+#[test]
+fn what_is_declared_for_several_paths_is_not_called_inapplicable() {
+    let mut battery = Battery::builtin().expect("it comes with the program");
+    battery.criteria.retain(|criterion| criterion.criterion == "7.10");
+    for (multipath, verdict) in [
+        (None, Verdict::NotApplicable),
+        (Some(false), Verdict::NotApplicable),
+        (Some(true), Verdict::NotRun),
+    ] {
+        let declaration = Declaration { multipath, ..Declaration::default() };
+        let evaluation =
+            Evaluation { declaration, ..asked(battery.clone(), "rapid", Effort::Quick) };
+        assert_eq!(run(&evaluation).criteria[0].verdict, verdict, "{multipath:?}");
+    }
 }
