@@ -231,7 +231,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::new(&place.path().join("trial")).expect("a trial's");
         let row = |connection: u64| {
-            let arm = if connection % 2 == 0 { "a" } else { "b" };
+            let arm = if connection.is_multiple_of(2) { "a" } else { "b" };
             format!("{{\"connection\":{connection},\"arm\":\"{arm}\"}}\n")
         };
         let state = |dropped: u64| json!({"arms": [{"arm": "a", "drawn": 100}, {"arm": "b", "drawn": 100}], "dropped": dropped});

@@ -54,7 +54,9 @@ fn no_file_of_watch_or_trial_tells_an_address_a_port_or_payload() {
     }
     let mut secrets = Secrets::default();
     service.ends().into_iter().for_each(|end| secrets.address(end));
-    ["xxxxxxxx", "GET /object"].into_iter().for_each(|text| secrets.payload(text));
+    for text in ["xxxxxxxx", "GET /object"] {
+        secrets.payload(text);
+    }
     let place = service.file("told");
     fs::create_dir(&place).expect("a folder");
     let file = |name: &str| format!("{place}/{name}");

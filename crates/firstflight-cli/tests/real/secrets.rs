@@ -98,7 +98,7 @@ impl Secrets {
         let told: BTreeSet<u16> = numbers
             .flat_map(|number| {
                 let port = u16::try_from(number).ok();
-                let wide = u32::try_from(number).ok().filter(|wide| wide & 0xffff == 0);
+                let wide = u32::try_from(number).ok().filter(|wide| wide.trailing_zeros() >= 16);
                 let high = wide.map(|wide| (wide >> 16) as u16);
                 [port, port.map(u16::swap_bytes), high, high.map(u16::swap_bytes)]
             })
@@ -131,7 +131,9 @@ impl Secrets {
     /// Nothing of it stands in any file of these places; how many files there are.
     pub(crate) fn assert_in_none(&self, places: &[&Path]) -> usize {
         let mut files = Vec::new();
-        places.iter().for_each(|place| below(place, &mut files));
+        for place in places {
+            below(place, &mut files);
+        }
         for file in &files {
             let found = self.found_in(file);
             assert!(found.is_empty(), "{} has {found:?}", file.display());
@@ -160,8 +162,10 @@ fn what_is_written_on_purpose_is_found_in_every_notation() {
     secrets.address(v6.into());
     secrets.payload("GET /object");
     (40_001..40_009).for_each(|port| secrets.port(port));
-    let ports =
-        |one: fn(u16) -> u32| (40_001..40_009).map(|port| format!("{},", one(port))).collect();
+    let ports = |one: fn(u16) -> u32| {
+        let all: Vec<String> = (40_001..40_009).map(|port| one(port).to_string()).collect();
+        all.join(",")
+    };
     let written: Vec<String> = vec![
         "of 10.77.0.2 it".into(),
         "net 10.77.0.0/24".into(),
