@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Loads every controller into other kernels, in an emulator: the verifier accepts it, a connection over loopback runs on it, and it is gone
-# afterwards. Takes a minute or two for each kernel. Fetches Debian's kernel packages into a temporary folder.
+# Loads every controller, and the programs of `watch` and `trial start`, into other kernels, in an emulator: the verifier accepts them,
+# connections over loopback run on them, are watched and given arms, and all is gone afterwards. Takes a minute or two for each kernel. Fetches Debian's kernel packages into a temporary folder.
 #
 #   crates/firstflight-linux/kernels.sh                  of Debian 12 (6.1), Debian 13 (6.12) and its backports (7.x)
 #   crates/firstflight-linux/kernels.sh FILE.deb...      these packages (with a vmlinuz)
@@ -49,7 +49,7 @@ $b mount -t proc proc /proc; $b mount -t sysfs sysfs /sys; $b mount -t devtmpfs 
 $b mount -t cgroup2 cgroup /sys/fs/cgroup
 $b ifconfig lo 127.0.0.1 up
 echo "guest: $($b uname -r)"
-/bin/tests --nocapture every_arm_carries a_control_group what_a_killed; echo "guest: code $?"
+/bin/tests --nocapture every_arm_carries a_control_group what_a_killed loopback::; echo "guest: code $?"
 $b poweroff -f
 INIT
 chmod +x "$root/init"

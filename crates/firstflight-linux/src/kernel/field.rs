@@ -7,6 +7,7 @@
 use super::arms::arm;
 use super::cgroup;
 use super::closed::Closed;
+use super::features::Features;
 use super::hearing::hearing;
 use super::ledger::{Ledger, now_ns};
 use super::loader::Loaded;
@@ -106,6 +107,11 @@ impl FieldTest {
             // Ours first: one of ours is CUBIC without HyStart, `kernel:cubic(hystart=off)`.
             match (arm(name), name.strip_prefix("kernel:")) {
                 (Ok(arm), _) => {
+                    if !Features::detect()?.links() {
+                        let told =
+                            "a trial that is killed would leave it in the kernel before Linux 6.4";
+                        return Err(Error::new(format!("{name}: {told}")));
+                    }
                     // Two arms with labels may be one controller.
                     if !kernel_names.iter().any(|known| known == arm.kernel_name) {
                         arms.push(Loaded::load(arm)?);

@@ -5,7 +5,6 @@
 use super::cgroup;
 use super::closed::Closed;
 use super::exits::Members;
-use super::features::Features;
 use super::field::words_of;
 use super::hearing::hearing;
 use super::ring::Records;
@@ -77,9 +76,6 @@ impl Watch {
     /// # Errors
     /// One line: a folder that is no control group, what the kernel refuses.
     pub fn start(folder: &Path, options: &WatchOptions) -> Result<Watch, Error> {
-        if !Features::detect()?.links() {
-            return Err(Error::new("watching connections needs Linux 6.4 or newer"));
-        }
         let object = hearing(|| {
             let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
             cgroup::configure(&mut open, "watch", &settings(options));

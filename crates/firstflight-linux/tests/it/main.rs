@@ -11,6 +11,8 @@ mod hystart_trace;
 mod kernel;
 #[cfg(target_os = "linux")]
 mod link;
+#[cfg(feature = "bpf")]
+mod loopback;
 #[cfg(feature = "native")]
 mod native;
 #[cfg(feature = "native")]
