@@ -25,8 +25,8 @@ pub struct Outgoing<S> {
 
 /// A way for data.
 pub trait Ahead<S> {
-    /// A packet leaves at `now`; what becomes of it, if that is known already.
-    fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate>;
+    /// A packet of `len` bytes leaves at `now`; what becomes of it, if that is known already.
+    fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate>;
     /// The handshake packet of the flow in this place leaves; the same.
     fn open(&mut self, now: u64, place: usize, len: u32) -> Option<Fate>;
     /// Bytes that wait at `now`; the packet in service is not counted.
@@ -35,8 +35,8 @@ pub trait Ahead<S> {
 
 impl<S> Ahead<S> for Link {
     #[inline]
-    fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate> {
-        Some(self.offer(now, packet.len))
+    fn send(&mut self, now: u64, len: u32, _packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
+        Some(self.offer(now, len))
     }
     fn open(&mut self, now: u64, _place: usize, len: u32) -> Option<Fate> {
         Some(self.offer(now, len))
@@ -142,11 +142,11 @@ impl<S: Copy, A: Copy> Toward<S, A> {
 
 impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
     #[inline(always)]
-    fn send(&mut self, now: u64, packet: Outgoing<S>) -> Option<Fate> {
+    fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
         match self {
-            Toward::Link(link) => Some(link.offer(now, packet.len)),
+            Toward::Link(link) => Some(link.offer(now, len)),
             Toward::Gate(gate) => {
-                gate.send(now, packet);
+                gate.send(now, packet());
                 None
             }
         }

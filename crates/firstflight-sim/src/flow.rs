@@ -43,6 +43,14 @@ pub trait Ends {
     fn next_record(&mut self) -> Option<Record>;
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<Self::Sent>;
+    /// How many packets may leave now, at most `most`, one like the other and each as [`Ends::poll`] would
+    /// give it; fewer, or none, where that must be asked for each. They are taken one by one
+    /// ([`Ends::next_of_burst`]), and then the burst is over ([`Ends::end_burst`]).
+    fn burst(&mut self, now: Time, most: u64) -> u64;
+    /// The next one.
+    fn next_of_burst(&mut self, now: Time) -> Self::Sent;
+    /// So many have left.
+    fn end_burst(&mut self, now: Time, count: u64);
     /// What travels of it.
     fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
     /// Its IP bytes.
@@ -499,31 +507,30 @@ impl<E: Ends> Flow<E> {
     fn take_ahead<B: Back<E::Ack>, O: Observer>(&mut self, back: &mut B, observer: &mut O) {
         while self.due.data < self.ahead {
             if let Some(data) = self.data.arrive(self.due.data) {
-                self.take_early(data.at, |ends, now| ends.on_data(now, &data.what), back, observer);
+                self.until(data.at, back, observer);
+                let ack = self.ends.on_data(Time(data.at), &data.what);
+                self.taken(data.at, ack, back, observer);
+                self.due.held_ack = due(self.ends.ack_due());
             }
             self.due.data = self.data.next();
         }
     }
 
-    /// One packet is taken before its time, `now`.
+    /// What the receiver does before a packet arrives ahead of its time, at `now`. Of one instant
+    /// data come first.
     #[inline(always)]
-    fn take_early<B: Back<E::Ack>, O: Observer>(
-        &mut self,
-        now: u64,
-        take: impl FnOnce(&mut E, Time) -> Option<E::Ack>,
-        back: &mut B,
-        observer: &mut O,
-    ) {
-        // Of one instant data come first.
+    fn until<B: Back<E::Ack>, O: Observer>(&mut self, now: u64, back: &mut B, observer: &mut O) {
         if self.due.held_ack < now {
-            let held = self.due.held_ack;
-            let packet = self.ends.acknowledge(Time(held));
-            self.return_ack(held, packet, back, observer);
+            self.acknowledge_held(back, observer);
         }
         self.audit.on_arrived(now, now);
-        let ack = take(&mut self.ends, Time(now));
-        self.taken(now, ack, back, observer);
-        self.due.held_ack = due(self.ends.ack_due());
+    }
+
+    #[inline(never)]
+    fn acknowledge_held<B: Back<E::Ack>, O: Observer>(&mut self, back: &mut B, observer: &mut O) {
+        let held = self.due.held_ack;
+        let packet = self.ends.acknowledge(Time(held));
+        self.return_ack(held, packet, back, observer);
     }
 
     #[inline]
@@ -555,35 +562,19 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
+        if !observer.watches() {
+            let burst = self.ends.burst(Time(now), self.most_sent - self.sent);
+            if burst > 0 {
+                for _ in 0..burst {
+                    let sent = self.ends.next_of_burst(Time(now));
+                    self.leave(now, &sent, forward, back, observer);
+                }
+                self.ends.end_burst(Time(now), burst);
+            }
+        }
         while self.sent < self.most_sent {
             let Some(sent) = self.ends.poll(Time(now)) else { break };
-            self.sent += 1;
-            let outgoing = Outgoing {
-                flow: self.id,
-                bucket: self.bucket,
-                len: self.ends.data_len(&sent),
-                codepoint: self.codepoint,
-                l4s: self.l4s,
-                sent,
-            };
-            let fate = forward.send(now, outgoing);
-            if let Some(app) = &mut self.app {
-                app.on_sent(Time(now), self.ends.offset(&sent));
-            }
-            match fate {
-                Some(Fate::Deliver { at, waited, marked })
-                    if at.saturating_add(self.extra.0) < self.ahead =>
-                {
-                    let at = at.saturating_add(self.extra.0);
-                    self.waits.add(waited);
-                    self.audit.on_taken(at);
-                    let marked = marked && !self.hides_marks;
-                    let take = |ends: &mut E, now| ends.on_sent_data(now, &sent, marked);
-                    self.take_early(at, take, back, observer);
-                }
-                Some(fate) => self.land(&sent, Time(now), fate),
-                None => {}
-            }
+            let fate = self.leave(now, &sent, forward, back, observer);
             if observer.listens() {
                 let arrives = match fate {
                     Some(Fate::Deliver { at, .. }) => [Some(at), None],
@@ -607,6 +598,48 @@ impl<E: Ends> Flow<E> {
             self.pass_on(Time(now), None, forward, observer);
         }
         self.note_sender();
+    }
+
+    /// A packet leaves. Returns what becomes of it, if that is known.
+    #[inline(always)]
+    fn leave<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
+        &mut self,
+        now: u64,
+        sent: &E::Sent,
+        forward: &mut F,
+        back: &mut B,
+        observer: &mut O,
+    ) -> Option<Fate> {
+        self.sent += 1;
+        let len = self.ends.data_len(sent);
+        let fate = forward.send(now, len, || Outgoing {
+            flow: self.id,
+            bucket: self.bucket,
+            len,
+            codepoint: self.codepoint,
+            l4s: self.l4s,
+            sent: *sent,
+        });
+        if let Some(app) = &mut self.app {
+            app.on_sent(Time(now), self.ends.offset(sent));
+        }
+        match fate {
+            Some(Fate::Deliver { at, waited, marked })
+                if at.saturating_add(self.extra.0) < self.ahead =>
+            {
+                let at = at.saturating_add(self.extra.0);
+                self.waits.add(waited);
+                self.audit.on_taken(at);
+                let marked = marked && !self.hides_marks;
+                self.until(at, back, observer);
+                let ack = self.ends.on_sent_data(Time(at), sent, marked);
+                self.taken(at, ack, back, observer);
+                self.due.held_ack = due(self.ends.ack_due());
+            }
+            Some(fate) => self.land(sent, Time(now), fate),
+            None => {}
+        }
+        fate
     }
 
     /// What becomes of a packet that left at `left` is known.

@@ -204,6 +204,29 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
         rate
     }
 
+    /// How many of `most` packets of `len` bytes may leave one after the other beside `inflight` bytes,
+    /// where all [are settled](Instrumented::is_settled); 0 where that must be asked for each. Of
+    /// all that leave together [`Instrumented::on_sent`] need only hear of the last.
+    #[inline(always)]
+    pub fn admits_many(&self, len: u64, inflight: u64, most: u64) -> u64 {
+        let many = self.room(len, inflight).min(most);
+        let alike = self.recorder.every(|other| {
+            other.settled && other.rate == self.rate && other.room(len, inflight) >= many
+        });
+        if alike { many } else { 0 }
+    }
+
+    #[inline(always)]
+    fn room(&self, len: u64, inflight: u64) -> u64 {
+        self.controller.open_window().saturating_sub(inflight) / len.max(1)
+    }
+
+    /// The pacing rate of those who [are settled](Instrumented::is_settled).
+    #[inline]
+    pub fn settled_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
     /// See [`Controller::admits`].
     #[inline]
     pub fn admits(&mut self, len: u64, inflight: u64) -> bool {

@@ -57,6 +57,17 @@ impl Pacer {
         wait
     }
 
+    /// Takes packets of `len` bytes out that may leave now at this rate, as many as [`Pacer::admit`] would
+    /// admit one after the other, at most `most`; 0 where the bucket is smaller than a packet.
+    #[inline]
+    pub fn admit_many(&mut self, now: Time, len: u64, rate: Rate, most: u64) -> u64 {
+        self.fill(now, rate);
+        let each = len * SCALE;
+        let many = (self.tokens / each).min(most);
+        self.tokens -= many * each;
+        many
+    }
+
     /// Takes `len` bytes out.
     #[inline]
     pub fn take(&mut self, len: u64) {

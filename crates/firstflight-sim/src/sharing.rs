@@ -224,21 +224,32 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
         .run(observer))
 }
 
-/// The earliest of many times, of which one is replaced at a time.
+/// The earliest of many times, of which one is replaced at a time: a tree of groups of four, of which
+/// each node is the smallest of its group.
 #[derive(Clone, Debug)]
 struct Earliest {
-    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place
-    /// below, in one word: which of two flows comes first is a coin toss that no branch
-    /// predictor wins, and of two words the smaller one is found without a branch.
-    nodes: Vec<u64>,
+    /// The children of node `n` are `4 n + 1` and the three after it, their values the group `n`; the
+    /// leaves come last. Time above, place below, in one word: which of two flows comes first is a coin
+    /// toss that no branch predictor wins, and of two words the smaller one is found without a branch.
+    groups: Vec<[u64; 4]>,
+    /// The smallest of all.
+    root: u64,
     /// How many bits the place takes.
     bits: u32,
 }
 
 impl Earliest {
     fn new(places: usize) -> Earliest {
-        let leaves = places.next_power_of_two();
-        Earliest { nodes: vec![u64::MAX; 2 * leaves], bits: leaves.trailing_zeros() }
+        let (mut leaves, mut groups) = (1, 0);
+        while leaves < places {
+            groups += leaves;
+            leaves *= 4;
+        }
+        Earliest {
+            groups: vec![[u64::MAX; 4]; groups],
+            root: u64::MAX,
+            bits: places.next_power_of_two().trailing_zeros(),
+        }
     }
 
     /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million
@@ -249,21 +260,25 @@ impl Earliest {
 
     #[inline]
     fn first(&self) -> (u64, usize) {
-        let (first, horizon) = (self.nodes[1], self.horizon());
+        let (first, horizon) = (self.root, self.horizon());
         let (at, place) = (first >> self.bits, first & !(horizon << self.bits));
         (if at == horizon { NEVER } else { at }, place as usize)
     }
 
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
-        let mut node = self.nodes.len() / 2 + place;
         let mut earliest = at.min(self.horizon()) << self.bits | place as u64;
-        self.nodes[node] = earliest;
-        while node > 1 {
-            earliest = earliest.min(self.nodes[node ^ 1]);
-            node /= 2;
-            self.nodes[node] = earliest;
+        // There are as many inner nodes as groups.
+        let mut node = self.groups.len() + place;
+        while node > 0 {
+            let child = node - 1;
+            node = child / 4;
+            let group = &mut self.groups[node];
+            group[child % 4] = earliest;
+            let [a, b, c, d] = *group;
+            earliest = a.min(b).min(c.min(d));
         }
+        self.root = earliest;
     }
 }
 
@@ -506,7 +521,7 @@ mod tests {
 
     #[test]
     fn the_earliest_comes_first_and_of_equals_the_lower_place() {
-        for places in [1_usize, 2, 3, 100] {
+        for places in [1_usize, 2, 3, 4, 5, 16, 17, 100] {
             let (mut tree, mut plain) = (Earliest::new(places), vec![NEVER; places]);
             let mut x = 5u64;
             for _ in 0..5_000 {

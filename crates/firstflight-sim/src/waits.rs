@@ -65,9 +65,10 @@ impl Waits {
         let mut histogram =
             Histogram::new_with_bounds(1, MOST, 2).expect("constant bounds are valid");
         let (most, least) = (self.most, self.least.wrapping_add(1));
-        for (first, counts) in (0..).step_by(AT_ONCE).zip(self.counts.chunks(AT_ONCE)) {
+        let used = &self.counts[..=bucket(most)];
+        for (first, counts) in (0..).step_by(AT_ONCE).zip(used.chunks(AT_ONCE)) {
             // Most are empty.
-            if counts.iter().all(|count| *count == 0) {
+            if counts.iter().fold(0, |any, count| any | count) == 0 {
                 continue;
             }
             for (place, &count) in (first..).zip(counts).filter(|(_, count)| **count > 0) {

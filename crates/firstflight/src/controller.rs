@@ -197,8 +197,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// Whether [`before_send`](Self::before_send) may do or change anything if it is called again before
-    /// the next other event, for a sender that has not been idle and whose smoothed RTT is the same.
-    /// If not, neither does the [pacing rate](Self::pacing_rate) change until then.
+    /// the next ACK or timeout, for a sender that has not been idle and whose smoothed RTT is the same,
+    /// or what is sent concerns its startup. If not, the [pacing rate](Self::pacing_rate) stays until
+    /// then, and of several packets that leave at once it is enough to be told of the last.
     #[inline]
     pub fn heeds_sending(&self) -> bool {
         self.startup.heeds_sending()
@@ -213,6 +214,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// A packet or burst left.
+    #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
         if !self.sent {
             (self.sent, self.first_sent) = (true, sent.now);
@@ -419,6 +421,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
             _ => inflight.saturating_add(len) <= self.w.cwnd,
         }
+    }
+
+    /// The window that [`admits`](Self::admits) holds packets against; 0 where a recovery policy counts
+    /// each of them.
+    #[inline]
+    pub fn open_window(&self) -> u64 {
+        if self.episode == Some(Episode::Policy) { 0 } else { self.w.cwnd }
     }
 
     /// The rate at which a pacer should release packets; `None` if the sender is not paced or has

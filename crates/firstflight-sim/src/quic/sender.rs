@@ -392,6 +392,59 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         Some(self.send(now, chunk, bytes, carries))
     }
 
+    /// How many packets may leave now, at most `most`, each with the next whole chunk and each as
+    /// [`Sender::poll`] would give it; none where that must be asked for each.
+    #[inline(always)]
+    pub(super) fn burst(&mut self, now: Time, most: u64) -> u64 {
+        let plain = self.controller.is_settled()
+            && self.idle_since.is_none()
+            && self.probes_owed == 0
+            && self.repeats.is_empty();
+        if !plain {
+            return 0;
+        }
+        let whole = self.written.min(self.pieces.chunks.saturating_sub(1));
+        let most = most.min(whole.saturating_sub(self.next_chunk));
+        let len = self.pieces.payload + self.pieces.overhead;
+        let many = self.controller.admits_many(len, self.inflight, most);
+        match self.controller.settled_rate() {
+            Some(rate) if many > 0 => self.pacer.admit_many(now, len, rate, many),
+            _ => many,
+        }
+    }
+
+    /// The next one.
+    #[inline(always)]
+    pub(super) fn next_of_burst(&mut self, now: Time) -> Transmit {
+        let (number, chunk) = (self.sent.end(), self.next_chunk);
+        self.next_chunk += 1;
+        self.sent.push(SentPacket::new(now, chunk, Carries::New));
+        Transmit { number, chunk, bytes: (self.pieces.payload + self.pieces.overhead) as u32 }
+    }
+
+    /// So many have left.
+    #[inline(always)]
+    pub(super) fn end_burst(&mut self, now: Time, count: u64) {
+        let len = self.pieces.payload + self.pieces.overhead;
+        self.count_sent(now, count, len);
+    }
+
+    #[inline(always)]
+    fn count_sent(&mut self, now: Time, count: u64, len: u64) {
+        self.inflight += count * len;
+        self.bytes_sent += count * len;
+        self.first_sent.get_or_insert(now);
+        self.counters.packets_sent += count;
+        self.last_sent_at = now;
+        self.controller.on_sent(&Sent {
+            now,
+            bytes: len,
+            nxt: Seq(self.sent.end()),
+            inflight: self.inflight,
+            srtt: self.rtt.srtt(),
+        });
+    }
+
     /// What to send next: lost bytes, then new ones, then, if probes are owed, a copy of what is
     /// outstanding (RFC9002 6.2.4-2).
     #[inline(always)]
@@ -483,22 +536,11 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     fn send(&mut self, now: Time, chunk: u64, bytes: u32, carries: Carries) -> Transmit {
         let number = self.sent.end();
         self.sent.push(SentPacket::new(now, chunk, carries));
-        self.inflight += u64::from(bytes);
-        self.bytes_sent += u64::from(bytes);
-        self.first_sent.get_or_insert(now);
-        self.counters.packets_sent += 1;
         if carries != Carries::New {
             self.counters.retransmissions += 1;
             self.counters.retransmitted_bytes += self.pieces.chunk(chunk);
         }
-        self.last_sent_at = now;
-        self.controller.on_sent(&Sent {
-            now,
-            bytes: u64::from(bytes),
-            nxt: Seq(number + 1),
-            inflight: self.inflight,
-            srtt: self.rtt.srtt(),
-        });
+        self.count_sent(now, 1, u64::from(bytes));
         Transmit { number, chunk, bytes }
     }
 

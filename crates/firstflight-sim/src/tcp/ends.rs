@@ -146,6 +146,18 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     fn poll(&mut self, now: Time) -> Option<Transmit> {
         self.sender.poll(now)
     }
+    #[inline(always)]
+    fn burst(&mut self, now: Time, most: u64) -> u64 {
+        self.sender.burst(now, most)
+    }
+    #[inline(always)]
+    fn next_of_burst(&mut self, now: Time) -> Transmit {
+        self.sender.next_of_burst(now)
+    }
+    #[inline(always)]
+    fn end_burst(&mut self, now: Time, count: u64) {
+        self.sender.end_burst(now, count);
+    }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Segment {
         Segment { marked, ..sent.segment }

@@ -301,11 +301,6 @@ impl Bbr {
 impl Startup for Bbr {
     type Saved = ();
 
-    #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
-    }
-
     fn start(&mut self, now: Time, _nxt: Seq) {
         self.delivery.start(now);
         self.extra.since = now;

@@ -346,12 +346,6 @@ impl Startup for Bbr3 {
         }
     }
 
-    #[inline]
-    fn heeds_sending(&self) -> bool {
-        // Only after idling.
-        false
-    }
-
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
         let inflight = u32::try_from(sent.inflight).unwrap_or(u32::MAX);
         self.delivery.mark(sent, sent.inflight, cx, Flight { inflight, lost: self.lost });

@@ -359,7 +359,8 @@ impl Startup for HyStartPlusPlus {
 
     #[inline]
     fn heeds_sending(&self) -> bool {
-        false
+        // See its `on_sent`.
+        self.params.round_end == RoundEnd::Limbo && self.window_end == NOT_BEGUN
     }
 
     fn start(&mut self, _now: Time, nxt: Seq) {

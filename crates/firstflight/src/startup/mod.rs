@@ -154,9 +154,9 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
-    /// Whether [`Startup::before_send`] may do or change anything if it is called again before the next
-    /// ACK or timeout, for a sender that has not been idle. Those who say no are spared it: it is
-    /// asked for with every packet of a paced burst.
+    /// Whether [`Startup::on_sent`], or [`Startup::before_send`] for a sender that has not been idle, may
+    /// do or change anything before the next ACK or timeout. Those who say no may be spared both:
+    /// they are called with every packet.
     fn heeds_sending(&self) -> bool {
         true
     }

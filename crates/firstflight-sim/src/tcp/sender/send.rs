@@ -38,6 +38,56 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         sent
     }
 
+    /// How many segments may leave now, at most `most`, each new and of full size and each as
+    /// [`Sender::poll`] would give it; none where that must be asked for each.
+    #[inline(always)]
+    pub(in crate::tcp) fn burst(&mut self, now: Time, most: u64) -> u64 {
+        let owed = &self.owed;
+        let plain = self.controller.is_settled()
+            && self.idle_since.is_none()
+            && !(owed.head || owed.probe || owed.limited)
+            && !self.f_rto.is_some_and(|test| test.holds_repeats())
+            && self.episode == Episode::None
+            && self.board.ledger().waiting() == 0
+            && self.early.is_none()
+            && self.host.preset.sack
+            && self.marker.is_rack();
+        if !plain {
+            return 0;
+        }
+        let nxt = self.board.nxt();
+        let allowed = self.right_edge.min(self.board.una().saturating_add(self.window.bytes()));
+        let whole = self.written.min(allowed).saturating_sub(nxt) / self.mss;
+        let pipe = self.board.ledger().pipe();
+        let many = self.controller.admits_many(self.mss, pipe, most.min(whole));
+        let many = match self.controller.settled_rate() {
+            Some(rate) if many > 0 => self.pacer.admit_many(now, self.mss, rate, many),
+            _ => many,
+        };
+        if many > 0 {
+            self.in_burst = true;
+            self.owed.f_rto =
+                u8::try_from(many).map_or(0, |many| self.owed.f_rto.saturating_sub(many));
+        }
+        many
+    }
+
+    /// The next one.
+    #[inline(always)]
+    pub(in crate::tcp) fn next_of_burst(&mut self, now: Time) -> Transmit {
+        let (from, len) = (self.board.nxt(), self.mss as u32);
+        let id = self.board.push(now, self.mss);
+        let (stamp, echo) = (ticks(now), self.peer_stamp);
+        Transmit { id, segment: Segment { from, len, stamp, echo, marked: false }, repeat: false }
+    }
+
+    /// So many have left.
+    #[inline(always)]
+    pub(in crate::tcp) fn end_burst(&mut self, now: Time, count: u64) {
+        self.tail_at = now;
+        self.count_sent(now, self.board.nxt(), count * self.mss, self.mss);
+    }
+
     /// Bytes of the next new segment; `None` if there is no data, or the receiver or the own buffer
     /// does not let it go.
     ///
@@ -212,11 +262,19 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     #[inline(always)]
     fn leave(&mut self, now: Time, start: u64, end: u64) -> Segment {
         let len = end - start;
+        self.count_sent(now, end, len, len);
+        let stamp = ticks(now);
+        Segment { from: start, len: len as u32, stamp, echo: self.peer_stamp, marked: false }
+    }
+
+    /// What ends at `end` has left, of `bytes` together, the last segment with `len` of them.
+    #[inline(always)]
+    fn count_sent(&mut self, now: Time, end: u64, bytes: u64, len: u64) {
         self.marker.on_sent(now, Seq(end));
         if self.rto.deadline().is_none() {
             self.rto.on_sent(now, self.rtt.rto());
         }
-        self.bytes_sent += len;
+        self.bytes_sent += bytes;
         self.first_sent.get_or_insert(now);
         self.last_sent_at = now;
         self.idle_since = None;
@@ -228,8 +286,6 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             srtt: self.rtt.srtt(),
         };
         self.controller.on_sent(&sent);
-        let stamp = ticks(now);
-        Segment { from: start, len: len as u32, stamp, echo: self.peer_stamp, marked: false }
     }
 
     fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
