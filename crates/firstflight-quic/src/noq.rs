@@ -154,7 +154,7 @@ impl Drawing {
 #[cfg(feature = "trial")]
 impl congestion::ControllerFactory for Drawing {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let drawn = self.trial.draw(self.client);
+        let drawn = self.trial.draw_in(self.client, false);
         // The controller alone keeps the recorder: the row is written when it goes.
         let factory =
             Factory::new(drawn.plan).with_origin(self.origin).with_recorder(drawn.recorder);

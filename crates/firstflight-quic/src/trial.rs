@@ -173,6 +173,11 @@ impl Trial {
     /// drawn, else for itself alone. One that takes no part is sent with the baseline's recipe and
     /// leaves no row: it is in no arm.
     pub fn draw(&self, client: Option<IpAddr>) -> Drawn {
+        self.draw_in(client, true)
+    }
+
+    /// The same for a stack that tells of several packets at once, or of each.
+    pub(crate) fn draw_in(&self, client: Option<IpAddr>, batches: bool) -> Drawn {
         let inner = &self.0;
         let number = inner.connections.fetch_add(1, Ordering::Relaxed);
         let place = inner.design.draw(&inner.assignment, client, number, inner.began.elapsed());
@@ -193,7 +198,8 @@ impl Trial {
             ..Row::default()
         };
         let shadows = inner.shadows.iter().map(Shadow::new).collect();
-        let recorder = Writer { trial: self.clone(), row, seen: Seen::default(), shadows };
+        let seen = Seen { batches, ..Seen::default() };
+        let recorder = Writer { trial: self.clone(), row, seen, shadows };
         Drawn { plan: inner.plans[arm], recorder: Arc::new(Mutex::new(recorder)) }
     }
 
@@ -288,9 +294,22 @@ struct Seen {
     srtt: Option<Nanos>,
     last: Time,
     exit: Option<Exit>,
+    /// Largest packet for data, bytes, and the number after the last packet.
+    size: u64,
+    next: u64,
+    /// The stack tells of several packets at once; numbers say how many, but for those skipped.
+    batches: bool,
+    /// Bytes of the last packet that was larger: a probe of the path's MTU (RFC 9000, section 14.4).
+    probe: Option<u64>,
 }
 
 impl Seen {
+    /// Data are outstanding. A probe of the MTU is not data: a client that has everything closes
+    /// without it, and what is lost of it no controller is told.
+    fn is_open(&self) -> bool {
+        self.inflight > 0 && self.probe != Some(self.inflight)
+    }
+
     fn sent(&mut self, now: Time, bytes: u64, inflight: u64) {
         self.sent += bytes;
         self.inflight = inflight;
@@ -311,6 +330,11 @@ impl Seen {
         match event {
             Event::Sent(sent) => {
                 self.last = sent.now;
+                let packets = sent.nxt.0.saturating_sub(self.next);
+                self.next = sent.nxt.0;
+                if sent.bytes > self.size && (packets == 1 || !self.batches) {
+                    self.probe = Some(sent.bytes);
+                }
                 self.sent(sent.now, sent.bytes, sent.inflight);
             }
             Event::Ack(ack) => {
@@ -326,6 +350,10 @@ impl Seen {
             Event::Congestion(congestion) => {
                 self.last = congestion.now;
                 self.timeouts += 1;
+            }
+            Event::Mss { mss, .. } => {
+                self.size = *mss;
+                self.probe = self.probe.filter(|probe| probe > mss);
             }
             _ => {}
         }
@@ -357,8 +385,9 @@ impl fmt::Debug for Writer {
 impl Recorder<ArmController> for Writer {
     fn on_begin(&mut self, begin: &Begin) {
         // What the handshake sent and heard is no data; what is still out may be.
-        let Seen { handshake, inflight, .. } = self.seen;
-        self.seen = Seen { handshake, last: begin.now, ..Seen::default() };
+        let Seen { handshake, inflight, batches, .. } = self.seen;
+        let (size, next) = (begin.config.mss, begin.nxt.0);
+        self.seen = Seen { handshake, last: begin.now, size, next, batches, ..Seen::default() };
         if inflight > 0 {
             self.seen.sent(begin.now, inflight, inflight);
         }
@@ -396,7 +425,7 @@ impl Drop for Writer {
             exit_reason: seen.exit.as_ref().map(|exit| exit.reason.name().to_owned()),
             exit_ms: seen.exit.as_ref().map(|exit| ms(exit.since_first_send)),
             exit_cwnd_bytes: seen.exit.as_ref().map(|exit| exit.cwnd),
-            acked_all: Some(seen.inflight == 0),
+            acked_all: Some(!seen.is_open()),
             ..std::mem::take(&mut self.row)
         };
         let mut cells = row.cells(&self.trial.0.columns);

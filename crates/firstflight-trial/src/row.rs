@@ -106,7 +106,7 @@ columns! {
     exit_ms: f64, "ms", "when, since the first data";
     exit_cwnd_bytes: u64, "bytes", "window at that moment";
     ended: String, "", "fin, rst, timeout, open";
-    acked_all: bool, "", "everything that was sent is acknowledged or declared lost";
+    acked_all: bool, "", "everything that was sent is acknowledged or declared lost; in QUIC, but for a probe of the path's MTU";
     censored: bool, "", "still open when the row was written";
     tail_unseen: bool, "", "ACKs after the close were not seen";
     connection: u64, "", "number of the connection within its trial";

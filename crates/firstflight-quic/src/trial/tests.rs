@@ -96,6 +96,45 @@ fn connection(trial: &Trial, client: Option<IpAddr>, packets: u64, whole: bool) 
 }
 
 #[test]
+fn a_client_that_closes_before_a_probe_of_the_mtu_has_got_everything() {
+    // The largest packet for data has 1200 bytes: a larger one is a probe; of two at once it may be
+    // data, but where each is told by itself there was one without data between.
+    for (bytes, packets, batches, complete) in [
+        (1452, 1, true, true),
+        (1200, 1, true, false),
+        (1452, 2, true, false),
+        (1452, 2, false, true),
+        (1200, 2, false, false),
+    ] {
+        let (trial, memory) = trial("slowstart,rapid");
+        let drawn = trial.draw_in(None, batches);
+        let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
+        flight(&mut driver, 0, 0, 5, true);
+        driver.sent(Time(50 * MS), bytes, 4 + packets);
+        drop(driver);
+        let row = &memory.rows()[0];
+        assert_eq!(row["acked_all"], complete, "{bytes} bytes in {packets} packets: {row}");
+    }
+    // What was a probe is data once the path carries it.
+    let (trial, memory) = trial("slowstart,rapid");
+    let drawn = trial.draw(None);
+    let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
+    flight(&mut driver, 0, 0, 5, true);
+    driver.sent(Time(50 * MS), 1452, 5);
+    let packet = AckedPacket { bytes: 1452, sent: Time(50 * MS), position: Some(5), fresh: true };
+    driver.acked(Time(90 * MS), packet, false, Nanos(40 * MS));
+    driver.end_acks(
+        Time(90 * MS),
+        EndOfAcks { inflight: 0, app_limited: true, largest: Some(5), older: false },
+    );
+    driver.settle();
+    driver.resize(1452);
+    driver.sent(Time(91 * MS), 1452, 6);
+    drop(driver);
+    assert_eq!(memory.rows()[0]["acked_all"], false);
+}
+
+#[test]
 fn a_row_is_written_when_the_connection_ends_with_its_last_ack() {
     let (trial, memory) = trial("slowstart,rapid");
     connection(&trial, None, 4, true);
