@@ -18,6 +18,7 @@ use firstflight_evaluate::{
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::request::seed;
 use firstflight_lab::{Error, Testbeds, parse_arms};
+use firstflight_path::input::{MOST_TEXT, read_text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -131,7 +132,7 @@ impl Options {
 }
 
 fn declared(file: &Path, battery: &Battery) -> Result<Declaration, Error> {
-    let text = std::fs::read_to_string(file).map_err(|error| failed(file, &error))?;
+    let text = read_text(file, MOST_TEXT).map_err(|error| failed(file, &error))?;
     Declaration::parse(&file.display().to_string(), &text, battery)
 }
 

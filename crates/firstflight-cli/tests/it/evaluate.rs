@@ -91,6 +91,7 @@ fn what_cannot_be_evaluated_is_refused_in_a_line() {
         (&["evaluate", "rapid,search"], "2 arms; allowed: one"),
         (&["evaluate", "rapid", "--criteria", "5.1.33"], "no criterion `5.1.33`"),
         (&["evaluate", "rapid", "--exclude", "9"], "no criterion `9`"),
+        (&["evaluate", "rapid", "--declare", "/no/such.toml"], "/no/such.toml"),
         (&["evaluate", "rapid", "--cell", "7.11/incast:9"], "did you mean `7.11/incast:8`?"),
         (&["evaluate", "rapid", "--battery", "/no/such"], "/no/such"),
         (&["evaluate", "kernel:bbr", "--criteria", "7.11"], "`--on linux`"),
@@ -106,6 +107,35 @@ fn what_cannot_be_evaluated_is_refused_in_a_line() {
         assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{arguments:?}: {}", run.stderr);
     }
+}
+
+#[test]
+fn a_wrong_declaration_ends_with_a_report_that_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let declared = |text: &str| {
+        fs::write(folder.path().join("mine.toml"), text).expect("a file");
+        let asked = ["evaluate", "slowstart/prague", "--quick", "--criteria", "7.6", "--json", "-"];
+        run_in(&folder, &[&asked[..], &["--declare", "mine.toml"]].concat())
+    };
+    let wrong = declared("ecn = 'ect0'\n");
+    assert_eq!(wrong.code, 1, "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("sends ECT(1)"), "{}", wrong.stderr);
+    let report: serde_json::Value = serde_json::from_str(&wrong.stdout).expect("JSON");
+    assert_eq!(
+        (&report["runs"], &report["criteria"][0]["verdict"]),
+        (&0.into(), &"not run".into())
+    );
+    let right = declared("ecn = 'ect1'\nexcludes = ['7.6']\n");
+    assert_eq!(right.code, 0, "{}", right.stderr);
+    let report: serde_json::Value = serde_json::from_str(&right.stdout).expect("JSON");
+    assert_eq!(report["criteria"][0]["verdict"], "n/a");
+    let misspelt = declared("\nexclude = ['7.6']\n");
+    assert_eq!(misspelt.code, 2, "{}", misspelt.stderr);
+    assert!(
+        misspelt.stderr.contains("mine.toml:2: unknown field `exclude`"),
+        "{}",
+        misspelt.stderr
+    );
 }
 
 /// A battery of three cells of a few seconds, of two criteria.
