@@ -66,12 +66,10 @@ fn load(port: u16, rate: u64, seconds: u64) -> Result<(), Failure> {
                         // What is still due was not reached.
                         return;
                     }
-                    match due.checked_sub(now) {
-                        Some(early) => sleep(early),
-                        None => {
-                            late.fetch_max((now - due).as_millis() as u64, Ordering::Relaxed);
-                        }
-                    }
+                    // Who is early waits; who is late says by how much.
+                    sleep(due.saturating_sub(now));
+                    let behind = now.saturating_sub(due).as_millis() as u64;
+                    late.fetch_max(behind, Ordering::Relaxed);
                     let host = Ipv4Addr::new(127, 0, 0, 1 + (number % ADDRESSES) as u8);
                     let count = if get((host, port).into()).is_ok() { done } else { failed };
                     count.fetch_add(1, Ordering::Relaxed);
