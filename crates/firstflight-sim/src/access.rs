@@ -98,7 +98,7 @@ impl Access {
 }
 
 /// How a trial of several flows is arranged beyond what all of them have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
     /// Flows in their order; those that are missing have none.
     pub access: Vec<Access>,

@@ -18,6 +18,7 @@ pub mod back;
 mod boxed;
 pub mod flow;
 pub mod instrumented;
+mod later;
 pub mod observe;
 mod opening;
 pub mod outcome;

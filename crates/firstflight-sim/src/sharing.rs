@@ -7,12 +7,13 @@
 use crate::access::{Access, Arrangement, Counted, OnAccess};
 use crate::ahead::{Ahead, Held, Toward};
 use crate::app::App;
-use crate::back::Way;
+use crate::back::{Back, Way};
 use crate::flow::{Ends, Flow, Hosted, Late};
+use crate::later::Later;
 use crate::observe::{Nobody, Observer};
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
-use crate::trial::Hosts;
+use crate::trial::{Hosts, goes_ahead};
 use crate::wire::NEVER;
 use crate::{quic, tcp};
 use firstflight::avoidance::AnyAvoidance;
@@ -218,10 +219,15 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             .seen_as(arrangement.access.get(id as usize))
             .written_by(&app, start)
     };
+    // All of them are waited for, and nothing is their own.
+    let alike = plans.iter().all(|plan| matches!(plan.app, App::Bulk(_)))
+        && *arrangement == Arrangement::default()
+        && !shared.host.asks_acks()
+        && !observer.watches();
     let flows = (0..).zip(plans).map(flow).collect();
-    Ok(Bottleneck::new(shared, forward.into(), reverse.into(), flows, starts, awaited)
-        .arranged(arrangement)
-        .run(observer))
+    let flows = Bottleneck::new(shared, forward.into(), reverse.into(), flows, starts, awaited)
+        .arranged(arrangement);
+    Ok(if alike { flows.going_ahead() } else { flows }.run(observer))
 }
 
 /// The earliest of many times, of which one is replaced at a time: a tree of groups of four, of which
@@ -286,6 +292,8 @@ impl Earliest {
 struct Bottleneck<E: Ends> {
     forward: Toward<E::Sent, E::Ack>,
     back: Way<E::Ack>,
+    /// What receivers that go ahead of the clock have sent; `None`: they do not.
+    later: Option<Later<E::Ack>>,
     flows: Vec<Flow<E>>,
     /// Flows whose data takes the way back.
     reversed: Vec<bool>,
@@ -323,6 +331,7 @@ impl<E: Ends> Bottleneck<E> {
         Bottleneck {
             forward,
             back,
+            later: None,
             reversed: vec![false; flows.len()],
             flows,
             turns,
@@ -337,6 +346,14 @@ impl<E: Ends> Bottleneck<E> {
             queue: Vec::new(),
             stops: Vec::new(),
         }
+    }
+
+    /// See [`Flow::goes_ahead_until`]; if nobody looks at a receiver until all flows are through.
+    fn going_ahead(mut self) -> Self {
+        if self.flows.len() > 1 && self.sample.is_none() && goes_ahead(&self.forward, &self.back) {
+            self.later = Some(Later::default());
+        }
+        self
     }
 
     fn arranged(mut self, arrangement: &Arrangement) -> Self {
@@ -387,7 +404,8 @@ impl<E: Ends> Bottleneck<E> {
             let start = self.openings.next();
             let stop = self.stops.last().map_or(NEVER, |(at, _)| *at);
             let leaves = self.forward.next_event();
-            let next = own.min(release).min(start).min(stop).min(leaves);
+            let later = self.later.as_ref().map_or(NEVER, Later::next);
+            let next = own.min(release).min(start).min(stop).min(leaves).min(later);
             let past = next.min(self.limit.saturating_sub(1));
             if sample_at.min(queue_at) <= past {
                 self.note(past, &mut sample_at, &mut queue_at);
@@ -405,6 +423,8 @@ impl<E: Ends> Bottleneck<E> {
             } else if own == next {
                 self.step(flow, now, observer);
                 self.look_at(flow, now);
+            } else if later == next {
+                self.acknowledge(now);
             } else if start == next {
                 self.open(now, observer);
             } else {
@@ -438,10 +458,29 @@ impl<E: Ends> Bottleneck<E> {
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
     }
 
+    /// An ACK leaves that a receiver ahead of the clock has sent. One that is through by then does not
+    /// send it.
+    #[inline]
+    fn acknowledge(&mut self, now: u64) {
+        let Some((_, ack)) = self.later.as_mut().and_then(Later::pop) else { return };
+        let flow = ack.flow as usize;
+        if self.ends[flow].is_some_and(|end| end < now) {
+            return;
+        }
+        let one = &mut self.flows[flow];
+        self.back.send(now, ack, |at| one.hear(at, ack.packet));
+        if self.ends[flow].is_none() {
+            self.turns.set(flow, one.next_event());
+        }
+    }
+
     /// A flow's own next step.
     #[inline]
     fn step<O: Observer>(&mut self, flow: usize, now: u64, observer: &mut O) {
         let (one, there) = (&mut self.flows[flow], &mut self.forward);
+        if let Some(later) = &mut self.later {
+            return one.step(now, there, later, observer);
+        }
         match &mut self.back {
             Way::Link(link) if self.reversed[flow] => one.step(now, link, there, observer),
             back => one.step(now, there, back, observer),
@@ -463,6 +502,9 @@ impl<E: Ends> Bottleneck<E> {
             match &mut self.back {
                 Way::Link(link) if self.reversed[flow] => one.begin(now, link, observer),
                 _ => one.begin(now, &mut self.forward, observer),
+            }
+            if self.later.is_some() {
+                one.goes_ahead_until(self.limit);
             }
             self.look_at(flow, now);
         }

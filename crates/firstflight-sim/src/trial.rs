@@ -96,6 +96,11 @@ impl Hosts {
         }
     }
 
+    /// The sender asks the receiver for ACKs while packets are under way.
+    pub(crate) fn asks_acks(&self) -> bool {
+        matches!(self, Hosts::Quic(host) if host.asks_acks.is_some())
+    }
+
     /// Longest time the receiver holds an ACK back, ns.
     pub fn ack_delay(&self) -> u64 {
         match self {
@@ -210,26 +215,18 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     let mut flow = Flow::between(0, ends, object);
     flow.open(Time(0), Nanos(path.rtt()), false);
     let (forward, back) = (Toward::from(forward), Way::from(reverse));
-    let ahead = goes_ahead(&setup.host, &forward, &back, observer);
+    let ahead = goes_ahead(&forward, &back) && !setup.host.asks_acks() && !observer.watches();
     let (now, stop) = drive(&mut flow, forward, back, limit, ahead, observer);
     let company = std::mem::take(flow.ends.company());
     Ok((flow.finish(now, stop), company))
 }
 
-/// See [`Flow::goes_ahead_until`].
-fn goes_ahead<S, A: Plain, O: Observer>(
-    host: &Hosts,
-    forward: &Toward<S, A>,
-    back: &Way<A>,
-    observer: &O,
-) -> bool {
-    let ordered = match (forward, back) {
+/// Whether receivers may go ahead of the clock on these ways: see [`Flow::goes_ahead_until`].
+pub(crate) fn goes_ahead<S, A: Plain>(forward: &Toward<S, A>, back: &Way<A>) -> bool {
+    match (forward, back) {
         (Toward::Link(link), Way::Link(_)) => link.keeps_order() && link.propagation() > 0,
         _ => false,
-    };
-    // What a receiver is asked for changes while packets are under way.
-    let asked = matches!(host, Hosts::Quic(host) if host.asks_acks.is_some());
-    ordered && !asked && !observer.watches()
+    }
 }
 
 /// From the first packet of a flow that has everything for itself to its last: when it stopped, and

@@ -215,6 +215,7 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     #[inline(always)]
     fn on_sent_data(&mut self, now: Time, sent: &Transmit, marked: bool) -> Option<AckPacket> {
+        debug_assert!(self.lie.is_none(), "a receiver that lies knows what has left");
         if let Some(request) = self.request.take_if(|request| sent.number >= request.from) {
             self.receiver.obey(now, request);
         }

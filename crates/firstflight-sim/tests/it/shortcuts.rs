@@ -2,10 +2,11 @@
 //! by event, as a trial runs that somebody watches: the same outcomes.
 
 use crate::alike::{ARMS, any_host, any_path};
-use crate::hosts::{MS, SECOND, controller, digest, path};
+use crate::hosts::{MS, SECOND, controller, digest, path, plan, shared};
 use firstflight::Nanos;
+use firstflight::startup::AnyStartup;
 use firstflight_sim::observe::{Observer, Record, Signals, Snapshot};
-use firstflight_sim::{Setup, run_arm};
+use firstflight_sim::{App, FlowPlan, Hosts, JITTER, Setup, Shared, run_arm, run_arms};
 use proptest::prelude::*;
 
 /// Counts what it sees; `listens`: it also hears what the controller is told, each question of it.
@@ -58,6 +59,54 @@ proptest! {
             let watched = run_arm(&setup, made(), Some(&mut watcher)).expect("as before");
             prop_assert!(watcher.events > 0 && (watcher.records > 0) == listens, "it was watched");
             prop_assert_eq!(digest(&alone), digest(&watched), "{} on {}", arm, &text);
+        }
+    }
+}
+
+/// Plans of `count` flows that start within a second, each with an object of its own.
+fn plans(
+    host: Hosts,
+    arms: &[&str],
+    count: u64,
+    mut draw: impl FnMut(u64) -> u64,
+) -> Vec<FlowPlan<AnyStartup>> {
+    let mut one = || {
+        let (start, arm) = (Nanos(draw(SECOND)), arms[draw(arms.len() as u64) as usize]);
+        let flow = plan(arm, host, App::Bulk(1 + draw(1_000_000)), start);
+        FlowPlan { rtt_extra: Nanos(draw(3) * 7 * MS), ..flow }
+    };
+    (0..count).map(|_| one()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn flows_together_are_the_same_whether_they_are_watched_or_not(
+        host in any_host(),
+        text in any_path(),
+        arms in prop::sample::subsequence(ARMS.to_vec(), 1..6),
+        count in 2u64..9,
+        jitter in any::<bool>(),
+        limit in prop_oneof![4 => Just(100 * SECOND), 1 => MS..3 * SECOND],
+        seed in any::<u64>(),
+    ) {
+        let path = path(&text);
+        let jitter = if jitter { JITTER } else { Nanos::ZERO };
+        let shared = Shared { seed, jitter, ..shared(&path, host, limit) };
+        let made = || {
+            let mut x = seed;
+            plans(host, &arms, count, |below| {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (x >> 33) % below
+            })
+        };
+        let alone = run_arms(&shared, made(), None).expect("the path carries full packets");
+        let mut watcher = Watcher::default();
+        let watched = run_arms(&shared, made(), Some(&mut watcher)).expect("as before");
+        prop_assert_eq!(&alone.starts, &watched.starts);
+        for (alone, watched) in alone.flows.iter().zip(&watched.flows) {
+            prop_assert_eq!(digest(alone), digest(watched), "{:?} on {}", &arms, &text);
         }
     }
 }
