@@ -15,6 +15,7 @@ use firstflight_lab::{Error, NamedArm, OwnStartup, Population, Scenario, parse_a
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream, builtins};
 use firstflight_sim::{App, Outcome};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -77,9 +78,12 @@ fn paths(text: &str, seed: u64) -> Result<Vec<(String, Path)>, Error> {
     }
     if let Some(count) = text.strip_prefix("random:") {
         let count = count.parse().map_err(|_| Error::new("random: takes a number"))?;
-        return (0..count).map(|i| Ok((format!("random-{i}"), random_path(seed, i)?))).collect();
+        let one = |i| random_path(seed, i).map(|path| (path.to_string(), path));
+        return (0..count).map(one).collect();
     }
-    let named = firstflight::arm::split_list(text).filter(|path| !path.is_empty());
+    // Commas stand inside of inline paths.
+    let between = if text.contains('=') { ';' } else { ',' };
+    let named = text.split(between).filter(|path| !path.is_empty());
     named.map(|path| Ok((path.into(), Path::parse(path)?))).collect()
 }
 
@@ -95,12 +99,47 @@ fn arms(text: &str) -> Result<Vec<NamedArm>, Error> {
     Ok(all?.concat())
 }
 
-fn line(kind: &str, place: &str, trial: &str, bytes: u64, arm: &NamedArm, o: &Outcome, limit: u64) {
+fn line(
+    kind: &str,
+    place: &str,
+    trial: u64,
+    scenario: &Scenario,
+    arm: &NamedArm,
+    o: &Outcome,
+) -> String {
+    let (bytes, limit) = (scenario.bytes, scenario.limit.0);
     let time = if o.complete() { o.delivered_after.unwrap_or_default().0 } else { limit };
     let loss = o.packets_lost as f64 / o.packets_sent.max(1) as f64;
     let queue = if o.queue_us.is_empty() { 0 } else { o.queue_us.value_at_quantile(0.99) };
     let (ttlb, queue) = (time as f64 / 1e6, queue as f64 / 1e3);
-    println!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label);
+    format!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label)
+}
+
+/// One connection that every arm is tried on.
+struct Trial {
+    kind: &'static str,
+    place: String,
+    number: u64,
+    seed: u64,
+    scenario: Scenario,
+    app: Option<App>,
+}
+
+impl Trial {
+    /// A line per arm.
+    fn run(&self, arms: &[NamedArm]) -> Result<String, Error> {
+        let Trial { kind, place, number, seed, scenario, app } = self;
+        let mut lines = String::new();
+        for arm in arms {
+            let outcome = match app {
+                None => scenario.simulate(arm, *seed, None)?,
+                Some(app) => scenario.run_app(arm, app.clone(), *seed)?,
+            };
+            lines += &line(kind, place, *number, scenario, arm, &outcome);
+            lines.push('\n');
+        }
+        Ok(lines)
+    }
 }
 
 fn main() -> Result<(), Error> {
@@ -125,15 +164,21 @@ fn main() -> Result<(), Error> {
     };
     let (arms, seed) = (arms(&set["arms"])?, number("seed")?);
     println!("kind\tplace\ttrial\tbytes\tarm\tttlb_ms\tloss\tqueue_p99_ms");
+    // Trials run side by side, their lines stand in order.
+    let mut trials = Vec::new();
     for (name, path) in paths(&set["paths"], seed)? {
         for bytes in set["bytes"].split(',').filter_map(|bytes| bytes.parse().ok()) {
             let scenario = Scenario::new(path.clone(), bytes);
-            for (seed, arm) in
-                (seed..seed + number("seeds")?).flat_map(|seed| arms.iter().map(move |a| (seed, a)))
-            {
-                let outcome = scenario.simulate(arm, seed, None)?;
-                let trial = seed.to_string();
-                line("path", &name, &trial, bytes, arm, &outcome, scenario.limit.0);
+            for seed in seed..seed + number("seeds")? {
+                let place = name.clone();
+                trials.push(Trial {
+                    kind: "path",
+                    place,
+                    number: seed,
+                    seed,
+                    app: None,
+                    scenario: scenario.clone(),
+                });
             }
         }
     }
@@ -147,16 +192,13 @@ fn main() -> Result<(), Error> {
                 path_index: index,
                 ..Scenario::new(population.path(&drawn)?, drawn.bytes)
             };
-            for arm in &arms {
-                let app = population.app(&drawn, seed);
-                let outcome = match app {
-                    App::Bulk(_) => scenario.simulate(arm, seed, None)?,
-                    _ => scenario.run_app(arm, app, seed)?,
-                };
-                let trial = index.to_string();
-                line("population", name, &trial, drawn.bytes, arm, &outcome, scenario.limit.0);
-            }
+            let app = Some(population.app(&drawn, seed)).filter(|app| !matches!(app, App::Bulk(_)));
+            let place = name.into();
+            trials.push(Trial { kind: "population", place, number: index, seed, app, scenario });
         }
     }
+    let lines: Result<Vec<String>, Error> =
+        trials.par_iter().map(|trial| trial.run(&arms)).collect();
+    print!("{}", lines?.concat());
     Ok(())
 }
