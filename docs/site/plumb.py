@@ -1,10 +1,12 @@
 """Tables of docs/plumb.md out of trials: `plumb.py PAGE FILE.tsv...`.
 
-FILE.tsv is what the example `try_an_idea` of firstflight-lab prints. A comment `<!-- table: NAME of
-FILE.tsv -->` of the page is followed by a table, which is written anew: `cells`, over the cells of
-paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
-line per arm of each population. Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap
-samples of cells or connections, drawn with a fixed seed.
+FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NAME of FILE.tsv -->`
+of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
+of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
+line per arm of each population, `versions`, version 2 of Plumb against version 1 on the same
+cells. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of cells or connections, drawn
+with a fixed seed.
 """
 
 import csv
@@ -88,7 +90,7 @@ def of_cells(arms, cells):
         "over 5 % slower than slow start, %",
     )
     for arm in arms:
-        others = [other for other in OTHERS if other != arm]
+        others = [other for other in OTHERS if other != arm and other in arms]
         best = [c[arm][TIME] / min(c[other][TIME] for other in others) for c in cells.values()]
         slow = [c[arm][TIME] / c["slowstart"][TIME] for c in cells.values()]
         yield line(
@@ -141,11 +143,99 @@ def of_population(arms, cells):
             )
 
 
-TABLES = {"cells": of_cells, "paths": of_paths, "population": of_population}
+def of_versions(_, cells):
+    """Version 2 against version 1, a line per population or all paths together, and both arms."""
+    yield head(
+        "where, arm",
+        "time of version 2 over version 1's",
+        "loss, difference in points",
+        "over 5 % slower than slow start: version 1, %",
+        "version 2, %",
+    )
+    places = defaultdict(list)
+    for (place, _), c in cells.items():
+        places["random paths" if "=" in place else place].append(c)
+    for place, flows in places.items():
+        for new in "plumb", "plumb-tolerant":
+            old = f"{new}(version=1)"
+            points = [100 * (c[new][LOSS] - c[old][LOSS]) for c in flows]
+            slower = {
+                arm: share([c[arm][TIME] > 1.05 * c["slowstart"][TIME] for c in flows])
+                for arm in (old, new)
+            }
+            yield line(
+                f"{place}, `{new}`",
+                ratio([c[new][TIME] / c[old][TIME] for c in flows]),
+                "{:+.2f} [{:+.2f}, {:+.2f}]".format(*interval(points, fmean)),
+                slower[old],
+                slower[new],
+            )
+
+
+def rows_of(file):
+    with open(file, newline="") as trials:
+        return list(csv.DictReader(trials, delimiter="\t"))
+
+
+def of_beside(rows):
+    """A line per arm of the newcomers, against slow start's in the same trials."""
+    yield head(
+        "newcomers",
+        "their time over slow start's",
+        "their loss, %",
+        "incumbents' bytes in 3 s over those beside slow starts",
+        "in 15 s",
+    )
+    trials = defaultdict(dict)
+    for row in rows:
+        cell = row["path"], row["incumbents"], row["newcomers"], row["seed"]
+        trials[cell][row["arm"]] = row
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+
+        def against(column, arm=arm):
+            both = ((t[arm][column], t["slowstart"][column]) for t in trials.values())
+            return ratio([float(mine) / float(other) for mine, other in both])
+
+        yield line(
+            f"`{arm}`",
+            against("ttlb_ms"),
+            f"{100 * fmean(float(t[arm]['loss']) for t in trials.values()):.2f}",
+            against("incumbents_3s"),
+            against("incumbents_15s"),
+        )
+
+
+def of_worst(rows):
+    """A line per path: time (loss in %) of each arm, and what each version of Plumb takes."""
+    paths = defaultdict(dict)
+    for row in rows:
+        paths[row["path"]][row["arm"]] = row
+    arms = "slowstart", "rapid", "plumb(version=1)", "plumb"
+    yield head(
+        "path", *(f"`{arm}`" for arm in arms), "version 1 over the faster", "version 2 over it"
+    )
+    for path, of_arm in paths.items():
+        times = (f"{float(of_arm[a]['ttlb_ms']):.0f} ({100 * float(of_arm[a]['loss']):.1f})" for a in arms)
+        over = (f"{float(of_arm[arm]['over_faster']):.2f}" for arm in arms[2:])
+        yield line(f"`{path}`", *times, *over)
+
+
+TABLES = {
+    "cells": of_cells,
+    "paths": of_paths,
+    "population": of_population,
+    "versions": of_versions,
+    "beside": of_beside,
+    "worst": of_worst,
+}
 
 
 def main(page, *files):
-    trials = {Path(file).name: read(file) for file in files}
+    def load(file):
+        with open(file) as text:
+            return read(file) if text.readline().startswith("kind") else (rows_of(file),)
+
+    trials = {Path(file).name: load(file) for file in files}
 
     def table(found):
         begin, name, file = found.groups()

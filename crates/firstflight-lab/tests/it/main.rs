@@ -8,6 +8,7 @@ mod detection;
 #[cfg(all(feature = "field", feature = "request"))]
 mod field;
 mod measures;
+mod plumb_worst;
 mod population;
 mod qlog_schema;
 #[cfg(feature = "quic")]

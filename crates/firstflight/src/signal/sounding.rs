@@ -45,9 +45,9 @@ impl Arrival {
 /// What the soundings say together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The largest rate of the soundings that count.
+    /// The middle rate of the soundings that count, of two the larger.
     pub rate: Rate,
-    /// A second one reaches four fifths of it.
+    /// The second largest reaches four fifths of the largest.
     pub sure: bool,
 }
 
@@ -60,6 +60,8 @@ struct Kept {
 /// The soundings of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sounding {
+    /// As Plumb's first version: the largest rate counts, and every silence ends a run.
+    first_version: bool,
     open: bool,
     /// The run that is open: its first arrival and its last.
     first: Arrival,
@@ -74,6 +76,11 @@ pub struct Sounding {
 }
 
 impl Sounding {
+    /// As version 1 or 2 of Plumb has it.
+    pub fn of_version(version: u8) -> Sounding {
+        Sounding { first_version: version < 2, ..Sounding::default() }
+    }
+
     /// Every RTT sample in any phase, the handshake's included.
     pub fn on_rtt(&mut self, rtt: Nanos) {
         self.idle = if self.idle == Nanos::ZERO { rtt } else { self.idle.min(rtt) };
@@ -97,10 +104,13 @@ impl Sounding {
             self.last = Arrival { at: self.last.at, ..e };
         } else {
             // PLUMB 2-run: a run ends where the RTT falls by more than a quarter of its rise, or
-            // after a silence of half a round trip.
+            // after a silence of half a round trip. PLUMB 2-busy: not if the RTT rose by a quarter of
+            // the silence, for then the path was busy: on a slow line packets take that long.
             let rise = self.last.rtt - self.first.rtt;
             let fall = self.last.rtt - e.rtt;
-            if fall.0 > rise.0 / 4 || e.at.since(self.last.at).0 > min.0 / 2 {
+            let silence = e.at.since(self.last.at);
+            let busy = !self.first_version && (e.rtt - self.last.rtt).0 >= silence.0 / 4;
+            if fall.0 > rise.0 / 4 || (silence.0 > min.0 / 2 && !busy) {
                 self.close(round);
                 self.begin(e, round);
             }
@@ -144,20 +154,20 @@ impl Sounding {
 
     /// What is known in round `round`; `None` if nothing.
     pub fn estimate(&self, round: u32) -> Option<Estimate> {
-        let (mut best, mut second) = (self.current, 0);
-        for kept in &self.kept {
-            if kept.rate == 0 || kept.round.saturating_add(LIFETIME) < round {
-                continue;
-            }
-            if kept.rate > best {
-                (best, second) = (kept.rate, best);
-            } else {
-                second = second.max(kept.rate);
-            }
+        let mut rates = [self.current; KEPT + 1];
+        for (rate, kept) in rates.iter_mut().zip(&self.kept) {
+            let counts = kept.round.saturating_add(LIFETIME) >= round;
+            *rate = if counts { kept.rate } else { 0 };
         }
+        rates.sort_unstable();
+        let [.., second, best] = rates;
         // PLUMB 2-sure: two that agree within a fifth.
         let sure = u128::from(second) * 5 >= u128::from(best) * 4;
-        (best > 0).then_some(Estimate { rate: Rate(best), sure })
+        let silent = rates.iter().filter(|&&rate| rate == 0).count();
+        // PLUMB 2-middle: jitter squeezes one run and stretches the next; the largest is the one
+        // that was squeezed most.
+        let middle = if self.first_version { KEPT } else { silent + (KEPT + 1 - silent) / 2 };
+        rates.get(middle).filter(|_| best > 0).map(|&rate| Estimate { rate: Rate(rate), sure })
     }
 
     /// How far the RTTs that runs began with in the first two rounds lie apart: the noise of the

@@ -40,6 +40,8 @@ use rounds::Rounds;
 
 /// A raised RTT is at least this much: less is the grain of clocks.
 const LEAST_RISE: Nanos = Nanos::from_micros(500);
+/// So many packets lost at once are no accident.
+const POLICED: u64 = 8;
 /// Share `K` of Rapid Start's recovery.
 const K: Ratio = Ratio::new(2, 3);
 
@@ -53,6 +55,8 @@ pub struct Plumb {
     data: bool,
     /// ACKs come in bunches: nothing is read from them.
     bunched: bool,
+    /// They have come so in some round.
+    ever_bunched: bool,
     /// A queue showed where they do: twofold growth from here.
     gentle: bool,
     strikes: u8,
@@ -76,6 +80,7 @@ impl Plumb {
             on: true,
             data: false,
             bunched: false,
+            ever_bunched: false,
             gentle: false,
             strikes: 0,
             srtt: Nanos::ZERO,
@@ -83,7 +88,7 @@ impl Plumb {
             first: FirstFlight::default(),
             floor: RttFloor::default(),
             rounds: Rounds::default(),
-            sounding: Sounding::default(),
+            sounding: Sounding::of_version(params.version),
             bunches: Bunches::default(),
             growth: Growth::new(params.growth),
             landing: DrainAndLook::default(),
@@ -161,6 +166,7 @@ impl Plumb {
     /// PLUMB 5-blind: where ACKs come in bunches nothing is known and nothing lands; a landing that
     /// they called for is taken back.
     fn on_bunches(&mut self, w: Window) -> Verdict {
+        self.ever_bunched = true;
         self.sounding.forget_rates();
         self.growth.forget();
         let before = self.landing.abort();
@@ -208,6 +214,12 @@ impl Plumb {
         if self.landing.is_active() || self.rounds.number <= 1 || !measured {
             return Verdict::Stay;
         }
+        // PLUMB 5-sticky: a return path that has released ACKs in bunches does so again, and a floor
+        // that it has raised is no queue; nor is one under which delivery still grows.
+        let doubtful = self.ever_bunched || !self.rounds.is_flat();
+        if doubtful && self.params.version > 1 {
+            return Verdict::Stay;
+        }
         let Some(rise) = self.queue() else { return Verdict::Stay };
         match self.landing_window(ack, min, w.cwnd, cx) {
             Some(cwnd) => {
@@ -216,6 +228,16 @@ impl Plumb {
             }
             None => Verdict::Stay,
         }
+    }
+
+    /// PLUMB 6-policed: many packets are lost without a queue and far below the depth that trains
+    /// have shown. Something lets short trains through and no more: a bucket, or a tiny buffer. What
+    /// is delivered says more than the window then.
+    fn is_policed(&self, flight: u64, ack: &Ack, cx: &Context) -> bool {
+        self.params.version > 1
+            && ack.lost >= POLICED * cx.mss
+            && self.growth.depth().is_some_and(|(depth, _)| flight < depth / 4)
+            && self.queue().is_none()
     }
 
     /// The share of the window that a cut keeps now.
@@ -336,7 +358,7 @@ impl Startup for Plumb {
         // PLUMB 6-one-answer: what is lost while a landing drains was sent by the window before it.
         let landed = self.landing.draining_from().filter(|_| startup);
         let pre = landed.unwrap_or(0).max(w.cwnd).min(ack.inflight_before);
-        if startup && self.params.own_recovery {
+        if startup && (self.params.own_recovery || self.is_policed(pre, ack, cx)) {
             // PLUMB 6-rapid: lands on that share of what was delivered.
             let mut recovery = RapidRecovery::new(share, K, pre, cx.iw, cx.mss);
             recovery.account(ack.acked, ack.lost);

@@ -7,7 +7,7 @@ use crate::rig::{Rig, START};
 
 use firstflight::arm::Arm;
 use firstflight::avoidance::{Cubic, cubic};
-use firstflight::recovery::Immediate;
+use firstflight::recovery::{Immediate, OwnRecovery};
 use firstflight::startup::plumb::{Params, Plumb};
 use firstflight::startup::{ExitReason, Startup, Train};
 use firstflight::{
@@ -255,6 +255,59 @@ fn a_queue_of_others_gives_the_window_back() {
     assert_eq!(signal(&trip.c, "strikes").unwrap_or(0), 0, "no strike");
 }
 
+/// Shows PLUMB 4-flat.
+#[test]
+fn it_does_not_land_while_delivery_still_grows() {
+    // From the third round on everything takes 10 ms more, and the path is never full before.
+    let landing = |arm| {
+        let mut trip = Trip::new(arm, 1_000, 50, 50_000);
+        let mut landing = None;
+        while landing.is_none() && trip.now < 2_000 * MS {
+            trip.others = if trip.now > 60 * MS { 10 * MS } else { 0 };
+            let more = trip.step(&mut |before, ack, after| {
+                if before.phase() != Phase::Drain && after.phase() == Phase::Drain {
+                    landing = Some((ack.now, before.cwnd()));
+                }
+            });
+            assert!(more, "{arm}: the flow goes on");
+        }
+        landing.expect("a raised RTT calls for a landing in the end")
+    };
+    let ((first, small), (second, large)) = (landing("plumb(version=1)"), landing("plumb"));
+    assert!(first < second, "version 1 lands at {first:?}, version 2 at {second:?}");
+    assert!(small < large, "by then the window has grown on from {small} to {large}");
+}
+
+/// Shows PLUMB 5-sticky.
+#[test]
+fn who_has_seen_bunches_lands_no_more() {
+    let lands = |arm| {
+        let mut r = Rig::quic(arm, 10 * MSS);
+        r.fill();
+        for _ in 0..3 {
+            // One ACK of all that is in flight, a round trip after the last.
+            r.wait(30);
+            r.ack(r.inflight());
+            r.fill();
+        }
+        assert_eq!(signal(&r.c, "bunched"), Some(1), "{arm}");
+        // Now an ACK per millisecond for two packets each, and a round trip that stays long.
+        r.rtt = r.rtt + Nanos(20 * MS);
+        for _ in 0..2_000 {
+            r.wait(1);
+            r.ack((2 * MSS).min(r.inflight()));
+            r.fill();
+            if r.c.phase() == Phase::Drain {
+                return true;
+            }
+        }
+        assert_eq!(signal(&r.c, "bunched"), Some(0), "{arm}: the round is judged anew");
+        false
+    };
+    assert!(lands("plumb(version=1)"), "the first version takes the raised RTT for a queue");
+    assert!(!lands("plumb"), "a return path that holds ACKs back raises it as well");
+}
+
 /// Shows PLUMB 5-blind, PLUMB 5-anew.
 #[test]
 fn where_acks_come_in_bunches_nothing_is_sounded_and_a_landing_is_taken_back() {
@@ -297,6 +350,52 @@ fn plumb_answers_every_loss_as_its_arm_does() {
         windows.sort_unstable();
         assert_eq!(windows[0], windows[1], "{arm} beside {plain}");
         assert_eq!(windows[0], (Some(cut * MSS), true), "{arm}");
+    }
+}
+
+/// Shows PLUMB 6-policed.
+#[test]
+fn many_losses_far_below_the_depth_of_trains_land_on_what_was_delivered() {
+    let cx = context::quic(MSS);
+    // (arm, packets lost, packets in flight, RTT in ms, whether it lands on what is delivered)
+    let table = [
+        ("plumb", 8, 60, 30, true),
+        ("plumb", 7, 60, 30, false),
+        ("plumb", 8, 149, 30, true),
+        ("plumb", 8, 151, 30, false),
+        ("plumb", 8, 60, 60, false),
+        ("plumb(version=1)", 8, 60, 30, false),
+    ];
+    for (arm, lost, flight, rtt, delivered) in table {
+        let (mut plumb, ms) = (Plumb::new(params(arm)), |ms| Nanos(ms * MS));
+        plumb.start(Time(0), Seq(0));
+        // Two packets per 0.1 ms over 30 ms: a depth of 602 packets.
+        for k in 0..4 {
+            let (now, rtt) = (Time(30 * MS + k * MS / 10), Nanos(30 * MS + k * MS / 10));
+            plumb.on_rtt(now, rtt, &cx);
+            let w = Window { cwnd: 20 * MSS, ssthresh: UNSET_SSTHRESH };
+            let ack = Ack {
+                now,
+                rtt: Some(rtt),
+                srtt: Some(rtt),
+                acked: 2 * MSS,
+                delivered: 2 * MSS * (k + 1),
+                una: Seq(2 * k + 2),
+                nxt: Seq(20),
+                inflight_before: 20 * MSS,
+                ..Ack::default()
+            };
+            plumb.sample(&ack, w, &cx);
+        }
+        // A whole round trip of the present RTT.
+        for quarter in 0..8 {
+            plumb.on_rtt(Time(60 * MS + quarter * 8 * MS), ms(rtt), &cx);
+        }
+        let w = Window { cwnd: flight * MSS, ssthresh: UNSET_SSTHRESH };
+        let ack = Ack { rtt: Some(ms(rtt)), ..lossy(lost * MSS, 2 * MSS, flight * MSS) };
+        let own = plumb.on_congestion(Signal::Loss, BETA, &ack, w, &cx);
+        let rapid = matches!(own, Some(OwnRecovery::Rapid(_)));
+        assert_eq!(rapid, delivered, "{arm}: {lost} of {flight} packets lost at {rtt} ms");
     }
 }
 

@@ -67,6 +67,50 @@ fn a_run_ends_where_the_rtt_falls_or_after_a_silence() {
     assert_eq!(rate, Some(Rate(1_000_000)), "16 ms of silence belong to no run");
 }
 
+/// Shows PLUMB 2-busy.
+#[test]
+fn a_silence_in_which_the_rtt_rose_belongs_to_the_run() {
+    // 2 packets in 20 ms, more than half of the round trip: an ACK for each two of them.
+    let slow = [(0, 0, 2), (20_000, 20_000, 4), (40_000, 40_000, 6)];
+    assert_eq!(heard(&slow).estimate(1).map(|found| found.rate), Some(Rate(100_000)));
+    // (rise over a silence of 20 ms, whether it belongs): a quarter of it, equality included.
+    for (rise, belongs) in [(4_999, false), (5_000, true)] {
+        let rare = [(0, 0, 2), (20_000, rise, 4)];
+        assert_eq!(heard(&rare).estimate(1).is_some(), belongs, "a rise of {rise} us in 20 ms");
+    }
+    let mut first = Sounding::of_version(1);
+    first.on_rtt(Nanos(RTT));
+    for (at, over, packets) in slow {
+        first.on_arrival(arrival(at, over, packets), Nanos(RTT), 1, MSS);
+    }
+    assert_eq!(first.estimate(1), None, "the first version heard nothing on slow lines");
+}
+
+/// Shows PLUMB 2-middle.
+#[test]
+fn of_several_soundings_the_middle_one_counts() {
+    // Runs of two spacings each that begin 12 ms apart; microseconds per two packets.
+    let runs = |spacings: &[u64]| -> Vec<(u64, u64, u64)> {
+        let run = |(k, &us): (usize, &u64)| {
+            let (from, packets) = (12_000 * k as u64, 6 * k as u64);
+            [0, 1, 2].map(|n| (from + n * us, n * us, packets + 2 * n + 2))
+        };
+        spacings.iter().enumerate().flat_map(run).collect()
+    };
+    // (spacings, the one whose rate counts, sure): the larger of the middle two.
+    let table: [(&[u64], u64, bool); 4] = [
+        (&[1_000], 1_000, false),
+        (&[1_000, 4_000], 1_000, false),
+        (&[500, 2_000, 1_000], 1_000, false),
+        (&[4_000, 500, 2_000, 550], 550, true),
+    ];
+    for (spacings, us, sure) in table {
+        let expected = Estimate { rate: Rate(2 * MSS * 1_000_000 / us), sure };
+        let found = heard(&runs(spacings)).estimate(1);
+        assert_eq!(found, Some(expected), "{spacings:?} us");
+    }
+}
+
 /// Shows PLUMB 2-late.
 #[test]
 fn a_run_whose_first_ack_waited_says_nothing() {

@@ -7,6 +7,8 @@ params! {
     /// The constants of Plumb.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
+        /// Of the rules, 1 or 2. The first is kept for comparison.
+        pub version: u8 = 2, "version" [1..=2] "of its rules; the first for comparison alone";
         /// Packets of a train, 2 to 100. Six make three ACKs at one per two packets, hence two
         /// spacings, and fit five packets of buffer.
         pub train: u8 = 6, "train" [2..=100 "packets"] "packets of a train of the first flight";

@@ -61,6 +61,11 @@ impl Rounds {
         self.last
     }
 
+    /// PLUMB 4-flat: the last whole round delivered at most a quarter faster than the one before.
+    pub(super) fn is_flat(&self) -> bool {
+        self.before_last > 0 && self.last.saturating_mul(4) <= self.before_last.saturating_mul(5)
+    }
+
     /// Half a round trip of this round is behind: its rate may be read.
     pub(super) fn is_half_over(&self, now: Time, min: Nanos) -> bool {
         now.since(self.began).0 >= min.0 / 2
