@@ -57,6 +57,7 @@ pub(crate) const STARTUPS: &[&str] = &[
     "plumb-tolerant",
     "plumb(train=100,growth=100,strikes=100,bunches=off)",
     "plumb(train=2,growth=2,strikes=1,tolerate=10,keep=0.99)",
+    "plumb(rapid=on)",
     "plumb(version=1,rapid=on)",
     "jumpstart",
     "jumpstart(jump=100000)",
