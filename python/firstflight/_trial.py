@@ -25,6 +25,7 @@ def trial_analyse(
     epoch: str | None = None,
     start: str | None = None,
     before: str | None = None,
+    earlier: str | None = None,
     complete: str | None = None,
     slot: str | None = None,
     since: str | None = None,

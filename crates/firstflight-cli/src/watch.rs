@@ -31,6 +31,11 @@ pub(crate) struct Options {
     /// name that ends in .parquet a folder of Parquet files, one a minute
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Keep the key of pseudonyms in this file, or take the one that it holds: then clients have the
+    /// same names in rows of later runs, for `trial analyse --earlier`. The key lets one find every
+    /// client's prefix
+    #[arg(long, value_name = "FILE")]
+    keep_key: Option<PathBuf>,
     /// Write a population of paths as they were seen, for `ab`
     #[arg(long, value_name = "FILE")]
     population: Option<PathBuf>,

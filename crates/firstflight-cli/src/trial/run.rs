@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::running::wait;
 use super::start::StartOptions;
 use crate::files::write_whole;
-use crate::random::keys;
+use crate::random::{kept, keys};
 use crate::row_file::{RowFile, held};
 use crate::terminal::whisper;
 use crate::{Done, failed};
@@ -55,7 +55,8 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
     // One trial in a folder, and one on a service: arms of two would fight for connections.
     let _held = folder.as_ref().map(|folder| lock(folder.path())).transpose()?;
     let _taken = lock(options.cgroup())?;
-    let [assign, pseudonym] = keys()?;
+    let [assign, unknown] = keys()?;
+    let pseudonym = options.keep_key().map_or(Ok(unknown), kept)?;
     let assignment = Assignment::within(assign, &shares, &most).map_err(wrong)?;
     let file = match (&folder, options.rows()) {
         (Some(folder), _) => folder.rows(),

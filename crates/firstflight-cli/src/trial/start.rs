@@ -26,6 +26,10 @@ pub(super) struct StartOptions {
     /// Go on in the background, until `trial stop`; what it has to say goes to `log` in the folder
     #[arg(long, requires = "out")]
     detach: bool,
+    /// Keep the key of pseudonyms in this file, or take the one that it holds, as `watch --keep-key`
+    /// does: then clients have the same names in both
+    #[arg(long, value_name = "FILE")]
+    keep_key: Option<PathBuf>,
     #[command(flatten)]
     drawing: Drawing,
     /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
@@ -74,6 +78,10 @@ impl StartOptions {
 
     pub(super) fn out(&self) -> Option<&std::path::Path> {
         self.out.as_deref()
+    }
+
+    pub(super) fn keep_key(&self) -> Option<&std::path::Path> {
+        self.keep_key.as_deref()
     }
 
     pub(super) fn detach(&self) -> bool {

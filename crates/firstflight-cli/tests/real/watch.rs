@@ -203,3 +203,49 @@ fn rows_of_a_watch_and_of_a_trial_are_parquet_that_the_analysis_reads() {
         fs::remove_dir_all(&file).expect("a folder");
     }
 }
+
+#[test]
+fn clients_have_the_same_names_in_a_watch_and_a_trial_that_keep_one_key() {
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let Some(service) = Service::start(&group, "rate=50Mbit,rtt=10ms,queue=20ms", 100_000) else {
+        return;
+    };
+    let [key, before, rows, other] =
+        ["key", "before.jsonl", "rows.jsonl", "other.jsonl"].map(|name| service.file(name));
+    let cgroup = ["--cgroup", group.folder()];
+    let watch = ["watch", "--arms", "hystart++,search", "--out", &before, "--keep-key", &key];
+    let trial = ["trial", "start", "--arms", "kernel:cubic#a,kernel:cubic#b", "--rows"];
+    let kept = [&trial[..], &[rows.as_str(), "--keep-key", &key]].concat();
+    let apart = [&trial[..], &[other.as_str()]].concat();
+    for (arguments, ready) in [(&watch[..], READY), (&kept, "trial of"), (&apart, "trial of")] {
+        let Some((child, _said)) = started(&[arguments, &cgroup].concat(), ready) else { return };
+        for _ in 0..6 {
+            assert!(service.download().0 > 100_000);
+        }
+        sleep(TAIL);
+        let (code, shown) = ended(child, "-INT");
+        assert_eq!(code, Some(0), "{shown}");
+    }
+    let units = |file: &str| -> Vec<String> {
+        let mut units: Vec<String> =
+            rows_of(file).iter().filter_map(|row| Some(row["unit"].as_str()?.to_owned())).collect();
+        assert_eq!(units.len(), 6, "{file}");
+        units.sort_unstable();
+        units.dedup();
+        units
+    };
+    assert_eq!(units(&before), units(&rows), "one client, under one name");
+    assert!(units(&before) != units(&other), "a key that nobody keeps gives another name");
+    let text = fs::read_to_string(&key).expect("a key");
+    for file in [&before, &rows] {
+        let written = fs::read_to_string(file).expect("rows");
+        assert!(!written.contains(text.trim()), "{file} has the key");
+    }
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_firstflight"))
+        .args(["trial", "analyse", &rows, "--earlier", &before, "--json", "-"])
+        .output()
+        .expect("the command runs");
+    let answer: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    assert_eq!(answer["experiment"]["earlier"], before.as_str(), "{answer}");
+}

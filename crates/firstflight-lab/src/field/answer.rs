@@ -48,6 +48,9 @@ pub struct Experiment {
     pub files: Vec<String>,
     /// The columns.
     pub columns: Names,
+    /// Rows of the same clients from before the test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<String>,
     /// The arm that others are compared with.
     pub baseline: String,
     /// The effect one hopes for, in percent.
@@ -61,6 +64,7 @@ impl Experiment {
         Experiment {
             files: files.to_vec(),
             columns: question.names.clone(),
+            earlier: question.earlier.as_ref().map(|asked| asked.file.clone()),
             baseline: baseline.to_owned(),
             hoped_for_pct: (100.0 * libm::expm1(question.tau) * 1e6).round() / 1e6,
             seed: question.seed,

@@ -1,5 +1,6 @@
 //! From a table to columns that statistics can take: arms, units and strata as numbers.
 
+use super::earlier::{Asked, Earlier};
 use super::table::{self, Kind, NONE, Table};
 use firstflight_path::Error;
 use firstflight_trial::assign::Share;
@@ -129,6 +130,8 @@ pub struct Question {
     pub tau: f64,
     /// Columns of words by whose values effects are shown, too.
     pub by: Vec<String>,
+    /// Rows of the same clients from before the test.
+    pub earlier: Option<Asked>,
     /// Connections that begin earlier in a slot of time are left out, seconds.
     pub settle: f64,
     /// Trials to be made from the rows, to see how often intervals cover the truth.
@@ -176,7 +179,10 @@ impl Rows {
         let names = &question.names;
         let mut table = Table::default();
         let texts = [Some(&names.arm), names.cluster.as_ref(), names.epoch.as_ref()];
-        for name in texts.into_iter().flatten().chain(&question.by) {
+        let earlier = question.earlier.as_ref();
+        let own =
+            question.by.iter().filter(|name| earlier.is_none_or(|one| !one.by.contains(name)));
+        for name in texts.into_iter().flatten().chain(own) {
             table.ask(name, Kind::Text);
         }
         let numbers = [Some(&names.size), Some(&names.time), names.rtt.as_ref()];
@@ -236,8 +242,23 @@ impl Rows {
         }
         let (unit, units) =
             slots.as_ref().map_or_else(|| units(table, names, &keep), |slots| pairs(slots));
+        let client = names.cluster.as_ref().and_then(|name| table.text(name));
+        let earlier = match &question.earlier {
+            Some(asked) => {
+                let cluster = names.cluster.as_ref().ok_or_else(|| no_client(file, asked))?;
+                Some(Earlier::read(asked, cluster, &names.time)?)
+            }
+            None => None,
+        };
+        let clients = || keep.iter().map(|row| client.and_then(|texts| texts.name(texts.of[*row])));
         let mut by = Vec::new();
         for name in &question.by {
+            if let Some((values, of)) =
+                earlier.as_ref().and_then(|earlier| earlier.words(name, clients()))
+            {
+                by.push((name.clone(), values, of));
+                continue;
+            }
             let texts = table.text(name).ok_or_else(|| twice(name))?;
             by.push((
                 name.clone(),
@@ -262,7 +283,10 @@ impl Rows {
             rtt: taken(&names.rtt)?,
             epoch: epochs(table, names, &keep),
             start: taken(&names.start)?,
-            before: taken(&names.before)?,
+            before: match &earlier {
+                Some(earlier) => Some(earlier.times(clients())),
+                None => taken(&names.before)?,
+            },
             complete,
             ratios,
             armless,
@@ -353,6 +377,12 @@ fn order(
     };
     let others = (0..names.len()).filter(|index| *index != baseline);
     Ok(std::iter::once(baseline).chain(others).collect())
+}
+
+/// Rows from before are found by their client.
+fn no_client(file: &str, asked: &Asked) -> Error {
+    let told = format!("--earlier {}: {file} has no column of clients", asked.file);
+    Error::new(format!("{told}; --cluster names one"))
 }
 
 /// The pair of each row's slot, and how many there are.

@@ -8,6 +8,7 @@
 pub mod analysis;
 mod answer;
 mod columns;
+mod earlier;
 mod parts;
 #[cfg(feature = "request")]
 mod request;
@@ -21,6 +22,7 @@ pub use answer::{
     TotalsRow,
 };
 pub use columns::{Names, Question, Ratio};
+pub use earlier::Asked;
 #[cfg(feature = "request")]
 pub use request::FieldRequest;
 #[cfg(feature = "parquet")]

@@ -3,6 +3,7 @@
 use super::analysis::analyse;
 use super::answer::Answer;
 use super::columns::{Names, Question, Ratio};
+use super::earlier::Asked;
 use super::table;
 use crate::size;
 use clap::Args;
@@ -41,6 +42,10 @@ pub struct FieldRequest {
     /// Column of the client's time before the test, which takes out variance
     #[arg(long, value_name = "COLUMN")]
     pub before: Option<String>,
+    /// Rows of the same clients from before the test, with the same columns of client and time, such
+    /// as `watch --keep-key` writes: their times take out variance, and `--by` takes their columns
+    #[arg(long, value_name = "FILE", conflicts_with = "before")]
+    pub earlier: Option<String>,
     /// Column that says whether everything arrived [default: acked_all, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub complete: Option<String>,
@@ -132,7 +137,10 @@ impl FieldRequest {
             }
         }
         let by = list(&self.by);
-        if let Some(name) = by.iter().find(|name| !header.contains(name)) {
+        let others: Vec<String> =
+            by.iter().filter(|name| !header.contains(name)).cloned().collect();
+        let earlier = self.earlier(others.clone())?;
+        if let (Some(name), None) = (others.first(), &earlier) {
             return Err(table::missing(file, name, header));
         }
         let rule = |text: &String| {
@@ -149,10 +157,23 @@ impl FieldRequest {
             rules: list(&self.stop_if).iter().map(rule).collect::<Result<_, _>>()?,
             tau: libm::log1p(self.hope / 100.0),
             by,
+            earlier,
             settle: self.settle as f64,
             rehearse: self.rehearse as u32,
             seed: self.seed,
         })
+    }
+
+    /// The tables from before, which have to have these columns.
+    fn earlier(&self, by: Vec<String>) -> Result<Option<Asked>, Error> {
+        let Some(file) = &self.earlier else { return Ok(None) };
+        let tables = table::files(file)?;
+        let first = tables.first().ok_or_else(|| Error::new(format!("{file}: holds no table")))?;
+        let header = table::names(first)?;
+        if let Some(name) = by.iter().find(|name| !header.contains(name)) {
+            return Err(table::missing(file, name, &header));
+        }
+        Ok(Some(Asked { file: file.clone(), tables, by }))
     }
 
     /// Whether a table with these columns can be asked this: for who will write one.

@@ -26,6 +26,11 @@ pub(super) struct Texts {
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Texts {
+    /// The text of a number.
+    pub(super) fn name(&self, number: u32) -> Option<&str> {
+        (number != NONE).then(|| self.names[number as usize].as_str())
+    }
+
     fn push(&mut self, text: Option<&str>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return self.of.push(NONE) };
         let number = self.known.get(text).copied().unwrap_or_else(|| {

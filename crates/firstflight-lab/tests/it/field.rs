@@ -355,3 +355,54 @@ fn rows_come_back_from_a_folder_of_parquet_that_somebody_was_still_writing() {
     let none = answer(&[folder.0.path().join("none.parquet")], &[]).expect_err("no file in it");
     assert!(none.contains("without Parquet files"), "{none}");
 }
+
+/// Rows of nine clients of ten from before a test: how slow each is, and the kind of its path.
+fn earlier(clients: u64) -> String {
+    let mut text = "client,ttlb_ms,path\n".to_owned();
+    for client in (0..clients).filter(|client| client % 10 != 0) {
+        let own = (unit(mix(mix(client.wrapping_mul(31)).wrapping_add(1))) - 0.5).exp();
+        let path = if client % 2 == 0 { "batches" } else { "plain" };
+        for connection in 0..3 {
+            let odd = if connection == 0 { "other" } else { path };
+            let noise = (0.2 * unit(mix(client * 7 + connection))).exp();
+            let _ = writeln!(text, "c{client},{},{odd}", 100.0 * own * noise);
+        }
+    }
+    text
+}
+
+#[test]
+fn what_was_seen_of_clients_before_takes_out_variance_and_splits_effects() {
+    let folder = Folder::new();
+    let table = folder.file("a.csv", &csv(&rows(1500, 0.9, 1.0)));
+    let before = folder.file("before.csv", &earlier(1500)).display().to_string();
+    let own = [CLIENT, ("baseline", "a")];
+    let plain = answer(std::slice::from_ref(&table), &own).expect("an answer");
+    let options = [&own[..], &[("earlier", before.as_str()), ("by", "path")]].concat();
+    let found = answer(std::slice::from_ref(&table), &options).expect("an answer");
+    let left = found.results[0].variance_left.expect("a covariate");
+    assert!(left < 0.8, "half of the variance is the client's own, {left} is left");
+    let wide = |of: &Answer| of.results[0].reduction_pct.map(|one| one.high - one.low);
+    assert!(wide(&found) < wide(&plain), "{:?} beside {:?}", wide(&found), wide(&plain));
+    assert!(found.results[0].reduction_pct.expect("enough units").covers(10.0));
+    let parts: Vec<&str> = found
+        .parts
+        .iter()
+        .filter(|part| part.part == "path")
+        .map(|part| part.name.as_str())
+        .collect();
+    assert_eq!(parts, ["batches", "plain", "not seen earlier"], "{:?}", found.parts);
+    assert_eq!(found.experiment.earlier.as_deref(), Some(before.as_str()));
+
+    let refused = |options: &[(&str, &str)]| {
+        answer(std::slice::from_ref(&table), options).expect_err("refused")
+    };
+    let wrong = refused(&[("earlier", &before), ("baseline", "a")]);
+    assert!(wrong.contains("--cluster names one"), "{wrong}");
+    let wrong = refused(&[CLIENT, ("earlier", &before), ("by", "paths")]);
+    assert!(wrong.contains("no column `paths` (did you mean `path`?)"), "{wrong}");
+    let wrong = refused(&[CLIENT, ("earlier", &before), ("before", "ttlb_ms")]);
+    assert!(wrong.contains("does not go with --before"), "{wrong}");
+    let wrong = refused(&[CLIENT, ("earlier", "nowhere.csv")]);
+    assert!(wrong.starts_with("nowhere.csv"), "{wrong}");
+}
