@@ -162,6 +162,7 @@ pub use link::Link;
 pub use links::Reverse;
 pub use managed::{DualPi2, FqCodel, Red};
 pub use path::{Acks, Delay, Path, SMALLEST_ACK};
+pub use plain::Flight;
 pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
 pub use returns::{Return, ReturnPath};

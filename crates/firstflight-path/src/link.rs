@@ -10,7 +10,7 @@
 //! decided behind the queue, so a lost packet has used the bottleneck.
 
 use crate::fate::Fate;
-use crate::plain::Plain;
+use crate::plain::{Flight, Plain};
 use crate::rich::Rich;
 
 /// One direction of a path, made by [`crate::Path::links`].
@@ -47,6 +47,25 @@ impl Link {
         match &mut self.kind {
             Kind::Plain(link) => link.offer(now, len),
             Kind::Rich(link) => link.offer(now, len),
+        }
+    }
+
+    /// What becomes of `count` packets of `len` bytes that are handed in together at `now`, if each of them
+    /// arrives, once and unmarked, and the link can tell so at once. They are handed in when
+    /// [`Link::take_off`] says so, and not before; otherwise nothing has happened.
+    #[inline(always)]
+    pub fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
+        match &mut self.kind {
+            Kind::Plain(link) => link.flight(now, len, count),
+            Kind::Rich(_) => None,
+        }
+    }
+
+    /// All `count` packets of this flight are handed in, and [asked for](Flight::next_arrival).
+    #[inline(always)]
+    pub fn take_off(&mut self, flight: &Flight, count: u64) {
+        if let Kind::Plain(link) = &mut self.kind {
+            link.take_off(flight, count);
         }
     }
 

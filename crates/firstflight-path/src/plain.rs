@@ -2,8 +2,12 @@
 //!
 //! Within a busy period that started at `s` the k-th departure is at exactly
 //! `s + floor(bits so far * 1e9 / rate)` ns: the remainder of each division is carried to the next packet in units of
-//! 1/rate ns, so nothing drifts however long the period is. This is the hot loop of the simulator:
-//! no allocation once the ring has grown, a division only when the packet length changes.
+//! 1/rate ns, so nothing drifts however long the period is. This is the hot loop of the simulator: no
+//! allocation, a division only when the packet length changes or the queue may be full.
+//!
+//! As long as all packets are of one length nobody has to remember which of them wait: the services of the
+//! last ones began one, two, three lengths before the end of the last, so how many of these lie ahead is a
+//! quotient. Other lengths need the list ([`Waiting`]), until nothing waits but packets of one length.
 
 use crate::fate::{DropCause, Fate};
 use crate::queue::Waiting;
@@ -21,11 +25,63 @@ struct Service {
     remainder: u64,
 }
 
+/// No packet is so long: at most 1 GiB are offered.
+const MIXED: u32 = u32::MAX;
+/// A link that is busy until later than this, ns, keeps the list: there times are cut, not exact.
+const LATEST: u64 = u64::MAX / 2;
+
 impl Service {
     #[cold]
     fn of(len: u32, rate: u64) -> Self {
-        let scaled = u64::from(len.min(MAX_LEN)) * 8_000_000_000;
-        Self { len, ns: scaled / rate, remainder: scaled % rate }
+        Self { len, ns: Service::scaled(len) / rate, remainder: Service::scaled(len) % rate }
+    }
+
+    /// In 1/rate ns.
+    fn scaled(len: u32) -> u64 {
+        u64::from(len.min(MAX_LEN)) * 8_000_000_000
+    }
+}
+
+/// Packets of one length that are offered together and of which each arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    now: u64,
+    /// End of the last service, and the fraction beyond in 1/rate ns.
+    busy: u64,
+    beyond: u64,
+    /// A service.
+    ns: u64,
+    remainder: u64,
+    rate: u64,
+    propagation: u64,
+}
+
+impl Flight {
+    /// The longest time between two of them, ns.
+    #[inline]
+    pub fn spacing(&self) -> u64 {
+        self.ns + 1
+    }
+
+    /// None of the next `count` arrives later than this, ns.
+    #[inline]
+    pub fn latest(&self, count: u64) -> u64 {
+        let serving = self.spacing().saturating_mul(count);
+        self.busy.saturating_add(serving).saturating_add(self.propagation)
+    }
+
+    /// How long the next one waits, and when it arrives, ns. Only as many as [`Flight::latest`] was asked
+    /// about and found before the end of time.
+    #[inline(always)]
+    pub fn next_arrival(&mut self) -> (u64, u64) {
+        let start = self.busy;
+        self.busy += self.ns;
+        self.beyond += self.remainder;
+        if self.beyond >= self.rate {
+            self.beyond -= self.rate;
+            self.busy += 1;
+        }
+        (start - self.now, self.busy + self.propagation)
     }
 }
 
@@ -47,6 +103,13 @@ pub(crate) struct Plain {
     busy: u64,
     beyond: u64,
     service: Service,
+    /// The length of all packets that may still wait; [`MIXED`] if those are in the list.
+    alike: u32,
+    /// Packets of that length for which there certainly is room, and how many the queue holds.
+    spare: u64,
+    holds: u64,
+    /// Where they are in the list: how many of the last ones are of one length.
+    run: usize,
     loss: Coin,
     losses: Stream,
     purpose: Purpose,
@@ -64,6 +127,10 @@ impl Plain {
             busy: 0,
             beyond: 0,
             service: Service::default(),
+            alike: MIXED,
+            spare: 0,
+            holds: 0,
+            run: 0,
             loss: Coin::new(loss_ppb),
             losses: Stream::new(seed, path_index, loss_purpose),
             purpose: loss_purpose,
@@ -84,6 +151,7 @@ impl Plain {
 
     pub(crate) fn reset(&mut self, seed: u64, path_index: u64) {
         (self.busy, self.beyond, self.ordinal) = (0, 0, 0);
+        (self.alike, self.spare, self.run) = (MIXED, 0, 0);
         self.losses = Stream::new(seed, path_index, self.purpose);
         let capacity = self.waiting.capacity();
         self.waiting.restart(capacity);
@@ -91,24 +159,66 @@ impl Plain {
 
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
+        if len != self.alike {
+            return self.offer_mixed(now, len);
+        }
         let ordinal = self.ordinal;
         self.ordinal += 1;
+        // A fraction beyond `busy == now` keeps the period alive: the link is still sending the
+        // last bit.
+        let (start, carried) = if now > self.busy {
+            self.spare = self.holds;
+            (now, 0)
+        } else {
+            (self.busy, self.beyond)
+        };
         // Who has left is only asked where it matters: if even with them there is room, there is.
-        if now > self.busy {
-            self.waiting.clear(now);
-        }
-        if !self.waiting.has_room(len) {
-            self.waiting.leave(now);
-            if !self.waiting.has_room(len) {
+        if self.spare == 0 {
+            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
+            if self.spare == 0 {
                 return Fate::Drop(DropCause::Queue);
             }
         }
-        // A fraction beyond `busy == now` keeps the period alive: the link is still sending the
-        // last bit.
-        let (start, carried) = if now > self.busy { (now, 0) } else { (self.busy, self.beyond) };
-        if len != self.service.len {
-            self.service = Service::of(len, self.rate);
+        self.spare -= u64::from(start > now);
+        let end = self.serve(now, start, carried);
+        self.deliver(ordinal, end, start - now)
+    }
+
+    /// What becomes of `count` packets of `len` bytes that are offered at `now` together, if each of them
+    /// arrives: see [`crate::Link::flight`].
+    #[inline(always)]
+    pub(crate) fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
+        if len != self.alike || !self.loss.never() {
+            return None;
         }
+        let (busy, beyond) = if now > self.busy {
+            self.spare = self.holds;
+            (now, 0)
+        } else {
+            (self.busy, self.beyond)
+        };
+        if self.spare < count {
+            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
+            if self.spare < count {
+                return None;
+            }
+        }
+        let Service { ns, remainder, .. } = self.service;
+        let (rate, propagation) = (self.rate, self.propagation);
+        Some(Flight { now, busy, beyond, ns, remainder, rate, propagation })
+    }
+
+    /// All `count` packets of a flight are offered.
+    #[inline(always)]
+    pub(crate) fn take_off(&mut self, flight: &Flight, count: u64) {
+        (self.busy, self.beyond) = (flight.busy, flight.beyond);
+        self.ordinal += count;
+        self.spare -= count;
+    }
+
+    /// The service of a packet starts: when it ends.
+    #[inline(always)]
+    fn serve(&mut self, now: u64, start: u64, carried: u64) -> u64 {
         let mut end = start.saturating_add(self.service.ns);
         let mut beyond = carried + self.service.remainder;
         if beyond >= self.rate {
@@ -118,24 +228,81 @@ impl Plain {
         debug_assert!(start >= now && end >= self.busy, "departs at {end} ns out of order");
         debug_assert!(beyond < self.rate, "{beyond} of 1/{} ns is a nanosecond", self.rate);
         (self.busy, self.beyond) = (end, beyond);
-        if start > now {
-            if self.waiting.is_full() {
-                self.waiting.leave(now);
-            }
-            self.waiting.join(start, len);
-        }
+        end
+    }
+
+    #[inline(always)]
+    fn deliver(&self, ordinal: u64, end: u64, waited: u64) -> Fate {
         if !self.loss.never() && self.loss.falls(self.losses.value(ordinal)) {
             return Fate::Drop(DropCause::Random);
         }
-        Fate::Deliver {
-            at: end.saturating_add(self.propagation),
-            waited: start - now,
-            marked: false,
+        Fate::Deliver { at: end.saturating_add(self.propagation), waited, marked: false }
+    }
+
+    /// How many wait at `now`, all of one length: the last of them began its service one length before
+    /// `busy`, the one before it two, and those that begin later than `now` wait.
+    fn waiting_alike(&self, now: u64) -> u64 {
+        if self.busy <= now {
+            return 0;
         }
+        let length = Service::scaled(self.alike);
+        let ahead =
+            u128::from(self.busy - now - 1) * u128::from(self.rate) + u128::from(self.beyond);
+        match u64::try_from(ahead) {
+            Ok(ahead) => ahead / length,
+            Err(_) => (ahead / u128::from(length)) as u64,
+        }
+    }
+
+    /// A packet of another length than those that may wait, or one of several lengths.
+    #[inline(never)]
+    fn offer_mixed(&mut self, now: u64, len: u32) -> Fate {
+        if self.alike != MIXED {
+            self.list(now);
+        }
+        if len != self.service.len {
+            self.service = Service::of(len, self.rate);
+            self.holds = self.waiting.capacity() / u64::from(len.max(1));
+            self.run = 0;
+        }
+        self.waiting.leave(now);
+        // Nothing waits but packets of this length, behind one that has begun already.
+        let begun = now > self.busy || (self.run > 0 && self.waiting.count() < self.run);
+        if len > 0 && self.busy < LATEST && begun {
+            (self.alike, self.spare) = (len, 0);
+            self.waiting.restart(self.waiting.capacity());
+            return self.offer(now, len);
+        }
+        let ordinal = self.ordinal;
+        self.ordinal += 1;
+        if !self.waiting.has_room(len) {
+            return Fate::Drop(DropCause::Queue);
+        }
+        let (start, carried) = if now > self.busy { (now, 0) } else { (self.busy, self.beyond) };
+        let end = self.serve(now, start, carried);
+        self.run += 1;
+        if start > now {
+            self.waiting.join(start, len);
+        }
+        self.deliver(ordinal, end, start - now)
+    }
+
+    /// Those that wait go into the list.
+    fn list(&mut self, now: u64) {
+        let (rate, length) = (u128::from(self.rate), u128::from(Service::scaled(self.alike)));
+        let end = u128::from(self.busy) * rate + u128::from(self.beyond);
+        for back in (1..=self.waiting_alike(now)).rev() {
+            let start = (end - u128::from(back) * length) / rate;
+            self.waiting.join(start as u64, self.alike);
+        }
+        (self.alike, self.spare) = (MIXED, 0);
     }
 
     #[inline]
     pub(crate) fn queued_bytes(&mut self, now: u64) -> u64 {
+        if self.alike != MIXED {
+            return self.waiting_alike(now) * u64::from(self.alike);
+        }
         self.waiting.leave(now);
         self.waiting.bytes()
     }
@@ -146,5 +313,107 @@ impl Plain {
 
     pub(crate) fn propagation(&self) -> u64 {
         self.propagation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    /// The same link with a list of who waits, in whole numbers of 1/rate ns.
+    struct Listed {
+        rate: u128,
+        busy: u128,
+        waiting: VecDeque<(u64, u32)>,
+        settings: Settings,
+    }
+
+    impl Listed {
+        fn queued(&mut self, now: u64) -> u64 {
+            self.waiting.retain(|(start, _)| *start > now);
+            self.waiting.iter().map(|(_, len)| u64::from(*len)).sum()
+        }
+
+        fn offer(&mut self, now: u64, len: u32) -> Fate {
+            if self.queued(now) + u64::from(len) > self.settings.capacity {
+                return Fate::Drop(DropCause::Queue);
+            }
+            if self.busy / self.rate < u128::from(now) {
+                self.busy = u128::from(now) * self.rate;
+            }
+            let start = (self.busy / self.rate) as u64;
+            self.busy += u128::from(len) * 8_000_000_000;
+            if start > now {
+                self.waiting.push_back((start, len));
+            }
+            let at = (self.busy / self.rate) as u64 + self.settings.propagation;
+            Fate::Deliver { at, waited: start - now, marked: false }
+        }
+    }
+
+    #[test]
+    fn who_waits_is_a_quotient_or_a_list_and_the_same() {
+        let mut x = 1u64;
+        let mut draw = |most: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % most
+        };
+        let (mut dropped, mut flown) = (0, 0);
+        for trial in 0..300u64 {
+            let settings = Settings {
+                rate: [9_999_991, 150_000_000, 1_000_000_007, 64_000][trial as usize % 4],
+                propagation: draw(50_000_000),
+                capacity: [0, 1_500, 30_000, 200_000, u64::MAX][draw(5) as usize],
+                loss_ppb: 0,
+                loss_purpose: Purpose::FlowStart,
+            };
+            let mut plain = Plain::new(settings, trial, 0);
+            let mut listed = Listed {
+                rate: u128::from(settings.rate),
+                busy: 0,
+                waiting: VecDeque::new(),
+                settings,
+            };
+            let service = 1_500 * 8_000_000_000 / settings.rate;
+            let (mut now, other) = (0, draw(4) * 7);
+            for _ in 0..400 {
+                now += match draw(8) {
+                    0..4 => 0,
+                    4..6 => draw(service),
+                    6 => service,
+                    _ => draw(40 * service),
+                };
+                if draw(3) == 0 {
+                    assert_eq!(
+                        plain.queued_bytes(now),
+                        listed.queued(now),
+                        "trial {trial} at {now}"
+                    );
+                }
+                let len = if draw(100) < other { 40 + draw(1_400) as u32 } else { 1_500 };
+                let count = 1 + draw(4);
+                if let Some(mut flight) = plain.flight(now, len, count) {
+                    let latest = flight.latest(count);
+                    for _ in 0..count {
+                        let (waited, at) = flight.next_arrival();
+                        assert!(at <= latest, "{at} ns is later than {latest} ns");
+                        let fate = listed.offer(now, len);
+                        assert_eq!(
+                            fate,
+                            Fate::Deliver { at, waited, marked: false },
+                            "trial {trial}"
+                        );
+                    }
+                    plain.take_off(&flight, count);
+                    flown += count;
+                    continue;
+                }
+                let fate = plain.offer(now, len);
+                assert_eq!(fate, listed.offer(now, len), "trial {trial} at {now}");
+                dropped += u64::from(fate == Fate::Drop(DropCause::Queue));
+            }
+        }
+        assert!(dropped > 1_000 && flown > 10_000, "{dropped} dropped, {flown} flown");
     }
 }

@@ -68,26 +68,15 @@ impl Waiting {
         debug_assert!(self.count > 0 || self.bytes == 0, "{} bytes of no packet", self.bytes);
     }
 
-    /// Lets go of every packet: the service of all of them has started by `now`.
-    #[inline(always)]
-    pub(crate) fn clear(&mut self, now: u64) {
-        #[cfg(debug_assertions)]
-        {
-            assert!(now >= self.last.1, "served at {} ns, it is {now}", self.last.1);
-        }
-        let _ = now;
-        (self.head, self.count, self.bytes) = (0, 0, 0);
-    }
-
     #[inline]
     pub(crate) fn has_room(&self, len: u32) -> bool {
         self.bytes + u64::from(len) <= self.capacity
     }
 
-    /// One more would take memory.
-    #[inline(always)]
-    pub(crate) fn is_full(&self) -> bool {
-        self.count == self.ring.len()
+    /// How many wait.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// Adds a packet whose service starts at `start`, not before those already waiting.
@@ -98,7 +87,7 @@ impl Waiting {
             assert!(start >= self.last.1, "served at {start} ns, before {} ns", self.last.1);
             self.last.1 = start;
         }
-        if self.is_full() {
+        if self.count == self.ring.len() {
             self.grow();
         }
         let mask = self.ring.len() - 1;

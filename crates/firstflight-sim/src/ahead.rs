@@ -4,7 +4,7 @@
 use crate::back::{Back, Leaving};
 use crate::pool::Plain;
 use crate::wire::NEVER;
-use firstflight_path::{Codepoint, Fate, Forward, ForwardPath, Link, Offered};
+use firstflight_path::{Codepoint, Fate, Flight, Forward, ForwardPath, Link, Offered};
 
 /// A data packet that leaves its sender.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,11 @@ pub struct Outgoing<S> {
 pub trait Ahead<S> {
     /// A packet of `len` bytes leaves at `now`; what becomes of it, if that is known already.
     fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate>;
+    /// `count` packets of `len` bytes leave at `now`, if that can be told of all at once: see
+    /// [`Link::flight`].
+    fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight>;
+    /// They have left.
+    fn take_off(&mut self, flight: &Flight, count: u64);
     /// The handshake packet of the flow in this place leaves; the same.
     fn open(&mut self, now: u64, place: usize, len: u32) -> Option<Fate>;
     /// Bytes that wait at `now`; the packet in service is not counted.
@@ -37,6 +42,14 @@ impl<S> Ahead<S> for Link {
     #[inline]
     fn send(&mut self, now: u64, len: u32, _packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
         Some(self.offer(now, len))
+    }
+    #[inline(always)]
+    fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
+        Link::flight(self, now, len, count)
+    }
+    #[inline(always)]
+    fn take_off(&mut self, flight: &Flight, count: u64) {
+        Link::take_off(self, flight, count);
     }
     fn open(&mut self, now: u64, _place: usize, len: u32) -> Option<Fate> {
         Some(self.offer(now, len))
@@ -149,6 +162,21 @@ impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
                 gate.send(now, packet());
                 None
             }
+        }
+    }
+
+    #[inline(always)]
+    fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
+        match self {
+            Toward::Link(link) => link.flight(now, len, count),
+            Toward::Gate(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn take_off(&mut self, flight: &Flight, count: u64) {
+        if let Toward::Link(link) = self {
+            link.take_off(flight, count);
         }
     }
 

@@ -38,7 +38,7 @@ impl<A> Back<A> for Nowhere {
 }
 
 impl<A> Back<A> for Link {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, now: u64, ack: Leaving<A>, mut arrives: impl FnMut(u64)) {
         match self.offer(now, ack.len) {
             Fate::Deliver { at, .. } => arrives(at),
@@ -131,7 +131,7 @@ impl<A: Plain> Way<A> {
 }
 
 impl<A: Plain> Back<A> for Way<A> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64)) {
         match self {
             Way::Link(link) => link.send(now, ack, arrives),

@@ -19,7 +19,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Nanos, Time};
-use firstflight_path::{Codepoint, Fate, Path, Purpose, Stream};
+use firstflight_path::{Codepoint, Fate, Flight, Path, Purpose, Stream};
 
 /// A sender and a receiver of one transport.
 pub trait Ends {
@@ -44,13 +44,29 @@ pub trait Ends {
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<Self::Sent>;
     /// How many packets may leave now, at most `most`, one like the other and each as [`Ends::poll`] would
-    /// give it; fewer, or none, where that must be asked for each. They are taken one by one
+    /// give it; `None` where that must be asked for each. They are taken one by one
     /// ([`Ends::next_of_burst`]), and then the burst is over ([`Ends::end_burst`]).
-    fn burst(&mut self, now: Time, most: u64) -> u64;
+    fn burst(&mut self, now: Time, most: u64) -> Option<u64>;
     /// The next one.
     fn next_of_burst(&mut self, now: Time) -> Self::Sent;
+    /// IP bytes of each.
+    fn burst_len(&self) -> u32;
+    /// If what leaves next is also what its receiver expects next, and that knows nothing but how many came:
+    /// for how long it holds an ACK back at most. Then the burst may arrive in runs ([`Ends::on_run`]) and
+    /// be taken at once ([`Ends::take_burst`]).
+    fn runs(&self) -> Option<Nanos>;
+    /// After how many more in order the receiver acknowledges at once; at least 1.
+    fn until_ack(&self) -> u64;
+    /// The next `count` packets, at most [`Ends::until_ack`], arrive in order, sent at `sent`, from `first`
+    /// to `last`. Returns the ACK that leaves with the last, if one does.
+    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<Self::Ack>;
+    /// Takes this many of a burst at once, as [`Ends::next_of_burst`] does one.
+    fn take_burst(&mut self, now: Time, count: u64);
     /// So many have left.
     fn end_burst(&mut self, now: Time, count: u64);
+    /// After [`Ends::burst`] and what it gave: whether nothing more may leave now, with everything done that
+    /// [`Ends::poll`] does where it says so. `false` where that must be asked.
+    fn is_blocked(&mut self, now: Time) -> bool;
     /// What travels of it.
     fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
     /// Its IP bytes.
@@ -81,8 +97,9 @@ pub trait Ends {
     fn ack_len(&self, ack: &Self::Ack) -> u32;
     /// A later ACK says everything this one says.
     fn is_pure(ack: &Self::Ack) -> bool;
-    /// An ACK arrives. Returns the record given to the controller, if there is one.
-    fn on_ack(&mut self, now: Time, ack: &Self::Ack) -> Option<Ack>;
+    /// An ACK arrives. Returns whether a record was given to the controller: it is in `record`, which was
+    /// as new.
+    fn on_ack(&mut self, now: Time, ack: &Self::Ack, record: &mut Ack) -> bool;
     /// When the pacer releases the next packet, if that is what the sender waits for.
     fn release_at(&self) -> Option<Time>;
     /// When the sender's timer fires.
@@ -91,6 +108,8 @@ pub trait Ends {
     fn on_timer(&mut self, now: Time) -> Option<Ack>;
     /// Every byte of the object is acknowledged.
     fn complete(&self) -> bool;
+    /// The whole object has reached the receiver.
+    fn has_all(&self) -> bool;
     /// Bytes of the stream delivered in order at the receiver.
     fn delivered(&self) -> u64;
     /// Bytes of the stream acknowledged without a gap at the sender.
@@ -162,8 +181,8 @@ struct Due {
     release: u64,
     timer: u64,
     app: u64,
-    /// Bytes of the object, until all of them have reached the receiver in order.
-    missing: Option<u64>,
+    /// Something of the object has not reached the receiver yet.
+    missing: bool,
 }
 
 fn due(time: Option<Time>) -> u64 {
@@ -248,7 +267,7 @@ impl<E: Ends> Flow<E> {
             release: NEVER,
             timer: NEVER,
             app: NEVER,
-            missing: Some(object),
+            missing: true,
         };
         let (app, delivered_at, drops) = (None, None, Drops::default());
         let late = Late::new(Stream::new(0, 0, Purpose::FlowStart), Nanos::ZERO);
@@ -418,7 +437,8 @@ impl<E: Ends> Flow<E> {
         let mut heard = self.due.acks <= now;
         if heard {
             while let Some(ack) = self.acks.arrive(now) {
-                if let Some(record) = self.ends.on_ack(time, &ack.what) {
+                let mut record = Ack::default();
+                if self.ends.on_ack(time, &ack.what, &mut record) {
                     self.watch(time, Cause::Ack, Some(&record), forward, observer);
                 }
             }
@@ -436,7 +456,7 @@ impl<E: Ends> Flow<E> {
         if heard {
             // What the ACKs let go leaves before a timer of the same instant looks at it, and the
             // timer may have been put off.
-            self.pump(now, forward, back, observer);
+            self.send_out(now, forward, back, observer);
         }
         let timer = self.due.timer <= now;
         if timer {
@@ -491,8 +511,8 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        if self.due.missing.is_some_and(|object| self.ends.delivered() >= object) {
-            (self.due.missing, self.delivered_at) = (None, Some(Time(now)));
+        if self.due.missing && self.ends.has_all() {
+            (self.due.missing, self.delivered_at) = (false, Some(Time(now)));
         }
         if let Some(app) = &mut self.app {
             app.on_delivered(Time(now), self.ends.delivered());
@@ -555,6 +575,7 @@ impl<E: Ends> Flow<E> {
     }
 
     /// Sends whatever window, pacer and data allow.
+    #[inline(never)]
     pub fn pump<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
         now: u64,
@@ -562,14 +583,31 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        if !observer.watches() {
-            let burst = self.ends.burst(Time(now), self.most_sent - self.sent);
+        self.send_out(now, forward, back, observer);
+    }
+
+    #[inline(always)]
+    fn send_out<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
+        &mut self,
+        now: u64,
+        forward: &mut F,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        if !observer.watches()
+            && let Some(burst) = self.ends.burst(Time(now), self.most_sent - self.sent)
+        {
             if burst > 0 {
-                for _ in 0..burst {
-                    let sent = self.ends.next_of_burst(Time(now));
-                    self.leave(now, &sent, forward, back, observer);
+                if !self.fly(now, burst, forward, back, observer) {
+                    for _ in 0..burst {
+                        let sent = self.ends.next_of_burst(Time(now));
+                        self.leave(now, &sent, forward, back, observer);
+                    }
                 }
                 self.ends.end_burst(Time(now), burst);
+            }
+            if self.sent < self.most_sent && self.ends.is_blocked(Time(now)) {
+                return self.note_sender();
             }
         }
         while self.sent < self.most_sent {
@@ -598,6 +636,70 @@ impl<E: Ends> Flow<E> {
             self.pass_on(Time(now), None, forward, observer);
         }
         self.note_sender();
+    }
+
+    /// A burst leaves, and is taken by a receiver ahead of the clock, as runs of packets that are acknowledged
+    /// together. Whether it was: where anything can come between two of them nothing has happened.
+    #[inline(always)]
+    fn fly<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
+        &mut self,
+        now: u64,
+        burst: u64,
+        forward: &mut F,
+        back: &mut B,
+        observer: &mut O,
+    ) -> bool {
+        if self.app.is_some() || self.ahead <= now {
+            return false;
+        }
+        let Some(hold) = self.ends.runs() else { return false };
+        let Some(mut flight) = forward.flight(now, self.ends.burst_len(), burst) else {
+            return false;
+        };
+        let latest = flight.latest(burst).saturating_add(self.extra.0);
+        // No ACK that is held back, or will be, leaves before the last of them has arrived.
+        if latest >= self.ahead.min(self.due.held_ack)
+            || flight.spacing().saturating_mul(burst) >= hold.0
+        {
+            return false;
+        }
+        self.sent += burst;
+        let mut left = burst;
+        let (mut waited, mut at) = self.next_arrival(&mut flight);
+        let shortest = waited;
+        loop {
+            let run = left.min(self.ends.until_ack());
+            let first = at;
+            for _ in 1..run {
+                (waited, at) = self.next_arrival(&mut flight);
+            }
+            if let Some(packet) = self.ends.on_run(Time(now), run, Time(first), Time(at)) {
+                self.give_back(at, packet, back, observer);
+            }
+            left -= run;
+            if left == 0 {
+                break;
+            }
+            (waited, at) = self.next_arrival(&mut flight);
+        }
+        self.waits.bound(shortest, waited);
+        forward.take_off(&flight, burst);
+        self.ends.take_burst(Time(now), burst);
+        if self.due.missing && self.ends.has_all() {
+            (self.due.missing, self.delivered_at) = (false, Some(Time(at)));
+        }
+        self.due.held_ack = due(self.ends.ack_due());
+        true
+    }
+
+    /// How long the next packet of a flight waits, us, and when it arrives.
+    #[inline(always)]
+    fn next_arrival(&mut self, flight: &mut Flight) -> (u64, u64) {
+        let (waited, at) = flight.next_arrival();
+        let at = at + self.extra.0;
+        self.audit.on_taken(at);
+        self.audit.on_arrived(at, at);
+        (self.waits.count(waited), at)
     }
 
     /// A packet leaves. Returns what becomes of it, if that is known.
@@ -707,8 +809,20 @@ impl<E: Ends> Flow<E> {
         self.data.send(Timed { at, what: self.ends.packet(sent, marked) });
     }
 
-    #[inline]
+    #[inline(never)]
     fn return_ack<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        packet: E::Ack,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        self.give_back(now, packet, back, observer);
+    }
+
+    /// The receiver sends an ACK.
+    #[inline(always)]
+    fn give_back<B: Back<E::Ack>, O: Observer>(
         &mut self,
         now: u64,
         packet: E::Ack,
@@ -726,13 +840,20 @@ impl<E: Ends> Flow<E> {
             packet,
         };
         back.send(now, leaving, |at| self.hear(at, packet));
+        if self.copies > 0 {
+            self.copy_ack(now, leaving, back);
+        }
+    }
+
+    #[cold]
+    fn copy_ack<B: Back<E::Ack>>(&mut self, now: u64, leaving: Leaving<E::Ack>, back: &mut B) {
         for _ in 0..self.copies {
-            back.send(now, leaving, |at| self.hear(at, packet));
+            back.send(now, leaving, |at| self.hear(at, leaving.packet));
         }
     }
 
     /// An ACK is to arrive at `at`, as far as the path knows.
-    #[inline]
+    #[inline(always)]
     pub fn hear(&mut self, at: u64, packet: E::Ack) {
         let mut at = at.saturating_add(self.extra.1);
         if let Some(access) = &mut self.access {

@@ -129,7 +129,7 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     }
 
     /// See [`Controller::on_ack`]. Returns whether an episode began.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.controller.on_ack(ack);
         let began = self.account.on_ack(ack, &self.controller);
@@ -214,6 +214,19 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
             other.settled && other.rate == self.rate && other.room(len, inflight) >= many
         });
         if alike { many } else { 0 }
+    }
+
+    /// What all answer who [are settled](Instrumented::is_settled), if it is the same: may `len` bytes leave
+    /// beside `inflight` bytes, at [this rate](Instrumented::settled_rate)?
+    #[inline(always)]
+    pub fn agrees(&self, len: u64, inflight: u64) -> Option<bool> {
+        let admits = self.controller.admits(len, inflight);
+        let alike = self.recorder.every(|other| {
+            other.settled
+                && other.controller.admits(len, inflight) == admits
+                && (!admits || other.rate == self.rate)
+        });
+        (self.settled && alike).then_some(admits)
     }
 
     #[inline(always)]

@@ -54,6 +54,20 @@ impl<T: Plain> Ring<T> {
         self.end += 1;
     }
 
+    /// Appends the next `count` values, of which each is told its place among them.
+    #[inline(always)]
+    pub fn extend(&mut self, count: u64, value: impl Fn(u64) -> T) {
+        while self.end - self.base + count > self.slots.len() as u64 {
+            self.grow();
+        }
+        let (end, mask) = (self.end as usize, self.slots.len() - 1);
+        let slots: &mut [T] = &mut self.slots;
+        for at in 0..count {
+            slots[(end + at as usize) & mask] = value(at);
+        }
+        self.end += count;
+    }
+
     /// The value of `number`, which must be held.
     #[inline]
     pub fn get(&self, number: u64) -> &T {

@@ -19,7 +19,7 @@ const _: () = assert!(MOST < END && END / 2 <= MOST, "no octave without a wait, 
 /// Waiting times of up to two minutes, to the microsecond or to 0.8 %.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    counts: Box<[u32]>,
+    counts: Box<[u32; BUCKETS]>,
     /// The largest, us.
     most: u64,
     /// One less than the smallest that is not 0, us.
@@ -28,8 +28,19 @@ pub(crate) struct Waits {
 
 impl Default for Waits {
     fn default() -> Waits {
-        Waits { counts: vec![0; BUCKETS].into_boxed_slice(), most: 0, least: u64::MAX }
+        Waits {
+            counts: vec![0; BUCKETS].try_into().expect("as many as there are"),
+            most: 0,
+            least: u64::MAX,
+        }
     }
+}
+
+/// A wait in us that has a bucket.
+#[inline(always)]
+const fn micros(ns: u64) -> u64 {
+    let us = ns / 1000;
+    if us < END { us } else { MOST }
 }
 
 /// Which one counts waits of so many us.
@@ -49,11 +60,23 @@ impl Waits {
     /// A packet waited so long, ns.
     #[inline]
     pub(crate) fn add(&mut self, ns: u64) {
-        let us = ns / 1000;
-        let us = if us < END { us } else { MOST };
-        self.most = self.most.max(us);
-        self.least = self.least.min(us.wrapping_sub(1));
+        let us = self.count(ns);
+        self.bound(us, us);
+    }
+
+    /// Some packets waited from `least` to `most`, both ends included, in us as [`Waits::count`] gives them.
+    #[inline(always)]
+    pub(crate) fn bound(&mut self, least: u64, most: u64) {
+        self.most = self.most.max(most);
+        self.least = self.least.min(least.wrapping_sub(1));
+    }
+
+    /// A packet [of these](Waits::bound) waited so long, ns. Returns that in us.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, ns: u64) -> u64 {
+        let us = micros(ns);
         self.counts[bucket(us)] += 1;
+        us
     }
 
     /// What a trial reports.

@@ -239,12 +239,17 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if ack.is_bounded() {
             self.take(ack);
         } else {
-            self.take(&ack.clamped());
+            self.take_clamped(ack);
         }
         self.verify();
     }
 
-    #[inline(never)]
+    #[cold]
+    fn take_clamped(&mut self, ack: &Ack) {
+        self.take(&ack.clamped());
+    }
+
+    #[inline]
     fn take(&mut self, ack: &Ack) {
         debug_assert!(
             ack.acked.max(ack.lost).max(ack.inflight_before).max(ack.inflight) <= MAX_BYTES

@@ -22,6 +22,8 @@ pub struct Ends<S: Startup, L = Nobody> {
     object: u64,
     /// Object bytes of a packet.
     payload: u64,
+    /// Packets that it takes.
+    chunks: u64,
     /// What a link adds to a datagram, and what an ACK is.
     lower: u32,
     ack_packet: u32,
@@ -40,7 +42,8 @@ impl<S: Startup, L: Company<S>> Ends<S, L> {
         let request = sender.ask();
         let (receiver, payload) = (Receiver::new(&host), host.payload());
         let Host { lower, ack_packet, .. } = host;
-        Ends { receiver, object, payload, lower, ack_packet, sender, request, lie: None }
+        let chunks = object.div_ceil(payload);
+        Ends { receiver, object, payload, chunks, lower, ack_packet, sender, request, lie: None }
     }
 
     /// What an ACK says of its delay.
@@ -163,7 +166,7 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         self.sender.poll(now)
     }
     #[inline(always)]
-    fn burst(&mut self, now: Time, most: u64) -> u64 {
+    fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         self.sender.burst(now, most)
     }
     #[inline(always)]
@@ -171,8 +174,38 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         self.sender.next_of_burst(now)
     }
     #[inline(always)]
+    fn burst_len(&self) -> u32 {
+        self.sender.whole_packet() as u32 + self.lower
+    }
+    #[inline(always)]
+    fn runs(&self) -> Option<Nanos> {
+        let plain = self.lie.is_none() && self.request.is_none();
+        if plain {
+            self.receiver.runs(self.sender.next_number(), self.sender.next_chunk())
+        } else {
+            None
+        }
+    }
+    #[inline(always)]
+    fn until_ack(&self) -> u64 {
+        self.receiver.until_ack()
+    }
+    #[inline(always)]
+    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<AckPacket> {
+        _ = sent;
+        self.receiver.on_run(count, first, last)
+    }
+    #[inline(always)]
+    fn take_burst(&mut self, now: Time, count: u64) {
+        self.sender.take_burst(now, count);
+    }
+    #[inline(always)]
     fn end_burst(&mut self, now: Time, count: u64) {
         self.sender.end_burst(now, count);
+    }
+    #[inline(always)]
+    fn is_blocked(&mut self, now: Time) -> bool {
+        self.sender.is_blocked(now)
     }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Packet {
@@ -239,8 +272,8 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         true
     }
     #[inline(always)]
-    fn on_ack(&mut self, now: Time, ack: &AckPacket) -> Option<Ack> {
-        let told = self.sender.on_ack(now, *ack, &mut self.receiver);
+    fn on_ack(&mut self, now: Time, ack: &AckPacket, record: &mut Ack) -> bool {
+        let told = self.sender.hear(now, *ack, &mut self.receiver, record);
         if let Some(request) = self.sender.ask() {
             self.request = Some(request);
         }
@@ -260,6 +293,10 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     #[inline]
     fn complete(&self) -> bool {
         self.sender.complete()
+    }
+    #[inline]
+    fn has_all(&self) -> bool {
+        self.receiver.in_order_chunks() >= self.chunks
     }
     #[inline]
     fn delivered(&self) -> u64 {

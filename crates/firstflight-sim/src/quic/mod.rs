@@ -3,6 +3,7 @@
 
 mod ends;
 mod frequency;
+mod log;
 mod loss;
 mod receiver;
 mod sender;

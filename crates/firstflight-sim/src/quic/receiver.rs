@@ -1,17 +1,18 @@
 //! The data receiver: logs what arrives, reassembles the object, decides when to acknowledge.
 
 use super::frequency::Request;
+use super::log::Log;
 use super::{AckPacket, Host};
 use crate::access::Lie;
-use crate::ring::{GapSet, Ring};
-use firstflight::Time;
+use crate::ring::GapSet;
+use firstflight::{Nanos, Time};
 
 /// The receiving end of one QUIC flow, in two cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
     /// What arrived, in order. The sender consumes it through ACKs.
-    pub(super) log: Ring<Logged>,
+    pub(super) log: Log,
     chunks: GapSet,
     largest: Option<u64>,
     ack_due: Option<Time>,
@@ -23,41 +24,10 @@ pub struct Receiver {
     unacked: u32,
 }
 
-/// A packet that arrived: the low bits of its number, and whether it was marked.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Logged(u32);
-
-const MARKED: u32 = 1 << 31;
-
-impl Logged {
-    #[inline]
-    fn new(number: u64, marked: bool) -> Logged {
-        Logged(number as u32 & !MARKED | if marked { MARKED } else { 0 })
-    }
-
-    /// Its number, where every number so far lies below `end`, by less than 2^31.
-    #[inline]
-    pub(super) fn number(self, end: u64) -> u64 {
-        end.wrapping_sub(u64::from((end as u32).wrapping_sub(self.0) & !MARKED))
-    }
-
-    /// It is this packet, unmarked.
-    #[inline]
-    pub(super) fn is(self, number: u64) -> bool {
-        self.0 == number as u32 & !MARKED
-    }
-
-    /// It was marked Congestion Experienced.
-    #[inline]
-    pub(super) fn marked(self) -> bool {
-        self.0 & MARKED != 0
-    }
-}
-
 impl Receiver {
     /// A receiver that has seen nothing.
     pub fn new(host: &Host) -> Receiver {
-        let (log, chunks) = (Ring::default(), GapSet::default());
+        let (log, chunks) = (Log::default(), GapSet::default());
         let (every, hold) = (host.ack_every, host.max_ack_delay);
         Receiver {
             log,
@@ -109,7 +79,7 @@ impl Receiver {
         marked: bool,
     ) -> Option<AckPacket> {
         self.chunks.insert(chunk);
-        self.log.push(Logged::new(number, marked));
+        self.log.push(number, marked);
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or
         // opens one.
         let in_order = self.largest.map_or(number == 0, |largest| number == largest + 1);
@@ -129,6 +99,40 @@ impl Receiver {
         None
     }
 
+    /// If packets from this one on, with chunks from this one on, are those expected next: for how long an ACK
+    /// is held back.
+    #[inline(always)]
+    pub(super) fn runs(&self, number: u64, chunk: u64) -> Option<Nanos> {
+        let next = self.largest.map_or(0, |largest| largest + 1);
+        let in_order = number == next
+            && self.log.continues_with(number)
+            && self.chunks.is_whole()
+            && self.chunks.low() == chunk;
+        in_order.then_some(Nanos(self.hold))
+    }
+
+    /// After how many more in order an ACK leaves at once.
+    #[inline(always)]
+    pub(super) fn until_ack(&self) -> u64 {
+        u64::from(self.every.saturating_sub(self.unacked).max(1))
+    }
+
+    /// The next `count` packets arrive, [as expected](Receiver::runs) and unmarked, from `first` to `last`,
+    /// no more than [until an ACK](Receiver::until_ack): what [`Receiver::on_packet`] does for each.
+    #[inline(always)]
+    pub(super) fn on_run(&mut self, count: u64, first: Time, last: Time) -> Option<AckPacket> {
+        self.chunks.extend(count);
+        self.log.extend(count);
+        self.largest = Some(self.largest.map_or(count - 1, |largest| largest + count));
+        self.largest_at = last;
+        self.unacked += count as u32;
+        if self.unacked >= self.every {
+            return Some(self.acknowledge(last));
+        }
+        self.ack_due.get_or_insert(Time(first.0 + self.hold));
+        None
+    }
+
     /// A data packet arrives at a receiver that acknowledges some more below `end`, here or not.
     #[cold]
     pub(super) fn claim(&mut self, now: Time, chunk: u64, end: u64) -> Option<AckPacket> {
@@ -139,7 +143,7 @@ impl Receiver {
             return None;
         }
         for number in known..end {
-            self.log.push(Logged::new(number, false));
+            self.log.push(number, false);
         }
         (self.largest, self.largest_at) = (Some(end - 1), now);
         Some(self.acknowledge(now))
@@ -153,6 +157,7 @@ impl Receiver {
     }
 
     /// Everything received so far, acknowledged now.
+    #[inline(always)]
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
         self.unacked = 0;
         self.ack_due = None;

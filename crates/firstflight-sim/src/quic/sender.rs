@@ -84,10 +84,16 @@ impl Pieces {
         if chunk + 1 == self.chunks { self.last } else { self.payload }
     }
 
+    /// Bytes of the datagram that carries a whole chunk.
+    #[inline]
+    fn whole(&self) -> u64 {
+        self.payload + self.overhead
+    }
+
     /// Bytes of the datagrams that carry `count` chunks from this one on.
     #[inline]
     fn datagrams(&self, first: u64, count: u64) -> u64 {
-        let all = count * (self.payload + self.overhead);
+        let all = count * self.whole();
         if first + count == self.chunks { all - (self.payload - self.last) } else { all }
     }
 
@@ -131,6 +137,9 @@ pub struct Sender<S: Startup, L = Nobody> {
     loss_time: Option<Time>,
     /// Lowest packet number that may still be in flight.
     oldest: u64,
+    /// Packets from here on were sent with the next chunk each and are in flight, but for the oldest that
+    /// were acknowledged in order.
+    plain_from: u64,
     delivered: u64,
     first_sample_at: Time,
     /// Packets declared lost so far, and before the present episode.
@@ -198,6 +207,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             pacer: Pacer::new(pacer_burst, now),
             sent: Ring::default(),
             oldest: 0,
+            plain_from: 0,
             inflight: 0,
             log_seen: 0,
             largest_acked: None,
@@ -284,7 +294,20 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         self.host.overhead
     }
 
+    /// Bytes of the datagram that carries a whole chunk.
+    #[inline]
+    pub(super) fn whole_packet(&self) -> u64 {
+        self.pieces.whole()
+    }
+
+    /// The next chunk that was never sent.
+    #[inline]
+    pub(super) fn next_chunk(&self) -> u64 {
+        self.next_chunk
+    }
+
     /// The number of the next packet.
+    #[inline]
     pub(super) fn next_number(&self) -> u64 {
         self.sent.end()
     }
@@ -395,22 +418,50 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// How many packets may leave now, at most `most`, each with the next whole chunk and each as
     /// [`Sender::poll`] would give it; none where that must be asked for each.
     #[inline(always)]
-    pub(super) fn burst(&mut self, now: Time, most: u64) -> u64 {
+    pub(super) fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         let plain = self.controller.is_settled()
             && self.idle_since.is_none()
             && self.probes_owed == 0
             && self.repeats.is_empty();
         if !plain {
-            return 0;
+            return None;
         }
-        let whole = self.written.min(self.pieces.chunks.saturating_sub(1));
-        let most = most.min(whole.saturating_sub(self.next_chunk));
-        let len = self.pieces.payload + self.pieces.overhead;
-        let many = self.controller.admits_many(len, self.inflight, most);
-        match self.controller.settled_rate() {
+        let len = self.pieces.whole();
+        let many = self.controller.admits_many(len, self.inflight, most.min(self.whole_chunks()));
+        Some(match self.controller.settled_rate() {
             Some(rate) if many > 0 => self.pacer.admit_many(now, len, rate, many),
             _ => many,
+        })
+    }
+
+    /// Whole chunks that may be sent next, not counting the object's last.
+    #[inline(always)]
+    fn whole_chunks(&self) -> u64 {
+        self.written.min(self.pieces.chunks.saturating_sub(1)).saturating_sub(self.next_chunk)
+    }
+
+    /// After a burst: whether nothing more may leave now, as [`Sender::poll`] would say it. `false` where
+    /// that must be asked.
+    #[inline(always)]
+    pub(super) fn is_blocked(&mut self, now: Time) -> bool {
+        if self.whole_chunks() == 0 {
+            return false;
         }
+        let len = self.pieces.whole();
+        self.blocked = match self.controller.agrees(len, self.inflight) {
+            Some(false) => Blocked::Window,
+            Some(true) => {
+                let Some(rate) = self.controller.settled_rate() else { return false };
+                self.pacer.fill(now, rate);
+                match self.pacer.wait(len, rate) {
+                    Nanos::ZERO => return false,
+                    wait => Blocked::Pacer(now + wait),
+                }
+            }
+            None => return false,
+        };
+        self.app_limited = false;
+        true
     }
 
     /// The next one.
@@ -419,14 +470,21 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         let (number, chunk) = (self.sent.end(), self.next_chunk);
         self.next_chunk += 1;
         self.sent.push(SentPacket::new(now, chunk, Carries::New));
-        Transmit { number, chunk, bytes: (self.pieces.payload + self.pieces.overhead) as u32 }
+        Transmit { number, chunk, bytes: self.pieces.whole() as u32 }
+    }
+
+    /// The next ones together.
+    #[inline(always)]
+    pub(super) fn take_burst(&mut self, now: Time, count: u64) {
+        let chunk = self.next_chunk;
+        self.next_chunk += count;
+        self.sent.extend(count, |at| SentPacket::new(now, chunk + at, Carries::New));
     }
 
     /// So many have left.
     #[inline(always)]
     pub(super) fn end_burst(&mut self, now: Time, count: u64) {
-        let len = self.pieces.payload + self.pieces.overhead;
-        self.count_sent(now, count, len);
+        self.count_sent(now, count, self.pieces.whole());
     }
 
     #[inline(always)]
@@ -537,6 +595,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         let number = self.sent.end();
         self.sent.push(SentPacket::new(now, chunk, carries));
         if carries != Carries::New {
+            self.plain_from = number + 1;
             self.counters.retransmissions += 1;
             self.counters.retransmitted_bytes += self.pieces.chunk(chunk);
         }

@@ -64,6 +64,8 @@ pub struct Board {
     /// The next never-sent byte: where the newest segment ends.
     nxt: u64,
     mss: u64,
+    /// Segments from here on are of full size and were sent once each, one after the other.
+    even_from: u64,
     segments: Array<Facts>,
     /// Of segments sent more than once; of the others the first transmission is the last, and
     /// their own end was the next byte.
@@ -101,6 +103,7 @@ impl Board {
             una: 0,
             nxt: 0,
             mss: mss.max(1),
+            even_from: 0,
             segments: Array::new(LEN),
             first_tx: Array::new(LEN),
             nxt_at_last_tx: Array::new(LEN),
@@ -172,15 +175,39 @@ impl Board {
         self.log.push(id.0);
         self.nxt += len;
         self.end += 1;
+        if len != self.mss {
+            self.even_from = self.end;
+        }
         self.ledger.sent_more(len);
         debug_assert_eq!(self.len(id), len, "{id:?}");
         id
+    }
+
+    /// The next `count` new segments of full size leave together: [`Board::push`] of each.
+    #[inline(always)]
+    pub fn push_run(&mut self, now: Time, count: u64) {
+        while self.end - self.base + count > self.mask as u64 + 1 {
+            self.grow();
+        }
+        let (id, mut start, last_tx, mut ordinal) = (self.end, self.nxt, now.0, self.log.end());
+        let mask = self.segments.len() - 1;
+        let segments: &mut [Facts] = &mut self.segments;
+        for id in id..id + count {
+            segments[id as usize & mask] = Facts { start, last_tx, ordinal, count: 1, marks: 0 };
+            start += self.mss;
+            ordinal += 1;
+        }
+        self.log.extend(count, |at| id + at);
+        self.ledger.sent_more(start - self.nxt);
+        self.nxt = start;
+        self.end += count;
     }
 
     /// Segment `id` leaves again.
     pub fn push_again(&mut self, now: Time, id: Id) {
         let transmission = Transmission { now, ordinal: self.log.end(), nxt: Seq(self.nxt) };
         self.log.push(id.0);
+        self.even_from = self.end;
         self.repeat(id, transmission);
     }
 
@@ -197,6 +224,20 @@ impl Board {
     /// ledger is clean.
     #[inline]
     pub fn run(&self, ack: u64) -> Option<Run> {
+        let bytes = ack.saturating_sub(self.una);
+        if self.base >= self.even_from && bytes > 0 && ack <= self.nxt {
+            let (count, rest) = (bytes / self.mss, bytes % self.mss);
+            let first = self.segments[self.base as usize & self.mask].ordinal;
+            let whole = rest == 0 && first == self.log.base();
+            let last = (self.base + count - 1) as usize & self.mask;
+            let sent = Time(self.segments[last].last_tx);
+            return whole.then_some(Run { ordinals: first..first + count, sent });
+        }
+        self.walk(ack)
+    }
+
+    #[inline(never)]
+    fn walk(&self, ack: u64) -> Option<Run> {
         let mut id = self.base;
         while id < self.end {
             let slot = id as usize & self.mask;
@@ -223,11 +264,14 @@ impl Board {
     #[inline]
     pub fn pop_run(&mut self, ack: u64, run: &Run) -> u64 {
         let (bytes, count) = (ack - self.una, run.ordinals.end - run.ordinals.start);
+        let even = self.base >= self.even_from;
         self.ledger.acked_run(bytes, Seq(ack));
         self.log.skip(count);
         self.base += count;
         self.una = ack;
-        self.forget_old();
+        if !even {
+            self.forget_old();
+        }
         bytes
     }
 

@@ -1,7 +1,7 @@
 //! Both ends of a TCP connection, as a flow drives them.
 
 use super::{
-    AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit,
+    AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit, ticks,
 };
 use crate::access::Lie;
 use crate::alike::Company;
@@ -21,6 +21,7 @@ use firstflight_path::{Acks, Path};
 #[derive(Debug)]
 pub struct Ends<S: Startup, L = Nobody> {
     header: u32,
+    object: u64,
     buffer: Buffer,
     sender: Sender<S, L>,
     receiver: Receiver,
@@ -35,10 +36,11 @@ pub struct Ends<S: Startup, L = Nobody> {
 pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 
 impl<S: Startup, L> Ends<S, L> {
-    fn new(host: Host, sender: Sender<S, L>) -> Ends<S, L> {
+    fn new(host: Host, sender: Sender<S, L>, object: u64) -> Ends<S, L> {
         let receiver = Receiver::new(&host);
         Ends {
             header: host.header,
+            object,
             buffer: host.send_buffer,
             sender,
             receiver,
@@ -76,7 +78,7 @@ impl<S: Startup, L: Company<S>> Ends<S, L> {
 impl<S: Startup, L: Company<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
-        Flow::between(id, Ends::new(host, sender), object)
+        Flow::between(id, Ends::new(host, sender, object), object)
     }
 
     /// The sender.
@@ -147,7 +149,7 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         self.sender.poll(now)
     }
     #[inline(always)]
-    fn burst(&mut self, now: Time, most: u64) -> u64 {
+    fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         self.sender.burst(now, most)
     }
     #[inline(always)]
@@ -155,8 +157,37 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         self.sender.next_of_burst(now)
     }
     #[inline(always)]
+    fn burst_len(&self) -> u32 {
+        self.sender.segment_bytes() + self.header
+    }
+    #[inline(always)]
+    fn runs(&self) -> Option<Nanos> {
+        if self.lie.is_none() { self.receiver.runs(self.sender.board().nxt()) } else { None }
+    }
+    #[inline(always)]
+    fn until_ack(&self) -> u64 {
+        self.receiver.until_ack(u64::from(self.sender.segment_bytes()))
+    }
+    #[inline(always)]
+    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<AckPacket> {
+        self.receiver.on_run(
+            ticks(sent),
+            count * u64::from(self.sender.segment_bytes()),
+            count,
+            (first, last),
+        )
+    }
+    #[inline(always)]
+    fn take_burst(&mut self, now: Time, count: u64) {
+        self.sender.take_burst(now, count);
+    }
+    #[inline(always)]
     fn end_burst(&mut self, now: Time, count: u64) {
         self.sender.end_burst(now, count);
+    }
+    #[inline(always)]
+    fn is_blocked(&mut self, now: Time) -> bool {
+        self.sender.is_blocked(now)
     }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Segment {
@@ -206,8 +237,8 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         ack.count == 0
     }
     #[inline(always)]
-    fn on_ack(&mut self, now: Time, ack: &AckPacket) -> Option<Ack> {
-        self.sender.on_ack(now, ack)
+    fn on_ack(&mut self, now: Time, ack: &AckPacket, record: &mut Ack) -> bool {
+        self.sender.hear(now, ack, record)
     }
     #[inline]
     fn release_at(&self) -> Option<Time> {
@@ -223,6 +254,10 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     #[inline]
     fn complete(&self) -> bool {
         self.sender.complete()
+    }
+    #[inline]
+    fn has_all(&self) -> bool {
+        self.receiver.delivered() >= self.object
     }
     #[inline]
     fn delivered(&self) -> u64 {
@@ -308,7 +343,7 @@ impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
         company: L,
     ) -> Ends<S, L> {
         let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
-        Ends::new(host.receiving(path), sender)
+        Ends::new(host.receiving(path), sender, object)
     }
     fn fit(_host: Host, app: App) -> App {
         app

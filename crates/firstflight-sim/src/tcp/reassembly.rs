@@ -79,6 +79,13 @@ impl Reassembly {
         self.insert_out_of_order(segment)
     }
 
+    /// So many bytes more arrive in order, nothing waiting.
+    #[inline]
+    pub fn extend(&mut self, bytes: u64) {
+        debug_assert!(self.is_whole(), "something waits beyond a gap");
+        self.next += bytes;
+    }
+
     fn insert_out_of_order(&mut self, segment: Range) -> Arrival {
         if segment.to <= self.next {
             return Arrival::Duplicate;

@@ -9,8 +9,8 @@
 use super::buffers::ReceiveWindow;
 use super::reassembly::{Arrival, BLOCKS, Range, Reassembly};
 use super::{AckEvery, AckPacket, Host, SackCompression, Segment, tick_start, ticks};
-use firstflight::Time;
 use firstflight::detection::dupack::DUP_THRESH;
+use firstflight::{Nanos, Time};
 
 /// The receiving end of one TCP flow.
 #[derive(Clone, Debug)]
@@ -120,6 +120,56 @@ impl Receiver {
         if self.ack_due.is_none() {
             self.ack_due = Some(Time(now.0 + self.delay));
         }
+        None
+    }
+
+    /// If the segments from this byte on are those expected next: for how long an ACK is held back.
+    #[inline(always)]
+    pub(super) fn runs(&self, from: u64) -> Option<Nanos> {
+        let in_order = from == self.data.next()
+            && self.data.is_whole()
+            && self.held == 0
+            && !self.window.is_growing();
+        in_order.then_some(Nanos(self.delay))
+    }
+
+    /// After how many more segments of this size in order an ACK leaves at once.
+    #[inline(always)]
+    pub(super) fn until_ack(&self, mss: u64) -> u64 {
+        let left = match self.every {
+            AckEvery::Segments(most) => u64::from(most.saturating_sub(self.unacked_segments)),
+            AckEvery::Bytes(most) => {
+                (self.last_ack.saturating_add(most)).saturating_sub(self.data.next()).div_ceil(mss)
+            }
+        };
+        left.max(1)
+    }
+
+    /// The next `count` segments, of `bytes` together, arrive [as expected](Receiver::runs), unmarked and
+    /// stamped `stamp`, from the first of two moments to the second, no more than
+    /// [until an ACK](Receiver::until_ack): what [`Receiver::on_segment`] does for each.
+    #[inline(always)]
+    pub(super) fn on_run(
+        &mut self,
+        stamp: u32,
+        bytes: u64,
+        count: u64,
+        (first, last): (Time, Time),
+    ) -> Option<AckPacket> {
+        // Only the first of them is the earliest that is not acknowledged.
+        if self.data.next() <= self.last_ack && stamp >= self.recent {
+            self.recent = stamp;
+        }
+        self.data.extend(bytes);
+        self.unacked_segments += count as u32;
+        let due = match self.every {
+            AckEvery::Segments(most) => self.unacked_segments >= most,
+            AckEvery::Bytes(most) => self.data.next() - self.last_ack >= most,
+        };
+        if due {
+            return Some(self.acknowledge(last));
+        }
+        self.ack_due.get_or_insert(Time(first.0 + self.delay));
         None
     }
 

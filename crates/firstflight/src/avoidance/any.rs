@@ -52,12 +52,23 @@ macro_rules! each {
     };
 }
 
+impl AnyAvoidance {
+    #[inline(never)]
+    fn grow_another(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        each!(self, a => a.grow(ack, acked, w, cx));
+    }
+}
+
 impl Avoidance for AnyAvoidance {
     type Saved = AnySaved;
 
-    #[inline]
+    #[inline(always)]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
-        each!(self, a => a.grow(ack, acked, w, cx));
+        match self {
+            // What nearly all connections run has no call in between.
+            AnyAvoidance::Cubic(cubic) => cubic.grow(ack, acked, w, cx),
+            other => other.grow_another(ack, acked, w, cx),
+        }
     }
     fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
         each!(self, a => a.reach(ack, max_fs, w, cx))

@@ -323,13 +323,9 @@ impl Cubic {
         let base = self.params.base.of(cwnd, inflight_before) / unit;
         unit * self.beta(signal, from_slow_start).of(base).min(base)
     }
-}
 
-impl Avoidance for Cubic {
-    type Saved = State;
-
-    #[inline]
-    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+    #[inline(never)]
+    fn grow_otherwise(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
         let s = &mut self.state;
         let grown = match &mut s.epoch {
@@ -366,6 +362,26 @@ impl Avoidance for Cubic {
             }
         };
         w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
+    }
+}
+
+impl Avoidance for Cubic {
+    type Saved = State;
+
+    #[inline(always)]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        let s = &mut self.state;
+        match &mut s.epoch {
+            // The usual ACK, without a call.
+            Epoch::Curve(e) if cx.limited && (s.congested || !self.params.ca_floor_20) => {
+                let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
+                let step =
+                    Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
+                let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
+                w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
+            }
+            _ => self.grow_otherwise(ack, acked, w, cx),
+        }
     }
 
     /// RATELIMITED cubic-reach (the draft has no formula): the share that a flight of `max_fs` has

@@ -25,8 +25,8 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     }
 
     /// The same with the record in a fresh `ack`. Returns whether it said anything new.
-    #[inline(never)]
-    fn hear(
+    #[inline(always)]
+    pub(in crate::quic) fn hear(
         &mut self,
         now: Time,
         packet: AckPacket,
@@ -51,7 +51,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             if self.inflight == 0 {
                 self.idle_since = Some(now);
             }
-            self.report(ack);
+            self.tell(ack);
             if self.sent.base() < self.oldest {
                 self.forget_settled(now);
             }
@@ -72,6 +72,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         receiver: &mut Receiver,
         ack: &mut Ack,
     ) {
+        self.plain_from = self.sent.end();
         let mut largest: Option<u64> = None;
         for _ in 0..new {
             let Some(logged) = receiver.log.pop() else { break };
@@ -134,26 +135,29 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         receiver: &mut Receiver,
         ack: &mut Ack,
     ) -> Option<Run> {
-        let (first, log) = (self.oldest, receiver.log.base());
+        let first = self.oldest;
         let (end, chunk) = (first + count, self.acked.low());
         // Nothing above it was acknowledged: so nothing above it is lost either.
         let news = self.largest_acked.is_none_or(|largest| largest < first);
         if !(news
             && self.acked.is_whole()
             && end <= self.sent.end()
-            && log + count <= receiver.log.end()
+            && receiver.log.begins_with(first, count)
             && (first >= mark || end <= mark))
         {
             return None;
         }
         let mut sent = Time::default();
-        for place in 0..count {
-            let packet = self.sent.get(first + place);
-            if !(receiver.log.get(log + place).is(first + place) && packet.is_plain(chunk + place))
-            {
-                return None;
+        if first >= self.plain_from && self.sent.get(first).is_plain(chunk) {
+            sent = self.sent.get(end - 1).at;
+        } else {
+            for place in 0..count {
+                let packet = self.sent.get(first + place);
+                if !packet.is_plain(chunk + place) {
+                    return None;
+                }
+                sent = packet.at;
             }
-            sent = packet.at;
         }
         receiver.log.skip(count);
         self.log_seen += count;
@@ -249,11 +253,13 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             counters,
             losses,
             hole_this_pass,
+            plain_from,
             controller,
             ..
         } = self;
         *hole_this_pass = 0;
         let losses_before = *losses;
+        *plain_from = sent.end();
         let pass = detect(
             sent,
             self.oldest.max(sent.base()),
@@ -294,7 +300,13 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             && pass.span > self.rtt.persistent_duration(Nanos(self.host.max_ack_delay))
     }
 
+    #[inline(never)]
     fn report(&mut self, ack: &mut Ack) {
+        self.tell(ack);
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, ack: &mut Ack) {
         ack.una = Seq(self.largest_acked.map_or(0, |largest| largest + 1));
         ack.nxt = Seq(self.sent.end());
         ack.tx_next = self.sent.end();

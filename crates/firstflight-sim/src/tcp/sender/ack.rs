@@ -50,12 +50,19 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let mut ack = Ack::default();
-        if self.hear_run(now, packet, &mut ack) { Some(ack) } else { self.hear(now, packet) }
+        self.hear(now, packet, &mut ack).then_some(ack)
+    }
+
+    /// The same with the record in a fresh `ack`. Returns whether it said anything new.
+    #[inline(always)]
+    pub(in crate::tcp) fn hear(&mut self, now: Time, packet: &AckPacket, ack: &mut Ack) -> bool {
+        self.hear_run(now, packet, ack)
+            || self.hear_any(now, packet).map(|any| *ack = any).is_some()
     }
 
     /// An ACK that only moves `una`, over whole segments sent once, while nothing is SACKed, lost or
     /// repeated and nothing is tested or waited for: the usual one, as one run. The same as
-    /// [`Sender::hear`], of which it leaves out what does nothing then. `false` if it is another,
+    /// [`Sender::hear_any`], of which it leaves out what does nothing then. `false` if it is another,
     /// and nothing has happened.
     #[inline(never)]
     fn hear_run(&mut self, now: Time, packet: &AckPacket, ack: &mut Ack) -> bool {
@@ -118,7 +125,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
 
     /// Any ACK.
     #[inline(never)]
-    fn hear(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
+    fn hear_any(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let before = Before {
             una: self.board.una(),
             pipe: self.inflight(),

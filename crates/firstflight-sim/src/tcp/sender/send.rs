@@ -41,7 +41,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// How many segments may leave now, at most `most`, each new and of full size and each as
     /// [`Sender::poll`] would give it; none where that must be asked for each.
     #[inline(always)]
-    pub(in crate::tcp) fn burst(&mut self, now: Time, most: u64) -> u64 {
+    pub(in crate::tcp) fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         let owed = &self.owed;
         let plain = self.controller.is_settled()
             && self.idle_since.is_none()
@@ -53,11 +53,9 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             && self.host.preset.sack
             && self.marker.is_rack();
         if !plain {
-            return 0;
+            return None;
         }
-        let nxt = self.board.nxt();
-        let allowed = self.right_edge.min(self.board.una().saturating_add(self.window.bytes()));
-        let whole = self.written.min(allowed).saturating_sub(nxt) / self.mss;
+        let whole = self.allowed() / self.mss;
         let pipe = self.board.ledger().pipe();
         let many = self.controller.admits_many(self.mss, pipe, most.min(whole));
         let many = match self.controller.settled_rate() {
@@ -69,7 +67,39 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             self.owed.f_rto =
                 u8::try_from(many).map_or(0, |many| self.owed.f_rto.saturating_sub(many));
         }
-        many
+        Some(many)
+    }
+
+    /// New bytes that data and buffers allow.
+    #[inline(always)]
+    fn allowed(&self) -> u64 {
+        let end = self.right_edge.min(self.board.una().saturating_add(self.window.bytes()));
+        self.written.min(end).saturating_sub(self.board.nxt())
+    }
+
+    /// After a burst: whether nothing more may leave now, as [`Sender::poll`] would say it. `false` where
+    /// that must be asked.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_blocked(&mut self, now: Time) -> bool {
+        if self.allowed() < self.mss {
+            return false;
+        }
+        let by = match self.controller.agrees(self.mss, self.board.ledger().pipe()) {
+            Some(false) => Blocked::Window,
+            Some(true) => {
+                let Some(rate) = self.controller.settled_rate() else { return false };
+                self.pacer.fill(now, rate);
+                match self.pacer.wait(self.mss, rate) {
+                    Nanos::ZERO => return false,
+                    wait => Blocked::Pacer(now + wait),
+                }
+            }
+            None => return false,
+        };
+        self.block(by);
+        self.in_burst = false;
+        self.arm();
+        true
     }
 
     /// The next one.
@@ -79,6 +109,18 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         let id = self.board.push(now, self.mss);
         let (stamp, echo) = (ticks(now), self.peer_stamp);
         Transmit { id, segment: Segment { from, len, stamp, echo, marked: false }, repeat: false }
+    }
+
+    /// The next ones together.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_burst(&mut self, now: Time, count: u64) {
+        self.board.push_run(now, count);
+    }
+
+    /// Bytes of a full segment.
+    #[inline]
+    pub(in crate::tcp) fn segment_bytes(&self) -> u32 {
+        self.mss as u32
     }
 
     /// So many have left.
