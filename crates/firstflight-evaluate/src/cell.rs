@@ -4,6 +4,7 @@ use crate::battery::Battery;
 use crate::evaluate::Effort;
 use crate::schema::{Criterion, EcnField, Flow, Judge, LIES, Scenario, Sweep, text_of};
 use firstflight::Nanos;
+use firstflight::nada::Params;
 use firstflight_lab::sharing::{App, Lie};
 use firstflight_lab::{Hosts, NamedArm, hosts_of_tcp, nearest, parse_arms, size};
 use firstflight_path::random::normal;
@@ -395,6 +396,19 @@ fn read_frames(text: &str, time: Nanos) -> Option<App> {
     Some(App::Video { bytes: frame * frames, first: frame, write: frame, every: Nanos(every) })
 }
 
+/// `media:nada` or `media:nada:MOST`, to the end of so much time.
+fn read_media(text: &str, time: Nanos) -> Option<App> {
+    let rates = match text.split(':').collect::<Vec<_>>().as_slice() {
+        ["media", "nada"] => Params::default(),
+        ["media", "nada", most] => {
+            let max = Path::parse(&format!("rate={most},rtt=1s")).ok()?.rate_bps();
+            Params { max, ..Params::default() }
+        }
+        _ => return None,
+    };
+    (rates.min..=100_000_000).contains(&rates.max).then_some(App::Nada { rates, run: time })
+}
+
 /// What a flow carries that has so much time, and how its size varies.
 fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> {
     if text == "endless" {
@@ -409,6 +423,14 @@ fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> 
     if let Some(given) = text.strip_prefix("frames:") {
         let app = read_frames(given, time).ok_or_else(|| {
             Error::new(format!("`{text}`: allowed: frames:BYTES:RATE, 1 to {MOST_FRAMES} a second"))
+        })?;
+        return Ok((app, None));
+    }
+    if text.starts_with("media:") {
+        let app = read_media(text, time).ok_or_else(|| {
+            Error::new(format!(
+                "`{text}`: allowed: media:nada, media:nada:MOST with 150kbit to 100Mbit"
+            ))
         })?;
         return Ok((app, None));
     }

@@ -481,7 +481,10 @@ fn recovery(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
 }
 
 fn finite(run: &Run<'_>, flows: &[usize]) -> Vec<usize> {
-    let ends = |flow: &&usize| run.cell.flows[run.flows[**flow]].app != App::Endless;
+    let ends = |flow: &&usize| {
+        let app = &run.cell.flows[run.flows[**flow]].app;
+        !matches!(app, App::Endless | App::Nada { .. })
+    };
     flows.iter().filter(ends).copied().collect()
 }
 

@@ -115,6 +115,7 @@ fn packets_of(cell: &Cell) -> u64 {
 pub(crate) fn expected_packets(cell: &Cell) -> u64 {
     let bytes = cell.flows.iter().map(|flow| match flow.app {
         App::Endless => u64::MAX,
+        App::Nada { rates, run } => rates.max / 8_000 * (run.0 / 1_000_000_000),
         _ => flow.app.bytes() / 1_400,
     });
     let both = 1 + u64::from(cell.flows.iter().any(|flow| flow.reverse));

@@ -155,7 +155,8 @@ pub struct Flow {
     /// Poisson arrivals, given their number.
     pub spread: Option<String>,
     /// `endless`, a size, `lognormal:MU:SIGMA` of the logarithm of bytes, or `frames:BYTES:RATE`:
-    /// so many frames of so many bytes in a second, to the end.
+    /// so many frames of so many bytes in a second, to the end. `media:nada` or `media:nada:MOST`:
+    /// frames at the rate that NADA (RFC 8698) says, from 150 kbit/s to 1.5 Mbit/s or `MOST`.
     #[serde(default = "endless")]
     pub app: String,
     /// Their round trip, if it is not the path's; not below it.

@@ -4,6 +4,8 @@
 //! far the send buffer takes it. What it writes is a row of parts (responses, writes, blocks), of
 //! which each keeps its own times.
 
+use crate::media::{Media, Step};
+use firstflight::nada::Params;
 use firstflight::{Nanos, Time};
 
 /// One response of a connection.
@@ -48,6 +50,14 @@ pub enum App {
         /// After which no further block is written.
         run: Nanos,
     },
+    /// Frames, 30 a second, at the rate that NADA (RFC 8698) says, in QUIC packets of 1000 bytes:
+    /// media that adapts. See [`firstflight::nada`]. Only where flows share a path.
+    Nada {
+        /// What the encoder can do.
+        rates: Params,
+        /// After which no further frame is written.
+        run: Nanos,
+    },
 }
 
 /// The stream of an application that writes without end: no connection gets there, and sums of two
@@ -62,7 +72,7 @@ impl App {
             App::Responses(responses) => {
                 responses.iter().map(|response| response.bytes).fold(0, u64::saturating_add)
             }
-            App::Endless | App::Blocks { .. } => ENDLESS,
+            App::Endless | App::Blocks { .. } | App::Nada { .. } => ENDLESS,
         }
     }
 
@@ -71,7 +81,7 @@ impl App {
     pub fn in_packets(&self, payload: u64) -> App {
         let whole = |bytes: u64| bytes.div_ceil(payload.max(1)) * payload;
         match self {
-            App::Bulk(_) | App::Endless => self.clone(),
+            App::Bulk(_) | App::Endless | App::Nada { .. } => self.clone(),
             App::Responses(responses) => App::Responses(
                 responses
                     .iter()
@@ -170,13 +180,23 @@ pub(crate) struct Application {
     delivered: usize,
     acked: usize,
     done: bool,
+    media: Option<Box<Media>>,
+    /// Bytes of a packet: media is written in whole ones.
+    payload: u64,
+    /// How far the media stream is handed to the transport.
+    released: u64,
 }
 
 impl Application {
-    pub(crate) fn new(app: App, start: Time) -> Application {
+    /// One that starts at `start` and writes into packets of `payload` bytes.
+    pub(crate) fn new(app: App, start: Time, payload: u64) -> Application {
+        let media = match app {
+            App::Nada { rates, run } => Some(Box::new(Media::new(rates, run, start))),
+            _ => None,
+        };
         let next_write = match &app {
             App::Responses(responses) => responses.first().map(|first| start + first.pause),
-            App::Bulk(_) | App::Endless | App::Video { .. } | App::Blocks { .. } => Some(start),
+            _ => Some(start),
         };
         Application {
             app,
@@ -187,17 +207,46 @@ impl Application {
             delivered: 0,
             acked: 0,
             done: next_write.is_none(),
+            media,
+            payload,
+            released: 0,
         }
     }
 
     /// It starts at `start` and not when it was meant to. Only before it wrote anything.
     pub(crate) fn restart(&mut self, start: Time) {
-        *self = Application::new(self.app.clone(), start);
+        *self = Application::new(self.app.clone(), start, self.payload);
     }
 
     /// When it wants to write next, if that depends on time alone.
     pub(crate) fn next_write(&self) -> Option<Time> {
         self.next_write
+    }
+
+    /// It wants to know of packets that arrive, and of those that the sender knows to have.
+    pub(crate) fn is_media(&self) -> bool {
+        self.media.is_some()
+    }
+
+    /// A packet left.
+    pub(crate) fn on_left(&mut self, now: Time, number: u64) {
+        if let Some(media) = &mut self.media {
+            media.on_sent(now, number);
+        }
+    }
+
+    /// It arrived.
+    pub(crate) fn on_arrived(&mut self, now: Time, number: u64, marked: bool) {
+        if let Some(media) = &mut self.media {
+            media.on_arrived(now, number, marked);
+        }
+    }
+
+    /// The sender knows that so many packets have arrived.
+    pub(crate) fn on_heard(&mut self, now: Time, packets: u64) {
+        if let Some(media) = &mut self.media {
+            media.on_heard(now, packets);
+        }
     }
 
     /// It has written everything, and everything is acknowledged; of blocks, the last one is taken.
@@ -232,6 +281,9 @@ impl Application {
     /// how far it is written, if that changed.
     pub(crate) fn on_progress(&mut self, now: Time, acked: u64, accepts: u64) -> Option<u64> {
         self.settle(now, acked, accepts);
+        if self.media.is_some() {
+            return self.on_media(now);
+        }
         let before = self.written();
         while self.next_write.is_some_and(|due| due <= now) {
             self.next_write = self.write_next(now);
@@ -241,6 +293,22 @@ impl Application {
             && self.acked == self.parts.len()
             && self.written() >= self.app.bytes();
         (self.written() > before).then(|| self.written())
+    }
+
+    /// The same of media: frames that are due are parts, and their packets leave one by one.
+    fn on_media(&mut self, now: Time) -> Option<u64> {
+        let before = self.released;
+        while let Some(step) = self.media.as_mut().and_then(|media| media.step(now)) {
+            match step {
+                Step::Frame(0) => {}
+                Step::Frame(packets) => self.write(now, packets * self.payload),
+                Step::Release => self.released += self.payload,
+            }
+        }
+        let media = self.media.as_ref();
+        self.next_write = media.and_then(|media| media.next());
+        self.done |= media.is_some_and(|media| media.is_over()) && self.acked == self.parts.len();
+        (self.released > before).then_some(self.released)
     }
 
     /// Marks parts as taken and acknowledged, and sets the next write where that is what it waits
@@ -267,7 +335,7 @@ impl Application {
     fn write_next(&mut self, now: Time) -> Option<Time> {
         let count = self.parts.len();
         match &self.app {
-            App::Bulk(_) | App::Endless => {
+            App::Bulk(_) | App::Endless | App::Nada { .. } => {
                 self.write(now, self.app.bytes());
                 None
             }

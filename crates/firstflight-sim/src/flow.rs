@@ -19,7 +19,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Nanos, Time};
-use firstflight_path::{Codepoint, Fate, Flight, Path, Purpose, Stream};
+use firstflight_path::{Codepoint, Error, Fate, Flight, Path, Purpose, Stream};
 
 /// A sender and a receiver of one transport.
 pub trait Ends {
@@ -126,6 +126,21 @@ pub trait Ends {
     fn first_sent(&self) -> Option<Time>;
     /// Its receiver misbehaves from now on.
     fn misbehave(&mut self, lie: Lie);
+    /// Packets that the sender knows to have arrived, as the receiver counts them; 0 of a transport
+    /// that does not know.
+    fn heard(&self) -> u64 {
+        0
+    }
+    /// The number of a packet that arrives, and whether it is marked; `None` of a transport whose
+    /// packets have no numbers.
+    fn arriving(&self, data: &Self::Data) -> Option<(u64, bool)> {
+        _ = data;
+        None
+    }
+    /// Bytes of the stream in a full packet.
+    fn room(&self) -> u64 {
+        1
+    }
     /// Fills in what the transport counted.
     fn count(&self, outcome: &mut Outcome);
     /// Panics if the two ends contradict each other: what the sender believes the receiver to have,
@@ -150,6 +165,11 @@ pub trait Hosted<L>: Ends + Sized {
         object: u64,
         company: L,
     ) -> Self;
+    /// The hosts of a flow with this application, whose packets may have a size of their own.
+    ///
+    /// # Errors
+    /// If this transport does not carry it.
+    fn carrying(host: Self::Host, app: &App) -> Result<Self::Host, Error>;
     /// What the application writes, as this transport sends it.
     fn fit(host: Self::Host, app: App) -> App;
     /// Those that go along with the controller.
@@ -354,7 +374,7 @@ impl<E: Ends> Flow<E> {
     pub fn written_by(mut self, app: &App, start: Time) -> Flow<E> {
         if !matches!(app, App::Bulk(_) | App::Endless) {
             self.ends.write(0);
-            let app = Application::new(app.clone(), start);
+            let app = Application::new(app.clone(), start, self.ends.room());
             self.due.app = due(app.next_write());
             self.app = Some(Box::new(app));
         }
@@ -495,6 +515,11 @@ impl<E: Ends> Flow<E> {
     ) {
         while let Some(data) = self.data.arrive(now) {
             self.audit.on_arrived(now, data.at);
+            if let Some(app) = self.app.as_mut().filter(|app| app.is_media())
+                && let Some((number, marked)) = self.ends.arriving(&data.what)
+            {
+                app.on_arrived(Time(now), number, marked);
+            }
             let ack = self.ends.on_data(Time(now), &data.what);
             self.taken(now, ack, back, observer);
         }
@@ -566,6 +591,9 @@ impl<E: Ends> Flow<E> {
     /// The application looks at what was accepted and acknowledged. Returns whether it wrote.
     fn consult_app(&mut self, now: Time) -> bool {
         let Some(app) = &mut self.app else { return false };
+        if app.is_media() {
+            app.on_heard(now, self.ends.heard());
+        }
         let written = app.on_progress(now, self.ends.acked(), self.ends.accepts());
         self.due.app = due(app.next_write());
         if let Some(written) = written {
@@ -724,6 +752,7 @@ impl<E: Ends> Flow<E> {
         });
         if let Some(app) = &mut self.app {
             app.on_sent(Time(now), self.ends.offset(sent));
+            app.on_left(Time(now), self.ends.number(sent));
         }
         match fate {
             Some(Fate::Deliver { at, waited, marked })

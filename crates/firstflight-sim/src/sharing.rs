@@ -189,6 +189,9 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             shared.host.transport().to_uppercase()
         )));
     }
+    // What each transport refuses to carry, before anything is opened.
+    let hosts: Vec<E::Host> =
+        plans.iter().map(|plan| E::carrying(host, &plan.app)).collect::<Result<_, Error>>()?;
     let jitter = if plans.len() > 1 { shared.jitter } else { Nanos::ZERO };
     let draws = Stream::new(shared.seed, shared.path_index, Purpose::FlowStart);
     let late = |id: u32| Late::new(draws.branch(u64::from(id)), jitter);
@@ -208,6 +211,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
         (own.map(|own| OnAccess::new(own.clone(), ways.branch(u64::from(id)))), most)
     };
     let flow = |(id, plan): (u32, FlowPlan<E::Startup>)| {
+        let host = hosts[id as usize];
         let (app, start) = (E::fit(host, plan.app), Time(plan.start.0));
         let (controller, object) = (plan.controller, app.bytes());
         let ends = E::between(host, path, controller, plan.pacer_burst, object, L::default());

@@ -90,6 +90,7 @@ pub mod detection;
 pub mod event;
 pub mod exit;
 pub mod fields;
+pub mod nada;
 pub mod named;
 pub mod options;
 pub mod recorder;

@@ -7,12 +7,13 @@ use crate::alike::Company;
 use crate::app::App;
 use crate::flow;
 use crate::instrumented::Core;
+use crate::media;
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Acks, Path};
+use firstflight_path::{Acks, Error, Path};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -327,6 +328,16 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
         self.lie = Some(lie);
     }
 
+    fn heard(&self) -> u64 {
+        self.sender.heard()
+    }
+    fn arriving(&self, data: &Packet) -> Option<(u64, bool)> {
+        Some((data.number(self.receiver.largest()), data.marked()))
+    }
+    fn room(&self) -> u64 {
+        self.payload
+    }
+
     fn count(&self, outcome: &mut Outcome) {
         let counters = self.sender.counters();
         outcome.packets_sent = counters.packets_sent;
@@ -358,6 +369,12 @@ impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
         let host = host.agreeing(path);
         let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
         Ends::new(host.receiving(path), sender, object)
+    }
+    fn carrying(host: Host, app: &App) -> Result<Host, Error> {
+        Ok(match app {
+            App::Nada { .. } => Host { datagram: media::PACKET as u32 - host.lower, ..host },
+            _ => host,
+        })
     }
     fn fit(host: Host, app: App) -> App {
         app.in_packets(host.payload())

@@ -312,6 +312,11 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         self.sent.end()
     }
 
+    /// Packets that it knows to have arrived, as the receiver counts them.
+    pub(super) fn heard(&self) -> u64 {
+        self.log_seen
+    }
+
     /// Packet `number` carries what was sent before.
     pub fn is_repeat(&self, number: u64) -> bool {
         self.sent.get(number).carries() != Carries::New

@@ -15,7 +15,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Acks, Path};
+use firstflight_path::{Acks, Error, Path};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -344,6 +344,12 @@ impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
     ) -> Ends<S, L> {
         let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
         Ends::new(host.receiving(path), sender, object)
+    }
+    fn carrying(host: Host, app: &App) -> Result<Host, Error> {
+        match app {
+            App::Nada { .. } => Err(Error::new("media:nada: only QUIC carries it here")),
+            _ => Ok(host),
+        }
     }
     fn fit(_host: Host, app: App) -> App {
         app

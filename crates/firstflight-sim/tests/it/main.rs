@@ -7,6 +7,7 @@ mod closed_forms;
 mod conservation;
 mod hosts;
 mod late_queues;
+mod media;
 mod ns3;
 mod quic_rules;
 mod return_paths;

@@ -33,6 +33,7 @@ mod hystart_recorded;
 mod increase;
 mod jump_start;
 mod limited_slow_start;
+mod nada;
 mod plumb;
 mod plumb_draft;
 mod plumb_path;
