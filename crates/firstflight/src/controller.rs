@@ -214,7 +214,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// A packet or burst left.
-    #[inline]
+    #[inline(always)]
     pub fn on_sent(&mut self, sent: &Sent) {
         if !self.sent {
             (self.sent, self.first_sent) = (true, sent.now);

@@ -222,7 +222,7 @@ impl Board {
 
     /// The oldest segments, which end at `ack` together, if each was sent once. Asked of a board whose
     /// ledger is clean.
-    #[inline]
+    #[inline(always)]
     pub fn run(&self, ack: u64) -> Option<Run> {
         let bytes = ack.saturating_sub(self.una);
         if self.base >= self.even_from && bytes > 0 && ack <= self.nxt {
@@ -261,7 +261,7 @@ impl Board {
     }
 
     /// They are cumulatively acknowledged and leave. Returns their bytes.
-    #[inline]
+    #[inline(always)]
     pub fn pop_run(&mut self, ack: u64, run: &Run) -> u64 {
         let (bytes, count) = (ack - self.una, run.ordinals.end - run.ordinals.start);
         let even = self.base >= self.even_from;

@@ -183,7 +183,7 @@ impl CurveEpoch {
     /// The window after one more ACK. Sums and products are plain where their terms are bounded:
     /// windows, amounts and segments by what [`Step`] promises, factors by the 16 bits of a
     /// ratio, microseconds by a thousandth of what 64 bits hold.
-    #[inline]
+    #[inline(always)]
     fn grow(
         &mut self,
         step: &Step,

@@ -58,7 +58,7 @@ impl Curve {
 
     /// `W_cubic(t)`: the window in bytes, `t_us` microseconds into the epoch.
     // RFC9438 4.2-fig1: concave below the plateau, convex above it.
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, t_us: u64) -> u64 {
         let t_us = t_us.min(MAX_US);
         let away = cubed(t_us.abs_diff(self.k_us), self.mss);

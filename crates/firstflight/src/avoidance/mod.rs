@@ -212,7 +212,7 @@ pub(crate) fn window(w: Window) -> u64 {
 
 /// `(a * b + carry) / c`, and the remainder stays in `carry` for the next call. A window grows by
 /// many fractions of a byte per ACK; dropping them would hold it still where it should creep.
-#[inline]
+#[inline(always)]
 pub(crate) fn div_carry(a: u64, b: u64, carry: &mut u64, c: u64) -> u64 {
     let c = c.max(1);
     // The 64-bit path takes every ACK of a real connection; a 128-bit division costs more than the

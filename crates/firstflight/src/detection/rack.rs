@@ -174,7 +174,7 @@ impl Rack {
 
     /// Whether [`Rack::on_run`] may take a run of segments from `una` to `end` of which the last left
     /// at `sent`: nothing known to be sent later was delivered, and nothing waits.
-    #[inline]
+    #[inline(always)]
     pub fn follows(&self, sent: Time, end: Seq, una: Seq) -> bool {
         self.walk.unordered.is_none_or(|(_, last)| sent > last)
             && self.walk.waiting.is_none()
@@ -187,7 +187,7 @@ impl Rack {
     /// nothing is SACKed, lost or repeated, and `board` has let go of what is delivered. What
     /// [`Rack::on_delivered`] of each, [`Rack::on_ack`] and [`Rack::detect`] come to, which find nothing
     /// then. Only where the run [follows](Rack::follows).
-    #[inline]
+    #[inline(always)]
     pub fn on_run<B: SendOrder>(&mut self, board: &B, now: Time, sent: Time, facts: &Facts) {
         self.rtt = now.since(sent);
         self.reference = Some(Stamp { at: sent, end: facts.una });

@@ -100,6 +100,9 @@ impl Rto {
     /// expiry, up to the cap.
     #[inline]
     pub fn timeout(&self, base: Nanos) -> Nanos {
+        if self.backoff == 0 {
+            return base.min(self.options.max);
+        }
         let doubled = u128::from(base.0) << self.backoff.min(63);
         Nanos(u64::try_from(doubled).unwrap_or(u64::MAX)).min(self.options.max)
     }

@@ -228,7 +228,7 @@ impl Rfc6298Rtt {
 
     /// One valid sample: of data sent once ([`Rfc6298Rtt::on_segment`] tells), or told apart by a
     /// time stamp. It ends the backoff.
-    #[inline]
+    #[inline(always)]
     pub fn on_sample(&mut self, rtt: Nanos) {
         let rtt = valid(rtt);
         self.backoff = 0;

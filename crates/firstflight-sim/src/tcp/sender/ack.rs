@@ -64,7 +64,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     /// repeated and nothing is tested or waited for: the usual one, as one run. The same as
     /// [`Sender::hear_any`], of which it leaves out what does nothing then. `false` if it is another,
     /// and nothing has happened.
-    #[inline(never)]
+    #[inline(always)]
     fn hear_run(&mut self, now: Time, packet: &AckPacket, ack: &mut Ack) -> bool {
         let quiet = packet.count == 0
             && packet.marks == self.marks_seen
@@ -119,7 +119,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         (ack.acked, ack.acked_fresh) = (bytes, bytes);
         ack.tx_acked = Some(run.ordinals.end - 1);
         ack.receiver_ts = Some(packet.stamp);
-        self.report(ack, &Losses::default());
+        self.tell(ack, &Losses::default());
         true
     }
 
@@ -306,7 +306,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     }
 
     /// `una` moved: timers restart, and a recovery may be over. Returns whether one is.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Time) -> bool {
         let una = self.board.una();
         let outstanding = !self.board.is_empty();
@@ -514,7 +514,13 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     }
 
     /// The record for the controller is completed and given; what it opens is opened here too.
+    #[inline(never)]
     pub(super) fn report(&mut self, ack: &mut Ack, losses: &Losses) {
+        self.tell(ack, losses);
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, ack: &mut Ack, losses: &Losses) {
         let ledger = self.board.ledger();
         (ack.una, ack.nxt) = (Seq(self.board.una()), Seq(self.board.nxt()));
         (ack.flight, ack.sacked) = (ledger.outstanding(), ledger.sacked());
