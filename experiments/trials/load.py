@@ -15,21 +15,13 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-FIRSTFLIGHT = os.environ.get("FIRSTFLIGHT", "firstflight")
+from trial import FIRSTFLIGHT, mount_of_groups
+
 TICK = os.sysconf("SC_CLK_TCK")
 PORT = 7000
-
-
-def mount_of_groups():
-    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
-        _, folder, kind, *_ = line.split()
-        if kind == "cgroup2":
-            return pathlib.Path(folder)
-    sys.exit("no control groups of version 2 are mounted: mount -t cgroup2 none FOLDER")
 
 
 def resident_kb(pid):

@@ -23,12 +23,23 @@ pub(crate) fn keys<const N: usize>() -> Result<[Key; N], Error> {
     Ok(bytes.map(Key))
 }
 
+/// The key of pseudonyms: that of a file, or a new one that stays in memory.
+///
+/// # Errors
+/// One line, as [`kept`] and [`keys`].
+pub(crate) fn pseudonyms(file: Option<&Path>) -> Result<Key, Error> {
+    match file {
+        Some(file) => kept(file),
+        None => keys().map(|[key]| key),
+    }
+}
+
 /// The key that a file holds as 32 hexadecimal digits. Where there is no file it is made, with a new
 /// key, for its owner alone: the key lets one find every client's prefix by trying all.
 ///
 /// # Errors
 /// One line: the file cannot be read or made, or holds something else.
-pub(crate) fn kept(file: &Path) -> Result<Key, Error> {
+fn kept(file: &Path) -> Result<Key, Error> {
     let wrong = |error| failed(file, &error);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     match made {

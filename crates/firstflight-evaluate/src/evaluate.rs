@@ -4,7 +4,7 @@ use crate::battery::Battery;
 use crate::cell::{Cell, cells};
 use crate::declare::Declaration;
 use crate::judge::{Readings, settle, together};
-use crate::metric::{measure, needs_honest};
+use crate::metric::read;
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
 use crate::run::{Run, Seat, expected_packets, refusal};
 use crate::schema::{Answer, Criterion, Judge};
@@ -417,8 +417,7 @@ fn seeded(
     let sends = watched.into_iter().any(|judge| crate::metric::needs_sends(&judge.metric));
     let bed = evaluation.testbed;
     let seat = Seat { sends, ..Seat::of(bed, &evaluation.algorithm, seed) };
-    let ours = seat;
-    let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, ours))) {
+    let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, seat))) {
         Ok(Ok(run)) => run,
         Ok(Err(error)) if is_broken(&evaluation.algorithm) => {
             troubles.add(&format!("broke ({error})"), &cell.id, seed, true);
@@ -456,14 +455,13 @@ fn seeded(
     });
     let alone = alone.transpose()?;
     let honest = |seat| {
-        let paired = members().any(Cell::is_paired);
-        paired.then(|| Run::of(cell, Seat { honest: true, sends: false, ..seat })).transpose()
+        // Cells of one plan are paired alike.
+        cell.is_paired()
+            .then(|| Run::of(cell, Seat { honest: true, sends: false, ..seat }))
+            .transpose()
     };
     let (ours, theirs) = ((ours, honest(seat)?), (theirs, honest(rival)?));
-    let read = |(run, honest): &(Run<'_>, Option<Run<'_>>), judge: &Judge| {
-        let beside = if needs_honest(&judge.metric) { honest } else { &alone };
-        measure(run, beside.as_ref(), &judge.metric, judge.window, &judge.of)
-    };
+    let read = |paired: &_, judge: &Judge| read(paired, alone.as_ref(), judge);
     let values = members()
         .map(|cell| {
             cell.judges.iter().map(|judge| [read(&ours, judge), read(&theirs, judge)]).collect()

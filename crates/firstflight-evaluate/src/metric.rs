@@ -1,7 +1,7 @@
 //! What is measured of a run: name, unit, which end is worse, and how it is read from the samples.
 
 use crate::run::Run;
-use crate::schema::Window;
+use crate::schema::{Judge, Window};
 use firstflight_lab::nearest;
 use firstflight_lab::outcome::Outcome;
 use firstflight_lab::sharing::{App, Counted};
@@ -193,6 +193,20 @@ pub(crate) fn needs_honest(metric: &str) -> bool {
 /// Seconds of samples.
 fn seconds(samples: usize, every: u64) -> f64 {
     samples as f64 * every as f64 / 1e9
+}
+
+/// A run, and the same with honest receivers where a rule compares it with that.
+pub(crate) type Paired<'a> = (Run<'a>, Option<Run<'a>>);
+
+/// What a rule reads of a run; `alone` is the run of the role alone, if there is one. `None` is
+/// unknown.
+pub(crate) fn read(
+    (run, honest): &Paired<'_>,
+    alone: Option<&Run<'_>>,
+    judge: &Judge,
+) -> Option<f64> {
+    let beside = if needs_honest(&judge.metric) { honest.as_ref() } else { alone };
+    measure(run, beside, &judge.metric, judge.window, &judge.of)
 }
 
 /// What a rule reads of a run; `alone` is the run of the role alone where it is harm, that with

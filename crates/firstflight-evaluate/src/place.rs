@@ -3,7 +3,7 @@
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
 use crate::evaluate::{Effort, Evaluation};
-use crate::metric::{measure, metric_named, needs_honest};
+use crate::metric::{metric_named, read};
 use crate::run::{Run, Seat};
 use firstflight_lab::NamedArm;
 use firstflight_path::Error;
@@ -86,10 +86,7 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
     let ours = (ours, honest(&evaluation.algorithm, 0)?);
     let theirs = (theirs, honest(&evaluation.baseline, draws)?);
     let figures = cell.judges.iter().map(|judge| {
-        let read = |(run, honest): &(Run<'_>, Option<Run<'_>>)| {
-            let beside = if needs_honest(&judge.metric) { honest } else { &alone };
-            measure(run, beside.as_ref(), &judge.metric, judge.window, &judge.of)
-        };
+        let read = |paired: &_| read(paired, alone.as_ref(), judge);
         Ok(Figure {
             metric: judge.metric.clone(),
             of: judge.of.clone(),

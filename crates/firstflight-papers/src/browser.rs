@@ -1,10 +1,9 @@
 //! Uploads of a browser: Mozilla's test of three startups, predicted from a population that was
 //! fitted to two of its numbers.
 
-use super::lab::arm;
+use super::lab::{arm, own_exit};
 use super::sample::{Interval, bootstrap, mean, quantile};
 use super::{Effort, Measured, Source, Values};
-use firstflight::ExitReason;
 use firstflight_lab::Error;
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::population::{Population, builtin};
@@ -32,12 +31,9 @@ struct Upload {
 
 impl Upload {
     fn of(outcome: &Outcome) -> Upload {
-        let by_network = [ExitReason::Loss, ExitReason::Ecn, ExitReason::Timeout];
         let packet = f64::from(quic::Host::default().datagram);
         Upload {
-            exit: outcome
-                .exit
-                .map(|exit| (!by_network.contains(&exit.reason), exit.cwnd as f64 / packet)),
+            exit: outcome.exit.map(|exit| (own_exit(outcome).is_some(), exit.cwnd as f64 / packet)),
             loss_pct: 100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64,
             ms: outcome.delivered_after.map(|after| after.0 as f64 / 1e6),
         }

@@ -4,7 +4,7 @@
 use super::Effort;
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
-use firstflight::{Nanos, Seq, Time};
+use firstflight::{Exit, ExitReason, Nanos, Seq, Time};
 use firstflight_lab::Error;
 use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::scenario::{Scenario, rtt_jitter};
@@ -48,6 +48,12 @@ pub(crate) fn watch(
     let setup =
         Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
     run_arm(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
+}
+
+/// How startup ended, if a rule of its own did it and not a signal of the network.
+pub(crate) fn own_exit(outcome: &Outcome) -> Option<&Exit> {
+    let by_network = [ExitReason::Loss, ExitReason::Ecn, ExitReason::Timeout];
+    outcome.exit.as_ref().filter(|exit| !by_network.contains(&exit.reason))
 }
 
 /// A flow among others.

@@ -2,11 +2,11 @@
 //! startup of BBR that the receiver limits.
 
 use super::cuback::WITHOUT_END;
-use super::lab::{arm, each_seed, grid};
+use super::lab::{arm, each_seed, grid, own_exit};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use crate::Scale;
-use firstflight::{Exit, ExitReason, Nanos};
+use firstflight::Nanos;
 use firstflight_lab::Error;
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::population::{Population, builtin};
@@ -74,12 +74,9 @@ fn downloads(
         };
         let of = |place: usize| -> Result<Download, Error> {
             let outcome = scenario.simulate(&arms[place], SEED, None)?;
-            let own = |exit: &&Exit| {
-                !matches!(exit.reason, ExitReason::Loss | ExitReason::Ecn | ExitReason::Timeout)
-            };
             Ok(Download {
                 ms: outcome.delivered_after.map(|after| after.0 as f64 / 1e6),
-                left_at: outcome.exit.as_ref().filter(own).map(|exit| exit.cwnd as f64 / bdp),
+                left_at: own_exit(&outcome).map(|exit| exit.cwnd as f64 / bdp),
             })
         };
         Ok([of(HYSTART)?, of(PLAIN)?, of(BBR)?])

@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::running::wait;
 use super::start::StartOptions;
 use crate::files::write_whole;
-use crate::random::{kept, keys};
+use crate::random::{keys, pseudonyms};
 use crate::row_file::{RowFile, held};
 use crate::terminal::whisper;
 use crate::{Done, failed};
@@ -55,8 +55,8 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
     // One trial in a folder, and one on a service: arms of two would fight for connections.
     let _held = folder.as_ref().map(|folder| lock(folder.path())).transpose()?;
     let _taken = lock(options.cgroup())?;
-    let [assign, unknown] = keys()?;
-    let pseudonym = options.keep_key().map_or(Ok(unknown), kept)?;
+    let [assign] = keys()?;
+    let pseudonym = pseudonyms(options.keep_key())?;
     let assignment = Assignment::within(assign, &shares, &most).map_err(wrong)?;
     let file = match (&folder, options.rows()) {
         (Some(folder), _) => folder.rows(),
@@ -88,8 +88,24 @@ pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
         options.arms(),
         options.cgroup().display()
     ));
+    if trial.design.by != By::Client && remembers(Path::new("/proc/sys/net/ipv4")) {
+        whisper(
+            "Note: this kernel keeps ssthresh for each destination \
+             (net.ipv4.tcp_no_ssthresh_metrics_save=0): a client's next connection starts with what \
+             the last one left, whatever its arm. Set it to 1, or draw clients (--unit client)",
+        );
+    }
     let stopped = trial.follow(&test, &interrupts)?;
     trial.finish(test, stopped)
+}
+
+/// Whether the kernel gives a connection the slow start threshold of an earlier one to the same
+/// destination, which Linux does no more since 5.6 unless it is told to; `settings` is
+/// `/proc/sys/net/ipv4`.
+fn remembers(settings: &Path) -> bool {
+    let off =
+        |name: &str| fs::read_to_string(settings.join(name)).is_ok_and(|value| value.trim() == "0");
+    off("tcp_no_metrics_save") && off("tcp_no_ssthresh_metrics_save")
 }
 
 /// What is wrong with `--stop-if` is said before anything runs.
@@ -363,4 +379,23 @@ fn told(assignment: &Assignment, counts: &Counts, open: usize) -> String {
         }
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_remembered_where_both_settings_allow_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = |name: &str, value: &str| fs::write(folder.path().join(name), value).unwrap();
+        assert!(!remembers(folder.path()), "unknown is no warning");
+        for (metrics, thresholds, warned) in
+            [("0\n", "1\n", false), ("1\n", "0\n", false), ("0\n", "0\n", true)]
+        {
+            set("tcp_no_metrics_save", metrics);
+            set("tcp_no_ssthresh_metrics_save", thresholds);
+            assert_eq!(remembers(folder.path()), warned, "{metrics:?} {thresholds:?}");
+        }
+    }
 }

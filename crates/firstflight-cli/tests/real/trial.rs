@@ -36,6 +36,13 @@ fn state_of(folder: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
+/// A look wants connections that are a minute old: the end moves instead of the clock.
+pub(crate) fn age(folder: &str) {
+    let mut state = state_of(folder);
+    state["ended_s"] = (state["ended_s"].as_u64().expect("ended") + 120).into();
+    fs::write(format!("{folder}/trial.json"), state.to_string()).expect("written");
+}
+
 /// Without permission it says so, and the test passes.
 fn not_permitted(output: &Output) -> bool {
     let skipped = !output.status.success() && said(output).contains("not permitted");
@@ -187,10 +194,7 @@ fn rows_of_one_arm_that_are_dropped_on_purpose_withhold_the_verdict() {
     service.downloads(DOWNLOADS);
     wait_for_rows(&folder, DOWNLOADS);
     assert_eq!(ended(child, "-INT").0, Some(0));
-    // A look wants connections that are a minute old: the end moves instead of the clock.
-    let mut state = state_of(&folder);
-    state["ended_s"] = (state["ended_s"].as_u64().expect("ended") + 120).into();
-    fs::write(format!("{folder}/trial.json"), state.to_string()).expect("written");
+    age(&folder);
     let whole = trial(&["report", &folder, "--json", "-"]);
     assert_eq!(whole.status.code(), Some(0), "{}", said(&whole));
     let told: Value = serde_json::from_slice(&whole.stdout).expect("JSON");

@@ -200,9 +200,7 @@ impl Rows {
 
     fn of(file: &str, table: &Table, question: &Question) -> Result<Rows, Error> {
         let names = &question.names;
-        let twice = |name: &str| {
-            Error::new(format!("{file}: column `{name}` cannot be a name and a number at once"))
-        };
+        let twice = |name: &str| table::twice(file, name);
         let number = |name: &String| table.number(name).ok_or_else(|| twice(name));
         let found = table.text(&names.arm).ok_or_else(|| twice(&names.arm))?;
         let order = order(file, &found.names, &found.of, question)?;

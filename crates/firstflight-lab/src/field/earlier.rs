@@ -4,7 +4,7 @@
 //! Nothing of the test can have changed them, so a covariate from there does not bias the effect
 //! (Deng et al., "Improving the sensitivity of online controlled experiments", WSDM 2013).
 
-use super::table::{Kind, NONE, Table, Texts};
+use super::table::{self, Kind, NONE, Table, Texts};
 use firstflight_path::Error;
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,12 +46,7 @@ impl Earlier {
         for file in &asked.tables {
             table.read(file)?;
         }
-        let twice = |name: &str| {
-            Error::new(format!(
-                "{}: column `{name}` cannot be a name and a number at once",
-                asked.file
-            ))
-        };
+        let twice = |name: &str| table::twice(&asked.file, name);
         let clients = table.text(cluster).ok_or_else(|| twice(cluster))?;
         let times = table.number(time).ok_or_else(|| twice(time))?;
         let mut sums: HashMap<&str, (f64, f64)> = HashMap::new();

@@ -332,6 +332,11 @@ fn text(raw: &RawValue) -> Option<String> {
     }
 }
 
+/// A column that is asked for as a name and as a number.
+pub(super) fn twice(file: &str, name: &str) -> Error {
+    Error::new(format!("{file}: column `{name}` cannot be a name and a number at once"))
+}
+
 /// A file that lacks a column: the line says which, and which there are.
 pub(super) fn missing<N: AsRef<str>>(file: &str, name: &str, header: &[N]) -> Error {
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();

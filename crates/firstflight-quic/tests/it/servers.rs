@@ -53,6 +53,17 @@ macro_rules! serves {
 serves!(a_noq_server_with_an_arm_serves, noq, noq_server);
 serves!(a_quinn_server_with_an_arm_serves, quinn, quinn_server);
 
+/// Downloads one object of 100 kB over a connection of its own.
+async fn get(client: &noq::Endpoint, address: std::net::SocketAddr) {
+    let crypto = noq::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
+    let config = noq::ClientConfig::new(Arc::new(crypto));
+    let connection = client.connect_with(config, address, "localhost").unwrap().await.unwrap();
+    let (mut send, mut receive) = connection.open_bi().await.unwrap();
+    send.write_all(b"object").await.unwrap();
+    assert_eq!(receive.read_to_end(200_000).await.unwrap().len(), 100_000);
+    connection.close(0_u32.into(), b"");
+}
+
 #[test]
 fn a_trial_leaves_a_row_of_every_connection_of_a_real_server_and_no_address() {
     const CONNECTIONS: usize = 24;
@@ -65,14 +76,7 @@ fn a_trial_leaves_a_row_of_every_connection_of_a_real_server_and_no_address() {
         let serving = tokio::spawn(trial_server::serve(server.clone()));
         let client = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         for _ in 0..CONNECTIONS {
-            let crypto = noq::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
-            let config = noq::ClientConfig::new(Arc::new(crypto));
-            let connection =
-                client.connect_with(config, address, "localhost").unwrap().await.unwrap();
-            let (mut send, mut receive) = connection.open_bi().await.unwrap();
-            send.write_all(b"object").await.unwrap();
-            assert_eq!(receive.read_to_end(200_000).await.unwrap().len(), 100_000);
-            connection.close(0_u32.into(), b"");
+            get(&client, address).await;
         }
         client.wait_idle().await;
         server.close(0_u32.into(), b"");
@@ -110,14 +114,7 @@ fn a_server_that_draws_for_clients_leaves_some_out_and_tells_of_startups_beside(
         for client in 1..=CLIENTS {
             let client = noq::Endpoint::client(([127, 0, 0, client], 0).into()).unwrap();
             for _ in 0..EACH {
-                let crypto = noq::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
-                let config = noq::ClientConfig::new(Arc::new(crypto));
-                let connection =
-                    client.connect_with(config, address, "localhost").unwrap().await.unwrap();
-                let (mut send, mut receive) = connection.open_bi().await.unwrap();
-                send.write_all(b"object").await.unwrap();
-                assert_eq!(receive.read_to_end(200_000).await.unwrap().len(), 100_000);
-                connection.close(0_u32.into(), b"");
+                get(&client, address).await;
             }
             client.wait_idle().await;
         }
