@@ -58,10 +58,10 @@ def server_line(options, group, folder):
     return f"{join}; {serve}"
 
 
-def client_line(downloads):
+def client_line(options, downloads):
     """One after the other: arms must not compete for the link."""
     one = "curl -s -o /dev/null http://$FIRSTFLIGHT_PEER:8080/object || exit 1"
-    return f"for i in $(seq {downloads}); do {one}; done; sleep 2"
+    return f"for i in $(seq {downloads}); do {one}; sleep {options.pause}; done; sleep 2"
 
 
 def links(options, group, base):
@@ -73,7 +73,7 @@ def links(options, group, base):
         folder.mkdir(mode=0o755)
         (folder / "object").write_bytes(bytes(bytes_of(options.size)))
         command = [FIRSTFLIGHT, "link", "-q", "--path", options.path, "--server", server_line(options, group, folder)]
-        started.append(subprocess.Popen([*command, "--", "sh", "-c", client_line(downloads)]))
+        started.append(subprocess.Popen([*command, "--", "sh", "-c", client_line(options, downloads)]))
     return started
 
 
@@ -84,6 +84,7 @@ def main():
     parser.add_argument("--size", default="500kB")
     parser.add_argument("--downloads", type=int, default=200)
     parser.add_argument("--links", type=int, default=1, help="side by side, each with its own clients")
+    parser.add_argument("--pause", type=float, default=0, help="seconds between two downloads; a satellite terminal takes its capacity back in that time")
     parser.add_argument("--server", choices=["nginx", "python"], default="nginx")
     parser.add_argument("--out", type=pathlib.Path, default=None)
     parser.add_argument("--analyse", default="", help="more options of `trial analyse`")
