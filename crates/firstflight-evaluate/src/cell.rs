@@ -44,6 +44,8 @@ pub struct PlannedFlow {
     pub hides_marks: bool,
     /// What its receiver claims beside that.
     pub lie: Option<Lie>,
+    /// Its sender skips one packet number in so many.
+    pub skips: Option<u64>,
 }
 
 /// Sizes whose logarithm is normal.
@@ -338,6 +340,12 @@ fn read_flow(
         EcnField::Ect1 => Codepoint::Ect1,
     });
     let lie = flow.lie.as_deref().map(|lie| read_lie(&values.fill(lie)?)).transpose()?;
+    let skips = flow.skips.as_ref().map(|skips| {
+        let skips = values.fill(&text_of(skips).unwrap_or_default())?;
+        size::count(&skips, 0..=1_000_000, "packets")
+            .map_err(|bad| Error::new(format!("skips `{skips}`: {bad}")))
+    });
+    let skips = skips.transpose()?.filter(|skips| *skips > 0);
     let one = |place: u64| PlannedFlow {
         arm: arm.clone(),
         role: flow.role().to_owned(),
@@ -354,6 +362,7 @@ fn read_flow(
         reverse: flow.reverse,
         hides_marks: flow.hides_marks,
         lie,
+        skips,
     };
     Ok((0..count).map(one).collect())
 }

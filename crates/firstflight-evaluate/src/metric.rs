@@ -142,6 +142,11 @@ pub const METRICS: &[MetricDoc] = &[
         "packets declared lost that the path had not dropped, of those sent, over the whole run",
     ),
     of("timeouts", "", "probe or retransmission timeouts per flow, over the whole run"),
+    good(of(
+        "closed",
+        "",
+        "share of the flows whose sender closed the connection, since its receiver acknowledged a packet number that was skipped",
+    )),
     of("rate_pps", "packets/s", "packets that a flow sends"),
     of("packets_per_rtt", "", "the same in an idle round trip"),
     good(of(
@@ -279,6 +284,12 @@ pub(crate) fn measure(
         }
         "unfinished" => unfinished(run, &flows),
         "spurious" | "timeouts" => whole(run, &flows, name),
+        "closed" => {
+            let all: Option<Vec<bool>> =
+                flows.iter().map(|flow| run.outcome.flows[*flow].closed).collect();
+            let all = all.filter(|all| !all.is_empty())?;
+            Some(all.iter().filter(|closed| **closed).count() as f64 / all.len() as f64)
+        }
         "rate_pps" => Some(sent(run, &flows, span)? / flows.len() as f64),
         "packets_per_rtt" => {
             Some(sent(run, &flows, span)? / flows.len() as f64 * run.path.rtt() as f64 / 1e9)

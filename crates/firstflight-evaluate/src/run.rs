@@ -182,6 +182,7 @@ impl Planned {
                 reverse: flow.reverse,
                 hides_marks: flow.hides_marks,
                 lie: flow.lie.filter(|_| !seat.honest),
+                skips: flow.skips,
             }
         };
         let endless = cell.flows.iter().any(|flow| flow.app == App::Endless);

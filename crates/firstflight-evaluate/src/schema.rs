@@ -177,6 +177,9 @@ pub struct Flow {
     /// where RFC 6040 keeps them.
     #[serde(default)]
     pub hides_marks: bool,
+    /// Their senders skip one packet number in so many on average, and close the connection of a
+    /// receiver that acknowledges one (RFC 9000 section 21.4); 0 for none. QUIC only.
+    pub skips: Option<Value>,
     /// What their receivers claim that is not so: `optimistic`, `duplicates`, `reneges` or `delays`.
     pub lie: Option<String>,
 }

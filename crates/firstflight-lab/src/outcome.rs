@@ -51,6 +51,8 @@ pub struct Outcome {
     pub episodes: Option<Vec<Episode>>,
     /// What the flow's delivered packets waited at the bottleneck.
     pub queueing: Option<Queueing>,
+    /// The sender closed the connection: its receiver acknowledged a packet number that was skipped.
+    pub closed: Option<bool>,
     /// Why this trial should not be believed, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -104,6 +106,7 @@ impl From<firstflight_sim::Outcome> for Outcome {
             exit: outcome.exit,
             queueing: Some(Queueing::of(&outcome.queue_us)),
             episodes: Some(outcome.episodes),
+            closed: Some(outcome.stop == Stop::Closed),
             warnings: Vec::new(),
         }
     }

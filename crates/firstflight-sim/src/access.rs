@@ -42,13 +42,16 @@ pub struct Access {
     pub hides_marks: bool,
     /// What its receiver claims beside that.
     pub lie: Option<Lie>,
+    /// Its sender skips one packet number in so many on average, by chance, and closes the connection
+    /// of a receiver that acknowledges one (RFC 9000 section 21.4). QUIC only.
+    pub skips: Option<u64>,
 }
 
 /// What a receiver claims that is not so (RFC 9743 section 7.6). The attacks are those of Savage,
 /// Cardwell, Wetherall and Anderson (1999) and of RFC 9000 section 21.4.
 ///
-/// No sender here looks for them: the packet numbers that RFC 9000 lets a sender skip, to close a
-/// connection whose receiver acknowledges one, are not skipped. What is lost to a liar stays lost.
+/// A sender looks for the first only where [`Access::skips`] says so, and for no other: what is lost to
+/// such a liar stays lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// For each packet that arrives it acknowledges at once the next four that have left the sender,

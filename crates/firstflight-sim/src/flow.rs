@@ -126,6 +126,15 @@ pub trait Ends {
     fn first_sent(&self) -> Option<Time>;
     /// Its receiver misbehaves from now on.
     fn misbehave(&mut self, lie: Lie);
+    /// Its sender skips packet numbers, one in so many on average, from the first on. A transport
+    /// without them does not.
+    fn skip_numbers(&mut self, mean: u64, draws: Stream) {
+        _ = (mean, draws);
+    }
+    /// The sender has closed the connection before its end.
+    fn is_closed(&self) -> bool {
+        false
+    }
     /// Packets that the sender knows to have arrived, as the receiver counts them; 0 of a transport
     /// that does not know.
     fn heard(&self) -> u64 {
@@ -350,6 +359,15 @@ impl<E: Ends> Flow<E> {
         self
     }
 
+    /// Its sender skips packet numbers, see [`Access::skips`].
+    #[must_use]
+    pub(crate) fn skipping(mut self, mean: Option<u64>, draws: Stream) -> Flow<E> {
+        if let Some(mean) = mean {
+            self.ends.skip_numbers(mean, draws);
+        }
+        self
+    }
+
     /// What it has sent and lost so far.
     pub(crate) fn counted(&self) -> Counted {
         Counted { sent: self.sent, dropped: self.drops.total() }
@@ -395,6 +413,12 @@ impl<E: Ends> Flow<E> {
     #[inline]
     pub fn complete(&self) -> bool {
         self.app.as_ref().map_or_else(|| self.ends.complete(), |app| app.is_done())
+    }
+
+    /// Its sender has given it up, see [`Stop::Closed`].
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.ends.is_closed()
     }
 
     /// Bytes delivered in order at the receiver.

@@ -230,14 +230,8 @@ impl Media {
     /// A packet is at the receiver.
     pub(crate) fn on_arrived(&mut self, now: Time, number: u64, marked: bool) {
         self.arrived += 1;
-        let Some(first) = self.left.front().map(|left| left.number) else { return };
-        let Some(left) = number
-            .checked_sub(first)
-            .and_then(|place| self.left.get(usize::try_from(place).ok()?))
-            .copied()
-        else {
-            return;
-        };
+        let Ok(place) = self.left.binary_search_by_key(&number, |left| left.number) else { return };
+        let left = self.left[place];
         let delay = now.since(left.at).0;
         self.newest = Some((left.at, now));
         self.receiver.on_packet(Arrived { number, at: now, delay, marked });

@@ -50,6 +50,9 @@ pub enum Stop {
     Complete,
     /// The limit of simulated time was reached.
     TimeLimit,
+    /// The sender closed the connection: its receiver acknowledged a packet number that was skipped
+    /// (RFC 9000 section 21.4).
+    Closed,
 }
 
 /// The result of one flow of one trial.

@@ -199,8 +199,12 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
         .zip(&plans)
         .map(|(id, plan)| (plan.start.0, late(id).of(plan.start.0) - plan.start.0))
         .collect();
-    let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count()
-        + usize::from(arrangement.whole);
+    if arrangement.access.iter().any(|access| access.skips.is_some())
+        && !matches!(shared.host, Hosts::Quic(_))
+    {
+        return Err(Error::new("skips: only QUIC's packets have numbers of their own"));
+    }
+    let ending: Vec<bool> = plans.iter().map(|plan| plan.app != App::Endless).collect();
     let ways = Stream::new(shared.seed, shared.path_index, Purpose::Jitter)
         .branch(5)
         .branch(arrangement.draws);
@@ -210,6 +214,8 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
         let own = access.and_then(Access::of_its_own);
         (own.map(|own| OnAccess::new(own.clone(), ways.branch(u64::from(id)))), most)
     };
+    let numbers = ways.branch(1 << 40);
+    let skips = |id: u32| arrangement.access.get(id as usize).and_then(|access| access.skips);
     let flow = |(id, plan): (u32, FlowPlan<E::Startup>)| {
         let host = hosts[id as usize];
         let (app, start) = (E::fit(host, plan.app), Time(plan.start.0));
@@ -221,6 +227,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             .late(late(id))
             .behind(way, most)
             .seen_as(arrangement.access.get(id as usize))
+            .skipping(skips(id), numbers.branch(u64::from(id)))
             .written_by(&app, start)
     };
     // All of them are waited for, and nothing is their own.
@@ -229,7 +236,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
         && !shared.host.asks_acks()
         && !observer.watches();
     let flows = (0..).zip(plans).map(flow).collect();
-    let flows = Bottleneck::new(shared, forward.into(), reverse.into(), flows, starts, awaited)
+    let flows = Bottleneck::new(shared, forward.into(), reverse.into(), flows, starts, ending)
         .arranged(arrangement);
     Ok(if alike { flows.going_ahead() } else { flows }.run(observer))
 }
@@ -307,6 +314,8 @@ struct Bottleneck<E: Ends> {
     ends: Vec<Option<u64>>,
     /// Flows that are waited for.
     left: usize,
+    /// Those.
+    ending: Vec<bool>,
     limit: u64,
     sample: Option<Nanos>,
     delivered: Vec<Vec<u64>>,
@@ -324,7 +333,7 @@ impl<E: Ends> Bottleneck<E> {
         back: Way<E::Ack>,
         flows: Vec<Flow<E>>,
         starts: Vec<(u64, u64)>,
-        left: usize,
+        ending: Vec<bool>,
     ) -> Self {
         let ways = starts.into_iter().zip(flows.iter().map(Flow::extra));
         let lengths = (shared.host.packet_bytes(), shared.host.ack_bytes());
@@ -341,7 +350,8 @@ impl<E: Ends> Bottleneck<E> {
             turns,
             openings,
             ends,
-            left,
+            left: ending.iter().filter(|ends| **ends).count(),
+            ending,
             limit: shared.limit.0,
             sample,
             delivered: Vec::new(),
@@ -361,6 +371,7 @@ impl<E: Ends> Bottleneck<E> {
     }
 
     fn arranged(mut self, arrangement: &Arrangement) -> Self {
+        self.left += usize::from(arrangement.whole);
         self.queue_every = arrangement.queue_every.filter(|every| every.0 > 0);
         for (reversed, access) in self.reversed.iter_mut().zip(&arrangement.access) {
             *reversed = access.reverse;
@@ -440,6 +451,7 @@ impl<E: Ends> Bottleneck<E> {
         let stop = if self.left > 0 { self.limit } else { now };
         let starts = self.flows.iter().map(Flow::first_sent).collect();
         let finish = |(flow, end): (Flow<E>, Option<u64>)| match end {
+            Some(end) if flow.is_closed() => flow.finish(end, Stop::Closed),
             Some(end) => flow.finish(end, Stop::Complete),
             None => flow.finish(stop, Stop::TimeLimit),
         };
@@ -454,10 +466,10 @@ impl<E: Ends> Bottleneck<E> {
 
     #[inline]
     fn look_at(&mut self, flow: usize, now: u64) {
-        let done = self.flows[flow].complete();
+        let done = self.flows[flow].complete() || self.flows[flow].is_closed();
         if done {
             self.ends[flow] = Some(now);
-            self.left -= 1;
+            self.left -= usize::from(self.ending[flow]);
         }
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
     }

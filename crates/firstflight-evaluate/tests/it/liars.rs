@@ -93,3 +93,31 @@ fn lies_that_a_transport_cannot_tell_are_refused_in_a_line() {
     let bad = cells(&battery_of(&scenario("optimstic")), &[0], Effort::Quick).expect_err("a typo");
     assert!(bad.to_string().contains("did you mean `optimistic`?"), "{bad}");
 }
+
+#[test]
+fn a_sender_that_skips_numbers_closes_the_connection_of_an_optimistic_receiver_only() {
+    let scenario = |lie: &str, skips: u32| {
+        format!(
+            r#"
+[[scenario]]
+id = "skips"
+path = "rate=20Mbit,rtt=80ms,queue=1bdp"
+for = "2s"
+seeds = 2
+flow = [{{ who = "@algorithm"{lie}, skips = {skips} }}]
+judge = [
+  {{ metric = "closed", of = "algorithm", rule = "report" }},
+  {{ metric = "gain", of = "algorithm", rule = "report" }},
+]
+"#
+        )
+    };
+    let lie = ", lie = \"optimistic\"";
+    for (lie, skips, closed) in [(lie, 100, 1.0), (lie, 0, 0.0), ("", 100, 0.0)] {
+        let criterion = evaluated(&scenario(lie, skips), "slowstart/reno");
+        let is = row(&criterion, "closed", "skips").value;
+        assert_eq!(is, Some(closed), "{lie:?}, one in {skips}");
+        let gain = row(&criterion, "gain", "skips").value.expect("it sends");
+        assert_eq!(gain > 1.5, !lie.is_empty() && skips == 0, "{lie:?}, one in {skips}: {gain}");
+    }
+}

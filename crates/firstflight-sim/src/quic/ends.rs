@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Acks, Error, Path};
+use firstflight_path::{Acks, Error, Path, Stream};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -326,6 +326,13 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
 
     fn misbehave(&mut self, lie: Lie) {
         self.lie = Some(lie);
+    }
+    fn skip_numbers(&mut self, mean: u64, draws: Stream) {
+        self.sender.skip_numbers(mean, draws);
+    }
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.sender.caught()
     }
 
     fn heard(&self) -> u64 {

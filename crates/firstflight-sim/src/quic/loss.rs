@@ -10,6 +10,8 @@ pub(super) enum State {
     InFlight,
     Acked,
     Lost,
+    /// A number that no packet has.
+    Skipped,
 }
 
 /// What a packet carries.
@@ -54,6 +56,11 @@ impl SentPacket {
         SentPacket { at, chunk: chunk as u32, tag: (carries as u32) << 2 }
     }
 
+    /// A number that no packet has, passed over at this time.
+    pub(super) fn skipped(at: Time) -> SentPacket {
+        SentPacket { at, chunk: 0, tag: State::Skipped as u32 }
+    }
+
     /// Which chunk it carries, where every chunk so far lies below `end`.
     #[inline]
     pub(super) fn chunk(&self, end: u64) -> u64 {
@@ -71,7 +78,8 @@ impl SentPacket {
         match self.tag & STATE {
             0 => State::InFlight,
             1 => State::Acked,
-            _ => State::Lost,
+            2 => State::Lost,
+            _ => State::Skipped,
         }
     }
 
@@ -145,7 +153,7 @@ pub(super) fn detect(
         let packet = sent.get_mut(number);
         match packet.state() {
             State::Acked => run = None,
-            State::Lost => {}
+            State::Lost | State::Skipped => {}
             State::InFlight => {
                 // RFC9002 6.1-2: by distance or by age, only below the largest acknowledged.
                 let due = packet.at + delay;

@@ -15,6 +15,7 @@ use firstflight::account::{Account, Kept};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Ready, Sent, Seq, Time};
+use firstflight_path::Stream;
 
 /// A data packet that wants to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,25 @@ pub struct Transmit {
     pub chunk: u64,
     /// Datagram bytes.
     pub bytes: u32,
+}
+
+/// Which packet numbers are skipped: the distance between two is uniform from 2 to twice the mean, so
+/// that a receiver cannot foretell them.
+#[derive(Clone, Debug)]
+struct Skips {
+    mean: u64,
+    draws: Stream,
+    count: u64,
+    next: u64,
+}
+
+impl Skips {
+    fn on_skip(&mut self, number: u64) {
+        self.count += 1;
+        let span = u128::from(2 * self.mean - 1);
+        let draw = (u128::from(self.draws.value(self.count)) * span) >> 64;
+        self.next = number + 2 + draw as u64;
+    }
 }
 
 /// Why the sender is not sending.
@@ -158,6 +178,9 @@ pub struct Sender<S: Startup, L = Nobody> {
     /// Packets below this have been considered for the probes that are owed.
     probed: u64,
     asking: Option<Asking>,
+    skips: Option<Box<Skips>>,
+    /// A number that no packet had was acknowledged.
+    caught: bool,
 }
 
 impl<S: Startup> Sender<S> {
@@ -202,6 +225,8 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             probe_timeout: Nanos::ZERO,
             host,
             asking: host.asks_acks.map(Asking::new),
+            skips: None,
+            caught: false,
             controller: Instrumented::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
@@ -310,6 +335,29 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     #[inline]
     pub(super) fn next_number(&self) -> u64 {
         self.sent.end()
+    }
+
+    /// From now on it skips packet numbers, one in so many on average, by these draws (RFC 9000 section
+    /// 21.4). Before anything was sent.
+    pub(super) fn skip_numbers(&mut self, mean: u64, draws: Stream) {
+        let mut skips = Skips { mean: mean.max(1), draws, count: 0, next: 0 };
+        skips.on_skip(0);
+        self.skips = Some(Box::new(skips));
+    }
+
+    /// A skipped number was acknowledged: the receiver lies, and the connection is closed.
+    pub(super) fn caught(&self) -> bool {
+        self.caught
+    }
+
+    /// The next number is skipped if it is its turn.
+    fn skip(&mut self, now: Time) {
+        let number = self.sent.end();
+        if let Some(skips) = self.skips.as_mut().filter(|skips| skips.next == number) {
+            skips.on_skip(number);
+            self.sent.push(SentPacket::skipped(now));
+            self.plain_from = number + 1;
+        }
     }
 
     /// Packets that it knows to have arrived, as the receiver counts them.
@@ -427,6 +475,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         let plain = self.controller.is_settled()
             && self.idle_since.is_none()
             && self.probes_owed == 0
+            && self.skips.is_none()
             && self.repeats.is_empty();
         if !plain {
             return None;
@@ -597,6 +646,9 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
 
     #[inline(always)]
     fn send(&mut self, now: Time, chunk: u64, bytes: u32, carries: Carries) -> Transmit {
+        if self.skips.is_some() {
+            self.skip(now);
+        }
         let number = self.sent.end();
         self.sent.push(SentPacket::new(now, chunk, carries));
         if carries != Carries::New {
@@ -639,7 +691,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
                     assert!(receiver.has(chunk), "packet {number} is acknowledged and lost");
                     assert!(self.acked.contains(chunk), "chunk {chunk} is acknowledged");
                 }
-                State::Lost => {}
+                State::Lost | State::Skipped => {}
             }
         }
         assert_eq!(self.inflight, inflight, "bytes in flight on the left, a walk's on the right");

@@ -14,6 +14,7 @@ mod return_paths;
 mod rig;
 mod sharing;
 mod shortcuts;
+mod skips;
 mod tcp_board;
 mod tcp_closed_form;
 mod tcp_conservation;

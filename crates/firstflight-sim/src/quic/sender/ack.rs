@@ -212,6 +212,10 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             return;
         }
         let packet = self.sent.get_mut(number);
+        if packet.state() == State::Skipped {
+            self.caught = true;
+            return;
+        }
         let (chunk, state, of_this_episode) = (
             packet.chunk(self.next_chunk),
             packet.state(),
@@ -220,7 +224,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         packet.set_state(State::Acked);
         let bytes = self.pieces.datagram(chunk);
         match state {
-            State::Acked => return,
+            State::Acked | State::Skipped => return,
             State::Lost => {
                 // Too late for the loss, in time for the truth.
                 self.counters.spurious_losses += 1;
@@ -339,7 +343,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         while let Some(packet) = self.sent.front() {
             let settled = match packet.state() {
                 State::Acked => true,
-                State::Lost => now.since(packet.at) > keep(),
+                State::Lost | State::Skipped => now.since(packet.at) > keep(),
                 State::InFlight => false,
             };
             if !settled {
