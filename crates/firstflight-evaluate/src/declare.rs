@@ -2,6 +2,7 @@
 
 use crate::battery::Battery;
 use crate::schema::parse;
+use crate::wire;
 use firstflight::controller::Config;
 use firstflight::startup::SlowStart;
 use firstflight::{Seq, Time};
@@ -19,12 +20,53 @@ pub enum Ecn {
     Ect1,
 }
 
+/// What became of a declaration's claims, each with its key and value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// Those that the wire bears out, with what it shows.
+    pub(crate) right: Vec<String>,
+    /// What it does that was declared otherwise, as sentences about it.
+    pub(crate) wrong: Vec<String>,
+    /// Those that nobody can see there, or not clearly.
+    pub(crate) unchecked: Vec<String>,
+}
+
+impl Checked {
+    fn add(&mut self, claim: &str, what: &str, agrees: Option<bool>) {
+        match agrees {
+            Some(true) => self.right.push(format!("{claim} (it {what})")),
+            Some(false) => self.wrong.push(format!("{what}, where `{claim}` is declared")),
+            None => self.unchecked.push(format!("{claim} (it {what}: neither)")),
+        }
+    }
+
+    /// For the notes of a report.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let line = |what: &str, claims: &[String]| {
+            (!claims.is_empty()).then(|| format!("{what}: {}.", claims.join("; ")))
+        };
+        let lines = [
+            line("Declared, checked on the wire", &self.right),
+            line("Declared, not checked", &self.unchecked),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+}
+
 /// A declaration. What is left out is not declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Declaration {
     /// Which codepoint it sends.
     pub ecn: Option<Ecn>,
+    /// Packets that it sends before it hears of any, at most.
+    pub initial_window: Option<u64>,
+    /// It sends less when packets are lost.
+    pub reacts_to_loss: Option<bool>,
+    /// It sends less when packets are marked.
+    pub reacts_to_marks: Option<bool>,
+    /// It spreads its packets over the round trip.
+    pub paced: Option<bool>,
     /// Delay is a signal of congestion to it.
     pub delay_based: Option<bool>,
     /// Receivers have to be changed, too.
@@ -60,8 +102,79 @@ impl Declaration {
         Ok(Declaration { excludes: chosen.into_iter().map(name).collect(), ..self })
     }
 
-    /// What the algorithm does that was declared otherwise, as sentences about it.
-    pub(crate) fn contradictions(&self, arm: &NamedArm) -> Vec<String> {
+    /// What of it shows on the wire, held against that: short runs of the simulator for what is declared.
+    ///
+    /// # Errors
+    /// If the simulator cannot run it.
+    pub(crate) fn checked(&self, arm: &NamedArm) -> Result<Checked, Error> {
+        let mut checked = Checked::default();
+        checked.wrong.extend(self.codepoint(arm));
+        if self.ecn.is_some() && checked.wrong.is_empty() {
+            checked.right.push("ecn".to_owned());
+        }
+        if let Some(most) = self.initial_window {
+            let sends = wire::initial_window(arm)?;
+            let what = format!("sends {sends} packets before the first acknowledgement");
+            checked.add(&format!("initial_window = {most}"), &what, Some(sends <= most));
+        }
+        if let Some(paced) = self.paced {
+            let (burst, is_paced) = wire::largest_burst(arm)?;
+            let what =
+                format!("sends up to {burst} packets at one time where ACKs come every 40 ms");
+            checked.add(&format!("paced = {paced}"), &what, Some(is_paced == paced));
+        }
+        let reactions = [
+            ("reacts_to_loss", self.reacts_to_loss, "dropped", wire::kept_at_loss as fn(_) -> _),
+            ("reacts_to_marks", self.reacts_to_marks, "marked", wire::kept_at_marks),
+        ];
+        for (name, declared, fate, kept) in reactions {
+            let Some(declared) = declared else { continue };
+            let kept: u64 = kept(arm)?;
+            let what =
+                format!("sends {kept} % of its usual packets where a tenth of them is {fate}");
+            let reacts = match kept {
+                0..=50 => Some(true),
+                51..=90 => None,
+                _ => Some(false),
+            };
+            checked.add(
+                &format!("{name} = {declared}"),
+                &what,
+                reacts.map(|does| does == declared),
+            );
+        }
+        checked.unchecked.extend(self.unseen());
+        Ok(checked)
+    }
+
+    /// What is declared and does not show on the wire.
+    pub(crate) fn unseen(&self) -> Vec<String> {
+        let all = [
+            ("delay_based", self.delay_based),
+            ("receiver_change", self.receiver_change),
+            ("multipath", self.multipath),
+            ("controlled_environment", self.controlled_environment),
+        ];
+        all.into_iter().filter_map(|(name, what)| Some(format!("{name} = {}", what?))).collect()
+    }
+
+    /// What shows on the wire, where nobody looked.
+    pub(crate) fn unlooked(&self) -> Vec<String> {
+        let yes_no = |name: &str, what: Option<bool>| Some(format!("{name} = {}", what?));
+        let window = self.initial_window.map(|packets| format!("initial_window = {packets}"));
+        let ecn = self.ecn.map(|ecn| format!("ecn = {ecn:?}").to_lowercase());
+        let all = [
+            ecn,
+            window,
+            yes_no("paced", self.paced),
+            yes_no("reacts_to_loss", self.reacts_to_loss),
+            yes_no("reacts_to_marks", self.reacts_to_marks),
+        ];
+        all.into_iter().flatten().chain(self.unseen()).collect()
+    }
+
+    /// It sends another codepoint than was declared: a sentence about it.
+    fn codepoint(&self, arm: &NamedArm) -> Vec<String> {
         let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else {
             return Vec::new();
         };
@@ -87,8 +200,13 @@ impl Declaration {
             Ecn::Ect0 => "marks count as losses, ECT(0)".to_owned(),
             Ecn::Ect1 => "the share of marks counts, ECT(1)".to_owned(),
         });
+        let window = self.initial_window;
         let all = [
             ecn,
+            window.map(|packets| format!("an initial window of {packets} packets")),
+            yes_no(self.reacts_to_loss, "it reacts to loss", "it does not react to loss"),
+            yes_no(self.reacts_to_marks, "it reacts to marks", "it does not react to marks"),
+            yes_no(self.paced, "paced", "not paced"),
             yes_no(self.delay_based, "delay is a signal", "delay is no signal"),
             yes_no(
                 self.receiver_change,

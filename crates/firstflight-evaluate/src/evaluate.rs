@@ -2,7 +2,7 @@
 
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
-use crate::declare::Declaration;
+use crate::declare::{Checked, Declaration};
 use crate::judge::{Readings, settle, together};
 use crate::metric::read;
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
@@ -247,6 +247,19 @@ impl Evaluation {
         self.algorithm.full() == self.baseline.full()
     }
 
+    /// The declaration held against short runs; what panics there will panic in a cell, and be told.
+    fn checked(&self) -> Result<Checked, Error> {
+        let declared = &self.declaration;
+        let looked = self
+            .is_simulated()
+            .then(|| catch_unwind(AssertUnwindSafe(|| declared.checked(&self.algorithm))));
+        match looked {
+            Some(Ok(Ok(checked))) => Ok(checked),
+            Some(Ok(Err(error))) if !is_broken(&self.algorithm) => Err(error),
+            _ => Ok(Checked { unchecked: declared.unlooked(), ..Checked::default() }),
+        }
+    }
+
     fn notes(&self, left_out: &LeftOut) -> Vec<String> {
         let mut notes = vec![
             "RFC 9743 gives no thresholds and is no checklist: a concern is something to explain, and no concern is no approval.".to_owned(),
@@ -317,7 +330,8 @@ pub fn evaluate(
         .collect();
     let total = tasks.len();
     let troubles = Troubles::default();
-    let contradictions = evaluation.declaration.contradictions(&evaluation.algorithm);
+    let checked = evaluation.checked()?;
+    let contradictions = &checked.wrong;
     if !contradictions.is_empty() {
         // What was measured would be of another algorithm than the one that is declared.
         troubles.end.store(true, Ordering::Relaxed);
@@ -383,7 +397,7 @@ pub fn evaluate(
         runs,
         tests,
         marked,
-        notes: evaluation.notes(&left_out),
+        notes: [evaluation.notes(&left_out), checked.notes()].concat(),
         partial,
         broken,
         criteria,

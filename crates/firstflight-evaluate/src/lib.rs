@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod schema;
 mod student;
+mod wire;
 mod words;
 
 pub use against::{Change, Older, junit, markdown};

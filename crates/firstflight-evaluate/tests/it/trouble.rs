@@ -160,6 +160,61 @@ fn who_sends_another_codepoint_than_was_declared_is_not_measured() {
     }
 }
 
+/// The same for what shows on the wire: each claim is right for one arm and wrong for another.
+#[test]
+fn what_the_wire_contradicts_is_not_measured_and_what_it_bears_out_is_told() {
+    let battery = Battery::builtin().expect("it comes with the program");
+    let declared =
+        |text: &str| Declaration::parse("a.toml", text, &battery).expect("a declaration");
+    for (arm, text, wrong) in [
+        ("slowstart", "initial_window = 10", None),
+        ("slowstart@(iw=40)", "initial_window = 10", Some("sends 40 packets before")),
+        ("slowstart@(iw=40)", "initial_window = 40", None),
+        ("slowstart@(pace=on)", "paced = true", None),
+        ("slowstart@(pace=off)", "paced = true", Some("packets at one time")),
+        ("slowstart@(pace=off)", "paced = false", None),
+        ("slowstart", "reacts_to_loss = true", None),
+        ("slowstart", "reacts_to_loss = false", Some("where a tenth of them is dropped")),
+        ("slowstart", "reacts_to_marks = true", None),
+        ("slowstart/prague", "reacts_to_marks = false", Some("where a tenth of them is marked")),
+    ] {
+        let asked = asked(battery_of(SMALL), arm, Effort::Quick);
+        let report = run(&Evaluation { declaration: declared(text), ..asked });
+        let checked = |note: &&String| note.starts_with("Declared, checked on the wire: ");
+        let note = report.notes.iter().find(checked);
+        if let Some(said) = wrong {
+            assert!(report.broken[0].contains(said), "{arm}, {text}: {:?}", report.broken);
+            assert_eq!((report.runs, note), (0, None), "{arm}, {text}");
+        } else {
+            assert_eq!(report.broken, Vec::<String>::new(), "{arm}, {text}");
+            assert!(note.is_some_and(|note| note.contains(text)), "{:?}", report.notes);
+        }
+    }
+}
+
+#[test]
+fn what_nobody_can_see_is_called_declared_and_not_checked() {
+    let declaration = Declaration {
+        delay_based: Some(false),
+        receiver_change: Some(true),
+        ..Declaration::default()
+    };
+    let asked = asked(battery_of(SMALL), "slowstart", Effort::Quick);
+    let report = run(&Evaluation { declaration, ..asked });
+    let said = "Declared, not checked: delay_based = false; receiver_change = true.";
+    assert!(report.notes.iter().any(|note| note == said), "{:?}", report.notes);
+}
+
+/// One that panics while the wire is looked at panics in its first cell, too, and that is told.
+#[test]
+fn a_declaration_of_an_algorithm_that_panics_does_not_hide_it() {
+    let declaration = Declaration { initial_window: Some(10), ..Declaration::default() };
+    let report = run(&Evaluation { declaration, ..own(Does::Panics) });
+    assert!(report.broken[0].contains("a bug of its own"), "{:?}", report.broken);
+    let note = "Declared, not checked: initial_window = 10.";
+    assert!(report.notes.iter().any(|said| said == note), "{:?}", report.notes);
+}
+
 #[test]
 fn what_is_declared_for_several_paths_is_not_called_inapplicable() {
     let mut battery = Battery::builtin().expect("it comes with the program");
