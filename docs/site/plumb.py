@@ -3,7 +3,7 @@
 FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NAME of FILE.tsv -->`
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
-line per arm of each population, `versions`, version 2 of Plumb against version 1 on the same
+line per arm of each population, `versions`, version 3 of Plumb against version 2 on the same
 cells. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of cells or connections, drawn
 with a fixed seed.
@@ -144,20 +144,20 @@ def of_population(arms, cells):
 
 
 def of_versions(_, cells):
-    """Version 2 against version 1, a line per population or all paths together, and both arms."""
+    """Version 3 against version 2, a line per population or all paths together, and both arms."""
     yield head(
         "where, arm",
-        "time of version 2 over version 1's",
+        "time of version 3 over version 2's",
         "loss, difference in points",
-        "over 5 % slower than slow start: version 1, %",
-        "version 2, %",
+        "over 5 % slower than slow start: version 2, %",
+        "version 3, %",
     )
     places = defaultdict(list)
     for (place, _), c in cells.items():
         places["random paths" if "=" in place else place].append(c)
     for place, flows in places.items():
         for new in "plumb", "plumb-tolerant":
-            old = f"{new}(version=1)"
+            old = f"{new}(version=2)"
             points = [100 * (c[new][LOSS] - c[old][LOSS]) for c in flows]
             slower = {
                 arm: share([c[arm][TIME] > 1.05 * c["slowstart"][TIME] for c in flows])
@@ -210,9 +210,9 @@ def of_worst(rows):
     paths = defaultdict(dict)
     for row in rows:
         paths[row["path"]][row["arm"]] = row
-    arms = "slowstart", "rapid", "plumb(version=1)", "plumb"
+    arms = "slowstart", "rapid", "plumb(version=2)", "plumb"
     yield head(
-        "path", *(f"`{arm}`" for arm in arms), "version 1 over the faster", "version 2 over it"
+        "path", *(f"`{arm}`" for arm in arms), "version 2 over the faster", "version 3 over it"
     )
     for path, of_arm in paths.items():
         times = (f"{float(of_arm[a]['ttlb_ms']):.0f} ({100 * float(of_arm[a]['loss']):.1f})" for a in arms)

@@ -4,7 +4,7 @@
 //! came back, so the path and not the sender set its pace. Send times are derived from the RTT
 //! samples, so no packet needs a mark, and TCP and QUIC are alike.
 //!
-//! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 160 bytes.
+//! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 168 bytes.
 
 use crate::event::Ack;
 use crate::units::{Nanos, Rate, Time, mul_div};
@@ -17,6 +17,9 @@ const KEPT: usize = 4;
 /// Rounds after which a sounding no longer counts. It must outlast many rounds: a sender that paces
 /// at exactly this rate raises no RTT and makes no new one.
 const LIFETIME: u32 = 8;
+/// A longer silence ends a run in any case. Two packets in this time are 400 kbit/s: a return path
+/// that releases ACKs more rarely is more likely than a line that is slower.
+const LONGEST_BUSY: Nanos = Nanos::from_millis(60);
 
 /// One ACK with an RTT sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,10 +61,10 @@ struct Kept {
 }
 
 /// The soundings of one connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sounding {
-    /// As Plumb's first version: the largest rate counts, and every silence ends a run.
-    first_version: bool,
+    /// Of Plumb's rules. In the first one the largest rate counts, and every silence ends a run.
+    version: u8,
     open: bool,
     /// The run that is open: its first arrival and its last.
     first: Arrival,
@@ -73,12 +76,34 @@ pub struct Sounding {
     idle: Nanos,
     /// Smallest and largest RTT of first arrivals of runs, while no queue of ours can be.
     heads: Option<(Nanos, Nanos)>,
+    /// The queue of some train was gone when the next one came.
+    drained: bool,
+    /// That of a train of the first flight was still there.
+    crowded: bool,
+}
+
+/// As the present version of Plumb has it.
+impl Default for Sounding {
+    fn default() -> Self {
+        Sounding::of_version(3)
+    }
 }
 
 impl Sounding {
-    /// As version 1 or 2 of Plumb has it.
+    /// As this version of Plumb has it, 1 to 3.
     pub fn of_version(version: u8) -> Sounding {
-        Sounding { first_version: version < 2, ..Sounding::default() }
+        Sounding {
+            version,
+            open: false,
+            first: Arrival::default(),
+            last: Arrival::default(),
+            current: 0,
+            kept: [Kept::default(); KEPT],
+            idle: Nanos::ZERO,
+            heads: None,
+            drained: false,
+            crowded: false,
+        }
     }
 
     /// Every RTT sample in any phase, the handshake's included.
@@ -109,7 +134,15 @@ impl Sounding {
             let rise = self.last.rtt - self.first.rtt;
             let fall = self.last.rtt - e.rtt;
             let silence = e.at.since(self.last.at);
-            let busy = !self.first_version && (e.rtt - self.last.rtt).0 >= silence.0 / 4;
+            let allowed = match self.version {
+                0..=1 => Nanos::ZERO,
+                2 => Nanos::MAX,
+                _ => LONGEST_BUSY,
+            };
+            let busy = silence <= allowed && (e.rtt - self.last.rtt).0 >= silence.0 / 4;
+            if self.current > 0 {
+                self.look_for_room(e, rise, silence, round);
+            }
             if fall.0 > rise.0 / 4 || (silence.0 > min.0 / 2 && !busy) {
                 self.close(round);
                 self.begin(e, round);
@@ -117,6 +150,17 @@ impl Sounding {
             self.last = e;
         }
         self.current = self.rate_of_run(mss).map_or(0, |rate| rate.0);
+    }
+
+    /// PLUMB 2-room: a train that set off alone finds no queue of the one before it, unless other
+    /// traffic takes what the path carries.
+    fn look_for_room(&mut self, e: Arrival, rise: Nanos, silence: Nanos, round: u32) {
+        let fell = (self.last.rtt - e.rtt).0 > rise.0 / 4;
+        self.drained |= fell && e.rtt < self.first.rtt + Nanos(rise.0 / 2);
+        // Twice the time of the train would have drained it twice. Later there are no pauses that
+        // are the sender's doing.
+        let pause = silence > self.last.at.since(self.first.at) * 2;
+        self.crowded |= pause && !fell && round <= 1;
     }
 
     fn begin(&mut self, e: Arrival, round: u32) {
@@ -166,7 +210,7 @@ impl Sounding {
         let silent = rates.iter().filter(|&&rate| rate == 0).count();
         // PLUMB 2-middle: jitter squeezes one run and stretches the next; the largest is the one
         // that was squeezed most.
-        let middle = if self.first_version { KEPT } else { silent + (KEPT + 1 - silent) / 2 };
+        let middle = if self.version < 2 { KEPT } else { silent + (KEPT + 1 - silent) / 2 };
         rates.get(middle).filter(|_| best > 0).map(|&rate| Estimate { rate: Rate(rate), sure })
     }
 
@@ -174,6 +218,16 @@ impl Sounding {
     /// path.
     pub fn spread(&self) -> Nanos {
         self.heads.map_or(Nanos::ZERO, |(low, high)| high - low)
+    }
+
+    /// The queue of some train was gone when the next one came: the path had room.
+    pub fn is_drained(&self) -> bool {
+        self.drained
+    }
+
+    /// The queue of a train of the first flight was still there after a pause: others fill the path.
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
     }
 
     /// What was heard so far no longer counts.

@@ -5,7 +5,7 @@
 //! Follows: ours (`docs/plumb.md` has the design, its evaluation and its limits). Prior art: Rapid
 //! Start (volume of the first flight, RTT floor, recovery), BEST and SUSS (spacing of ACKs in slow
 //! start), paced chirping and packet trains, SEARCH (delivery against sending), BBR (a rate to pace
-//! by, drain, loss below a share). State: 464 bytes.
+//! by, drain, loss below a share). State: 480 bytes.
 //!
 //! One idea per file: [`crate::signal::sounding`] reads a rate from the spacing of ACKs,
 //! [`crate::signal::bunches`] says when that spacing means nothing,
@@ -42,6 +42,8 @@ use rounds::Rounds;
 const LEAST_RISE: Nanos = Nanos::from_micros(500);
 /// So many packets lost at once are no accident.
 const POLICED: u64 = 8;
+/// Rounds after which bunches are forgotten.
+const MEMORY: u32 = 4;
 /// Share `K` of Rapid Start's recovery.
 const K: Ratio = Ratio::new(2, 3);
 
@@ -55,8 +57,8 @@ pub struct Plumb {
     data: bool,
     /// ACKs come in bunches: nothing is read from them.
     bunched: bool,
-    /// They have come so in some round.
-    ever_bunched: bool,
+    /// The last round in which they did.
+    bunched_in: Option<u32>,
     /// A queue showed where they do: twofold growth from here.
     gentle: bool,
     strikes: u8,
@@ -80,7 +82,7 @@ impl Plumb {
             on: true,
             data: false,
             bunched: false,
-            ever_bunched: false,
+            bunched_in: None,
             gentle: false,
             strikes: 0,
             srtt: Nanos::ZERO,
@@ -166,7 +168,7 @@ impl Plumb {
     /// PLUMB 5-blind: where ACKs come in bunches nothing is known and nothing lands; a landing that
     /// they called for is taken back.
     fn on_bunches(&mut self, w: Window) -> Verdict {
-        self.ever_bunched = true;
+        self.bunched_in = Some(self.rounds.number);
         self.sounding.forget_rates();
         self.growth.forget();
         let before = self.landing.abort();
@@ -216,7 +218,7 @@ impl Plumb {
         }
         // PLUMB 5-sticky: a return path that has released ACKs in bunches does so again, and a floor
         // that it has raised is no queue; nor is one under which delivery still grows.
-        let doubtful = self.ever_bunched || !self.rounds.is_flat();
+        let doubtful = self.remembers_bunches() || !self.rounds.is_flat();
         if doubtful && self.params.version > 1 {
             return Verdict::Stay;
         }
@@ -228,6 +230,13 @@ impl Plumb {
             }
             None => Verdict::Stay,
         }
+    }
+
+    /// In version 2 for good: a receiver that acknowledges what has not arrived makes a bunch or two,
+    /// and then nothing is left that would stop growth.
+    fn remembers_bunches(&self) -> bool {
+        let memory = if self.params.version > 2 { MEMORY } else { u32::MAX };
+        self.bunched_in.is_some_and(|round| round.saturating_add(memory) > self.rounds.number)
     }
 
     /// PLUMB 6-policed: many packets are lost without a queue and far below the depth that trains
@@ -302,6 +311,9 @@ impl Startup for Plumb {
         let (estimate, fastest) = (self.sounding.estimate(self.rounds.number), self.rounds.whole());
         let round = self.rounds.number;
         self.growth.know(estimate, fastest, min, round, ack.inflight_before, cx.mss);
+        self.growth.crowded = self.params.version > 2 && self.sounding.is_crowded();
+        // PLUMB 3-verify: what the path carries is not what it has left.
+        self.growth.unproven = self.params.verify && !self.sounding.is_drained();
         if round <= 1 {
             // PLUMB 4-noise: what trains meet before there can be a queue of ours is noise.
             self.noise = self.noise.max(self.sounding.spread());

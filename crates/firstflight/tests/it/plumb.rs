@@ -278,10 +278,71 @@ fn it_does_not_land_while_delivery_still_grows() {
     assert!(small < large, "by then the window has grown on from {small} to {large}");
 }
 
+/// Plumb with the first train of six packets back, two per 0.1 ms, and the head of the next one 9 ms
+/// later, its RTT `over` microseconds above the smallest; and what two more packets open then.
+fn opened_after_trains(arm: &str, over: &[u64]) -> u64 {
+    let cx = context::quic(MSS);
+    let mut plumb = Plumb::new(params(arm));
+    plumb.start(Time(0), Seq(0));
+    let mut w = Window { cwnd: 20 * MSS, ssthresh: UNSET_SSTHRESH };
+    let mut opened = 0;
+    let train = [(0, 0), (100, 100), (200, 200)];
+    let heads = over.iter().enumerate().map(|(k, &over)| (9_000 * (k as u64 + 1), over));
+    for (k, (at, over)) in (0..).zip(train.into_iter().chain(heads)) {
+        let (now, rtt) = (Time(30 * MS + at * 1_000), Nanos(30 * MS + over * 1_000));
+        plumb.on_rtt(now, rtt, &cx);
+        let ack = Ack {
+            now,
+            rtt: Some(rtt),
+            srtt: Some(Nanos(30 * MS)),
+            acked: 2 * MSS,
+            delivered: 2 * MSS * (k + 1),
+            una: Seq(2 * k + 2),
+            nxt: Seq(20),
+            inflight_before: 4 * MSS,
+            cwnd_limited: true,
+            ..Ack::default()
+        };
+        plumb.sample(&ack, w, &cx);
+        let before = w.cwnd;
+        plumb.grow(&ack, 2 * MSS, &mut w, &cx);
+        opened = w.cwnd - before;
+    }
+    opened / MSS
+}
+
+/// Shows PLUMB 3-crowded.
+#[test]
+fn where_a_train_finds_the_queue_of_the_one_before_growth_is_slow_starts() {
+    // (arm, the next head's RTT in us above the smallest, packets opened for two acknowledged)
+    for (arm, over, opened) in [
+        ("plumb", 0, 14),
+        ("plumb", 200, 2),
+        ("plumb-tolerant", 200, 2),
+        ("plumb(version=2)", 200, 4),
+        ("plumb(version=2)", 0, 14),
+    ] {
+        assert_eq!(opened_after_trains(arm, &[over]), opened, "{arm}, {over} us");
+    }
+}
+
+/// Shows PLUMB 3-verify.
+#[test]
+fn if_it_is_to_verify_it_grows_fast_only_after_a_train_has_drained() {
+    for (arm, over, opened) in [
+        ("plumb", &[][..], 14),
+        ("plumb(verify=on)", &[][..], 2),
+        ("plumb(verify=on)", &[0][..], 14),
+        ("plumb(verify=on)", &[200][..], 2),
+    ] {
+        assert_eq!(opened_after_trains(arm, over), opened, "{arm}, {over:?}");
+    }
+}
+
 /// Shows PLUMB 5-sticky.
 #[test]
-fn who_has_seen_bunches_lands_no_more() {
-    let lands = |arm| {
+fn who_has_seen_bunches_lands_no_more_for_four_rounds() {
+    let lands_after = |arm| {
         let mut r = Rig::quic(arm, 10 * MSS);
         r.fill();
         for _ in 0..3 {
@@ -293,19 +354,22 @@ fn who_has_seen_bunches_lands_no_more() {
         assert_eq!(signal(&r.c, "bunched"), Some(1), "{arm}");
         // Now an ACK per millisecond for two packets each, and a round trip that stays long.
         r.rtt = r.rtt + Nanos(20 * MS);
-        for _ in 0..2_000 {
+        for ms in 1..=5_000 {
             r.wait(1);
             r.ack((2 * MSS).min(r.inflight()));
-            r.fill();
+            r.send(2 * MSS);
             if r.c.phase() == Phase::Drain {
-                return true;
+                return Some(ms);
             }
         }
         assert_eq!(signal(&r.c, "bunched"), Some(0), "{arm}: the round is judged anew");
-        false
+        None
     };
-    assert!(lands("plumb(version=1)"), "the first version takes the raised RTT for a queue");
-    assert!(!lands("plumb"), "a return path that holds ACKs back raises it as well");
+    let [first, second, third] = ["plumb(version=1)", "plumb(version=2)", "plumb"].map(lands_after);
+    let first = first.expect("the first version takes the raised RTT for a queue");
+    assert_eq!(second, None, "a return path that holds ACKs back raises it as well");
+    let third = third.expect("nothing has come in bunches for long");
+    assert!(third >= first + 4 * 50, "{first} ms, and rounds of 50 ms later {third} ms");
 }
 
 /// Shows PLUMB 5-blind, PLUMB 5-anew.

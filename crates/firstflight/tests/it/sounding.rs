@@ -78,12 +78,54 @@ fn a_silence_in_which_the_rtt_rose_belongs_to_the_run() {
         let rare = [(0, 0, 2), (20_000, rise, 4)];
         assert_eq!(heard(&rare).estimate(1).is_some(), belongs, "a rise of {rise} us in 20 ms");
     }
-    let mut first = Sounding::of_version(1);
-    first.on_rtt(Nanos(RTT));
-    for (at, over, packets) in slow {
-        first.on_arrival(arrival(at, over, packets), Nanos(RTT), 1, MSS);
+    let of_version = |version, arrivals: &[(u64, u64, u64)]| {
+        let mut sounding = Sounding::of_version(version);
+        sounding.on_rtt(Nanos(RTT));
+        for &(at, over, packets) in arrivals {
+            sounding.on_arrival(arrival(at, over, packets), Nanos(RTT), 1, MSS);
+        }
+        sounding.estimate(1).is_some()
+    };
+    assert!(!of_version(1, &slow), "the first version heard nothing on slow lines");
+    // However much it rose, not for longer than two packets at 400 kbit/s take, equality included.
+    for (silence, belongs) in [(60_000, true), (60_001, false)] {
+        let rare = [(0, 0, 2), (silence, silence, 4)];
+        assert_eq!(of_version(3, &rare), belongs, "{silence} us");
+        assert!(of_version(2, &rare), "the second version heard a line that slow");
     }
-    assert_eq!(first.estimate(1), None, "the first version heard nothing on slow lines");
+}
+
+/// Shows PLUMB 2-room.
+#[test]
+fn what_a_train_finds_of_the_one_before_says_whether_the_path_has_room() {
+    // Six packets in 0.4 ms, their RTT up by as much, and the first of the next train.
+    let next = |at: u64, over: u64| {
+        let found = heard(&[(0, 0, 2), (200, 200, 4), (400, 400, 6), (at, over, 8)]);
+        (found.is_drained(), found.is_crowded())
+    };
+    let table = [
+        ("the queue is gone", 9_000, 0, (true, false)),
+        ("less than half of it is left", 9_000, 199, (true, false)),
+        ("half of it is left", 9_000, 200, (false, false)),
+        ("it has fallen by a quarter", 9_000, 300, (false, true)),
+        ("it is still there", 9_000, 400, (false, true)),
+        ("it has grown", 9_000, 1_000, (false, true)),
+        ("there was too little time for it to go", 1_200, 400, (false, false)),
+        ("just enough", 1_201, 400, (false, true)),
+    ];
+    for (what, at, over, expected) in table {
+        assert_eq!(next(at, over), expected, "{what}");
+    }
+    // A run that says no rate says nothing of room.
+    let silent = heard(&[(0, 0, 2), (400, 0, 6), (9_000, 400, 8)]);
+    assert!(!silent.is_crowded() && !silent.is_drained());
+    // Later the sender makes no pauses.
+    let mut later = Sounding::default();
+    later.on_rtt(Nanos(RTT));
+    for (at, over, packets) in [(0, 0, 2), (200, 200, 4), (400, 400, 6), (9_000, 400, 8)] {
+        later.on_arrival(arrival(at, over, packets), Nanos(RTT), 2, MSS);
+    }
+    assert!(!later.is_crowded(), "in round 2");
 }
 
 /// Shows PLUMB 2-middle.

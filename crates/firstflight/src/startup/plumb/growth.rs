@@ -20,6 +20,10 @@ const MOST_CALM: u8 = CALM + 8;
 pub(super) struct Growth {
     /// Growth per round trip towards a known depth.
     factor: u8,
+    /// No growth above two towards a depth yet.
+    pub(super) unproven: bool,
+    /// Others fill the path: as slow start while nothing is known.
+    pub(super) crowded: bool,
     /// Pacing gain until the next growth.
     pub(super) gain: Ratio,
     /// Rate times smallest RTT and two packets, in bytes; zero while unknown.
@@ -41,6 +45,8 @@ impl Growth {
     pub(super) fn new(factor: u8) -> Growth {
         Growth {
             factor,
+            unproven: false,
+            crowded: false,
             gain: GAIN_RAPID,
             depth: 0,
             rate: Rate(0),
@@ -109,18 +115,20 @@ impl Growth {
         } else if self.depth > 0 {
             // PLUMB 3-known: by the factor, not beyond the depth. Without a pacer it would be a
             // burst of that many times the window: there as slow start does.
-            let factor = if cx.paced { u64::from(self.factor) } else { 2 };
+            let fast = cx.paced && !self.unproven;
+            let factor = if fast { u64::from(self.factor) } else { 2 };
             let more = cx.cap(acked).saturating_mul(factor.saturating_sub(1));
             w.open(more.min(self.depth - w.cwnd));
             // PLUMB 3-once: what blind growth would allow within this round trip may leave at once,
             // at the pace of the path.
-            if self.sounded == Some(round) && cx.paced {
+            if self.sounded == Some(round) && fast {
                 let at_once = self.base.saturating_mul(BLIND).min(self.depth);
                 w.open(at_once.saturating_sub(w.cwnd));
             }
             self.pace(self.rate, srtt, w.cwnd);
         } else {
-            self.blind(acked, false, w, cx);
+            // PLUMB 3-crowded: as slow start where others fill the path.
+            self.blind(acked, self.crowded, w, cx);
         }
     }
 

@@ -7,8 +7,8 @@ params! {
     /// The constants of Plumb.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Of the rules, 1 or 2. The first is kept for comparison.
-        pub version: u8 = 2, "version" [1..=2] "of its rules; the first for comparison alone";
+        /// Of the rules, 1 to 3. The first two are kept for comparison.
+        pub version: u8 = 3, "version" [1..=3] "of its rules; the first two for comparison alone";
         /// Packets of a train, 2 to 100. Six make three ACKs at one per two packets, hence two
         /// spacings, and fit five packets of buffer.
         pub train: u8 = 6, "train" [2..=100 "packets"] "packets of a train of the first flight";
@@ -18,6 +18,8 @@ params! {
         pub strikes: u8 = 3, "strikes" [1..=100] "queues of its own after which it leaves";
         /// Where ACKs come in bunches nothing is read from their spacing or delay.
         pub bunches: bool = true, "bunches" [] "believe no spacing of ACKs that come in bunches";
+        /// No growth above two until a train was seen to leave no queue to the next one.
+        pub verify: bool = false, "verify" [] "no growth above 2 before a train has left no queue to the next";
         /// Rapid Start's recovery for the first loss in place of the arm's.
         pub own_recovery: bool = false, "rapid" [] "Rapid Start's recovery for the first loss";
         /// Lost share of a startup round that is excused, in percent; `None` excuses nothing.
