@@ -75,6 +75,9 @@ pub(crate) struct Sender {
     scale: u8,
     scaling: bool,
     window: u64,
+    /// What the receiver takes: nothing at or beyond it, and what was told of that.
+    edge: u64,
+    told_edge: u64,
     echo: bool,
     missed: u64,
     wire_before: u64,
@@ -117,6 +120,8 @@ impl Sender {
             scale: 0,
             scaling: false,
             window: u64::MAX,
+            edge: 0,
+            told_edge: 0,
             echo: false,
             missed: 0,
             wire_before: 0,
@@ -413,11 +418,14 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.rtt.add(rtt);
         }
+        let limit = self.window;
+        self.window = u64::from(segment.window) << if self.scaling { self.scale } else { 0 };
+        self.edge = self.edge.max(number.saturating_add(self.window));
         if news.bytes == 0 && !marked {
+            self.tell_edge(sink);
             self.see_needless(now, duplicate, sink);
             return;
         }
-        let limit = self.window;
         self.pending = Some(Ack {
             now,
             acked: news.bytes,
@@ -434,7 +442,6 @@ impl Sender {
         if self.nxt - self.una + news.bytes + self.mss > limit {
             sink.step(id, &Step::ReceiverLimited(now));
         }
-        self.window = u64::from(segment.window) << if self.scaling { self.scale } else { 0 };
         self.see_needless(now, duplicate, sink);
     }
 
@@ -496,6 +503,15 @@ impl Sender {
         ack.sent = self.sent;
         ack.app_limited = self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt);
         sink.step(id, &Step::Event(Event::Ack(ack), 0));
+        self.tell_edge(sink);
+    }
+
+    /// The receiver lets it go further than before.
+    fn tell_edge(&mut self, sink: &mut impl Sink) {
+        if let Some(id) = self.id.filter(|_| self.edge > self.told_edge) {
+            self.told_edge = self.edge;
+            sink.step(id, &Step::ReceiverEdge(Seq(self.edge)));
+        }
     }
 
     fn opened(&mut self, sink: &mut impl Sink) -> Id {

@@ -88,6 +88,8 @@ pub enum Step {
     },
     /// The receiver's window and not the sender's was the limit when this ACK came.
     ReceiverLimited(Time),
+    /// From now on the receiver takes what lies before this: nothing beyond may be sent.
+    ReceiverEdge(Seq),
 }
 
 /// Somebody who listens to a reader.

@@ -211,6 +211,11 @@ impl Followed {
                 }
             }
             Step::ReceiverLimited(_) => self.signals.receiver_limit(),
+            Step::ReceiverEdge(edge) => {
+                if let Some(identifier) = &mut self.identifier {
+                    identifier.see_edge(*edge);
+                }
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::input;
 use crate::live::{Ended, Live, Opened, Record, What};
 use crate::step::{Id, Opening, Sink, Step};
-use firstflight::{Nanos, Time};
+use firstflight::{Event, Nanos, Seq, Time};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -235,4 +235,50 @@ fn of_very_many_connections_whose_end_is_lost_the_silent_half_goes() {
         live.take(&Record { connection, serial: 0, now, what }, &mut kept);
     }
     assert_eq!((live.open(), live.lost_ends()), ((1 << 15) + 1, 1 << 15));
+}
+
+/// What the receiver takes, and how far the sender went.
+#[derive(Default)]
+struct Edges {
+    edge: Seq,
+    told: u64,
+    /// Bytes that were left of the receiver's window at the least.
+    least: Option<u64>,
+}
+
+impl Sink for Edges {
+    fn open(&mut self, _: Opening) -> Id {
+        self.edge = Seq(0);
+        0
+    }
+
+    fn step(&mut self, _: Id, step: &Step) {
+        match step {
+            Step::ReceiverEdge(edge) => {
+                assert!(*edge > self.edge, "it is told where it has moved");
+                (self.edge, self.told) = (*edge, self.told + 1);
+            }
+            Step::Event(Event::Sent(sent), _) if self.edge > Seq(0) => {
+                let room = self.edge.0.checked_sub(sent.nxt.0).expect("no TCP sends beyond it");
+                self.least = Some(self.least.map_or(room, |least| least.min(room)));
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, _: Id) {}
+
+    fn abandon(&mut self, _: Id) {}
+
+    fn remark(&mut self, _: Fault) {}
+}
+
+#[test]
+fn a_kernel_never_sends_beyond_the_receivers_edge_and_sometimes_comes_close() {
+    let mut edges = Edges::default();
+    let bytes = Box::new(Cursor::new(bytes_of("plain.pcap.gz")));
+    super::read("plain", bytes, &mut edges).expect("a capture");
+    assert!(edges.told > 100, "{}", edges.told);
+    let least = edges.least.expect("something was sent");
+    assert!(least < 4 * 1448, "{least} bytes at the least: the scale of the window is wrong");
 }

@@ -13,7 +13,7 @@ const LEAST_BEFORE_LOSS: usize = 3;
 /// Two startups whose logarithms of likelihood are this close explain the same equally well.
 const ALIKE: f64 = 2.0;
 /// The mean round trip of what really ran lies within this of its prediction, as a logarithm.
-const FITS: f64 = 0.05;
+const FITS: f64 = 0.03;
 /// Of a sender that is explained at least this share of round trips was its own choice.
 const OWN_CHOICE: f64 = 0.6;
 
@@ -32,6 +32,9 @@ pub struct Candidate {
     /// Mean deviation of what it would have sent from what was sent, per round trip until the first
     /// loss, as a ratio above 1: 1.05 is 5 %.
     pub deviation: f64,
+    /// In every round trip that was looked at it would have sent what the best one would have, to
+    /// the byte: no capture of this connection can tell the two.
+    pub same: bool,
 }
 
 /// Which startup it was.
@@ -63,6 +66,8 @@ struct Scored {
     deviation: f64,
     /// What the first loss left of the window.
     cut: Option<f64>,
+    /// What it would have sent in each round trip, bytes.
+    predicted: Vec<u64>,
 }
 
 /// What a loss leaves of the window of this arm.
@@ -136,6 +141,7 @@ impl Identifier {
                 likelihood,
                 deviation: sum / shown.len().max(1) as f64,
                 cut: level.map(|level| beta(&one.arm) * (-level).exp()),
+                predicted: used.iter().map(|round| round.predicted[index]).collect(),
             }
         });
         each.collect()
@@ -159,6 +165,7 @@ impl Identifier {
                 initial_window: one.initial_window,
                 log_likelihood: round(one.likelihood - top),
                 deviation: round(one.deviation.exp()),
+                same: best.first().is_some_and(|first| first.predicted == one.predicted),
             })
             .collect();
         let mut identity = Identity {
@@ -216,7 +223,17 @@ impl Identifier {
                 (first.deviation.exp() - 1.0) * 100.0
             );
         } else {
-            identity.why = "on these ACKs they would have sent the same".into();
+            let same = identity
+                .candidates
+                .iter()
+                .zip(&identity.alike)
+                .all(|(candidate, _)| candidate.same);
+            identity.why = if same {
+                "on these ACKs they would have sent the same"
+            } else {
+                "on these ACKs they would have sent nearly the same"
+            }
+            .into();
         }
         identity
     }

@@ -92,8 +92,9 @@ impl Hypothesis {
         self.would_send
     }
 
-    /// Time passes: what it is allowed to send leaves.
-    pub(super) fn pass(&mut self, now: Time) {
+    /// Time passes: what it is allowed to send leaves, in this round trip no more than `receiver`
+    /// has room for.
+    pub(super) fn pass(&mut self, now: Time, receiver: u64) {
         let rate = self.controller.pacing_rate();
         if let Some(rate) = rate {
             let earned = rate.bytes_in(now.since(self.paced_until));
@@ -106,6 +107,7 @@ impl Hypothesis {
             return;
         }
         let room = self.controller.cwnd().saturating_sub(self.virtual_flight);
+        let room = room.min(receiver.saturating_sub(self.would_send));
         let most = if rate.is_some() { room.min(self.tokens) } else { room };
         let leaves = most / self.mss * self.mss;
         self.virtual_flight = self.virtual_flight.saturating_add(leaves);
@@ -113,12 +115,15 @@ impl Hypothesis {
         self.tokens -= leaves.min(self.tokens);
     }
 
-    /// An ACK or what a loss timer found.
-    pub(super) fn on_ack(&mut self, ack: &Ack) {
+    /// An ACK or what a loss timer found; at most `peak` was in flight in this round trip and the one
+    /// before. What waits for a pacer counts as used.
+    pub(super) fn on_ack(&mut self, ack: &Ack, peak: u64) {
         self.virtual_flight =
             self.virtual_flight.saturating_sub(ack.acked.saturating_add(ack.lost));
         let cwnd = self.controller.cwnd();
-        let limited = ack.inflight_before.saturating_mul(8) >= cwnd.saturating_mul(USED);
+        let below = self.controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh);
+        let limited =
+            peak.saturating_mul(8) >= cwnd.saturating_mul(USED) || (below && peak >= cwnd / 2);
         self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
     }
 

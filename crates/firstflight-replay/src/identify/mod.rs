@@ -25,9 +25,10 @@ use score::Seen;
 /// The startups that are tried where none are named.
 pub const DEFAULT_CANDIDATES: &str = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr";
 
-/// What a loss leaves of the window, by congestion avoidance: Reno half, CUBIC 0.7, and what some
-/// take with ABE (RFC 8511).
-const CUTS: [&str; 3] = ["reno", "cubic", "cubic(beta=0.85)"];
+/// What comes after the startup: Reno leaves half of the window at a loss, CUBIC 0.7, some 0.85 with
+/// ABE (RFC 8511). Linux's CUBIC grows by a twentieth in each round trip until the first loss,
+/// whatever the startup was that it comes after.
+const AFTERWARDS: [&str; 4] = ["reno", "cubic", "cubic(floor20=on)", "cubic(beta=0.85)"];
 
 /// Round trips after the first loss that are looked at: they show the cut. What congestion
 /// avoidance does later says nothing about the startup.
@@ -63,6 +64,10 @@ pub struct Identifier {
     lossy: bool,
     mark: Seq,
     nxt: Seq,
+    /// The most in flight in the round trip before and in this one.
+    peaks: [u64; 2],
+    /// What the receiver takes: nothing beyond it; none where the trace does not say.
+    edge: Option<Seq>,
     /// Until everything sent before the last loss is acknowledged.
     repair: Option<Seq>,
     after_loss: Option<u32>,
@@ -89,6 +94,8 @@ impl Identifier {
             lossy: false,
             mark: opening.nxt,
             nxt: opening.nxt,
+            peaks: [0; 2],
+            edge: None,
             repair: None,
             after_loss: None,
             over: false,
@@ -122,8 +129,20 @@ impl Identifier {
         }
     }
 
+    /// The receiver takes what lies before this.
+    pub fn see_edge(&mut self, edge: Seq) {
+        self.edge = Some(edge);
+    }
+
     fn pass(&mut self, now: Time) {
-        self.hypotheses.iter_mut().for_each(|one| one.pass(now));
+        // What is sent again needs no room: of a recovery the receiver's window says little.
+        let room = match self.edge {
+            Some(edge) if self.repair.is_none() && !self.lossy => {
+                edge.0.saturating_sub(self.mark.0)
+            }
+            _ => u64::MAX,
+        };
+        self.hypotheses.iter_mut().for_each(|one| one.pass(now, room));
     }
 
     fn lose(&mut self, nxt: Seq) {
@@ -168,7 +187,9 @@ impl Identifier {
         if self.repair.is_some_and(|until| ack.una >= until) {
             self.repair = None;
         }
-        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack));
+        self.peaks[1] = self.peaks[1].max(ack.inflight_before);
+        let peak = self.peaks[0].max(self.peaks[1]);
+        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack, peak));
     }
 
     /// The first ACK is here: what may have sent the first flight.
@@ -213,6 +234,7 @@ impl Identifier {
         self.sent = 0;
         self.lossy = false;
         self.mark = self.nxt;
+        self.peaks = [self.peaks[1], ack.inflight_before];
         self.hypotheses.iter_mut().for_each(|one| one.begin(ack.now, ack.inflight_before));
         if self.repair.is_none()
             && let Some(rounds) = &mut self.after_loss
@@ -235,7 +257,7 @@ fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
         startup => vec![startup],
     };
     let with = |startup: StartupSpec| {
-        CUTS.into_iter().filter_map(move |avoidance| {
+        AFTERWARDS.into_iter().filter_map(move |avoidance| {
             let other = Arm::parse(&format!("slowstart/{avoidance}")).ok()?;
             // The candidate's own CUBIC: HyStart's has a floor.
             let own = avoidance == "cubic" && matches!(arm.avoidance, AvoidanceSpec::Cubic(_));
