@@ -4,7 +4,7 @@ FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NA
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
 line per arm of each population, `versions`, version 3 of Plumb against version 2 on the same
-cells. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+cells, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of cells or connections, drawn
 with a fixed seed.
 """
@@ -16,7 +16,7 @@ import sys
 from collections import defaultdict
 from math import exp, log
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 
 TABLE = re.compile(r"(<!-- table: (\w+) of ([\w.-]+) -->\n)(?:\n?\|[^\n]*)*\n*")
 # What a cell is compared with: everything but our own and the arms that are told the path.
@@ -31,6 +31,8 @@ OTHERS = (
     "rapid",
 )
 TIME, LOSS, QUEUE = range(3)
+# Cells of `mixed` with a CUBIC flow on the path.
+BUSY = set()
 
 
 def read(file):
@@ -39,6 +41,8 @@ def read(file):
     with open(file, newline="") as trials:
         for row in csv.DictReader(trials, delimiter="\t"):
             cell = row["place"], row["bytes" if row["kind"] == "path" else "trial"]
+            if row["kind"] == "mixed+cubic":
+                BUSY.add(cell)
             names = "ttlb_ms", "loss", "queue_p99_ms"
             cells[cell][row["arm"]].append(tuple(float(row[name]) for name in names))
             arms[row["arm"]] = None
@@ -220,7 +224,39 @@ def of_worst(rows):
         yield line(f"`{path}`", *times, *over)
 
 
+def of_mixed(arms, cells):
+    """A line per arm: ratios to slow start's time, with intervals of the normal distribution."""
+    yield head(
+        "arm",
+        "time over slow start's, geometric mean",
+        "quantiles 5, 50, 95, 99 %",
+        "over 5 % slower, %",
+        "loss, %",
+        "on the paths with CUBIC: time over slow start's",
+    )
+
+    def mean(values):
+        values = list(values)
+        half = 1.96 * stdev(values) / len(values) ** 0.5
+        return fmean(values), fmean(values) - half, fmean(values) + half
+
+    for arm in arms:
+        logs = {cell: log(c[arm][TIME] / c["slowstart"][TIME]) for cell, c in cells.items()}
+        ordered = sorted(logs.values())
+        at = (exp(ordered[int(q * len(ordered))]) for q in (0.05, 0.5, 0.95, 0.99))
+        busy = [x for cell, x in logs.items() if cell in BUSY]
+        yield line(
+            f"`{arm}`",
+            "{:.3f} [{:.3f}, {:.3f}]".format(*map(exp, mean(logs.values()))),
+            ", ".join(f"{x:.2f}" for x in at),
+            "{:.1f} [{:.1f}, {:.1f}]".format(*mean(100 * (x > log(1.05)) for x in ordered)),
+            "{:.2f} [{:.2f}, {:.2f}]".format(*mean(100 * c[arm][LOSS] for c in cells.values())),
+            "{:.3f} [{:.3f}, {:.3f}]".format(*map(exp, mean(busy))),
+        )
+
+
 TABLES = {
+    "mixed": of_mixed,
     "cells": of_cells,
     "paths": of_paths,
     "population": of_population,

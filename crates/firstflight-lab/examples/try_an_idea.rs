@@ -4,13 +4,15 @@
 //! `cargo run --release -p firstflight-lab --example try_an_idea -- arms=mine,slowstart,rapid`
 //!
 //! Keys, each with its default below: `arms` (`mine` is [`Mine`]), `paths` (names, inline paths,
-//! `all` for the built-in ones, `random:N` for N paths drawn from `seed`), `bytes` and `seeds` for
-//! the paths, `populations` with `flows` connections each. `docs/site/plumb.py` makes
+//! `all` for the built-in ones, `random:N` for N paths drawn from `seed`, `mixed:N` for N of these
+//! with an object each of 0.1 to 5 MB, even in its logarithm, and on 20 % of them a CUBIC flow that
+//! has run for two seconds and thirty round trips), `bytes` and `seeds` for the paths, `populations` with `flows` connections each. `docs/site/plumb.py` makes
 //! tables of them.
 
 use firstflight::event::{Ack, Context, Window};
 use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Time};
+use firstflight_lab::sharing::{JITTER, SharingFlow};
 use firstflight_lab::{Error, NamedArm, OwnStartup, Population, Scenario, parse_arms, population};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream, builtins};
@@ -115,6 +117,18 @@ fn line(
     format!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label)
 }
 
+/// Trial number `index` of `mixed`.
+fn mixed(seed: u64, index: u64, cubic: &NamedArm) -> Result<Trial, Error> {
+    let path = random_path(seed, index)?;
+    let mut chance = Sequence::new(Stream::new(seed, index, Purpose::Size).key());
+    let mut draw = || (chance.draw() >> 11) as f64 / (1u64 << 53) as f64;
+    let bytes = (1e5 * 50.0_f64.powf(draw())) as u64;
+    let beside = (draw() < 0.2).then(|| cubic.clone());
+    let place = path.to_string();
+    let scenario = Scenario::new(path, bytes);
+    Ok(Trial { kind: "mixed", place, number: index, seed: index, scenario, app: None, beside })
+}
+
 /// One connection that every arm is tried on.
 struct Trial {
     kind: &'static str,
@@ -123,18 +137,34 @@ struct Trial {
     seed: u64,
     scenario: Scenario,
     app: Option<App>,
+    /// Somebody who fills the path when the connection begins.
+    beside: Option<NamedArm>,
 }
 
 impl Trial {
+    fn run_beside(&self, cubic: &NamedArm, arm: &NamedArm) -> Result<Outcome, Error> {
+        let flow = |arm: &NamedArm, app, start| {
+            let (arm, start) = (arm.clone(), Nanos(start));
+            SharingFlow { arm, app, start, rtt_extra: Nanos::ZERO }
+        };
+        let join = 2_000_000_000 + 30 * self.scenario.path.rtt();
+        let mine = flow(arm, App::Bulk(self.scenario.bytes), join);
+        let flows = [flow(cubic, App::Endless, 0), mine];
+        let mut done = self.scenario.run_flows_late(&flows, self.seed, None, JITTER)?;
+        Ok(done.flows.remove(1))
+    }
+
     /// A line per arm.
     fn run(&self, arms: &[NamedArm]) -> Result<String, Error> {
-        let Trial { kind, place, number, seed, scenario, app } = self;
+        let Trial { kind, place, number, seed, scenario, app, beside } = self;
         let mut lines = String::new();
         for arm in arms {
-            let outcome = match app {
-                None => scenario.simulate(arm, *seed, None)?,
-                Some(app) => scenario.run_app(arm, app.clone(), *seed)?,
+            let outcome = match (app, beside) {
+                (_, Some(cubic)) => self.run_beside(cubic, arm)?,
+                (None, _) => scenario.simulate(arm, *seed, None)?,
+                (Some(app), _) => scenario.run_app(arm, app.clone(), *seed)?,
             };
+            let kind = if beside.is_some() { "mixed+cubic" } else { kind };
             lines += &line(kind, place, *number, scenario, arm, &outcome);
             lines.push('\n');
         }
@@ -166,7 +196,16 @@ fn main() -> Result<(), Error> {
     println!("kind\tplace\ttrial\tbytes\tarm\tttlb_ms\tloss\tqueue_p99_ms");
     // Trials run side by side, their lines stand in order.
     let mut trials = Vec::new();
-    for (name, path) in paths(&set["paths"], seed)? {
+    let cubic = &parse_arms("hystart/cubic")?[0];
+    let count = set["paths"]
+        .strip_prefix("mixed:")
+        .map(|count| count.parse::<u64>().map_err(|_| Error::new("mixed: takes a number")));
+    let count = count.transpose()?;
+    for index in 0..count.unwrap_or(0) {
+        trials.push(mixed(seed, index, cubic)?);
+    }
+    let named = if count.is_some() { "" } else { &set["paths"] };
+    for (name, path) in paths(named, seed)? {
         for bytes in set["bytes"].split(',').filter_map(|bytes| bytes.parse().ok()) {
             let scenario = Scenario::new(path.clone(), bytes);
             for seed in seed..seed + number("seeds")? {
@@ -177,6 +216,7 @@ fn main() -> Result<(), Error> {
                     number: seed,
                     seed,
                     app: None,
+                    beside: None,
                     scenario: scenario.clone(),
                 });
             }
@@ -194,7 +234,15 @@ fn main() -> Result<(), Error> {
             };
             let app = Some(population.app(&drawn, seed)).filter(|app| !matches!(app, App::Bulk(_)));
             let place = name.into();
-            trials.push(Trial { kind: "population", place, number: index, seed, app, scenario });
+            trials.push(Trial {
+                kind: "population",
+                place,
+                number: index,
+                seed,
+                app,
+                scenario,
+                beside: None,
+            });
         }
     }
     let lines: Result<Vec<String>, Error> =
