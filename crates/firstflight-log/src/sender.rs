@@ -419,8 +419,11 @@ impl Sender {
             self.rtt.add(rtt);
         }
         let limit = self.window;
-        self.window = u64::from(segment.window) << if self.scaling { self.scale } else { 0 };
-        self.edge = self.edge.max(number.saturating_add(self.window));
+        // With nothing outstanding whoever watches a socket is not told of it.
+        if news.bytes > 0 || marked || !self.is_settled() {
+            self.window = u64::from(segment.window) << if self.scaling { self.scale } else { 0 };
+            self.edge = self.edge.max(number.saturating_add(self.window));
+        }
         if news.bytes == 0 && !marked {
             self.tell_edge(sink);
             self.see_needless(now, duplicate, sink);
