@@ -29,8 +29,10 @@ def receive() -> None:
 
 
 def send(size: int, controller: str) -> None:
-    with socket.create_connection((os.environ["FIRSTFLIGHT_PEER"], PORT)) as connection:
+    with socket.socket() as connection:
+        # Before it connects: the machine's default may be one that paces, and a socket that has been paced stays so.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+        connection.connect((os.environ["FIRSTFLIGHT_PEER"], PORT))
         connection.sendall(bytes(size))
         connection.shutdown(socket.SHUT_WR)
         connection.recv(1)
