@@ -70,8 +70,9 @@ install_for() {
 }
 
 needs() {
+    # A script that has a name for what it does keeps it.
     part=${part:-$1}
-    install_for "$part"
+    install_for "$1"
     [ ${#missing[@]} -eq 0 ] || skip "not installed: ${missing[*]} (on Debian, as root: apt-get install ${missing[*]})"
 }
 
