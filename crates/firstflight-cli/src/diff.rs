@@ -44,13 +44,10 @@ const MOST_TEXT: u64 = 1 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
-    let read =
-        |file: &Path| input::read_text(file, MOST_TEXT).map_err(|error| failed(file, &error));
-    let (before, after) = (read(&options.before)?, read(&options.after)?);
-    let name = |file: &Path| file.display().to_string();
-    let [first, second] = [name(&options.before), name(&options.after)];
-    let diff = Diff::read((&first, &before), (&second, &after))?;
+    let diff = read(&options.before, &options.after)?;
     if let Some(file) = &options.report {
+        let name = |file: &Path| file.display().to_string();
+        let [first, second] = [name(&options.before), name(&options.after)];
         let page = diff.page(&first, &second, &command_line());
         write_bytes(file, page)?;
     }
@@ -63,6 +60,17 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Some(FailIf::Worse) if diff.is_worse() => Done::Because("some measures got worse".into()),
         _ => Done::Well,
     })
+}
+
+/// What differs between the answers in two files.
+///
+/// # Errors
+/// One line that names the file.
+pub(crate) fn read(before: &Path, after: &Path) -> Result<Diff, Error> {
+    let text =
+        |file: &Path| input::read_text(file, MOST_TEXT).map_err(|error| failed(file, &error));
+    let name = |file: &Path| file.display().to_string();
+    Diff::read((&name(before), &text(before)?), (&name(after), &text(after)?))
 }
 
 fn count(of: usize, what: &str) -> String {

@@ -27,6 +27,12 @@ Examples:
   firstflight diff iw10.json iw30.json --report diff.html
   firstflight diff iw10.json iw30.json --fail-if worse  # ends with code 1 if anything got worse";
 
+pub(crate) const CHECK: &str = "\
+Examples:
+  firstflight compare --bytes 1MB --json baseline.json
+  firstflight compare --bytes 1MB --json now.json
+  firstflight check now.json --against baseline.json --tolerance ttlb_ms:2%,loss_ratio:0.001";
+
 #[cfg(all(target_os = "linux", feature = "replay"))]
 pub(crate) const WATCH: &str = "\
 Examples:

@@ -6,6 +6,7 @@
 mod ab;
 #[cfg(feature = "replay")]
 mod advise;
+mod check;
 mod compare;
 mod completions;
 mod conform;
@@ -94,6 +95,9 @@ enum Command {
     /// What differs between two answers of `compare` or `ab`: two versions, paths or days
     #[command(after_help = examples::DIFF)]
     Diff(diff::Options),
+    /// Hold an answer against one that was kept: did a measure get worse than is allowed? For CI
+    #[command(after_help = examples::CHECK)]
+    Check(check::Options),
     /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
     #[command(after_help = examples::RUN)]
     Run(experiment::Options),
@@ -216,6 +220,7 @@ fn run(command: Command) -> Result<Done, Error> {
         Command::Replay(options) => replay::run(&options),
         Command::Populations(options) => populations::run(&options),
         Command::Diff(options) => diff::run(&options),
+        Command::Check(options) => check::run(&options),
         Command::Run(options) => experiment::run(&options),
         #[cfg(all(target_os = "linux", feature = "replay"))]
         Command::Watch(options) => watch::run(&options),

@@ -69,6 +69,9 @@ pub struct Change {
     /// with a single pair without intervals, and where a number is missing.
     #[serde(skip)]
     pub difference: Option<Interval>,
+    /// The measure's good end.
+    #[serde(skip)]
+    pub better: Better,
 }
 
 /// Something that was set otherwise.
@@ -93,6 +96,15 @@ pub struct Diff {
     pub equal: usize,
     /// Rows that stand in one answer only.
     pub alone: Vec<String>,
+    /// Those of them that the second answer lacks: path or part, and arm.
+    #[serde(skip)]
+    pub gone: Vec<(String, String)>,
+    /// What is in both: the path of a comparison or the part of a test, and the arm.
+    #[serde(skip)]
+    pub both: Vec<(String, String)>,
+    /// The names of all measures that are held against each other.
+    #[serde(skip)]
+    pub measures: Vec<String>,
 }
 
 impl Diff {
@@ -227,6 +239,7 @@ fn differences(a: &Answer, b: &Answer) -> Diff {
         }
     }
     let places = places(a.is_test);
+    diff.measures = places.iter().map(|place| place.name.clone()).collect();
     for key in keys {
         let before: Vec<&Value> = a.rows().filter(|row| a.key(row) == key).collect();
         let after: Vec<&Value> = b.rows().filter(|row| same(b.key(row), key)).collect();
@@ -236,8 +249,10 @@ fn differences(a: &Answer, b: &Answer) -> Diff {
             .collect();
         if pairs.is_empty() {
             diff.alone.push(named(key));
+            diff.gone.push((key.0.to_owned(), key.1.to_owned()));
             continue;
         }
+        diff.both.push((key.0.to_owned(), key.1.to_owned()));
         for place in &places {
             match change(key, place, &pairs) {
                 Some(change) => diff.changes.push(change),
@@ -276,6 +291,7 @@ fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Optio
         changed: changed.len(),
         sense: sense(place.better, changed.iter().map(|(a, b)| (*a, *b))),
         difference: difference(&both),
+        better: place.better,
     })
 }
 

@@ -31,6 +31,7 @@ pub mod stats;
 pub mod sweep;
 pub mod table;
 pub mod testbed;
+pub mod tolerance;
 pub mod trial;
 pub mod vectors;
 

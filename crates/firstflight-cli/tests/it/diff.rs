@@ -54,3 +54,68 @@ fn two_kinds_of_answers_cannot_be_held_against_each_other() {
     assert!(refused.stderr.contains("allowed: two alike"), "{}", refused.stderr);
     assert!(well(&["diff", b, b]).stdout.starts_with("Nothing differs"));
 }
+
+#[test]
+fn a_check_fails_by_what_got_worse_than_is_allowed_and_says_so_to_ci() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let compare = |iw| ["compare", "--bytes", "1MB", "--arms", "slowstart,rapid", "--iw", iw];
+    let a = answer(&folder, "a.json", &compare("10"));
+    let b = answer(&folder, "b.json", &compare("4"));
+    let xml = folder.path().join("junit.xml");
+    let [a, b, xml] = [&a, &b, &xml].map(|file| file.to_str().expect("text"));
+    let worse = run(&["check", b, "--against", a, "--tolerance", "ttlb_ms:2%", "--junit", xml]);
+    assert_eq!(worse.code, 1, "{}", worse.stderr);
+    assert!(worse.stdout.contains("more than 2 % worse"), "{}", worse.stdout);
+    let xml = std::fs::read_to_string(xml).expect("a file");
+    assert!(xml.contains("name=\"slowstart ttlb_ms\"><failure message=\""), "{xml}");
+    let json: Value = well(&["check", a, "--against", b, "--json", "-"]).json();
+    let rows = json.as_array().expect("rows");
+    assert_eq!(rows.len(), 2, "a smaller window became a larger one: {json}");
+    assert!(rows.iter().all(|row| row["within"] == true), "{json}");
+    assert!(
+        well(&["check", b, "--against", a, "--tolerance", "ttlb_ms:900%"])
+            .stdout
+            .contains("within")
+    );
+    let refused = run(&["check", a, "--against", a, "--tolerance", "ttbl_ms:2%"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("no measure of these"), "{}", refused.stderr);
+}
+
+#[test]
+fn the_action_for_other_repositories_does_what_it_says() {
+    let action = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.github/actions/check/action.yml");
+    let Ok(action) = std::fs::read_to_string(action) else { return };
+    let (_, script) = action.rsplit_once("      run: |\n").expect("a script");
+    let folder = tempfile::tempdir().expect("a folder");
+    let compare = |iw| ["compare", "--bytes", "1MB", "--arms", "slowstart", "--iw", iw];
+    let good = answer(&folder, "good.json", &compare("10"));
+    let act = |command: &str, tolerance: &str| {
+        let at = |name: &str| folder.path().join(name);
+        let _ = std::fs::remove_file(at("summary.md"));
+        let out = std::process::Command::new("bash")
+            .args(["-e", "-c", script])
+            .current_dir(folder.path())
+            .env("COMMAND", command)
+            .env("BASELINE", &good)
+            .env("TOLERANCE", tolerance)
+            .env("JUNIT", at("out.xml"))
+            .env("PROGRAM", env!("CARGO_BIN_EXE_firstflight"))
+            .env("GITHUB_STEP_SUMMARY", at("summary.md"))
+            .output()
+            .expect("bash");
+        let read = |name: &str| std::fs::read_to_string(at(name)).unwrap_or_default();
+        (out.status.code(), read("summary.md"), read("out.xml"))
+    };
+    let (code, summary, xml) = act("compare --bytes 1MB --arms 'slowstart'", "");
+    assert_eq!(code, Some(0), "{summary}");
+    assert!(summary.contains(" slowstart | ttlb\\_ms | within |"), "{summary}");
+    assert!(xml.contains("failures=\"0\""), "{xml}");
+    let (code, summary, xml) = act("compare --bytes 1MB --arms slowstart --iw 4", "ttlb_ms:5%");
+    assert_eq!(code, Some(1), "{summary}");
+    assert!(summary.contains("more than 5 % worse"), "{summary}");
+    assert!(xml.contains("<failure"), "{xml}");
+    let (code, ..) = act("compare --bytes 1MB --arms $(touch carried-out)", "");
+    assert_eq!(code, Some(2));
+    assert!(!folder.path().join("carried-out").exists());
+}
