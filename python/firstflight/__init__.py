@@ -6,7 +6,8 @@
 [True, True]
 
 `compare` runs arms on one path, `sweep` on many that differ in one or two keys, `ab` tests them against a baseline on a population of paths, `reproduce` puts published numbers beside
-ours, `run` carries out an experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
+ours, `evaluate` runs what RFC 9743 asks of an
+algorithm, `run` carries out an experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
 `firstflight.ray` for more machines.
 """
 
@@ -15,6 +16,7 @@ from ._arm import Arm, ArmLike
 from ._captures import Advice, Replay, advise, replay
 from ._compare import Comparison, compare
 from ._engine import Ack, Context, Ready, Refused, Window, __version__
+from ._evaluate import Evaluation, evaluate
 from ._experiment import Experiment, run
 from ._lists import arms, documents, paths, populations
 from ._path import Path
@@ -34,6 +36,7 @@ __all__ = [
     "ArmLike",
     "Comparison",
     "Context",
+    "Evaluation",
     "Experiment",
     "Hold",
     "Leave",
@@ -55,6 +58,7 @@ __all__ = [
     "arms",
     "compare",
     "documents",
+    "evaluate",
     "paths",
     "populations",
     "replay",

@@ -8,6 +8,7 @@
 
 mod ab;
 mod compare;
+mod evaluate;
 mod experiment;
 mod lists;
 mod population;
@@ -54,6 +55,8 @@ mod engine {
     use super::ab::{Shard, Test, join};
     #[pymodule_export]
     use super::compare::{Comparison, Plan};
+    #[pymodule_export]
+    use super::evaluate::{EvaluationPlan, EvaluationReport};
     #[pymodule_export]
     use super::experiment::Experiment;
     #[pymodule_export]
