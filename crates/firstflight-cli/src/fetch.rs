@@ -33,7 +33,8 @@ pub(crate) struct Options {
     /// Receive window of the connection and of its stream
     #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = size::parse, allow_hyphen_values = true)]
     window: u64,
-    /// Write the object to a file; several objects are concatenated
+    /// Write the object to a file, `-` to standard output as it comes (lines go to standard error);
+    /// several objects are concatenated
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Idle timeout, seconds
@@ -67,12 +68,16 @@ mod with_quic {
     use firstflight_http::{Fetch, FetchError, Fetched, Trust, Verified, fetch};
     use firstflight_lab::table::figure;
     use serde_json::{Value, json};
-    use std::io::Write as _;
     use std::time::Duration;
 
     pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-        check_outputs(options.json.as_ref(), None, &[("--output", options.output.as_deref())])?;
+        let file = options.output.as_deref().filter(|file| file.as_os_str() != "-");
+        let piped = options.output.is_some() && file.is_none();
+        if piped && to_stdout {
+            return Err(Error::new("--output - and --json -: allowed: one of them"));
+        }
+        check_outputs(options.json.as_ref(), None, &[("--output", file)])?;
         let wanted = options
             .urls
             .iter()
@@ -80,11 +85,16 @@ mod with_quic {
             .collect::<Result<Vec<_>, Error>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Error::new(format!("threads: {error}")))?;
-        let mut output = options.output.as_deref().map(Growing::open).transpose()?;
+        let mut output = file.map(Growing::open).transpose()?;
+        let mut out = std::io::stdout();
         let mut rows = Vec::new();
         let mut well = true;
         for wanted in &wanted {
-            let result = runtime.block_on(download(wanted, output.as_mut()));
+            let into = match &mut output {
+                Some(file) => Some(file as &mut dyn std::io::Write),
+                None => piped.then_some(&mut out as &mut dyn std::io::Write),
+            };
+            let result = runtime.block_on(download(wanted, into));
             if let Err(FetchError::Bad(line)) = result {
                 return Err(Error::new(line));
             }
@@ -94,8 +104,10 @@ mod with_quic {
                 Ok(fetched) if to_stdout => warn(wanted, fetched),
                 Ok(fetched) => {
                     warn(wanted, fetched);
-                    if fetched.status.is_success() {
-                        say(&line(wanted, fetched))?;
+                    match fetched.status.is_success() {
+                        true if piped => whisper(&line(wanted, fetched)),
+                        true => say(&line(wanted, fetched))?,
+                        false => {}
                     }
                 }
                 Err(error) => whisper(&format!(
@@ -151,7 +163,7 @@ mod with_quic {
 
     async fn download(
         wanted: &Fetch,
-        mut output: Option<&mut Growing>,
+        mut output: Option<&mut dyn std::io::Write>,
     ) -> Result<Fetched, FetchError> {
         let progress = Progress::begin(
             "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
@@ -170,7 +182,11 @@ mod with_quic {
                 None => Ok(()),
             }
         });
-        result.await
+        let result = result.await;
+        if let Some(output) = output {
+            output.flush().map_err(|error| FetchError::Bad(format!("the output: {error}")))?;
+        }
+        result
     }
 
     fn ms(duration: Duration) -> f64 {

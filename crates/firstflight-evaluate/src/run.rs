@@ -196,7 +196,8 @@ impl Planned {
         };
         // The last sample is at the end itself.
         let limit = Nanos(cell.time.0 + 1);
-        let scenario = Scenario { limit, host: cell.host, ..Scenario::new(path.clone(), 1) };
+        let host = seat.bed.info().only_hosts().unwrap_or(cell.host);
+        let scenario = Scenario { limit, host, ..Scenario::new(path.clone(), 1) };
         Planned { scenario, places: flows, flows: sharing, arrangement, every, queue_every }
     }
 }

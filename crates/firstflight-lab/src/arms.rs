@@ -2,6 +2,7 @@
 
 use crate::error::nearest;
 use crate::own::OwnStartup;
+use crate::programs::Programs;
 use crate::stacks::{STACK_ARMS, StackArm};
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
@@ -17,6 +18,8 @@ pub enum Sender {
     Kernel(String),
     /// A controller that comes with a QUIC stack, on that stack.
     Stack(&'static StackArm),
+    /// Programs of others at both ends, of which only what arrives is seen.
+    Programs(Programs),
     /// A startup that is not ours in an arm of ours.
     Own {
         /// The startup.
@@ -43,6 +46,7 @@ impl NamedArm {
             Sender::Arm(arm) => arm.to_string(),
             Sender::Kernel(name) => format!("{KERNEL}{name}"),
             Sender::Stack(arm) => arm.name.to_owned(),
+            Sender::Programs(_) => self.label.clone(),
             Sender::Own { startup, rest } => {
                 let text = rest.to_string();
                 format!("{}{}", startup.name(), text.strip_prefix(STAND_IN).unwrap_or_default())
@@ -54,7 +58,7 @@ impl NamedArm {
     pub fn parts(&self) -> Option<&Arm> {
         match &self.sender {
             Sender::Arm(arm) | Sender::Own { rest: arm, .. } => Some(arm),
-            Sender::Kernel(_) | Sender::Stack(_) => None,
+            Sender::Kernel(_) | Sender::Stack(_) | Sender::Programs(_) => None,
         }
     }
 
@@ -71,7 +75,7 @@ impl NamedArm {
     pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
-            Sender::Kernel(_) | Sender::Stack(_) => Err(self.elsewhere()),
+            Sender::Kernel(_) | Sender::Stack(_) | Sender::Programs(_) => Err(self.elsewhere()),
             Sender::Own { .. } => {
                 Err(Error::new(format!("arm `{}`: its startup is not one of ours", self.label)))
             }
@@ -82,6 +86,7 @@ impl NamedArm {
     pub(crate) fn elsewhere(&self) -> Error {
         let whose = match &self.sender {
             Sender::Stack(_) => "the QUIC stacks' own controllers run on the testbed `quic` only",
+            Sender::Programs(_) => "programs run on the testbed `linux` only",
             _ => "the kernel's own controllers run on the testbed `linux` only",
         };
         Error::new(format!("arm `{}`: {whose}", self.label))
@@ -115,6 +120,9 @@ const STAND_IN: &str = "slowstart";
 
 /// What stands in front of the kernel's own controllers.
 const KERNEL: &str = "kernel:";
+
+/// What stands in front of a file with programs of others.
+const PROGRAMS: &str = "program:";
 
 /// The arms that `compare` runs when none are named.
 pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle";
@@ -213,6 +221,10 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
             ))
         })?;
         return Ok(NamedArm { label, sender: Sender::Kernel(name) });
+    }
+    if let Some(file) = label.strip_prefix(PROGRAMS) {
+        let programs = Programs::read(std::path::Path::new(file))?;
+        return Ok(NamedArm { label, sender: Sender::Programs(programs) });
     }
     if let Some(arm) = StackArm::find(&label.to_lowercase()) {
         return Ok(NamedArm { label, sender: Sender::Stack(arm) });

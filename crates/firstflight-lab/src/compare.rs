@@ -439,6 +439,7 @@ impl Plan {
             testbed: self.testbed.info().name.to_owned(),
             stack: match &arm.sender {
                 Sender::Stack(stack) => stack.source,
+                Sender::Programs(_) => "programs behind the link",
                 _ => self.testbed.info().stacks.unwrap_or("firstflight-sim"),
             }
             .to_owned(),

@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod own;
 pub mod page;
 pub mod population;
+pub mod programs;
 pub mod record;
 pub mod report;
 #[cfg(feature = "request")]
@@ -42,6 +43,7 @@ pub use firstflight_path::Error;
 pub use outcome::Outcome;
 pub use own::OwnStartup;
 pub use population::Population;
+pub use programs::Programs;
 pub use scenario::{Hosts, Scenario, hosts_of_tcp};
 pub use stacks::{STACK_ARMS, StackArm};
 pub use testbed::{Testbed, Testbeds};

@@ -122,6 +122,7 @@ impl Scenario {
             Sender::Stack(_) => {
                 return refused("the QUIC stacks' own controllers run on the testbed `quic` only");
             }
+            Sender::Programs(_) => return refused("programs run on the testbed `linux` only"),
             Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
         };
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {

@@ -4,7 +4,8 @@
 //! A sender writes as fast as the socket takes it and is asked ten thousand times a second how far
 //! it is. That is how exactly the end is known; times count from just before the first byte was
 //! written, with the connection established. Of several flows all are established before the first
-//! one writes, so that no handshake meets the others' queue.
+//! one writes, so that no handshake meets the others' queue. Programs of others connect as they do:
+//! their times count from the start of the client, and only what it writes is known of them.
 
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::sys::tcp_info;
@@ -14,6 +15,8 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, connect, getsockopt, setsockopt, socket,
     sockopt::TcpCongestion,
 };
+pub use programs::Programs;
+use programs::{Fetched, Pair};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -29,6 +32,15 @@ const ASK: Duration = Duration::from_micros(100);
 /// Bytes of a write.
 const CHUNK: usize = 1 << 16;
 
+/// Who sends a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// A socket of the kernel with this congestion controller, by the kernel's name.
+    Controller(&'a str),
+    /// Programs of others.
+    Programs(Programs<'a>),
+}
+
 /// What to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
@@ -38,8 +50,8 @@ pub struct Trial<'a> {
     pub options: LinkOptions,
     /// Size of the object, bytes.
     pub bytes: u64,
-    /// The sender's congestion controller, by the kernel's name.
-    pub controller: &'a str,
+    /// Who sends.
+    pub source: Source<'a>,
     /// When to give up.
     pub limit: Duration,
     /// Settings of the receiver's namespace: names below `/proc/sys`, and values.
@@ -197,8 +209,8 @@ pub struct Several<'a> {
 /// One flow of several.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow<'a> {
-    /// The sender's congestion controller, by the kernel's name.
-    pub controller: &'a str,
+    /// Who sends.
+    pub source: Source<'a>,
     /// Size of the object, bytes; `None` for one that does not end and is not waited for.
     pub bytes: Option<u64>,
     /// When its first byte is written.
@@ -240,8 +252,8 @@ pub struct MeasuredSeveral {
 /// # Errors
 /// If the link or the controller is not to be had.
 pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Error> {
-    let &Trial { path, options, bytes, controller, limit, receiver } = trial;
-    let flows = &[Flow { controller, bytes: Some(bytes), start: Duration::ZERO }];
+    let &Trial { path, options, bytes, source, limit, receiver } = trial;
+    let flows = &[Flow { source, bytes: Some(bytes), start: Duration::ZERO }];
     let several =
         Several { path, options, flows, limit, receiver, sample: Duration::ZERO, whole: false };
     let MeasuredSeveral { flows, counters, link, .. } =
@@ -268,21 +280,69 @@ pub fn run_several(
     let to = link.receiver().address();
     let listener = link.receiver().run(|| TcpListener::bind((to, PORT)))?;
     let listener = listener.map_err(|error| failed("listening behind the link", &error))?;
-    let connect = |flow: &Flow<'_>| {
-        let sender = link.sender().run(|| establish(flow.controller, to))??;
+    let connect = |number: usize| {
+        let flow = &trial.flows[number];
+        let controller = match flow.source {
+            Source::Controller(name) => name,
+            Source::Programs(programs) => {
+                return Pair::start(programs, &link, number, flow.bytes).map(Ends::Programs);
+            }
+        };
+        let sender = link.sender().run(|| establish(controller, to))??;
         let (receiver, _) =
             listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
-        Ok(Ends { sender, receiver, written: AtomicBool::new(false), read: AtomicU64::new(0) })
+        let (written, read) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(Ends::Sockets(Sockets { sender, receiver, written, read }))
     };
-    let ends = trial.flows.iter().map(connect).collect::<Result<Vec<_>, Error>>()?;
-    let (flows, delivered) = thread::scope(|scope| transfer(scope, trial, &ends, &mut observe));
+    let ends = (0..trial.flows.len()).map(connect).collect::<Result<Vec<_>, Error>>()?;
+    let (flows, delivered) = thread::scope(|scope| transfer(scope, trial, &ends, &mut observe))?;
     let counters = Counters::read(&link);
     drop((ends, listener));
     Ok(MeasuredSeveral { flows, delivered, counters, link: link.stop() })
 }
 
+/// Both ends of a flow.
+enum Ends<'a> {
+    Sockets(Sockets),
+    Programs(Pair<'a>),
+}
+
+impl Ends<'_> {
+    /// Bytes that have arrived.
+    fn read(&self) -> u64 {
+        match self {
+            Ends::Sockets(sockets) => sockets.read.load(Ordering::Relaxed),
+            Ends::Programs(pair) => pair.read(),
+        }
+    }
+
+    /// Takes what arrives until it is all there or the trial ends it.
+    fn receive(&self, bytes: Option<u64>, start: Instant) -> Fetched {
+        match self {
+            Ends::Sockets(sockets) => {
+                Fetched { after: read_all(sockets, bytes, start), failure: None }
+            }
+            Ends::Programs(pair) => pair.fetch(start),
+        }
+    }
+
+    /// Ends whoever is still at it.
+    fn end(&self, complete: bool) {
+        match self {
+            Ends::Sockets(sockets) => {
+                let _ = sockets.sender.shutdown(Shutdown::Both);
+                // The reader has everything when the sender has every acknowledgement.
+                if !complete {
+                    let _ = sockets.receiver.shutdown(Shutdown::Both);
+                }
+            }
+            Ends::Programs(pair) => pair.end(),
+        }
+    }
+}
+
 /// Both sockets of a flow, and how far its threads are.
-struct Ends {
+struct Sockets {
     sender: TcpStream,
     receiver: TcpStream,
     /// Everything was written.
@@ -295,9 +355,9 @@ struct Ends {
 fn transfer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     trial: &Several<'scope>,
-    ends: &'scope [Ends],
+    ends: &'scope [Ends<'scope>],
     observe: &mut impl FnMut(usize, &Info),
-) -> (Vec<OfFlow>, Vec<Vec<u64>>) {
+) -> Result<(Vec<OfFlow>, Vec<Vec<u64>>), Error> {
     let zero = Instant::now();
     let start_of = |flow: &Flow<'_>| zero + flow.start;
     let reading: Vec<_> = trial
@@ -306,7 +366,7 @@ fn transfer<'scope>(
         .zip(ends)
         .map(|(flow, ends)| {
             let (bytes, start) = (flow.bytes, start_of(flow));
-            scope.spawn(move || read_all(ends, bytes, start))
+            scope.spawn(move || ends.receive(bytes, start))
         })
         .collect();
     let mut found = vec![OfFlow::default(); ends.len()];
@@ -314,7 +374,7 @@ fn transfer<'scope>(
     while zero.elapsed() < trial.limit {
         let now = zero.elapsed();
         while trial.sample > Duration::ZERO && trial.sample * samples.len() as u32 <= now {
-            samples.push(ends.iter().map(|ends| ends.read.load(Ordering::Relaxed)).collect());
+            samples.push(ends.iter().map(Ends::read).collect());
         }
         let mut left = trial.whole;
         for (place, (flow, ends)) in trial.flows.iter().zip(ends).enumerate() {
@@ -323,17 +383,28 @@ fn transfer<'scope>(
             if of.start.is_none() && flow.start <= now {
                 of.start = Some(flow.start);
                 let bytes = flow.bytes;
-                scope.spawn(move || {
-                    write_all(&ends.sender, bytes);
-                    ends.written.store(true, Ordering::Release);
-                });
+                if let Ends::Sockets(sockets) = ends {
+                    scope.spawn(move || {
+                        write_all(&sockets.sender, bytes);
+                        sockets.written.store(true, Ordering::Release);
+                    });
+                }
             }
             if of.start.is_none() || over[place] {
                 continue;
             }
-            let all_written = ends.written.load(Ordering::Acquire);
+            let sockets = match ends {
+                Ends::Sockets(sockets) => sockets,
+                Ends::Programs(_) => {
+                    // Nobody can be asked: it ends with its client.
+                    of.acked_after = now.saturating_sub(flow.start);
+                    over[place] = reading[place].is_finished();
+                    continue;
+                }
+            };
+            let all_written = sockets.written.load(Ordering::Acquire);
             // Nothing more is to be learnt of a socket that cannot be asked.
-            let Ok(info) = Info::read(&ends.sender, zero.elapsed().saturating_sub(flow.start))
+            let Ok(info) = Info::read(&sockets.sender, zero.elapsed().saturating_sub(flow.start))
             else {
                 over[place] = true;
                 continue;
@@ -349,20 +420,22 @@ fn transfer<'scope>(
         thread::sleep(ASK);
     }
     for (of, (flow, ends)) in found.iter_mut().zip(trial.flows.iter().zip(ends)) {
-        // Ends whoever is still at it; the reader has everything when the sender has every
-        // acknowledgement.
-        let _ = ends.sender.shutdown(Shutdown::Both);
-        if !of.complete || flow.bytes.is_none() {
-            let _ = ends.receiver.shutdown(Shutdown::Both);
-        }
+        ends.end(of.complete && flow.bytes.is_some());
     }
     for (of, reading) in found.iter_mut().zip(reading) {
-        of.delivered_after = reading.join().unwrap_or_default();
+        let Fetched { after, failure } = reading.join().unwrap_or_default();
+        if let Some(failure) = failure {
+            return Err(Error::new(failure));
+        }
+        of.delivered_after = after;
     }
     for (of, ends) in found.iter_mut().zip(ends) {
-        of.delivered = ends.read.load(Ordering::Relaxed);
+        of.delivered = ends.read();
+        if let (Ends::Programs(_), Some(after)) = (ends, of.delivered_after) {
+            of.acked_after = after;
+        }
     }
-    (found, samples)
+    Ok((found, samples))
 }
 
 /// A connection from the calling thread's namespace with this controller from its first packet on.
@@ -398,7 +471,7 @@ fn write_all(mut stream: &TcpStream, bytes: Option<u64>) {
 }
 
 /// Reads all that comes; returns when the last of so many bytes did, since `start`.
-fn read_all(ends: &Ends, bytes: Option<u64>, start: Instant) -> Option<Duration> {
+fn read_all(ends: &Sockets, bytes: Option<u64>, start: Instant) -> Option<Duration> {
     let mut chunk = vec![0; CHUNK];
     let mut got = 0;
     while got < bytes.unwrap_or(u64::MAX) {
@@ -411,5 +484,6 @@ fn read_all(ends: &Ends, bytes: Option<u64>, start: Instant) -> Option<Duration>
     Some(start.elapsed())
 }
 
+mod programs;
 #[cfg(test)]
 mod tests;

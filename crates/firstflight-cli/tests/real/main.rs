@@ -12,6 +12,8 @@ mod killed;
 mod link;
 #[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
 mod privacy;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod programs;
 #[cfg(target_os = "linux")]
 mod relay;
 #[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]

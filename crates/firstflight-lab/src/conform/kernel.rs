@@ -15,7 +15,7 @@ use firstflight::event::{Congestion, Ready, Timeout, Transport};
 use firstflight::{Ack, Begin, Config, Event, Nanos, Sent, Seq, Time};
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{ARMS, AckRecord, KernelArm, Noted, Traced};
-use firstflight_linux::trial::{self, Trial};
+use firstflight_linux::trial::{self, Source, Trial};
 use firstflight_path::Error;
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ pub(super) fn beside(
         path: &scenario.path,
         options: LinkOptions { seed, path_index: scenario.path_index, ..LinkOptions::default() },
         bytes: scenario.bytes,
-        controller: traced.arm().kernel_name,
+        source: Source::Controller(traced.arm().kernel_name),
         limit: Duration::from_nanos(scenario.limit.0),
     };
     let measured = trial::run(&trial, |_| {}).map_err(refused)?;

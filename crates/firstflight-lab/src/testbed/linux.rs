@@ -27,6 +27,7 @@ const INFO: Info = Info {
     speaks: Speaks::Tcp,
     in_real_time: true,
     kernel_arms: true,
+    programs: true,
     kernel_receiver: true,
     ..Info::REAL_STACKS
 };

@@ -56,6 +56,8 @@ pub struct Info {
     pub kernel_arms: bool,
     /// It runs controllers that come with a QUIC stack, [`Sender::Stack`].
     pub stack_arms: bool,
+    /// It runs programs of others, [`Sender::Programs`].
+    pub programs: bool,
     /// It runs startups that are not ours, [`Sender::Own`].
     pub own_startups: bool,
     /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has
@@ -82,6 +84,7 @@ impl Info {
         in_real_time: false,
         kernel_arms: false,
         stack_arms: false,
+        programs: false,
         own_startups: false,
         chooses_detection: false,
         counts_marks: false,
@@ -118,9 +121,10 @@ impl Info {
                 "a real stack does not tell our controllers how many bytes arrived marked, nor sends ECT(1): use the simulator",
             );
         }
-        match arm.sender {
+        match &arm.sender {
             Sender::Kernel(_) if !self.kernel_arms => return Err(arm.elsewhere()),
             Sender::Stack(_) if !self.stack_arms => return Err(arm.elsewhere()),
+            Sender::Programs(_) if !self.programs => return Err(arm.elsewhere()),
             Sender::Own { .. } if !self.own_startups => {
                 return refused("a startup of your own runs on the testbed `sim` only");
             }

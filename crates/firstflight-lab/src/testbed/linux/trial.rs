@@ -7,6 +7,7 @@
 use super::wire;
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::{Outcome, Queueing};
+use crate::programs::Programs;
 use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::sharing::{Arrangement, SharingFlow, Together};
@@ -60,7 +61,7 @@ impl Testbed for Linux {
                 arm.label
             )));
         }
-        controller(arm).map(|_| ())
+        sender(arm).map(|_| ())
     }
 
     /// The kernel paces whatever wants to be.
@@ -114,9 +115,9 @@ fn run_flows(
     (sample, whole): (Nanos, bool),
 ) -> Result<Together, Error> {
     let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
-    let senders = flows.iter().map(|flow| controller(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
+    let senders = flows.iter().map(|flow| sender(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
     let mut loaded: Vec<(&str, Loaded)> = Vec::new();
-    for arm in senders.iter().filter_map(|(_, ours)| *ours) {
+    for arm in senders.iter().filter_map(Seated::ours) {
         if !loaded.iter().any(|(name, _)| *name == arm.name) && !kernel::is_registered(arm) {
             loaded.push((arm.name, Loaded::load(arm).map_err(refused)?));
         }
@@ -125,8 +126,8 @@ fn run_flows(
     let plans: Vec<trial::Flow<'_>> = senders
         .iter()
         .zip(flows.iter().zip(objects))
-        .map(|((controller, _), (flow, bytes))| trial::Flow {
-            controller,
+        .map(|(seated, (flow, bytes))| trial::Flow {
+            source: seated.source(),
             bytes,
             start: Duration::from_nanos(flow.start.0),
         })
@@ -152,6 +153,11 @@ fn run_flows(
         }
         let mut outcomes: Vec<Outcome> =
             measured.flows.iter().zip(&seen).map(|(flow, seen)| one_of(flow, seen)).collect();
+        for (outcome, _) in
+            outcomes.iter_mut().zip(&senders).filter(|(_, sender)| sender.is_foreign())
+        {
+            only_what_arrived(outcome);
+        }
         if let Some(first) = outcomes.first_mut() {
             let doubts = doubts.into_iter();
             first.warnings =
@@ -182,6 +188,20 @@ fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
     }
 }
 
+/// Of programs of others nothing is known but what arrived, and when.
+fn only_what_arrived(outcome: &mut Outcome) {
+    let known = std::mem::take(outcome);
+    *outcome = Outcome {
+        complete: known.complete,
+        delivered_after: known.delivered_after,
+        ended_after: known.ended_after,
+        delivered: known.delivered,
+        queueing: known.queueing,
+        warnings: known.warnings,
+        ..Outcome::default()
+    };
+}
+
 /// What the sender's last word says.
 fn of_sender(last: &Info, seen: &Seen) -> Outcome {
     Outcome {
@@ -204,7 +224,8 @@ fn run(
     seed: u64,
     mut recording: Option<&mut Recording>,
 ) -> Result<Outcome, Error> {
-    let (name, ours) = controller(arm)?;
+    let seated = sender(arm)?;
+    let ours = seated.ours();
     let refused =
         |refusal: Error| Error::new(format!("testbed `linux`, arm {}: {refusal}", arm.label));
     let traced = recording.as_deref_mut().is_some_and(|recording| recording.log().is_some());
@@ -224,7 +245,7 @@ fn run(
             ..LinkOptions::default()
         },
         bytes: scenario.bytes,
-        controller: &name,
+        source: seated.source(),
         limit: Duration::from_nanos(scenario.limit.0),
     };
     let mut attempt = 1;
@@ -261,8 +282,47 @@ fn run(
                 seen.log(log, scenario, &measured, exit);
             }
         }
-        return Ok(Outcome { warnings, ..outcome(scenario, &measured, exit, &seen) });
+        let mut outcome = Outcome { warnings, ..outcome(scenario, &measured, exit, &seen) };
+        if seated.is_foreign() {
+            only_what_arrived(&mut outcome);
+        }
+        return Ok(outcome);
     }
+}
+
+/// Who sends.
+enum Seated<'a> {
+    /// The kernel's name of a controller, and the arm if it is one of ours.
+    Controller(String, Option<&'static KernelArm>),
+    /// Lines for the shell, at both ends.
+    Programs(trial::Programs<'a>),
+}
+
+impl Seated<'_> {
+    fn ours(&self) -> Option<&'static KernelArm> {
+        match self {
+            Seated::Controller(_, ours) => *ours,
+            Seated::Programs(_) => None,
+        }
+    }
+
+    fn is_foreign(&self) -> bool {
+        matches!(self, Seated::Programs(_))
+    }
+
+    fn source(&self) -> trial::Source<'_> {
+        match self {
+            Seated::Controller(name, _) => trial::Source::Controller(name),
+            Seated::Programs(programs) => trial::Source::Programs(*programs),
+        }
+    }
+}
+
+fn sender(arm: &NamedArm) -> Result<Seated<'_>, Error> {
+    if let Sender::Programs(Programs { server, client }) = &arm.sender {
+        return Ok(Seated::Programs(trial::Programs { server, client }));
+    }
+    controller(arm).map(|(name, ours)| Seated::Controller(name, ours))
 }
 
 /// The kernel's name for the arm, and the arm if it is one of ours.
