@@ -1,12 +1,15 @@
 //! Programs of others as senders: a server and a client that are told apart from nothing but what
 //! arrives.
 
-use firstflight_path::Error;
-use serde::Deserialize;
+use firstflight_path::{Error, input};
 use std::path::Path;
+use toml::de::DeTable;
 
 /// What is read of a file of a pair.
 const MOST_TEXT: u64 = 64 << 10;
+
+/// What a file may say.
+const ALLOWED: &str = "allowed: server = \"...\" and client = \"...\"";
 
 /// A server at the sender's end of a path and a client at the other, each a line for the shell.
 ///
@@ -14,8 +17,7 @@ const MOST_TEXT: u64 = 64 << 10;
 /// the server its address in `$FIRSTFLIGHT_LOCAL`, the client that of the server in
 /// `$FIRSTFLIGHT_PEER`. The server listens on TCP or UDP and sends when it is asked; the client
 /// writes what it gets to its standard output.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
     /// The sender.
     pub server: String,
@@ -30,19 +32,27 @@ impl Programs {
     /// One line: no such file, or another key, or one that is missing or empty.
     pub fn read(file: &Path) -> Result<Programs, Error> {
         let failed = |why: &str| Error::new(format!("program {}: {why}", file.display()));
-        let length = std::fs::metadata(file).map_err(|error| failed(&error.to_string()))?.len();
-        if length > MOST_TEXT {
-            return Err(failed("longer than 64 KiB"));
+        let text = input::read_text(file, MOST_TEXT).map_err(|error| failed(&error.to_string()))?;
+        let table = DeTable::parse(&text)
+            .map_err(|error| failed(&format!("{}; {ALLOWED}", error.message())))?;
+        let (mut server, mut client) = (None, None);
+        for (key, value) in table.get_ref() {
+            let place = match key.get_ref().as_ref() {
+                "server" => &mut server,
+                "client" => &mut client,
+                other => return Err(failed(&format!("`{other}` is unknown; {ALLOWED}"))),
+            };
+            *place = value.get_ref().as_str().map(str::trim).filter(|line| !line.is_empty());
+            if place.is_none() {
+                return Err(failed(&format!("`{}` is no command; {ALLOWED}", key.get_ref())));
+            }
         }
-        let text = std::fs::read_to_string(file).map_err(|error| failed(&error.to_string()))?;
-        let pair: Programs = toml::from_str(&text).map_err(|error| {
-            let line = error.message().lines().next().unwrap_or_default().to_owned();
-            failed(&format!("{line}; allowed: server = \"...\" and client = \"...\""))
-        })?;
-        if pair.server.trim().is_empty() || pair.client.trim().is_empty() {
-            return Err(failed("an empty line; allowed: server = \"...\" and client = \"...\""));
+        match (server, client) {
+            (Some(server), Some(client)) => {
+                Ok(Programs { server: server.to_owned(), client: client.to_owned() })
+            }
+            _ => Err(failed(&format!("one of the two is missing; {ALLOWED}"))),
         }
-        Ok(pair)
     }
 }
 
@@ -64,7 +74,9 @@ mod tests {
 
     #[test]
     fn what_is_no_pair_is_refused_with_its_name() {
-        for wrong in ["", "server = \"a\"", "server = \"a\"\nclient = \" \"", "x = 1", "{"] {
+        for wrong in
+            ["", "server = \"a\"", "server = \"a\"\nclient = \" \"", "client = 1", "x = 1", "{"]
+        {
             let error = read(wrong).expect_err(wrong);
             assert!(error.as_str().contains("allowed: server"), "{wrong}: {error}");
         }
