@@ -5,7 +5,7 @@ use crate::evaluate::Effort;
 use crate::schema::{Criterion, EcnField, Flow, Judge, LIES, Scenario, Sweep, text_of};
 use firstflight::Nanos;
 use firstflight::nada::Params;
-use firstflight_lab::sharing::{App, Lie};
+use firstflight_lab::flows::{App, Lie};
 use firstflight_lab::{Hosts, NamedArm, hosts_of_tcp, nearest, parse_arms, size};
 use firstflight_path::random::normal;
 use firstflight_path::{Codepoint, Error, Path};

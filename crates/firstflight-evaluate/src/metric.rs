@@ -2,9 +2,9 @@
 
 use crate::run::Run;
 use crate::schema::{Judge, Window};
+use firstflight_lab::flows::{App, Counted};
 use firstflight_lab::nearest;
 use firstflight_lab::outcome::Outcome;
-use firstflight_lab::sharing::{App, Counted};
 use firstflight_lab::stats::jain;
 use firstflight_path::{Error, PACKET};
 

@@ -2,8 +2,8 @@
 
 use crate::cell::{Cell, PlannedFlow};
 use firstflight::{Nanos, Time};
+use firstflight_lab::flows::{Access, App, Arrangement, JITTER, SharingFlow, Together};
 use firstflight_lab::scenario::rtt_jitter;
-use firstflight_lab::sharing::{Access, App, Arrangement, JITTER, SharingFlow, Together};
 use firstflight_lab::testbed::sim;
 use firstflight_lab::{NamedArm, Scenario, Testbed};
 use firstflight_path::{Error, PACKET, Path, Purpose, Rate, Stream};

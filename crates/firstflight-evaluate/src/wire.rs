@@ -2,7 +2,7 @@
 //! acknowledgement, how many at once, and how its rate answers losses and marks.
 
 use firstflight::Nanos;
-use firstflight_lab::sharing::{Access, App, Arrangement, SharingFlow};
+use firstflight_lab::flows::{Access, App, Arrangement, SharingFlow};
 use firstflight_lab::{NamedArm, Scenario};
 use firstflight_path::{Error, Path};
 use firstflight_sim::observe::Signals;

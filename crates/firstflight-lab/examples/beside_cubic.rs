@@ -10,7 +10,7 @@
 //! `docs/site/plumb.py` makes a table of them.
 
 use firstflight::Nanos;
-use firstflight_lab::sharing::{App, SharingFlow};
+use firstflight_lab::flows::{App, SharingFlow};
 use firstflight_lab::{Error, NamedArm, Scenario, parse_arms};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream};

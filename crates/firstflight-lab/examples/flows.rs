@@ -7,8 +7,8 @@
 //! The kernel's columns take real time, some minutes, and root; without either they are left out.
 
 use firstflight::Nanos;
+use firstflight_lab::flows::{App, Arrangement, JITTER, SharingFlow, fairness_ppm};
 use firstflight_lab::scenario::Hosts;
-use firstflight_lab::sharing::{App, Arrangement, JITTER, SharingFlow, fairness_ppm};
 use firstflight_lab::testbed::{linux, quic, sim};
 use firstflight_lab::{Error, Scenario, Testbed, parse_arms};
 use firstflight_path::Path;

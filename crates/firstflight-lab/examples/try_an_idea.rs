@@ -12,7 +12,7 @@
 use firstflight::event::{Ack, Context, Window};
 use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Time};
-use firstflight_lab::sharing::{JITTER, SharingFlow};
+use firstflight_lab::flows::{JITTER, SharingFlow};
 use firstflight_lab::{Error, NamedArm, OwnStartup, Population, Scenario, parse_arms, population};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream, builtins};

@@ -9,7 +9,8 @@
 //! counts is better than the baseline all the same ([`Verdict::Gentler`]). Each group of the
 //! population is one recorded connection, or those most alike.
 
-use crate::ab::analysis::{Entry, LEAST_FLOWS, Part};
+use crate::ab::LEAST_FLOWS;
+use crate::ab::analysis::{Entry, Part};
 use crate::ab::sensitivity::{SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::ab::{Analysis, Decision};
 use crate::stats::{Interval, student};

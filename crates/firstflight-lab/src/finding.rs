@@ -1,10 +1,7 @@
 //! What a comparison comes to, in one sentence or two: who is done first, and at which price.
 
 use crate::compare::Comparison;
-use crate::sweep::{JUDGED, Judged};
-
-/// Below this many percent two times are called the same: less than one packet of a short transfer.
-pub(crate) const SAME: f64 = 0.5;
+use crate::sweep::{JUDGED, Judged, SAME};
 
 /// An arm as the finding sees it.
 struct Seen<'a> {

@@ -13,6 +13,8 @@ pub mod error;
 #[cfg(feature = "field")]
 pub mod field;
 mod finding;
+pub mod flows;
+mod learner;
 pub mod measures;
 pub mod outcome;
 pub mod own;

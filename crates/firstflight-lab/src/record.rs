@@ -1,6 +1,6 @@
 //! Keeps every event of a trial, for reports, and writes its log, for traces.
 
-use crate::resume::Learner;
+use crate::learner::Learner;
 use firstflight::{Begin, Phase, Time};
 use firstflight_log::trace::{Log, LogWriter, Start, ranges};
 use firstflight_sim::observe::Signals;

@@ -2,12 +2,12 @@
 //! Resume, RFC 9959).
 
 use crate::arms::{NamedArm, Sender};
+use crate::learner::Learner;
 use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::Testbed;
-use firstflight::arm::{Arm, ArmController, StartupSpec};
-use firstflight::resume::{Observation, Saved, unsaved};
-use firstflight::{Begin, Event};
+use firstflight::arm::{Arm, StartupSpec};
+use firstflight::resume::{Saved, unsaved};
 use firstflight_path::{Error, Path};
 
 /// The path of the first connection, as `--resume` has it: the same one.
@@ -79,33 +79,4 @@ fn careful(arm: &NamedArm) -> Option<Arm> {
 /// An arm that follows a connection of its own.
 pub(crate) fn resumes(arm: &NamedArm) -> bool {
     careful(arm).is_some()
-}
-
-/// Follows a connection for what it leaves to the next.
-#[derive(Clone, Debug, Default)]
-pub struct Learner(Option<(Box<ArmController>, Observation)>);
-
-impl Learner {
-    /// The controller was built, or built anew.
-    pub fn begin(&mut self, begin: &Begin) {
-        let seen = Observation::new(begin.config.mss);
-        self.0 = Some((Box::new(begin.controller()), seen));
-    }
-
-    /// It was told something.
-    pub fn hear(&mut self, event: &Event) {
-        if let Some((controller, seen)) = &mut self.0 {
-            controller.tell(event);
-            seen.take(event, controller);
-        }
-    }
-
-    fn has_begun(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// What may be saved.
-    pub fn saved(&self) -> Option<Saved> {
-        self.0.as_ref().and_then(|(_, seen)| seen.saved())
-    }
 }

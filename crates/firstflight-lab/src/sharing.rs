@@ -1,198 +1,21 @@
-//! Several arms through one bottleneck at the same time: who starts when, what each carries, and how
-//! they share.
+//! Several arms through one bottleneck at the same time, as a comparison: how they share, and what
+//! each flow does.
 
-use crate::arms::{NamedArm, Sender};
+use crate::arms::NamedArm;
 use crate::compare::{ExperimentRow, Plan};
+use crate::flows::{App, Arrangement, SharingFlow, Together};
 use crate::measures::record;
-use crate::outcome::Outcome;
 use crate::report::Table;
 use crate::scenario::Scenario;
 use crate::stats::Summary;
 use crate::table::table_of;
 use crate::trial::{Trial, TrialRow, ms};
-use firstflight::startup::AnyStartup;
-use firstflight::{Nanos, Seq, Time};
+use firstflight::{Nanos, Time};
 use firstflight_path::Error;
-pub use firstflight_sim::JITTER;
-pub use firstflight_sim::{Access, Arrangement, Counted, Lie};
-pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
-use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_arms_with, run_mixed_flows};
+use firstflight_sim::{Part, fairness_ppm};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// One flow of several.
-#[derive(Clone, Debug)]
-pub struct SharingFlow {
-    /// Who sends.
-    pub arm: NamedArm,
-    /// What.
-    pub app: App,
-    /// When its first data leaves, unless its handshake has to wait (see [`FlowPlan::start`]).
-    pub start: Nanos,
-    /// What its round trip is longer than the path's.
-    pub rtt_extra: Nanos,
-}
-
-impl Scenario {
-    /// Runs flows together, until all are through or the limit is reached. The scenario's object
-    /// does not count, each flow has its own; with `sample` it is noted that often what each
-    /// flow has delivered.
-    ///
-    /// # Errors
-    /// If the path cannot carry the host's packets, or an arm cannot share it.
-    pub fn run_flows(
-        &self,
-        flows: &[SharingFlow],
-        seed: u64,
-        sample: Option<Nanos>,
-    ) -> Result<SharedOutcome, Error> {
-        self.run_flows_late(flows, seed, sample, JITTER)
-    }
-
-    /// The same with starts and timers that are late by up to `jitter`; zero keeps all flows in
-    /// step.
-    ///
-    /// # Errors
-    /// Those of [`Scenario::run_flows`].
-    pub fn run_flows_late(
-        &self,
-        flows: &[SharingFlow],
-        seed: u64,
-        sample: Option<Nanos>,
-        jitter: Nanos,
-    ) -> Result<SharedOutcome, Error> {
-        self.run_flows_arranged(flows, seed, sample, jitter, &Arrangement::default(), None)
-    }
-
-    /// The same with flows that have something of their own, more samples, and somebody who watches.
-    ///
-    /// # Errors
-    /// Those of [`Scenario::run_flows`].
-    pub fn run_flows_arranged(
-        &self,
-        flows: &[SharingFlow],
-        seed: u64,
-        sample: Option<Nanos>,
-        jitter: Nanos,
-        arrangement: &Arrangement,
-        observer: Option<&mut dyn Observer>,
-    ) -> Result<SharedOutcome, Error> {
-        let &Scenario { ref path, host, limit, path_index, .. } = self;
-        let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
-        let own = |flow: &SharingFlow| matches!(flow.arm.sender, Sender::Own { .. });
-        if !flows.iter().any(own) {
-            let plans = flows.iter().map(|flow| self.flow_plan(flow));
-            return run_arms_with(&shared, plans.collect::<Result<_, _>>()?, arrangement, observer);
-        }
-        let plans = flows.iter().map(|flow| self.mixed_plan(flow)).collect::<Result<_, Error>>()?;
-        let done = run_mixed_flows(&shared, plans, arrangement, observer)?;
-        let broken = flows.iter().find(
-            |flow| matches!(&flow.arm.sender, Sender::Own { startup, .. } if startup.is_broken()),
-        );
-        match broken {
-            Some(flow) => Err(Error::new(format!("arm `{}`: its startup broke", flow.arm.label))),
-            None => Ok(done),
-        }
-    }
-
-    /// The plan of a flow beside others whose startups are not all ours.
-    fn mixed_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<Mixed>, Error> {
-        let (startup, rest) = match &flow.arm.sender {
-            Sender::Own { startup, rest } => (Mixed::Own(startup.make()), rest),
-            _ => (Mixed::Ours(*self.flow_plan(flow)?.controller.startup()), flow.arm.arm()?),
-        };
-        let now = Time(flow.start.0);
-        Ok(FlowPlan {
-            controller: rest.controller_with(startup, self.config(), now, Seq(0)),
-            pacer_burst: self.pacer_burst(rest),
-            app: flow.app.clone(),
-            start: flow.start,
-            rtt_extra: flow.rtt_extra,
-        })
-    }
-
-    fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Error> {
-        let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", flow.arm.label)));
-        let arm = match &flow.arm.sender {
-            Sender::Arm(arm) => arm,
-            Sender::Kernel(_) => {
-                return refused("the kernel's own controllers run on the testbed `linux` only");
-            }
-            Sender::Stack(_) => {
-                return refused("the QUIC stacks' own controllers run on the testbed `quic` only");
-            }
-            Sender::Programs(_) => return refused("programs run on the testbed `linux` only"),
-            Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
-        };
-        if arm.sender.detection.is_some() || arm.sender.early.is_some() {
-            return refused(
-                "flows that share a path share their hosts: `--detection` goes for all",
-            );
-        }
-        if arm.sender.acks.is_some() {
-            return refused("flows that share a path share their hosts: leave `acks` out");
-        }
-        Ok(FlowPlan {
-            controller: arm.controller(
-                self.config(),
-                self.oracle_exit(),
-                Time(flow.start.0),
-                Seq(0),
-            ),
-            pacer_burst: self.pacer_burst(arm),
-            app: flow.app.clone(),
-            start: flow.start,
-            rtt_extra: flow.rtt_extra,
-        })
-    }
-}
-
-/// What became of flows that shared a path, on whatever testbed they did.
-#[derive(Clone, Debug, Default)]
-pub struct Together {
-    /// One by one, in the order in which they were asked for. Times count from each flow's own first
-    /// packet.
-    pub flows: Vec<Outcome>,
-    /// Of applications with parts: each part of each flow.
-    pub parts: Vec<Vec<Part>>,
-    /// When the first data of each left; `None` if the trial stopped before.
-    pub starts: Vec<Option<Time>>,
-    /// Bytes delivered in order by each flow at each multiple of the sampling time, zero included.
-    pub delivered: Vec<Vec<u64>>,
-    /// What each flow had sent and lost at the same times, if the arrangement asks for it and the
-    /// testbed knows.
-    pub counted: Vec<Vec<Counted>>,
-    /// Bytes that waited at the bottleneck at each multiple of the arrangement's time, likewise.
-    pub queue: Vec<u64>,
-}
-
-impl Together {
-    /// What each flow delivered between two samples.
-    pub fn between(&self, from: usize, to: usize) -> Vec<u64> {
-        let at = |sample: usize| self.delivered.get(sample).or(self.delivered.last());
-        match (at(from), at(to)) {
-            (Some(from), Some(to)) => {
-                from.iter().zip(to).map(|(from, to)| to.saturating_sub(*from)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// The simulator knows everything.
-impl From<SharedOutcome> for Together {
-    fn from(done: SharedOutcome) -> Together {
-        Together {
-            parts: done.flows.iter().map(|flow| flow.parts.clone()).collect(),
-            flows: done.flows.into_iter().map(Outcome::from).collect(),
-            starts: done.starts,
-            delivered: done.delivered,
-            counted: done.counted,
-            queue: done.queue,
-        }
-    }
-}
 
 /// Several flows of an arm at a time, one arm after the other.
 #[derive(Clone, Debug)]
@@ -205,7 +28,7 @@ pub struct SharingPlan {
     pub cross: Vec<NamedArm>,
     /// Between the starts of two flows.
     pub apart: Nanos,
-    /// Starts and timers of several flows are late by up to this, see [`Shared::jitter`].
+    /// Starts and timers of several flows are late by up to this, see [`Shared::jitter`](firstflight_sim::Shared::jitter).
     pub jitter: Nanos,
     /// What every flow of the arm carries.
     pub app: App,

@@ -15,6 +15,7 @@ mod config;
 mod episode;
 mod growth;
 mod increase;
+mod tell;
 mod three_amounts;
 
 pub use crate::exit::Exit;

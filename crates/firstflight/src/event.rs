@@ -5,19 +5,15 @@
 //!
 //! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and
 //!    fills an [`Ack`];
-//! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`])
-//!    in every phase;
+//! 2. a valid RTT sample goes to the startup
+//!    ([`on_rtt`](crate::startup::Startup::on_rtt)) in every phase;
 //! 3. the startup's sample hook runs, only below the threshold and outside recovery;
 //! 4. loss and ECN marks are answered, at most one reduction per recovery period;
 //! 5. the growth hook runs, only outside recovery and only if something was acknowledged.
 //!
-//! Steps 2 to 5 are [`Controller::on_ack`].
+//! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
-use crate::avoidance::Avoidance;
-use crate::controller::Controller;
 use crate::named::named;
-use crate::recovery::Policy;
-use crate::startup::Startup;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
 named! {
@@ -77,7 +73,7 @@ pub struct Ack {
     /// packets that were in flight (QUIC).
     pub acked: u64,
     /// Of `acked`, the bytes sent at or after
-    /// [`Controller::recovery_mark`]
+    /// [`recovery_mark`](crate::controller::Controller::recovery_mark)
     /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a
     /// transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
@@ -216,27 +212,27 @@ pub struct Congestion {
 /// [`EVENT`](crate::fields::EVENT).
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// [`Controller::on_handshake_rtt`].
+    /// [`on_handshake_rtt`](crate::controller::Controller::on_handshake_rtt).
     HandshakeRtt {
         /// The moment.
         now: Time,
         /// The sample.
         rtt: Nanos,
     },
-    /// [`Controller::before_send`].
+    /// [`before_send`](crate::controller::Controller::before_send).
     Ready(Ready),
-    /// [`Controller::on_sent`].
+    /// [`on_sent`](crate::controller::Controller::on_sent).
     Sent(Sent),
-    /// [`Controller::on_ack`]: an ACK or a loss timer.
+    /// [`on_ack`](crate::controller::Controller::on_ack): an ACK or a loss timer.
     Ack(Ack),
-    /// [`Controller::on_congestion`].
+    /// [`on_congestion`](crate::controller::Controller::on_congestion).
     Congestion(Congestion),
-    /// [`Controller::on_spurious`].
+    /// [`on_spurious`](crate::controller::Controller::on_spurious).
     Spurious {
         /// The moment; the controller itself does not ask for it.
         now: Time,
     },
-    /// [`Controller::set_mss`].
+    /// [`set_mss`](crate::controller::Controller::set_mss).
     Mss {
         /// The moment; the controller itself does not ask for it.
         now: Time,
@@ -300,21 +296,6 @@ impl Event {
             "mss" => Event::Mss { now, mss: 0 },
             _ => return None,
         })
-    }
-}
-
-impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
-    /// Tells it one thing.
-    pub fn tell(&mut self, event: &Event) {
-        match event {
-            Event::HandshakeRtt { now, rtt } => self.on_handshake_rtt(*now, *rtt),
-            Event::Ready(ready) => self.before_send(ready),
-            Event::Sent(sent) => self.on_sent(sent),
-            Event::Ack(ack) => self.on_ack(ack),
-            Event::Congestion(congestion) => self.on_congestion(congestion),
-            Event::Spurious { .. } => self.on_spurious(),
-            Event::Mss { mss, .. } => self.set_mss(*mss),
-        }
     }
 }
 

@@ -6,11 +6,12 @@
 //! check that fails by chance in every twentieth run is soon ignored. Differences by group and size
 //! are judged together (Holm) before they are called real.
 
+use super::contrast::{LEAST_FLOWS, less, of, reduction, times};
 use super::sensitivity::{self, Sensitivity};
 use super::tally::{ArmTally, Cell, Mean, Sum};
 use super::{Experiment, Tallies};
 use crate::measures::{self, Field, Holds, record};
-use crate::stats::bootstrap::{Estimate, plain, ratio};
+use crate::stats::bootstrap::Estimate;
 use crate::stats::front::{Versus, front};
 use crate::stats::ratio::Ratios;
 use crate::stats::sketch::Sketch;
@@ -20,9 +21,6 @@ use std::collections::BTreeMap;
 
 /// Below this many connections a 99th percentile rests on a handful.
 pub const FEW_FLOWS: u64 = 2_000;
-/// Below this many nothing is said about a part.
-pub const LEAST_FLOWS: u64 = 30;
-
 /// The result of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
@@ -351,48 +349,8 @@ impl Percentiles {
     }
 }
 
-fn of(sum: u128, n: u64) -> f64 {
-    sum as f64 / n.max(1) as f64
-}
-
 fn share(part: u128, whole: u128) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
-}
-
-/// Means of a quantity in every replicate.
-fn means(cell: &Cell, arm: usize, mean: Mean) -> impl Iterator<Item = f64> {
-    cell.arms[arm]
-        .replicates(mean)
-        .sums()
-        .iter()
-        .zip(cell.counts.sums())
-        .map(|(sum, n)| *sum as f64 / *n as f64)
-}
-
-pub(super) fn mean(cell: &Cell, arm: usize, mean: Mean) -> f64 {
-    let tally = &cell.arms[arm];
-    match mean {
-        Mean::Ttlb => of(tally.sum(Sum::Ttlb), cell.flows) / 1e3,
-        Mean::Loss => of(tally.sum(Sum::Loss), cell.flows),
-        Mean::QueueP99 => of(tally.sum(Sum::QueueP99), cell.flows),
-    }
-}
-
-/// Mean of `a` over that of `b`.
-pub(super) fn times(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
-    let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a / b);
-    ratio(mean(cell, a, what) / mean(cell, b, what), replicates, z)
-}
-
-/// Mean of `a` less that of `b`.
-pub(super) fn less(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
-    let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a - b);
-    plain(mean(cell, a, what) - mean(cell, b, what), replicates, z)
-}
-
-/// Reduction in percent out of a ratio.
-pub(super) fn reduction(ratio: Interval) -> Interval {
-    ratio.map(|ratio| (1.0 - ratio) * 100.0)
 }
 
 fn reductions(arm: &ArmTally, baseline: &ArmTally) -> Vec<f64> {

@@ -7,6 +7,7 @@
 //! what they mean and what they do not, [`Analysis::finding`] in one.
 
 pub mod analysis;
+mod contrast;
 mod finding;
 mod flow;
 #[cfg(feature = "parquet")]
@@ -20,6 +21,7 @@ pub mod tally;
 pub mod words;
 
 pub use analysis::Analysis;
+pub use contrast::LEAST_FLOWS;
 pub use flow::FlowResult;
 pub use recommend::Decision;
 pub use run::{Run, Watch};

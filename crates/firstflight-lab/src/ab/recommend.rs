@@ -7,7 +7,8 @@
 //! help, what comes next, and which arms cannot be told apart because they did the same on every
 //! connection.
 
-use super::analysis::{Analysis, Entry, LEAST_FLOWS, Part};
+use super::analysis::{Analysis, Entry, Part};
+use super::contrast::LEAST_FLOWS;
 use super::sensitivity::{Depends, SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::stats::Interval;
 use std::fmt::Write as _;

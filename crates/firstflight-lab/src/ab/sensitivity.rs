@@ -6,7 +6,7 @@
 //! shards and interruptions change nothing. The effects at the ends stand beside those of the same
 //! connections as assumed.
 
-use super::analysis::{LEAST_FLOWS, less, reduction, times};
+use super::contrast::{LEAST_FLOWS, less, reduction, times};
 use super::tally::{Cell, Mean};
 use super::{Experiment, Tallies};
 use crate::stats::{Interval, Z_95};

@@ -1,6 +1,7 @@
 //! What the numbers say, in sentences; and what they do not.
 
-use super::analysis::{Analysis, Entry, FEW_FLOWS, LEAST_FLOWS, Part};
+use super::analysis::{Analysis, Entry, FEW_FLOWS, Part};
+use super::contrast::LEAST_FLOWS;
 use super::recommend::{self, Decision};
 use super::{Experiment, Tallies};
 use crate::stats::Interval;

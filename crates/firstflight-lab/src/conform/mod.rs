@@ -9,76 +9,27 @@
 //! * A controller of the running kernel steers a real connection that is traced ACK by ACK, and ours
 //!   is told what the kernel learnt ([`of_kernel`]).
 
-mod judge;
+mod foreign;
+mod heard;
+pub(crate) mod judge;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod kernel;
 mod process;
 mod rule;
+mod step;
 
-pub use judge::{Difference, Judge, RuleRow, Seen, Side, Step, Verdict};
+pub use foreign::{Foreign, OneOfOurs};
+pub use heard::listen;
+pub use judge::{Difference, Judge, RuleRow, Seen, Verdict};
 pub use process::Process;
 pub use rule::Rule;
+pub use step::{Side, Step};
 
 use crate::arms::NamedArm;
 use crate::scenario::Scenario;
 use crate::stacks::StackArm;
-use firstflight::arm::{Arm, ArmController};
-use firstflight::{Begin, Event};
 use firstflight_path::{Error, Path};
-use firstflight_sim::observe::Signals;
-use firstflight_sim::{Observer, Record, Snapshot};
 use serde::Serialize;
-
-/// A controller that is not ours: it is told events and has a window.
-pub trait Foreign {
-    /// A connection begins. What is told afterwards belongs to it.
-    ///
-    /// # Errors
-    /// One line if it cannot.
-    fn begin(&mut self, begin: &Begin) -> Result<(), Error>;
-
-    /// One event, in the order of the connection.
-    ///
-    /// # Errors
-    /// One line if it cannot answer.
-    fn tell(&mut self, event: &Event) -> Result<(), Error>;
-
-    /// Congestion window and slow-start threshold now, bytes; no threshold while it was never set.
-    fn window(&self) -> (u64, Option<u64>);
-}
-
-/// One of ours behind the interface for foreign ones: with itself it must agree on every ACK.
-#[derive(Debug)]
-pub struct OneOfOurs {
-    arm: Arm,
-    core: Option<ArmController>,
-}
-
-impl OneOfOurs {
-    /// This arm.
-    pub fn new(arm: Arm) -> OneOfOurs {
-        OneOfOurs { arm, core: None }
-    }
-}
-
-impl Foreign for OneOfOurs {
-    fn begin(&mut self, begin: &Begin) -> Result<(), Error> {
-        let Begin { now, config, nxt, oracle_exit, .. } = *begin;
-        self.core = Some(self.arm.controller(config, oracle_exit, now, nxt));
-        Ok(())
-    }
-
-    fn tell(&mut self, event: &Event) -> Result<(), Error> {
-        if let Some(core) = &mut self.core {
-            core.tell(event);
-        }
-        Ok(())
-    }
-
-    fn window(&self) -> (u64, Option<u64>) {
-        self.core.as_ref().map_or((0, None), |core| (core.cwnd(), core.ssthresh()))
-    }
-}
 
 /// What came of it on every connection.
 #[derive(Clone, Debug, Serialize)]
@@ -161,8 +112,7 @@ pub fn of_foreign(
     seed: u64,
     judge: Judge,
 ) -> Result<Verdict, Error> {
-    let mut heard = Heard::default();
-    let (begin, events) = heard.listen(against, scenario, seed)?;
+    let (begin, events) = listen(against, scenario, seed)?;
     let mut core = begin.controller();
     let mut judge = judge;
     foreign.begin(&begin)?;
@@ -242,53 +192,4 @@ fn no_kernel(name: &str) -> Error {
     Error::new(format!(
         "controller `kernel:{name}`: this build cannot trace the kernel; `cargo build --release --features linux` can (Debian: clang libelf-dev zlib1g-dev), and runs as root"
     ))
-}
-
-/// Everything that the controller of a simulated connection was told.
-#[derive(Debug, Default)]
-struct Heard {
-    begin: Option<Begin>,
-    events: Vec<Event>,
-}
-
-impl Heard {
-    fn listen(
-        &mut self,
-        arm: &NamedArm,
-        scenario: &Scenario,
-        seed: u64,
-    ) -> Result<(Begin, Vec<Event>), Error> {
-        scenario.simulate_watched(arm, seed, Some(self))?;
-        let begin = self.begin.ok_or_else(|| Error::new("no connection began"))?;
-        Ok((begin, std::mem::take(&mut self.events)))
-    }
-}
-
-/// What the controller of a simulated connection was told, in order, with what it was built from:
-/// what vectors are made of.
-///
-/// # Errors
-/// One line if the scenario cannot run.
-pub fn listen(
-    arm: &NamedArm,
-    scenario: &Scenario,
-    seed: u64,
-) -> Result<(Begin, Vec<Event>), Error> {
-    Heard::default().listen(arm, scenario, seed)
-}
-
-impl Observer for Heard {
-    fn listens(&self) -> bool {
-        true
-    }
-
-    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}
-
-    fn on_begin(&mut self, begin: &Begin, _started: firstflight::Time) {
-        self.begin = Some(*begin);
-    }
-
-    fn on_told(&mut self, record: Record) {
-        self.events.push(record.event);
-    }
 }

@@ -4,7 +4,7 @@
 //! (`docs/traces.md`), and answers each line with `{"cwnd":N,"ssthresh":N}`, bytes; no threshold or
 //! null while it was never set.
 
-use super::Foreign;
+use super::foreign::Foreign;
 use crate::vectors::json_of;
 use firstflight::fields::EVENT;
 use firstflight::{Begin, Event};

@@ -1,6 +1,6 @@
 //! Which rule an event puts to the test, and where it is written.
 
-use super::judge::{Side, Step};
+use super::step::{Side, Step};
 use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};
 use firstflight::event::Transport;
 use firstflight::{Event, Phase};

@@ -4,8 +4,8 @@ use super::answer::{
     Answer, ArmRow, Balance, EffectRow, Experiment, NeedRow, QuantileRow, RehearsalRow,
     SampleRatio, TotalsRow,
 };
-use super::columns::{Primary, Question, Rows, size_class};
-use super::parts::{parts, reduction};
+use super::columns::{Primary, Question, Rows, assigned, size_class};
+use super::parts::{effect_of, parts, reduction};
 use super::words;
 use crate::stats::holm::holm;
 use crate::stats::{Interval, Z_95, bootstrap};
@@ -17,9 +17,7 @@ use firstflight_trial::statistics::quantile::quantiles;
 use firstflight_trial::statistics::rehearsal::Rehearsal;
 use firstflight_trial::statistics::stop::Rule;
 use firstflight_trial::statistics::totals::{Totals, totals};
-use firstflight_trial::statistics::{
-    Sample, effective_units, mismatch, power, sequence, student, switchback,
-};
+use firstflight_trial::statistics::{Sample, effective_units, mismatch, power, sequence, student};
 use std::collections::BTreeSet;
 
 /// Chance of being wrong.
@@ -177,12 +175,6 @@ fn effect_row(arm: &str, found: Option<Effect>, tau: f64, alpha: f64) -> EffectR
     }
 }
 
-/// An arm against the baseline: where arms took turns, by pairs of slots.
-pub(super) fn effect_of(rows: &Rows, sample: Sample<'_>, y: &[f64], arm: u16) -> Option<Effect> {
-    let of = if rows.slots.is_some() { switchback::effect } else { effect };
-    of(sample, y, arm, 0)
-}
-
 fn effects(
     rows: &Rows,
     primary: &Primary,
@@ -274,35 +266,6 @@ fn totals_rows(rows: &Rows) -> Vec<TotalsRow> {
         }
     }
     all
-}
-
-/// How many units (or rows, where those were assigned) every arm got.
-pub(super) fn assigned(rows: &Rows) -> (bool, Vec<u64>) {
-    let mut of = vec![None; rows.units];
-    let (mut crossing, mut several) = (0_usize, 0_usize);
-    let mut seen = vec![0_u32; rows.units];
-    for (arm, unit) in rows.arm.iter().zip(&rows.unit) {
-        let unit = *unit as usize;
-        seen[unit] += 1;
-        match of[unit] {
-            None => of[unit] = Some((*arm, false)),
-            Some((first, false)) if first != *arm => of[unit] = Some((first, true)),
-            Some(_) => {}
-        }
-    }
-    for (of, seen) in of.iter().zip(&seen) {
-        several += usize::from(*seen > 1);
-        crossing += usize::from(of.is_some_and(|(_, crosses)| crosses));
-    }
-    // A client that moved to another network now and then is no assignment by connection.
-    let by_rows = !rows.own && crossing * 20 > several;
-    let mut counts = vec![0; rows.arms.len()];
-    if by_rows {
-        rows.arm.iter().for_each(|arm| counts[usize::from(*arm)] += 1);
-    } else {
-        of.iter().flatten().for_each(|(arm, _)| counts[usize::from(*arm)] += 1);
-    }
-    (by_rows, counts)
 }
 
 /// Of slots every arm gets as many.

@@ -1,7 +1,6 @@
 //! What an analysis comes to, as data: the JSON of `trial analyse`.
 
 use super::columns::{Names, Question};
-use super::words;
 use crate::stats::Interval;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -241,7 +240,7 @@ impl Answer {
 
     /// Takes the verdict back: somebody knows of these rows what the rows do not tell.
     pub fn withhold(&mut self, why: String) {
-        self.finding = words::no_verdict(&why);
+        self.finding = no_verdict(&why);
         self.withheld = Some(why);
     }
 
@@ -249,4 +248,9 @@ impl Answer {
     pub fn stopped(&self) -> Option<(&str, &str)> {
         self.results.iter().find_map(|row| Some((row.arm.as_str(), row.stopped_by.as_deref()?)))
     }
+}
+
+/// The finding of an answer without a verdict.
+pub(super) fn no_verdict(why: &str) -> String {
+    format!("No verdict: {why}.")
 }

@@ -423,3 +423,32 @@ fn epochs(table: &Table, names: &Names, keep: &[usize]) -> Vec<u32> {
         |texts| keep.iter().map(|row| texts.of[*row]).collect(),
     )
 }
+
+/// How many units (or rows, where those were assigned) every arm got.
+pub(super) fn assigned(rows: &Rows) -> (bool, Vec<u64>) {
+    let mut of = vec![None; rows.units];
+    let (mut crossing, mut several) = (0_usize, 0_usize);
+    let mut seen = vec![0_u32; rows.units];
+    for (arm, unit) in rows.arm.iter().zip(&rows.unit) {
+        let unit = *unit as usize;
+        seen[unit] += 1;
+        match of[unit] {
+            None => of[unit] = Some((*arm, false)),
+            Some((first, false)) if first != *arm => of[unit] = Some((first, true)),
+            Some(_) => {}
+        }
+    }
+    for (of, seen) in of.iter().zip(&seen) {
+        several += usize::from(*seen > 1);
+        crossing += usize::from(of.is_some_and(|(_, crosses)| crosses));
+    }
+    // A client that moved to another network now and then is no assignment by connection.
+    let by_rows = !rows.own && crossing * 20 > several;
+    let mut counts = vec![0; rows.arms.len()];
+    if by_rows {
+        rows.arm.iter().for_each(|arm| counts[usize::from(*arm)] += 1);
+    } else {
+        of.iter().flatten().for_each(|(arm, _)| counts[usize::from(*arm)] += 1);
+    }
+    (by_rows, counts)
+}

@@ -1,11 +1,11 @@
 //! Effects in parts of the rows: by size, by round trip, by any words.
 
-use super::analysis::effect_of;
 use super::answer::PartRow;
 use super::columns::{Primary, Rows, size_class};
 use crate::stats::Interval;
 use crate::stats::holm::holm;
-use firstflight_trial::statistics::{Sample, student};
+use firstflight_trial::statistics::effect::{Effect, effect};
+use firstflight_trial::statistics::{Sample, student, switchback};
 use std::collections::BTreeMap;
 
 /// Rows of a part that is told.
@@ -16,6 +16,12 @@ const LEVEL: f64 = 0.05;
 /// Percent shorter, from the scale of logarithms.
 pub(super) fn reduction(value: f64, half: f64) -> Interval {
     Interval { value, low: value - half, high: value + half }.map(|log| -100.0 * libm::expm1(log))
+}
+
+/// An arm against the baseline: where arms took turns, by pairs of slots.
+pub(super) fn effect_of(rows: &Rows, sample: Sample<'_>, y: &[f64], arm: u16) -> Option<Effect> {
+    let of = if rows.slots.is_some() { switchback::effect } else { effect };
+    of(sample, y, arm, 0)
 }
 
 /// Effects by size, round trip and the columns that are asked for, judged together.

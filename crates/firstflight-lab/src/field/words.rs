@@ -1,8 +1,7 @@
 //! What the numbers come to, in sentences, and what to know before believing them.
 
-use super::analysis::assigned;
-use super::answer::{Answer, EffectRow};
-use super::columns::Rows;
+use super::answer::{Answer, EffectRow, no_verdict};
+use super::columns::{Rows, assigned};
 use crate::stats::Interval;
 use firstflight_trial::statistics::switchback::LEAST_PAIRS;
 
@@ -103,11 +102,6 @@ pub(super) fn ranged(interval: Interval) -> String {
     let (word, shown) =
         if interval.value < 0.0 { ("longer", interval.map(|x| -x)) } else { ("shorter", interval) };
     format!("{:.1} % {word} [{:.1}, {:.1}]", shown.value, shown.low, shown.high)
-}
-
-/// The finding of an answer without a verdict.
-pub(super) fn no_verdict(why: &str) -> String {
-    format!("No verdict: {why}.")
 }
 
 fn finding(answer: &Answer) -> String {

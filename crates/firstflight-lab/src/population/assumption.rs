@@ -1,8 +1,7 @@
 //! What a population assumes and nobody measured, with the range that is as good as the value: a
 //! file keeps it, an A/B test runs at both ends of it.
 
-use super::file::VALUES;
-use super::place::{Field, Section};
+use super::place::{Field, Section, VALUES};
 use super::{Knobs, Population};
 use firstflight_path::Error;
 use std::fmt;

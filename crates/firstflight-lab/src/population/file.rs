@@ -1,7 +1,7 @@
 //! Reading populations: names, options in parentheses, TOML, and CSV of either kind.
 
 use super::distribution::{Distribution, check_weights};
-use super::place::{Field, Place, Section};
+use super::place::{Field, Place, Section, VALUES};
 use super::quantiles::{self, QuantileTable};
 use super::rows::Rows;
 use super::{
@@ -33,25 +33,6 @@ const TOP: &[&str] = &[
 ];
 const SOURCE: &[&str] = &["value", "status", "ref"];
 const CALIBRATION: &[&str] = &["q", "k", "s", "r", "status", "calibrated"];
-pub(super) const VALUES: &[&str] = &[
-    "rtt",
-    "rate_down",
-    "rate_down_is",
-    "rate_up",
-    "buffer",
-    "loss",
-    "size",
-    "rows",
-    "return_path",
-    "path",
-    "correlation",
-    "rank_correlation",
-    "bursts",
-    "reordering",
-    "policer",
-    "responses",
-    "video",
-];
 /// Keys of a path that a population draws.
 const DRAWN: &[&str] = &["rate", "rtt", "queue", "loss", "up", "return", "base"];
 const SCHEMA: f64 = 1.0;

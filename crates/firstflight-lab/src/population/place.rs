@@ -5,6 +5,27 @@ use firstflight_path::Error;
 use firstflight_path::suggestion;
 use toml::de::{DeTable, DeValue};
 
+/// The keys of a group, or of the defaults of all.
+pub(super) const VALUES: &[&str] = &[
+    "rtt",
+    "rate_down",
+    "rate_down_is",
+    "rate_up",
+    "buffer",
+    "loss",
+    "size",
+    "rows",
+    "return_path",
+    "path",
+    "correlation",
+    "rank_correlation",
+    "bursts",
+    "reordering",
+    "policer",
+    "responses",
+    "video",
+];
+
 /// A file and its text.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {

@@ -2,7 +2,8 @@
 
 use crate::arms::parse_arms;
 use crate::compare::Plan;
-use crate::sharing::{App, Response, SharingPlan};
+use crate::flows::{App, Response};
+use crate::sharing::SharingPlan;
 use crate::size;
 use clap::Args;
 use firstflight::Nanos;

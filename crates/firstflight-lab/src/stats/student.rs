@@ -1,6 +1,6 @@
 //! The mean of a few values with the interval of Student's t.
 
-use super::Interval;
+use super::interval::Interval;
 
 /// Half the width of a 95 % interval in standard errors, by degrees of freedom less one.
 const STUDENT: [f64; 30] = [

@@ -2,9 +2,11 @@
 
 use super::Sweep;
 use crate::compare::Comparison;
-use crate::finding::SAME;
 use crate::stats::Summary;
 use crate::trial::TrialRow;
+
+/// Below this many percent two times are called the same: less than one packet of a short transfer.
+pub(crate) const SAME: f64 = 0.5;
 
 /// A measure by which arms are judged; less is better.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ mod best;
 mod rows;
 
 pub use axis::{Axis, BYTES};
+pub(crate) use best::SAME;
 pub use best::{Best, JUDGED, Judged};
 pub use rows::SweepRow;
 

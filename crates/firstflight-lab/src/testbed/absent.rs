@@ -1,6 +1,6 @@
 //! A testbed that this build does not have: it is known by name, and says how to get it.
 
-use super::{Info, Testbed};
+use super::bed::{Info, Testbed};
 use crate::arms::NamedArm;
 use crate::outcome::Outcome;
 use crate::record::Recording;

@@ -1,6 +1,6 @@
 //! The testbed `linux`: TCP of the running kernel behind an emulated link, in real time.
 
-use super::{Info, Speaks};
+use super::bed::{Info, Speaks};
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod trial;

@@ -1,6 +1,6 @@
 //! The testbed `quic`: real QUIC stacks on the same path state machine, in virtual time.
 
-use super::{Info, Speaks};
+use super::bed::{Info, Speaks};
 
 #[cfg(feature = "quic")]
 pub(crate) mod trial;

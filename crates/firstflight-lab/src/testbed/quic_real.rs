@@ -1,6 +1,6 @@
 //! The testbed `quic-real`: real QUIC stacks over real sockets and a relay, in real time.
 
-use super::{Info, Speaks};
+use super::bed::{Info, Speaks};
 
 #[cfg(all(feature = "quic", target_os = "linux"))]
 mod trial;

@@ -1,14 +1,14 @@
 //! The testbed `sim`: the simulator. It carries everything, and is what A/B tests and published
 //! experiments run on.
 
-use super::{Info, Testbed};
+use super::bed::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
+use crate::flows::{SharingFlow, Together};
 use crate::outcome::Outcome;
 #[cfg(feature = "s2n")]
 use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use crate::sharing::{SharingFlow, Together};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;

@@ -6,7 +6,7 @@ use firstflight::event::{Ack, Context, Window};
 use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
 use firstflight_lab::ab::{Analysis, Clock, Run, Tallies, Test, Watch, shard};
 use firstflight_lab::compare::Keep;
-use firstflight_lab::sharing::{App, Response, SharingFlow};
+use firstflight_lab::flows::{App, Response, SharingFlow};
 use firstflight_lab::testbed::BUILT_IN;
 use firstflight_lab::{
     Error, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms,

@@ -1,7 +1,8 @@
 //! Arms through one bottleneck at the same time.
 
 use firstflight::Nanos;
-use firstflight_lab::sharing::{App, JITTER, SharingFlow, SharingPlan, fairness_ppm};
+use firstflight_lab::flows::{App, JITTER, SharingFlow, fairness_ppm};
+use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::{Plan, Scenario, parse_arms};
 use firstflight_path::Path;
 

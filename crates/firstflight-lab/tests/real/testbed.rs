@@ -3,7 +3,7 @@
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::sharing::{App, Arrangement, SharingFlow};
+use firstflight_lab::flows::{App, Arrangement, SharingFlow};
 use firstflight_lab::testbed::{linux, sim};
 use firstflight_lab::{Comparison, Error, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;

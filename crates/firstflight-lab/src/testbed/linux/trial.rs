@@ -6,12 +6,12 @@
 
 use super::wire;
 use crate::arms::{NamedArm, Sender};
+use crate::flows::{Arrangement, SharingFlow, Together};
 use crate::outcome::{Outcome, Queueing};
 use crate::programs::Programs;
 use crate::record::Recording;
 use crate::scenario::Scenario;
-use crate::sharing::{Arrangement, SharingFlow, Together};
-use crate::testbed::{self, Testbed, objects_of};
+use crate::testbed::bed::{self, Testbed, objects_of};
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::LinkOptions;
@@ -47,7 +47,7 @@ impl Linux {
 }
 
 impl Testbed for Linux {
-    fn info(&self) -> &testbed::Info {
+    fn info(&self) -> &bed::Info {
         &super::INFO
     }
 

@@ -1,13 +1,13 @@
 //! A trial on a real QUIC stack in virtual time, measured as the simulator measures it.
 
 use crate::arms::{NamedArm, Sender};
-use crate::conform::{Judge, Seen, Verdict};
+use crate::conform::judge::{Judge, Seen, Verdict};
+use crate::flows::{Arrangement, SharingFlow, Together};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use crate::sharing::{Arrangement, SharingFlow, Together};
 use crate::stacks::StackArm;
-use crate::testbed::{Info, Testbed, objects_of};
+use crate::testbed::bed::{Info, Testbed, objects_of};
 use firstflight::arm::ArmController;
 use firstflight::controller::Stats;
 use firstflight::{Begin, Event, Nanos, Recorder};

@@ -1,0 +1,22 @@
+//! A controller that is told what a log kept.
+
+use super::Controller;
+use crate::avoidance::Avoidance;
+use crate::event::Event;
+use crate::recovery::Policy;
+use crate::startup::Startup;
+
+impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
+    /// Tells it one thing.
+    pub fn tell(&mut self, event: &Event) {
+        match event {
+            Event::HandshakeRtt { now, rtt } => self.on_handshake_rtt(*now, *rtt),
+            Event::Ready(ready) => self.before_send(ready),
+            Event::Sent(sent) => self.on_sent(sent),
+            Event::Ack(ack) => self.on_ack(ack),
+            Event::Congestion(congestion) => self.on_congestion(congestion),
+            Event::Spurious { .. } => self.on_spurious(),
+            Event::Mss { mss, .. } => self.set_mss(*mss),
+        }
+    }
+}
