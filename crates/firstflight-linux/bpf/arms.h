@@ -6,6 +6,7 @@
 #include "hystart_plus_plus.h"
 #include "mode_a.h"
 #include "mode_b.h"
+#include "plumb.h"
 #include "rapid_start.h"
 #include "search.h"
 #include "slow_start.h"

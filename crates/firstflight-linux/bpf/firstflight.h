@@ -68,6 +68,7 @@ struct ack {
 	u32 inflight;	     /* packets, after this ACK */
 	u32 inflight_before; /* packets, before it */
 	u32 mss;
+	u64 srtt_ns;	     /* smoothed RTT; 0: none */
 	u64 bytes_acked;     /* below una, since the connection began */
 	u64 pacing_rate;     /* bytes per second; 0: not paced */
 	u64 kept_rate;	     /* what the kernel keeps paced or not, as the ACK before left it: the samples come before it is renewed */
@@ -230,6 +231,7 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->inflight = pipe_of(tp);
 	ack->inflight_before = ack->inflight + acked;
 	ack->mss = tp->mss_cache;
+	ack->srtt_ns = (u64)tp->srtt_us * 125;
 	ack->bytes_acked = tp->bytes_acked;
 	ack->cwnd_limited = CWND_LIMITED(tp);
 	ack->limited = is_limited(tp);

@@ -79,6 +79,8 @@ struct tcp_sock {
 	u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
 	u32 delivered, lost, data_segs_out, prr_out; /* packets */
 	u32 srtt_us; /* eight times the smoothed RTT */
+	u32 rttvar_us; /* what the timeout adds to it */
+	u32 tlp_high_seq; /* not 0: a tail probe is under way */
 	u32 mss_cache;
 	u8 is_cwnd_limited : 1;
 	struct tcp_options_received rx_opt;
@@ -152,6 +154,7 @@ struct tcp_congestion_ops {
 	void (*cwnd_event)(struct sock *sk, u32 event);
 	void (*cwnd_event_tx_start)(struct sock *sk);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*min_tso_segs)(struct sock *sk);
 };
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start) == 88, "where the loader clears it");
 

@@ -18,13 +18,19 @@
 
 enum phase { NO_EPISODE, POLICY, OWN, REPAIR };
 
+/* Whether a startup brings a recovery of its own for an episode: Rapid Start's, or a window that stands until it ends. */
+enum own { OWN_NONE, OWN_RAPID, OWN_STANDING };
+
 /* What every arm of mode B keeps per connection, in front of its own; `c` first. */
 struct sender {
 	struct common c;
 	struct episode e;
+	u64 last_ack_us;
 	u32 last_una;
 	u32 entry_delivered; /* when the episode began: what was sent later knows at least as much */
 	u8 phase;
+	u8 own;		     /* which, in the phase OWN */
+	bool sampled;	     /* the startup has seen this ACK */
 	bool marks;	     /* the episode was opened by marks */
 };
 
@@ -34,29 +40,39 @@ struct pacing_and_own {
 	const struct policy *policy;
 	/* The kernel has set up the connection: may enlarge the first window. */
 	void (*first_window)(void *state, struct sock *sk);
-	/* Pacing gain in slow start, in quarters. */
-	u32 (*gain_x4)(const void *state);
-	/* A recovery of its own for this episode: whether it brings one. */
-	bool (*own_enter)(void *state, u32 cwnd, u32 inflight_before);
+	/* About to send: may enlarge the window; how many packets shall leave back to back, if it matters. */
+	u32 (*before_send)(void *state, struct sock *sk);
+	/* Pacing gain in slow start, in 64ths. */
+	u32 (*gain)(const void *state);
+	/* An episode opens with this ACK, which reveals `lost` packets; the window was `cwnd`. */
+	enum own (*own_enter)(void *state, const struct ack *ack, u32 cwnd, u32 lost);
 	/* Charges one ACK of it; the window. */
-	u32 (*own_account)(void *state, u32 acked, u32 lost, bool last);
+	u32 (*own_account)(void *state, const struct ack *ack, u32 lost, bool last);
+	/* The window in bytes, where it is not whole packets. */
+	u64 (*window_bytes)(const void *state, u32 cwnd, u32 mss);
 };
 
-#define GAIN_SLOW_START_X4 8 /* 2 */
-#define GAIN_AVOIDANCE_X4 5  /* 1.25 */
+#define LEAST_BURST 2
+#define GAIN_UNIT 64
+#define GAIN_JUMP GAIN_UNIT
+#define GAIN_AVOIDANCE (5 * GAIN_UNIT / 4)
+#define GAIN_SLOW_START (2 * GAIN_UNIT)
+#define GAIN_RAPID (3 * GAIN_UNIT)
 
 INLINE void pace(const struct pacing_and_own *arm, struct sock *sk, struct sender *s)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u32 gain_x4 = GAIN_AVOIDANCE_X4;
-	u64 rate;
+	u64 amount = arm->window_bytes ? arm->window_bytes(s, tp->snd_cwnd, tp->mss_cache) : (u64)tp->snd_cwnd * tp->mss_cache, rate;
+	/* Before there is an RTT: 1 ms. */
+	u32 gain = GAIN_AVOIDANCE, srtt_x8 = tp->srtt_us ? tp->srtt_us : 8000;
 
 	if (s->phase == OWN)
-		gain_x4 = GAIN_SLOW_START_X4;
+		gain = GAIN_SLOW_START;
 	else if (s->phase == NO_EPISODE && in_slow_start(tp))
-		gain_x4 = arm->gain_x4 ? arm->gain_x4(s) : GAIN_SLOW_START_X4;
-	/* Before there is an RTT: 1 ms. Multiplied first, divided last; fits for windows to 2^24 packets of 9 kB. */
-	rate = (u64)tp->snd_cwnd * tp->mss_cache * gain_x4 * 2000000 / (tp->srtt_us ? tp->srtt_us : 8000);
+		gain = arm->gain ? arm->gain(s) : GAIN_SLOW_START;
+	/* Times 8 000 000 us over 64 and over the RTT, by halves: a gain of 1000 does not fit otherwise. */
+	amount *= gain;
+	rate = amount / srtt_x8 * 125000 + amount % srtt_x8 * 125000 / srtt_x8;
 	sk->sk_pacing_rate = min64(max64(rate, 1), sk->sk_max_pacing_rate);
 }
 
@@ -87,7 +103,8 @@ INLINE void mode_b_init(const struct pacing_and_own *arm, struct sock *sk, struc
 }
 
 /* An episode opens, with the ACK that reveals it. */
-INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs)
+INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs,
+			const struct ack *ack)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct entry entry = {
@@ -100,7 +117,8 @@ INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struc
 
 	s->entry_delivered = tp->delivered;
 	s->marks = CA_STATE(sk) == CA_CWR;
-	if (arm->own_enter && arm->own_enter(s, s->c.detect_cwnd, rs->prior_in_flight)) {
+	s->own = arm->own_enter ? arm->own_enter(s, ack, s->c.detect_cwnd, rs->losses) : OWN_NONE;
+	if (s->own != OWN_NONE) {
 		s->phase = OWN;
 		return;
 	}
@@ -109,7 +127,8 @@ INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struc
 }
 
 /* One ACK of an open episode. */
-INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs, bool opening)
+INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs,
+			    const struct ack *ack, bool opening)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct progress p = {
@@ -133,12 +152,13 @@ INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, s
 		return;
 	/* RAPID 4.3-end: over when something sent after entry arrives; holes hold `una` back much longer. */
 	over = !opening && rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, s->entry_delivered);
-	cwnd = arm->own_account(s, rs->acked_sacked, rs->losses, over);
+	cwnd = arm->own_account(s, ack, rs->losses, over);
 	set_cwnd(tp, cwnd);
 	tp->snd_ssthresh = tp->snd_cwnd;
 	if (over) {
-		/* RAPID 4.4: the path held cwnd / beta. */
-		CUBIC_LAST_MAX(sk) = (u32)((u64)tp->snd_cwnd * 2 * BETA_DEN / BETA_NUM);
+		/* RAPID 4.4: the path held cwnd / beta. After a window that stood CUBIC has what it knew at the loss. */
+		if (s->own == OWN_RAPID)
+			CUBIC_LAST_MAX(sk) = (u32)((u64)tp->snd_cwnd * 2 * BETA_DEN / BETA_NUM);
 		s->phase = reducing(sk) ? REPAIR : NO_EPISODE;
 	}
 }
@@ -177,13 +197,14 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 	count_round(sk, &s->c);
 	fill_ack(&ack, sk, &s->c, rs->acked_sacked);
 	ack.inflight_before = rs->prior_in_flight;
-	if (arm->startup->on_rtt && ack.rtt_us != NO_RTT)
+	if (arm->startup->on_rtt && ack.rtt_us != NO_RTT && !s->sampled)
 		arm->startup->on_rtt(s, &ack);
+	s->sampled = false;
 	if (s->phase == NO_EPISODE && in_reduction) {
-		mode_b_open(arm, sk, s, rs);
-		mode_b_progress(arm, sk, s, rs, true);
+		mode_b_open(arm, sk, s, rs, &ack);
+		mode_b_progress(arm, sk, s, rs, &ack, true);
 	} else if (s->phase == OWN || (s->phase == POLICY && in_reduction)) {
-		mode_b_progress(arm, sk, s, rs, false);
+		mode_b_progress(arm, sk, s, rs, &ack, false);
 	} else if (s->phase == POLICY) {
 		set_cwnd(tp, arm->policy->end(&s->e, pipe_of(tp)));
 		s->phase = NO_EPISODE;
@@ -196,12 +217,37 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 		mode_b_grow(arm, sk, s, &ack);
 	}
 	s->last_una = tp->snd_una;
+	s->last_ack_us = tp->tcp_mstamp;
 	pace(arm, sk, s);
 }
 
-INLINE void mode_b_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+/* Every ACK, before the kernel looks for losses: the startup's sample. */
+INLINE void mode_b_pkts_acked(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct ack_sample *sample)
 {
+	const struct startup *startup = arm->startup;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct window w = { .cwnd = tp->snd_cwnd, .ssthresh = tp->snd_ssthresh };
+	struct decision d;
+	struct ack ack;
+
 	cubic_acked(sk, sample);
+	if (!s || !startup->sample)
+		return;
+	take_sample(sk, &s->c, sample);
+	if (CA_STATE(sk) >= CA_CWR || s->phase != NO_EPISODE)
+		return;
+	/* A tail probe is a repeat, too. */
+	if (tp->tlp_high_seq)
+		s->c.rtt_us = NO_RTT;
+	s->sampled = true;
+	fill_ack(&ack, sk, &s->c, s->c.acked);
+	if (startup->on_rtt && ack.rtt_us != NO_RTT)
+		startup->on_rtt(s, &ack);
+	if (!in_slow_start(tp))
+		return;
+	d = startup->sample(s, &ack, &w);
+	if (d.verdict != STAY && !apply(sk, &s->c, startup->number, &d) && !in_slow_start(tp))
+		report(sk, &s->c, startup->number, reached(startup, s), w.cwnd, ack.inflight, tp->snd_ssthresh);
 }
 
 INLINE u32 mode_b_ssthresh(const struct pacing_and_own *arm, struct sock *sk, struct sender *s)
@@ -213,6 +259,8 @@ INLINE u32 mode_b_ssthresh(const struct pacing_and_own *arm, struct sock *sk, st
 		s->c.detect_inflight = pipe_of(tp);
 		s->c.undo_reason = s->c.reason;
 		s->c.can_undo = true;
+		if (arm->startup->on_congestion)
+			arm->startup->on_congestion(s);
 	}
 	return cubictcp_recalc_ssthresh(sk);
 }
@@ -238,9 +286,14 @@ INLINE u32 mode_b_undo_cwnd(const struct pacing_and_own *arm, struct sock *sk, s
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
 	if (s) {
+		/* In an episode the window shows the pipe and what may be added to it, which at first is as much as the old window. */
+		bool smaller = s->phase != NO_EPISODE || tp->snd_cwnd < tp->prior_cwnd;
+
 		s->phase = NO_EPISODE;
-		if (s->c.can_undo && tp->snd_cwnd < tp->prior_cwnd) {
+		if (s->c.can_undo && smaller) {
 			s->c.can_undo = false;
+			if (arm->startup->restore)
+				arm->startup->restore(s);
 			if (s->c.reason != s->c.undo_reason)
 				report(sk, &s->c, arm->startup->number, EXIT_UNDONE, tp->prior_cwnd, pipe_of(tp), 0);
 		}
@@ -254,9 +307,42 @@ INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 		note_sent(sk, &s->c);
 }
 
+/*
+ * Called whenever the kernel is about to send, once for all that leaves then; the answer is the least number of packets that it hands on as
+ * one, whatever the pacing rate. Two is the kernel's own.
+ */
+INLINE u32 mode_b_before_send(const struct pacing_and_own *arm, struct sock *sk, struct sender *s)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 cwnd = tp->snd_cwnd, gain, burst;
+	bool slow_start = in_slow_start(tp);
+
+	if (!s)
+		return LEAST_BURST;
+	gain = arm->gain(s);
+	burst = arm->before_send(s, sk);
+	if (slow_start && !in_slow_start(tp))
+		report(sk, &s->c, arm->startup->number, reached(arm->startup, s), cwnd, pipe_of(tp), tp->snd_ssthresh);
+	if (tp->snd_cwnd != cwnd || arm->gain(s) != gain)
+		pace(arm, sk, s);
+	return max32(burst, LEAST_BURST);
+}
+
 /* The callbacks of one arm; see MODE_A. */
 #define MODE_B(name, state, hooks, kernel_name)                                                               \
 	STATE_OF_CONNECTIONS(name, state)                                                                     \
+	MODE_B_CALLBACKS(name, state, hooks, kernel_name, )
+
+/* The same, of one that is asked before it sends. */
+#define MODE_B_TRAINS(name, state, hooks, kernel_name)                                                        \
+	STATE_OF_CONNECTIONS(name, state)                                                                     \
+	OPERATION u32 BPF_PROG(name##_min_tso_segs, struct sock *sk)                                          \
+	{                                                                                                     \
+		return mode_b_before_send(&hooks, sk, state_of(name, sk));                                    \
+	}                                                                                                     \
+	MODE_B_CALLBACKS(name, state, hooks, kernel_name, .min_tso_segs = (void *)name##_min_tso_segs)
+
+#define MODE_B_CALLBACKS(name, state, hooks, kernel_name, ...)                                                \
 	OPERATION void BPF_PROG(name##_init, struct sock *sk)                                                 \
 	{                                                                                                     \
 		mode_b_init(&hooks, sk, new_state(name, sk), sizeof(struct state));                           \
@@ -269,7 +355,7 @@ INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 	OPERATION void BPF_PROG(name##_pkts_acked, struct sock *sk, const struct ack_sample *sample)          \
 	{                                                                                                     \
 		trace(sk, TRACE_ACKED, sample->rtt_us, 0);                                            \
-		mode_b_pkts_acked(sk, sample);                                                                \
+		mode_b_pkts_acked(&hooks, sk, hooks.startup->sample ? state_of(name, sk) : NULL, sample);     \
 	}                                                                                                     \
 	OPERATION u32 BPF_PROG(name##_ssthresh, struct sock *sk)                                              \
 	{                                                                                                     \
@@ -295,6 +381,7 @@ INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 		cubic_tx_start(sk);                                                                           \
 		mode_b_tx_start(sk, state_of(name, sk));                                                      \
 	}                                                                                                     \
-	OPERATIONS(name, kernel_name, .cong_control = (void *)name##_cong_control, .pkts_acked = (void *)name##_pkts_acked)
+	OPERATIONS(name, kernel_name, .cong_control = (void *)name##_cong_control, .pkts_acked = (void *)name##_pkts_acked, \
+		   __VA_ARGS__)
 
 #endif

@@ -54,7 +54,7 @@ u32 tcp_reno_undo_cwnd(struct sock *sk)
 struct facts {
 	u64 now_us, bytes_acked, pacing_rate;
 	u32 una, nxt, packets_out, sacked_out, lost_out, retrans_out, max_packets_out, delivered, sent, prr_out, srtt_us, cwnd_limited, app_limited;
-	u32 has_ts, receiver_ts;
+	u32 has_ts, receiver_ts, write_seq, rttvar_us;
 };
 
 #define ARM(number, map, mode, state, hooks, kernel_name, name, outcomes, about) [ARM_##number] = &map,
@@ -112,6 +112,8 @@ void ff_set_facts(struct connection *c, const struct facts *f)
 	tp->app_limited = f->app_limited;
 	tp->rx_opt.saw_tstamp = f->has_ts;
 	tp->rx_opt.rcv_tsval = f->receiver_ts;
+	tp->write_seq = f->write_seq;
+	tp->rttvar_us = f->rttvar_us;
 }
 
 void ff_pkts_acked(struct connection *c, u32 arm, u32 acked, s32 rtt_us)
@@ -148,6 +150,17 @@ void ff_cong_control(struct connection *c, u32 arm, const struct sample *sample)
 
 	if (arms[arm]->cong_control)
 		arms[arm]->cong_control((struct sock *)c, &rs);
+}
+
+bool ff_is_asked_before_sending(u32 arm)
+{
+	return arms[arm]->min_tso_segs != NULL;
+}
+
+/* The least number of packets that leave as one. */
+u32 ff_before_send(struct connection *c, u32 arm)
+{
+	return arms[arm]->min_tso_segs((struct sock *)c);
 }
 
 /* A reduction begins (states 2 to 4): the threshold is asked for once, before the state changes. */

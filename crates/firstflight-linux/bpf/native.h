@@ -29,6 +29,7 @@ struct arm {
 	void (*cwnd_event)(struct sock *sk, u32 event);
 	void (*cwnd_event_tx_start)(struct sock *sk);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*min_tso_segs)(struct sock *sk);
 };
 
 #define OPERATION static

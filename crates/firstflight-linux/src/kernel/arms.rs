@@ -23,6 +23,7 @@ pub struct KernelArm {
 /// How an arm is bound: see `bpf/mode_a.h` and `bpf/mode_b.h`.
 const MODE_A: bool = false;
 const MODE_B: bool = true;
+const MODE_B_TRAINS: bool = true;
 
 /// Of an arm that counts nothing.
 const UNCOUNTED: &[&str] = &[];

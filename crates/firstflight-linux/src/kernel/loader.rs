@@ -204,7 +204,7 @@ fn prepare(
 }
 
 /// The programs of an arm, by the end of their name.
-const CALLBACKS: [&str; 9] = [
+const CALLBACKS: [&str; 10] = [
     "_init",
     "_ssthresh",
     "_undo_cwnd",
@@ -214,6 +214,7 @@ const CALLBACKS: [&str; 9] = [
     "_cwnd_event",
     "_cwnd_event_tx_start",
     "_pkts_acked",
+    "_min_tso_segs",
 ];
 
 fn refusal(arm: &KernelArm, Heard { error, said }: &Heard) -> Error {

@@ -10,8 +10,8 @@ use crate::twin::{self, Course, Mode, Twin};
 use crate::whole_packets::WholePackets;
 use firstflight::recovery::{Immediate, Policy, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
-    Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup,
-    best_published, hystart, hystart_plus_plus, rapid_start, search,
+    Best, BestPublished, HyStart, HyStartPlusPlus, Plumb, RapidStart, Search, SlowStart, Startup,
+    best_published, hystart, hystart_plus_plus, plumb, rapid_start, search,
 };
 
 /// ACKs per arm: six million.
@@ -108,6 +108,38 @@ fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
         || RapidStart::new(nojump),
         Prr::new(prr::Params::rfc9937()),
     );
+}
+
+fn plumb_equals(name: &str, params: plumb::Params) {
+    let prr = Prr::new(prr::Params::rfc9937());
+    let total = hold_equal(name, WHOLE, 1, || Plumb::new(params), prr);
+    for phase in ["jump", "rapid", "css", "drain", "recovery", "avoidance"] {
+        let count = total.phases.get(phase).copied().unwrap_or(0);
+        assert!(count > 1_000, "the phase `{phase}` is compared: {total:?}");
+    }
+    assert!(total.idle > 1_000, "silences are compared: {total:?}");
+    for reason in ["loss", "delay", "ecn", "timeout"] {
+        assert!(total.exits.contains_key(reason), "an exit by {reason} is compared: {total:?}");
+    }
+    // Its window is not whole packets; they are compared with what the core's holds.
+    let mut total = twin::Account::default();
+    for seed in 0..4 * SEEDS {
+        let (course, startup) = (Course::draw(seed, 1448), Plumb::new(params));
+        let twin = Twin::new(&course, native::arm(name), WHOLE, startup, prr);
+        total.add(&twin.until_startup_is_over().run(ACKS));
+    }
+    println!("{name}: {total:?}");
+    assert!(total.acks >= 1_000_000, "only {} ACKs of startups were compared", total.acks);
+}
+
+#[test]
+fn plumb_equals_the_core_with_its_first_flight_and_pacing() {
+    plumb_equals("ff_plumb", plumb::Params::default());
+}
+
+#[test]
+fn plumb_that_verifies_equals_the_core() {
+    plumb_equals("ff_plumb_verify", plumb::Params { verify: true, ..plumb::Params::default() });
 }
 
 #[test]

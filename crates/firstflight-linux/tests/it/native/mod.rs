@@ -27,6 +27,9 @@ pub(crate) struct Facts {
     pub app_limited: u32,
     pub has_ts: u32,
     pub receiver_ts: u32,
+    /// The end of what the application has written, bytes.
+    pub write_seq: u32,
+    pub rttvar_us: u32,
 }
 
 /// One ACK as mode B is told it. Layout of `struct sample` in `native.c`.
@@ -78,6 +81,8 @@ unsafe extern "C" {
     fn ff_cong_avoid(c: *mut u64, arm: u32, acked: u32);
     fn ff_cong_control(c: *mut u64, arm: u32, sample: *const Sample);
     fn ff_pacing_rate(c: *const u64) -> u64;
+    fn ff_is_asked_before_sending(arm: u32) -> bool;
+    fn ff_before_send(c: *mut u64, arm: u32) -> u32;
     fn ff_reduce(c: *mut u64, arm: u32, state: u8, ask: bool);
     fn ff_open(c: *mut u64, arm: u32);
     fn ff_undo(c: *mut u64, arm: u32, ssthresh: u32);
@@ -156,6 +161,16 @@ impl Connection {
     /// Bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
         unsafe { ff_pacing_rate(self.memory.as_ptr()) }
+    }
+
+    /// Whether the arm has a say before the kernel sends.
+    pub(crate) fn is_asked_before_sending(&self) -> bool {
+        unsafe { ff_is_asked_before_sending(self.arm) }
+    }
+
+    /// The kernel is about to send: the least number of packets that leave as one.
+    pub(crate) fn before_send(&mut self) -> u32 {
+        unsafe { ff_before_send(self.at(), self.arm) }
     }
 
     /// A reduction begins: the threshold is set, unless one is running, and the state changes.

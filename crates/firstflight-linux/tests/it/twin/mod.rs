@@ -11,10 +11,17 @@ use firstflight::{Config, Controller, Nanos, Seq, Time};
 use std::collections::VecDeque;
 
 const IW: u32 = 10;
+/// Packets of Plumb's trains, and the fewest that the kernel hands on as one otherwise.
+const TRAIN: u32 = 6;
+const LEAST_BURST: u32 = 2;
 /// More packets than this are not left under way: something is lost then.
 const MOST: u32 = 50_000;
 /// How long the connection sleeps when it does.
 const SILENCE_US: u64 = 3_000_000;
+/// What the timeout adds to the smoothed RTT; the timeout is shorter than the silence.
+const RTTVAR_US: u32 = 200_000;
+/// What an application that has enough has written ahead, bytes.
+const AHEAD: u64 = 1 << 30;
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
@@ -124,6 +131,8 @@ pub(crate) struct Account {
     pub timeouts: u64,
     pub undone: u64,
     pub idle: u64,
+    /// What an arm that is asked before it sends was doing then, as often.
+    pub phases: std::collections::BTreeMap<&'static str, u64>,
     /// What BEST concluded, as often.
     pub outcomes: std::collections::BTreeMap<&'static str, u64>,
     /// How startup ended, as often.
@@ -138,6 +147,9 @@ impl Account {
         self.timeouts += other.timeouts;
         self.undone += other.undone;
         self.idle += other.idle;
+        for (phase, count) in &other.phases {
+            *self.phases.entry(phase).or_default() += count;
+        }
         for (reason, count) in &other.exits {
             *self.exits.entry(reason).or_default() += count;
         }
@@ -184,6 +196,10 @@ pub(crate) struct Twin<S: Startup, R: Policy> {
     kept_rate: Option<u64>,
     /// Of the receiver's clock, in ticks.
     clock_offset: u32,
+    /// What the application has written and the arm was not yet allowed to send, bytes.
+    backlog: u64,
+    /// The course is over when startup is.
+    startup_only: bool,
     /// Ends the episode and the silence about further losses.
     high: u64,
     before_cut: (u32, u32),
@@ -224,19 +240,22 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         };
         let (now, seq) = (Time(start_us * 1_000), Seq(isn));
         let mut core = Controller::new(startup, StandIn::default(), recovery, config, now, seq);
+        let kernel = Connection::new(arm, IW, course.mss, course.paced, &facts);
         if in_mode_b && let Some(us) = handshake {
             let rtt = Nanos::from_micros(us);
             core.on_handshake_rtt(now, rtt);
-            core.before_send(&Ready {
-                now,
-                nxt: seq,
-                backlog: u64::MAX,
-                srtt: Some(rtt),
-                ..Ready::default()
-            });
+            if !kernel.is_asked_before_sending() {
+                core.before_send(&Ready {
+                    now,
+                    nxt: seq,
+                    backlog: u64::MAX,
+                    srtt: Some(rtt),
+                    ..Ready::default()
+                });
+            }
         }
         Twin {
-            kernel: Connection::new(arm, IW, course.mss, course.paced, &facts),
+            kernel,
             core,
             course: course.clone(),
             mode,
@@ -260,16 +279,27 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             srtt_x8: 8 * course.base_us,
             kept_rate: (arm == native::arm("ff_hystart")).then_some(0),
             clock_offset: base,
+            backlog: 0,
+            startup_only: false,
             high: 0,
             before_cut: (0, 0),
             account: Account::default(),
         }
     }
 
+    /// Only as long as startup goes on: the kernel repairs and avoids congestion in whole packets.
+    pub(crate) fn until_startup_is_over(mut self) -> Twin<S, R> {
+        self.startup_only = true;
+        self
+    }
+
     pub(crate) fn run(&mut self, acks: u32) -> Account {
         self.compare("the start");
         self.send(false);
         for _ in 0..acks {
+            if self.is_over() {
+                break;
+            }
             if self.pipe == 0 {
                 self.time_out();
             }
@@ -278,7 +308,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             let state = self.kernel.state();
             if state == RECOVERY && self.random.once_in(40) {
                 self.undo();
-            } else if self.mode == Mode::Kernel
+            } else if (self.mode == Mode::Kernel || self.kernel.is_asked_before_sending())
                 && state == OPEN
                 && self.holes + self.sacked == 0
                 && self.random.once_in(self.course.idle)
@@ -345,11 +375,13 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             max_packets_out: window_used,
             delivered: base.delivered.wrapping_add((self.delivered - self.unseen) as u32),
             sent: base.sent.wrapping_add(self.sent as u32),
-            srtt_us: self.srtt_x8 as u32,
+            srtt_us: if self.srtt_is_known() { self.srtt_x8 as u32 } else { 0 },
             cwnd_limited: u32::from(self.limited),
             app_limited: u32::from(!self.limited),
             has_ts: u32::from(self.receiver_ts().is_some()),
             receiver_ts: self.receiver_ts().unwrap_or(0),
+            write_seq: (self.seq(self.nxt).0 + self.backlog) as u32,
+            rttvar_us: RTTVAR_US,
             pacing_rate: self
                 .kept_rate
                 .unwrap_or_else(|| self.core.pacing_rate().map_or(0, |rate| rate.0)),
@@ -358,9 +390,51 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.kernel.set_facts(&facts);
     }
 
+    /// Arms that are asked before they send wait for a sample; the others are told one at once.
+    fn srtt_is_known(&self) -> bool {
+        !self.kernel.is_asked_before_sending() || self.facts.srtt_us > 0 || self.account.acks > 0
+    }
+
+    /// Some arms have a say before each burst: trains, a pause that was longer than the timeout.
+    fn ask_before_sending(&mut self, idle: Nanos) {
+        if !self.kernel.is_asked_before_sending() {
+            return;
+        }
+        self.tell(self.pipe);
+        let least = self.kernel.before_send();
+        let rttvar = Nanos::from_micros(u64::from(RTTVAR_US));
+        let srtt = Some(self.srtt()).filter(|_| self.srtt_is_known());
+        self.core.before_send(&Ready {
+            now: self.time(),
+            nxt: self.seq(self.nxt),
+            inflight: self.bytes(u64::from(self.pipe)),
+            backlog: self.backlog,
+            srtt,
+            idle,
+            timeout: self.srtt() + rttvar,
+        });
+        let train = self.core.train().is_some();
+        assert!(
+            train || least == LEAST_BURST,
+            "{least} packets shall leave as one and no train is under way; {:?}",
+            self.course
+        );
+        let room = self.kernel.cwnd().saturating_sub(self.pipe);
+        assert!(
+            !train || least == TRAIN.min(room).max(LEAST_BURST),
+            "a train is under way and {least} packets of {room} shall leave as one; {:?}",
+            self.course
+        );
+        *self.account.phases.entry(self.core.phase().name()).or_default() += 1;
+        self.compare("the question before a burst");
+        self.compare_pacing();
+    }
+
     /// Fills the window, holes first; a lazy application fills it only in part. In mode B the core
     /// must admit just these packets.
     fn send(&mut self, lazy: bool) {
+        self.backlog = if lazy { 0 } else { AHEAD };
+        self.ask_before_sending(Nanos::ZERO);
         let (mss, empty) = (u64::from(self.course.mss), self.pipe == 0 && self.kernel.cwnd() == 1);
         // K11: conservation may grant nothing to an empty pipe, and the kernel has no window of
         // zero.
@@ -380,7 +454,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             } else {
                 self.nxt += 1;
             }
-            self.flying.push_back((self.sent, self.delivered));
+            self.flying.push_back((self.sent, self.delivered - self.unseen));
             self.pipe += 1;
             self.sent += 1;
             self.out += 1;
@@ -501,6 +575,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         // episode.
         let dropped = if self.mode == Mode::Kernel { state >= RECOVERY } else { is_retrans };
         let inflight = if self.mode == Mode::Kernel { inflight_at_sample } else { self.pipe };
+        // Plumb goes on measuring over a silence; what came in it was shown to neither.
+        let asked = self.kernel.is_asked_before_sending();
+        let seen = if asked { self.delivered - self.unseen } else { self.delivered };
+        let rounded = if asked { 0 } else { mss / 2 };
         self.core.on_ack(&Ack {
             now: self.time(),
             acked: self.bytes(u64::from(acked)),
@@ -516,10 +594,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             flight: self.bytes(u64::from(self.pipe + self.holes + self.sacked)),
             sacked: self.bytes(u64::from(self.sacked)),
             // "At least half of the window in flight" is rounded down to packets in the kernel
-            // (K2).
-            inflight_before: self.bytes(u64::from(before)) + mss / 2,
+            // (K2), but for Plumb, which has its window in bytes.
+            inflight_before: self.bytes(u64::from(before)) + rounded,
             inflight: self.bytes(u64::from(inflight)),
-            delivered: self.bytes(self.delivered),
+            delivered: self.bytes(seen),
             sent: self.bytes(self.sent),
             tx_acked: latest.map(|latest| latest.0),
             tx_next: self.sent,
@@ -529,16 +607,23 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             ..Ack::default()
         });
         self.keep_rate();
-        if self.mode != Mode::Kernel && !self.shows_first_repeat() {
-            let core = self.core.pacing_rate().map_or(0, |rate| rate.0);
-            assert_eq!(
-                self.kernel.pacing_rate(),
-                core,
-                "pacing rate (kernel, core) after ACK {}; {:?}",
-                self.account.acks,
-                self.course
-            );
+        self.compare_pacing();
+    }
+
+    fn compare_pacing(&self) {
+        if self.mode == Mode::Kernel || self.shows_first_repeat() || self.is_over() {
+            return;
         }
+        let core = self.core.pacing_rate().map_or(0, |rate| rate.0);
+        assert_eq!(
+            self.kernel.pacing_rate(),
+            core,
+            "pacing rate (kernel, core) after ACK {} in state {} and phase {}; {:?}",
+            self.account.acks,
+            self.kernel.state(),
+            self.core.phase().name(),
+            self.course
+        );
     }
 
     fn cut(&mut self, state: u8, used: u32) {
@@ -558,7 +643,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
 
     fn undo(&mut self) {
         self.account.undone += 1;
-        let smaller = self.kernel.cwnd() < self.before_cut.0;
+        let smaller = self.core.in_recovery() || self.kernel.cwnd() < self.before_cut.0;
         let ssthresh = if smaller { self.before_cut.1 } else { self.kernel.ssthresh() };
         self.kernel.undo(ssthresh);
         self.core.on_spurious();
@@ -599,10 +684,15 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.flying.clear();
         self.now_us += SILENCE_US;
         self.tell(0);
+        let idle = Nanos::from_micros(SILENCE_US);
+        if self.kernel.is_asked_before_sending() {
+            // K7.
+            self.kernel.event(TX_START);
+            return self.ask_before_sending(idle);
+        }
         self.kernel.event(CWND_RESTART);
         self.kernel.set_cwnd(self.kernel.cwnd().min(IW));
         self.kernel.event(TX_START);
-        let idle = Nanos::from_micros(SILENCE_US);
         let ready = Ready {
             now: self.time(),
             nxt: self.seq(self.nxt),
@@ -620,12 +710,18 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.core.in_recovery() && self.mode == (Mode::Arm { window_in_recovery: false })
     }
 
+    /// The course was for startup alone.
+    fn is_over(&self) -> bool {
+        self.startup_only && self.core.exit().is_some()
+    }
+
     fn compare(&self, after: &str) {
-        if self.shows_first_repeat() {
+        if self.shows_first_repeat() || self.is_over() {
             return;
         }
         let mss = u64::from(self.course.mss);
-        let core = (self.core.cwnd(), self.core.ssthresh());
+        let whole = |bytes: u64| bytes / mss * mss;
+        let core = (whole(self.core.cwnd()), self.core.ssthresh().map(whole));
         let ssthresh = Some(self.kernel.ssthresh()).filter(|ssthresh| *ssthresh != UNSET);
         let kernel = (
             u64::from(self.kernel.cwnd()) * mss,
@@ -682,7 +778,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let kernel = (record.reason, u64::from(record.detect_cwnd) * mss, record.at_us);
         assert_eq!(
             kernel,
-            (exit.reason as u8 + 1, exit.detect_cwnd, exit.at.0 / 1_000),
+            (exit.reason as u8 + 1, exit.detect_cwnd / mss * mss, exit.at.0 / 1_000),
             "reason, window and time of the exit (kernel, core)"
         );
     }
