@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Bunches: whether ACKs come as the path delivers, or held back and released together, as the core's signal/bunches.rs.
+ * Bunches: whether ACKs come as the path delivers, or held back and released together, as the core's signal/bunches.rs. The grain of the
+ * pacer is the kernel's: it hands on segments of a millisecond (2^20 ns) of the rate, whose packets leave at once.
  */
 #ifndef FF_BUNCHES_H
 #define FF_BUNCHES_H
@@ -9,7 +10,7 @@
 
 #define BUNCHES_ENOUGH 8 /* packets */
 #define BUNCHES_SQUEEZE 4
-#define BUNCHES_GRAIN_NS 100000
+#define BUNCHES_GRAIN_NS 1200000
 #define BUNCHES_LUMP 4 /* packets */
 
 struct bunches {

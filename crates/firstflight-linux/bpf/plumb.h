@@ -45,6 +45,7 @@ struct plumb {
 	u32 bunched_in;	    /* the last round of bunches; 0: none was */
 	u8 flight;
 	u8 strikes;
+	bool unpaced;	    /* what leaves now is the first train */
 	bool on;	    /* startup goes on */
 	bool was_on;	    /* before the last sign of congestion */
 	bool data;	    /* data has been acknowledged */
@@ -347,6 +348,7 @@ INLINE u32 plumb_before_send(void *state, struct sock *sk)
 		p->flight = FLIGHT_DONE;
 	if (p->flight != FLIGHT_FLYING || !in_slow_start(tp))
 		return LEAST_BURST;
+	p->unpaced = sent < PLUMB_UNPACED;
 	/* PLUMB 1-trains. The kernel holds back a train that the window does not fill. */
 	return min32(max32(PLUMB_TRAIN, sent < PLUMB_UNPACED ? PLUMB_UNPACED - sent : 0), tp->snd_cwnd - min32(inflight, tp->snd_cwnd));
 }
@@ -357,8 +359,10 @@ INLINE u32 plumb_gain(const void *state)
 
 	if (!p->on)
 		return GAIN_SLOW_START;
-	/* The mean pace of the flight. */
-	return p->flight == FLIGHT_FLYING ? GAIN_JUMP : p->growth.gain;
+	if (p->flight != FLIGHT_FLYING)
+		return p->growth.gain;
+	/* The mean pace of the flight. The kernel takes off half of the first pause: it makes up for lateness, and nothing left for long. */
+	return p->unpaced ? GAIN_JUMP / 2 : GAIN_JUMP;
 }
 
 /* Loss, marks or a timeout. */

@@ -110,6 +110,9 @@ fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
     );
 }
 
+/// K15: the grain is that of the kernel's pacer.
+const PLUMB: plumb::Params = plumb::Params { grain: 12, ..plumb::Params::DEFAULT };
+
 fn plumb_equals(name: &str, params: plumb::Params) {
     let prr = Prr::new(prr::Params::rfc9937());
     let total = hold_equal(name, WHOLE, 1, || Plumb::new(params), prr);
@@ -134,12 +137,12 @@ fn plumb_equals(name: &str, params: plumb::Params) {
 
 #[test]
 fn plumb_equals_the_core_with_its_first_flight_and_pacing() {
-    plumb_equals("ff_plumb", plumb::Params::default());
+    plumb_equals("ff_plumb", PLUMB);
 }
 
 #[test]
 fn plumb_that_verifies_equals_the_core() {
-    plumb_equals("ff_plumb_verify", plumb::Params { verify: true, ..plumb::Params::default() });
+    plumb_equals("ff_plumb_verify", plumb::Params { verify: true, ..PLUMB });
 }
 
 #[test]

@@ -4,6 +4,7 @@ use firstflight_linux::kernel::{
     ARMS, Exit, Features, KernelArm, Loaded, Selection, arm, is_registered, pinned, registered,
     unload,
 };
+use firstflight_linux::link::{Place, Report};
 use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt::TcpCongestion};
@@ -42,8 +43,17 @@ fn choose(stream: &TcpStream, arm: &KernelArm) {
 
 /// Sends `bytes` through the link under this arm: how long it took, and what was reported.
 fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) {
-    let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default())
-        .expect("a link");
+    let (took, report) = carry(loaded, path, bytes, LinkOptions::default());
+    let mut exits = Vec::new();
+    loaded.watch(|exit| exits.push(exit), || false).expect("reports");
+    println!("{}: {took:?}, {exits:?}\n{report}", loaded.arm().name);
+    (took, exits)
+}
+
+/// How long it took, and what the link saw.
+fn carry(loaded: &Loaded, path: &str, bytes: usize, options: LinkOptions) -> (Duration, Report) {
+    let path = Path::parse(path).expect("a path");
+    let link = LinkEmulator::start(&path, options).expect("a link");
     let address = (link.receiver().address(), 5001);
     let listener = link
         .receiver()
@@ -68,11 +78,7 @@ fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) 
     stream.write_all(&vec![0; bytes]).expect("data");
     drop(stream);
     assert_eq!(receiver.join().expect("the receiver"), bytes, "every byte arrives");
-    let took = started.elapsed();
-    let mut exits = Vec::new();
-    loaded.watch(|exit| exits.push(exit), || false).expect("reports");
-    println!("{}: {took:?}, {exits:?}\n{}", loaded.arm().name, link.stop());
-    (took, exits)
+    (started.elapsed(), link.stop())
 }
 
 #[test]
@@ -98,6 +104,39 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
         drop(loaded);
         assert!(!is_registered(arm), "{} is gone: {:?}", arm.name, registered());
     }
+}
+
+/// How many packets of the first flight left at once, pause by pause.
+fn trains(report: &Report) -> Vec<usize> {
+    const PAUSE: u64 = 10_000_000;
+    let first_ack = report.sights.iter().position(|sight| {
+        // Not that of the handshake.
+        sight.place == Place::SenderIn && !sight.segment.syn
+    });
+    let flight = &report.sights[..first_ack.unwrap_or(report.sights.len())];
+    let sent = flight.iter().filter(|s| s.place == Place::SenderOut && s.segment.data > 0);
+    let (mut trains, mut last) = (Vec::new(), None);
+    for sight in sent {
+        match trains.last_mut() {
+            Some(train) if last.is_some_and(|last| sight.at < last + PAUSE) => *train += 1,
+            _ => trains.push(1),
+        }
+        last = Some(sight.at);
+    }
+    trains
+}
+
+#[test]
+fn the_first_flight_of_plumb_leaves_as_trains() {
+    let _one = crate::ONE.lock();
+    let Some(loaded) = load(arm("plumb").expect("an arm")) else { return };
+    let options = LinkOptions { witness: true, ..LinkOptions::default() };
+    // Ten leave at once whatever a controller says (K6, K13); the others within the RTT, and a
+    // machine that stalls for longer than a pause shows them together.
+    let seen: Vec<Vec<usize>> = (0..5)
+        .map(|_| trains(&carry(&loaded, "rate=50Mbit,rtt=200ms,queue=1bdp", 100_000, options).1))
+        .collect();
+    assert!(seen.contains(&vec![10, 6, 4]), "{seen:?}");
 }
 
 /// Without a link and whatever time it takes: for other kernels in an emulator (`kernels.sh`).

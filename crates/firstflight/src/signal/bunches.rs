@@ -29,13 +29,20 @@ pub struct Bunches {
 impl Bunches {
     /// One arrival; `min` is the smallest RTT of data, `mss` the size of a packet.
     pub fn on_arrival(&mut self, e: Arrival, min: Nanos, mss: u64) {
+        self.on_arrival_by(GRAIN, e, min, mss);
+    }
+
+    /// The same of a sender whose pacer has this grain: what leaves within it leaves at once. Packets
+    /// of a segment that the device cuts leave together, the next ones a segment's time later, and
+    /// the path puts an even spacing in its place: that is no bunch.
+    pub fn on_arrival_by(&mut self, grain: Nanos, e: Arrival, min: Nanos, mss: u64) {
         let Some(last) = self.last.replace(e) else { return };
         let came = e.at.since(last.at);
         let left = e.sent().since(last.sent());
         let bytes = e.delivered.saturating_sub(last.delivered);
         // PLUMB 5-bunch: squeezed on the way back, or many after a silence of a quarter of the
         // round trip.
-        let squeezed = left > GRAIN && left >= came * SQUEEZE;
+        let squeezed = left > grain && left >= came * SQUEEZE;
         let lump = came.0 >= min.0 / 4 && bytes > LUMP * mss;
         let packets = u32::try_from(bytes.div_ceil(mss.max(1))).unwrap_or(u32::MAX);
         self.all = self.all.saturating_add(packets);

@@ -156,7 +156,8 @@ impl Plumb {
             self.bunches.next_round();
         }
         if let Some(arrival) = Arrival::of(ack) {
-            self.bunches.on_arrival(arrival, min, cx.mss);
+            let grain = Nanos::from_micros(100 * u64::from(self.params.grain));
+            self.bunches.on_arrival_by(grain, arrival, min, cx.mss);
             self.sounding.on_arrival(arrival, min, self.rounds.number, cx.mss);
         }
         if self.bunches.verdict() == Some(true) && self.params.bunches {

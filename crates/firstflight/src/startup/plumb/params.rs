@@ -18,6 +18,8 @@ params! {
         pub strikes: u8 = 3, "strikes" [1..=100] "queues of its own after which it leaves";
         /// Where ACKs come in bunches nothing is read from their spacing or delay.
         pub bunches: bool = true, "bunches" [] "believe no spacing of ACKs that come in bunches";
+        /// Of the sender's pacer, in tenths of a millisecond, 1 to 200: what leaves within it leaves at once.
+        pub grain: u8 = 1, "grain" [1..=200 "tenths of a ms"] "grain of the sender's pacer, for the test for bunches";
         /// No growth above two until a train was seen to leave no queue to the next one.
         pub verify: bool = false, "verify" [] "no growth above 2 before a train has left no queue to the next";
         /// Rapid Start's recovery for the first loss in place of the arm's.
