@@ -109,12 +109,13 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
 /// How many packets of the first flight left at once, pause by pause.
 fn trains(report: &Report) -> Vec<usize> {
     const PAUSE: u64 = 10_000_000;
-    let first_ack = report.sights.iter().position(|sight| {
-        // Not that of the handshake.
-        sight.place == Place::SenderIn && !sight.segment.syn
-    });
-    let flight = &report.sights[..first_ack.unwrap_or(report.sights.len())];
-    let sent = flight.iter().filter(|s| s.place == Place::SenderOut && s.segment.data > 0);
+    // What arrives is noted when its time is decided. The handshake's does not count.
+    let acks = report.sights.iter().filter(|s| s.place == Place::SenderIn && !s.segment.syn);
+    let first_ack = acks.map(|ack| ack.at).min().unwrap_or(u64::MAX);
+    let sent = report
+        .sights
+        .iter()
+        .filter(|s| s.place == Place::SenderOut && s.segment.data > 0 && s.at < first_ack);
     let (mut trains, mut last) = (Vec::new(), None);
     for sight in sent {
         match trains.last_mut() {

@@ -32,9 +32,9 @@ impl Bunches {
         self.on_arrival_by(GRAIN, e, min, mss);
     }
 
-    /// The same of a sender whose pacer has this grain: what leaves within it leaves at once. Packets
-    /// of a segment that the device cuts leave together, the next ones a segment's time later, and
-    /// the path puts an even spacing in its place: that is no bunch.
+    /// PLUMB 5-grain: the same of a sender whose pacer has this grain; what leaves within it leaves at
+    /// once. Packets of a segment that the device cuts leave together, the next ones a segment's time
+    /// later, and the path puts an even spacing in its place: that is no bunch.
     pub fn on_arrival_by(&mut self, grain: Nanos, e: Arrival, min: Nanos, mss: u64) {
         let Some(last) = self.last.replace(e) else { return };
         let came = e.at.since(last.at);

@@ -239,6 +239,22 @@ fn acks_come_in_bunches_if_more_than_a_quarter_was_squeezed_or_came_after_a_sile
     assert_eq!(bunches(&few), Some(false));
 }
 
+/// Shows PLUMB 5-grain.
+#[test]
+fn packets_that_left_within_the_grain_of_the_pacer_are_no_bunch() {
+    let judged = |grain_us: u64| {
+        let mut bunches = Bunches::default();
+        for k in 0..12 {
+            // Two leave at once each millisecond and arrive 0.8 and 0.2 ms apart.
+            let e = arrival(k / 2 * 1_000 + k % 2 * 800, k % 2 * 800, k);
+            bunches.on_arrival_by(Nanos::from_micros(grain_us), e, Nanos(RTT), MSS);
+        }
+        bunches.verdict()
+    };
+    assert_eq!(judged(1_000), Some(false));
+    assert_eq!(judged(999), Some(true));
+}
+
 /// Drains until packet 10, looks for 15 ms and sees these RTTs above the smallest, in us.
 fn looked(over_us: &[u64]) -> Option<Finding> {
     let mut landing = DrainAndLook::default();
