@@ -38,32 +38,53 @@ struct plan {
 };
 struct plan plan SEC(".data.plan");
 
+/* Layout of kernel/told.rs. */
+struct told {
+	struct closed closed;
+	u64 socket; /* as reports of arms name it */
+	u32 connection;
+	u16 epoch;
+	u8 arm;
+	u8 flags;
+};
+enum { GOING = 1, CHANGED = 2 }; /* it is not over; its service has chosen another controller since */
+_Static_assert(sizeof(struct told) == 96, "a record has no holes");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 22);
 } rows SEC(".maps");
 
-/* Connections that got each arm; those whose service chose for itself; those that could not be given theirs; rows without room; all
- * that were given one; those that take no part. */
+/* Connections that got each arm; those whose service chose for itself; those that could not be given theirs; rows without room; numbers
+ * given; those that take no part. */
 u64 counts[MOST_ARMS + 5];
-enum { LEFT_OUT = MOST_ARMS, FAILED, DROPPED, BEGINNINGS, OUTSIDE };
-/* A connection that goes on is told of this often. */
-static const u64 EVERY_NS = 10000000000ull;
-enum { BPF_RB_NO_WAKEUP = 1 };
+enum { LEFT_OUT = MOST_ARMS, FAILED, DROPPED, NUMBERS, OUTSIDE };
+/* A connection that goes on is told of this often, as one of so many packets finds. */
+static const u64 EVERY_US = 10000000;
+enum { NOW_AND_THEN = 8 };
 
-/* Only a row that is lost is counted: what is told before is told again. */
-static __always_inline void tell(struct flow *flow, struct tcp_sock *tp, u8 moment, bool ended, u64 flags)
+static __always_inline u64 controller_of(struct tcp_sock *tp)
 {
-	struct closed *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
+	return (u64)(long)((struct inet_connection_sock___named *)tp)->icsk_ca_ops;
+}
 
-	flow->told_ns = bpf_ktime_get_ns();
-	if (!row) {
-		if (moment == OVER)
+/* Only a row that is lost is counted: what is told before is told again. The reader comes by itself. */
+static __always_inline void tell(struct flow *flow, struct tcp_sock *tp, bool going, bool ended)
+{
+	struct told *told = bpf_ringbuf_reserve(&rows, sizeof(*told), 0);
+
+	if (!told) {
+		if (!going)
 			__sync_fetch_and_add(&counts[DROPPED], 1);
 		return;
 	}
-	fill(row, flow, tp, moment, ended);
-	bpf_ringbuf_submit(row, flags);
+	fill(&told->closed, flow, tp, ended);
+	told->socket = (u64)(long)tp;
+	told->connection = flow->number - 1;
+	told->epoch = flow->epoch;
+	told->arm = flow->arm;
+	told->flags = (going ? GOING : 0) | (controller_of(tp) != flow->controller ? CHANGED : 0);
+	bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
 }
 
 /* The arm of a unit; of slots of time, which come in pairs, the second has the one that the first has not. */
@@ -84,27 +105,20 @@ static __always_inline u32 arm_of(struct unit *unit, u64 slot, struct shares *sh
 	return arm;
 }
 
-static __always_inline void established(struct bpf_sock_ops *socket)
+static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_sock *tp)
 {
-	u64 now = bpf_ktime_get_ns(), slot = 0;
-	struct bpf_sock *sk = socket->sk;
+	u64 slot = 0, cookie = bpf_get_socket_cookie(socket);
+	struct shares *shares;
 	char name[NAME_LEN];
 	struct unit unit;
 	struct flow *flow;
-	struct tcp_sock *tp;
-	struct shares *shares;
 	u32 i, arm;
 
-	if (!sk)
-		return;
-	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp)
-		return;
 	if (trial.by == BY_CONNECTION)
-		numbered(&unit, 0, bpf_get_socket_cookie(socket));
+		numbered(&unit, 0, cookie);
 	else
 		client_of(socket, &unit, &trial.client);
-	if (hash(&unit, 'e', trial.assign_key[0], trial.assign_key[1]) >> 32 >= trial.enrol) {
+	if (trial.enrol < 1ull << 32 && hash(&unit, 'e', trial.assign_key[0], trial.assign_key[1]) >> 32 >= trial.enrol) {
 		__sync_fetch_and_add(&counts[OUTSIDE], 1);
 		return;
 	}
@@ -114,72 +128,56 @@ static __always_inline void established(struct bpf_sock_ops *socket)
 		return;
 	}
 	if (trial.by == BY_TIME)
-		slot = (now - trial.origin_ns) / trial.slot_ns;
+		slot = (tp->tcp_mstamp * 1000 - trial.origin_ns) / trial.slot_ns;
 	shares = &plan.shares[*(volatile u64 *)&plan.now & 1];
-	arm = arm_of(&unit, slot, shares);
+	arm = arm_of(&unit, slot, shares) & (MOST_ARMS - 1);
 	/* Read as it was declared, volatile: the compiler knows only empty names. */
 	for (i = 0; i < NAME_LEN; i++)
-		name[i] = trial.names[arm & (MOST_ARMS - 1)][i];
-	if (bpf_setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, NAME_LEN)) {
+		name[i] = trial.names[arm][i];
+	flow = make(cookie);
+	if (!flow || bpf_setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, NAME_LEN)) {
+		if (flow)
+			forget(flow);
 		__sync_fetch_and_add(&counts[FAILED], 1);
 		return;
 	}
-	flow = bpf_sk_storage_get(&flows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!flow) {
-		__sync_fetch_and_add(&counts[FAILED], 1);
-		return;
-	}
-	flow->start_ns = now;
-	if (trial.by == BY_TIME)
-		flow->unit = slot;
-	else
-		flow->unit = hash(&unit, 'p', trial.pseudonym_key[0], trial.pseudonym_key[1]);
 	flow->arm = arm;
 	flow->epoch = shares->epoch;
-	flow->first_seq = socket->snd_nxt;
-	flow->handshake_us = socket->srtt_us >> 3;
-	flow->connection = __sync_fetch_and_add(&counts[BEGINNINGS], 1);
-	__sync_fetch_and_add(&counts[arm & (MOST_ARMS - 1)], 1);
-	tell(flow, tp, BEGUN, false, BPF_RB_NO_WAKEUP);
-	bpf_sock_ops_cb_flags_set(socket, socket->cb_flags | STATE_FLAG);
+	flow->controller = controller_of(tp);
+	begin(flow, socket, tp,
+	      trial.by == BY_TIME ? slot : hash(&unit, 'p', trial.pseudonym_key[0], trial.pseudonym_key[1]),
+	      &counts[NUMBERS]);
+	__sync_fetch_and_add(&counts[arm], 1);
 }
 
 static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow, struct tcp_sock *tp)
 {
-	tell(flow, tp, OVER, by_fin(socket->args[0]), 0);
+	tell(flow, tp, false, by_fin(socket->args[0]));
 }
 
 SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
 {
-	struct bpf_sock *sk;
-	struct flow *flow = flow_of(packet, &sk);
-	u32 at;
-
-	if (!flow || flow->busy_since)
-		return 1;
-	at = tcp_at(packet);
-	if (at && payload(packet, at))
-		flow->busy_since = bpf_ktime_get_ns();
-	return 1;
-}
-
-SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
-{
-	struct bpf_sock *sk;
-	struct flow *flow = flow_of(packet, &sk);
+	struct bpf_sock *sk = packet->sk;
 	struct tcp_sock *tp;
-	u32 at;
+	struct flow *flow;
 
-	if (!flow || !flow->busy_since)
-		return 1;
-	at = tcp_at(packet);
-	if (at)
-		acknowledged(packet, sk, flow, at);
-	if (bpf_ktime_get_ns() - flow->told_ns < EVERY_NS)
+	if (!sk)
 		return 1;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (tp)
-		tell(flow, tp, GOING, false, BPF_RB_NO_WAKEUP);
+	if (!tp || at_rest(tp))
+		return 1;
+	/* With something outstanding only whether it is time to tell of it, now and then, and data that went ahead of the handshake's end. */
+	if (outstanding(tp) && tp->tcp_mstamp % NOW_AND_THEN && ((struct sock *)tp)->__sk_common.skc_state != SYN_RECV)
+		return 1;
+	flow = flow_of(tp);
+	if (!flow)
+		return 1;
+	if (!outstanding(tp) || !flow->busy_since)
+		leaving(flow, tp, has_data(packet, header_of(packet)));
+	if (tp->tcp_mstamp - flow->told_us >= EVERY_US) {
+		flow->told_us = tp->tcp_mstamp;
+		tell(flow, tp, true, false);
+	}
 	return 1;
 }
 

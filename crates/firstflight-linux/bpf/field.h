@@ -3,9 +3,10 @@
  * What programs on the sockets of a control group share: contexts of the kernel, the pseudonym of a client, busy time, the record of a
  * connection that is over.
  *
- * Busy time is the whole time with data outstanding, on our own clock: from the first packet with data that leaves while nothing is
- * outstanding until an acknowledgement arrives that covers all. The kernel's own account is in ticks of milliseconds. Packets are seen in
- * every state of TCP, so also after the service has closed.
+ * Busy time is the whole time with data outstanding: from the first packet with data that leaves while nothing is outstanding until TCP
+ * takes up the acknowledgement that covers all. The kernel's own account is in ticks of milliseconds. The beginning is seen as the packet
+ * leaves; the end TCP keeps itself, as the time of the last delivery, in microseconds and in every state, so also after the service
+ * has closed: it is read when the next packet leaves with nothing outstanding, or at the end. No acknowledgement needs to be looked at.
  */
 #ifndef FF_FIELD_H
 #define FF_FIELD_H
@@ -17,7 +18,10 @@ enum { ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5, STATE_CHANGED = 10 };
 enum { STATE_FLAG = 1 << 2 };
 enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
 enum { AF_INET = 2, AF_INET6 = 10 };
-enum { ESTABLISHED = 1, FIN_WAIT2 = 5, TIME_WAIT = 6, CLOSE = 7, LAST_ACK = 9, CLOSING = 11 };
+/* What the kernel calls the times that it keeps in ticks. */
+enum { RWND_LIMITED = 2, SNDBUF_LIMITED = 3 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+enum { SYN_RECV = 3, FIN_WAIT2 = 5, TIME_WAIT = 6, CLOSE = 7, LAST_ACK = 9, CLOSING = 11 };
 
 /* Layouts of the kernel's interface (linux/bpf.h), which never move. */
 struct bpf_sock;
@@ -39,7 +43,9 @@ _Static_assert(__builtin_offsetof(struct bpf_sock_ops, sk) == 184, "as linux/bpf
 
 struct __sk_buff {
 	u32 len;
-	u32 before[41];
+	u32 before[18];
+	u32 data, data_end;
+	u32 more[21];
 	struct bpf_sock *sk;
 };
 _Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "as linux/bpf.h has it");
@@ -58,36 +64,127 @@ struct minmax {
 };
 struct tcp_sock___closed {
 	u32 lost, delivered_ce, total_retrans;
+	u64 delivered_mstamp; /* us */
+	u32 chrono_start, chrono_stat[3]; /* ticks */
+	u8 chrono_type : 2; /* one above the place in chrono_stat of what runs since chrono_start */
 	struct minmax rtt_min;
 	u16 total_rto; /* from 6.7 */
 };
+struct tcp_sock___flagged {
+	u8 bpf_sock_ops_cb_flags;
+};
+struct tcp_congestion_ops___named {
+	char name[16];
+};
+struct inet_connection_sock___named {
+	const struct tcp_congestion_ops___named *icsk_ca_ops;
+};
 #pragma clang attribute pop
 
-/* Layout of kernel/field.rs: a member after the other. */
+/* Layout of kernel/closed.rs: a member after the other. */
 struct closed {
-	u64 start_ns, busy_ns, unit, bytes_acked;
+	u64 start_us, busy_us, unit, bytes_acked;
 	u32 bytes_written, handshake_us, rtt_min_us, srtt_us;
-	u32 segments, retransmitted, lost, ce, timeouts;
-	u16 arm, epoch;
-	u8 ended, acked_all, has_timeouts, moment;
-	u32 connection;
+	u32 segments, retransmitted, lost, ce;
+	u32 rwnd_ticks, sndbuf_ticks;
+	u16 timeouts;
+	u8 ended, acked_all, has_timeouts, pad[3];
 };
-enum moment { OVER, BEGUN, GOING };
 _Static_assert(sizeof(struct closed) == 80, "a record has no holes");
 
+/* What is kept of a connection while it is open. Times are TCP's own: microseconds of the monotonic clock. Layout of kernel/told.rs. */
 struct flow {
-	u64 start_ns, busy_ns, busy_since, unit, told_ns;
+	u64 cookie; /* 0: nobody is here */
+	u64 start_us, busy_us, busy_since, unit;
 	u32 first_seq, handshake_us;
+	u64 controller; /* where the controller that it was given stands in the kernel's memory */
+	u64 told_us;
+	u32 number;	/* from 1; written last, and zeroed first */
 	u16 arm, epoch;
-	u32 connection, serial, opened; /* of a watched one: its number, records so far, the first was written */
+	u32 serial;	/* records so far */
+	bool opened;	/* the first of them was written */
+	bool beyond;	/* it is in the second map */
+	u8 pad[2];	/* 6.1 takes no byte that nobody wrote */
 };
+_Static_assert(sizeof(struct flow) == 80, "user space reads it");
 
+/*
+ * The place of a connection is the lowest bits of its cookie. Cookies are given one after the other, so who finds it taken began when another
+ * connection that is still open was PLACES older, and goes to the second map. To make and to free an entry there, or in the socket's own
+ * storage, takes longer than all else that is done for a connection.
+ */
+enum { PLACES = 1 << 16 };
+struct places {
+	struct flow at[PLACES];
+};
 struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct places);
+} places SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(max_entries, 1 << 18);
+	__type(key, u64);
 	__type(value, struct flow);
-} flows SEC(".maps");
+} beyond SEC(".maps");
+
+static __always_inline struct flow *place_of(u64 cookie)
+{
+	struct places *all;
+	u32 zero = 0;
+
+	all = bpf_map_lookup_elem(&places, &zero);
+	return all ? &all->at[cookie & (PLACES - 1)] : NULL;
+}
+
+static __always_inline struct flow *find(u64 cookie)
+{
+	struct flow *flow = place_of(cookie);
+
+	return flow && flow->cookie == cookie ? flow : bpf_map_lookup_elem(&beyond, &cookie);
+}
+
+/* Room for a new connection, zeroed; none if there is none in the second map, too. */
+static __always_inline struct flow *make(u64 cookie)
+{
+	struct flow fresh = { .cookie = cookie, .beyond = true };
+	struct flow *flow = place_of(cookie);
+	u64 before;
+
+	if (!flow)
+		return NULL;
+	before = __sync_val_compare_and_swap(&flow->cookie, 0, cookie);
+	/* A socket that connects anew keeps its cookie. */
+	if (!before || before == cookie) {
+		fresh.beyond = false;
+		*flow = fresh;
+		return flow;
+	}
+	bpf_map_update_elem(&beyond, &cookie, &fresh, BPF_ANY);
+	return bpf_map_lookup_elem(&beyond, &cookie);
+}
+
+static __always_inline void forget(struct flow *flow)
+{
+	u64 cookie = flow->cookie;
+
+	flow->number = 0;
+	if (flow->beyond)
+		bpf_map_delete_elem(&beyond, &cookie);
+	else
+		*(volatile u64 *)&flow->cookie = 0;
+}
+
+/* Nearly all that are not ours are known by one flag. */
+static __always_inline struct flow *flow_of(struct tcp_sock *tp)
+{
+	if (!(((struct tcp_sock___flagged *)tp)->bpf_sock_ops_cb_flags & STATE_FLAG))
+		return NULL;
+	return find(((struct sock *)tp)->__sk_common.skc_cookie.counter);
+}
 
 static __always_inline u64 rotate(u64 x, u32 by)
 {
@@ -203,15 +300,58 @@ static __always_inline u64 hash(struct unit *unit, u8 purpose, u64 k0, u64 k1)
 	return siphash(k0, k1, unit->words, unit->len);
 }
 
+static __always_inline bool outstanding(struct tcp_sock *tp)
+{
+	return tp->snd_una != tp->snd_nxt;
+}
+
+/* Nothing is outstanding and nothing waits to be sent: a packet that leaves has no data, and none can be acknowledged. */
+static __always_inline bool at_rest(struct tcp_sock *tp)
+{
+	return tp->snd_una == tp->write_seq;
+}
+
+/* Busy time; with nothing outstanding, up to the last delivery. */
+static __always_inline u64 busy_us(struct flow *flow, struct tcp_sock *tp)
+{
+	u64 until;
+
+	if (!flow->busy_since)
+		return flow->busy_us;
+	until = outstanding(tp) ? bpf_ktime_get_ns() / 1000 : ((struct tcp_sock___closed *)tp)->delivered_mstamp;
+	/* A packet that the host itself dropped began nothing. */
+	return flow->busy_us + (until > flow->busy_since ? until - flow->busy_since : 0);
+}
+
+/* A packet leaves. With nothing outstanding what was busy is over, and data begin it anew. */
+static __always_inline void leaving(struct flow *flow, struct tcp_sock *tp, bool data)
+{
+	if (!outstanding(tp)) {
+		flow->busy_us = busy_us(flow, tp);
+		flow->busy_since = data ? tp->tcp_mstamp : 0;
+	} else if (!flow->busy_since && data) {
+		/* A handshake without its last ACK is outstanding, too. */
+		flow->busy_since = tp->tcp_mstamp;
+	}
+}
+
+/* How long something limited the connection. */
+static __always_inline u32 limited(struct tcp_sock___closed *tp, u32 what)
+{
+	u32 ticks = tp->chrono_stat[what - 1];
+
+	if (BPF_CORE_READ_BITFIELD(tp, chrono_type) == what)
+		ticks += (u32)bpf_jiffies64() - tp->chrono_start;
+	return ticks;
+}
+
 /* Fills the record of a connection as it stands. */
-static __always_inline void fill(struct closed *row, struct flow *flow, struct tcp_sock *tp, u8 moment, bool ended)
+static __always_inline void fill(struct closed *row, struct flow *flow, struct tcp_sock *tp, bool ended)
 {
 	struct tcp_sock___closed *more = (struct tcp_sock___closed *)tp;
 
-	row->start_ns = flow->start_ns;
-	row->busy_ns = flow->busy_ns;
-	if (flow->busy_since)
-		row->busy_ns += bpf_ktime_get_ns() - flow->busy_since;
+	row->start_us = flow->start_us;
+	row->busy_us = busy_us(flow, tp);
 	row->unit = flow->unit;
 	row->bytes_acked = tp->bytes_acked;
 	row->bytes_written = tp->write_seq - flow->first_seq;
@@ -222,14 +362,13 @@ static __always_inline void fill(struct closed *row, struct flow *flow, struct t
 	row->retransmitted = more->total_retrans;
 	row->lost = more->lost;
 	row->ce = more->delivered_ce;
+	row->rwnd_ticks = limited(more, RWND_LIMITED);
+	row->sndbuf_ticks = limited(more, SNDBUF_LIMITED);
 	row->has_timeouts = bpf_core_field_exists(more->total_rto);
 	row->timeouts = row->has_timeouts ? more->total_rto : 0;
-	row->arm = flow->arm;
-	row->epoch = flow->epoch;
 	row->ended = ended;
 	row->acked_all = tp->snd_una == tp->write_seq;
-	row->moment = moment;
-	row->connection = flow->connection;
+	__builtin_memset(row->pad, 0, sizeof(row->pad));
 }
 
 /* Whether a connection that leaves this state has ended with a FIN. */
@@ -238,77 +377,83 @@ static __always_inline bool by_fin(u32 before)
 	return before == FIN_WAIT2 || before == TIME_WAIT || before == LAST_ACK || before == CLOSING;
 }
 
-/* Where the TCP header of a packet begins; 0 if there is none. */
-static __always_inline u32 tcp_at(struct __sk_buff *packet)
-{
-	u8 first, protocol;
+/* The compiler knows nothing of it any longer; the verifier still does. */
+#define KEEP_IN_REGISTER(value) asm volatile("" : "+r"(value))
 
-	if (bpf_skb_load_bytes(packet, 0, &first, 1))
-		return 0;
-	if (first >> 4 == 4) {
-		if (bpf_skb_load_bytes(packet, 9, &protocol, 1) || protocol != IPPROTO_TCP)
-			return 0;
-		return (first & 15) * 4;
+/* Where the TCP header of a packet is, and how long with its options, bytes; 0 if there is none. Headers are never scattered here. */
+struct header {
+	u32 at, length;
+};
+
+static __always_inline struct header header_of(struct __sk_buff *packet)
+{
+	u8 *data = (u8 *)(long)packet->data, *end = (u8 *)(long)packet->data_end, *tcp;
+	struct header header = {};
+	u32 at = 40;
+
+	if (data + 20 > end)
+		return header;
+	if (data[0] >> 4 == 4) {
+		if (data[9] != IPPROTO_TCP)
+			return header;
+		at = (data[0] & 15) * 4;
+	} else if (data[6] != IPPROTO_TCP) {
+		return header;
 	}
-	if (bpf_skb_load_bytes(packet, 6, &protocol, 1) || protocol != IPPROTO_TCP)
-		return 0;
-	return 40;
+	tcp = data + at;
+	/* One pointer, for the verifier to follow. */
+	KEEP_IN_REGISTER(tcp);
+	if (tcp + 20 > end)
+		return header;
+	header.at = at;
+	header.length = (tcp[12] >> 4) * 4;
+	return header;
 }
 
-static __always_inline struct flow *flow_of(struct __sk_buff *packet, struct bpf_sock **sk)
+static __always_inline bool has_data(struct __sk_buff *packet, struct header header)
 {
-	*sk = packet->sk;
-	if (!*sk)
-		return NULL;
-	*sk = bpf_sk_fullsock(*sk);
-	if (!*sk)
-		return NULL;
-	return bpf_sk_storage_get(&flows, *sk, NULL, 0);
+	return header.length && packet->len > header.at + header.length;
 }
 
-/* Payload of a packet whose TCP header begins at `at`, bytes. */
-static __always_inline u32 payload(struct __sk_buff *packet, u32 at)
+/* What is known of a connection as it begins; its number comes last. */
+static __always_inline void begin(struct flow *flow, struct bpf_sock_ops *socket, struct tcp_sock *tp, u64 unit, u64 *numbers)
 {
-	u8 words;
-	u32 headers;
-
-	if (bpf_skb_load_bytes(packet, at + 12, &words, 1))
-		return 0;
-	headers = at + (words >> 4) * 4;
-	return packet->len > headers ? packet->len - headers : 0;
+	flow->start_us = tp->tcp_mstamp;
+	flow->told_us = flow->start_us;
+	flow->unit = unit;
+	flow->first_seq = tp->snd_nxt;
+	flow->handshake_us = tp->srtt_us >> 3;
+	bpf_sock_ops_cb_flags_set(socket, socket->cb_flags | STATE_FLAG);
+	*(volatile u32 *)&flow->number = __sync_fetch_and_add(numbers, 1) + 1;
 }
 
-/* An acknowledgement that covers all ends the busy time. */
-static __always_inline void acknowledged(struct __sk_buff *packet, struct bpf_sock *sk, struct flow *flow, u32 at)
-{
-	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
-	u32 ack;
-
-	if (tcp && !bpf_skb_load_bytes(packet, at + 8, &ack, 4) && __builtin_bswap32(ack) == tcp->snd_nxt) {
-		flow->busy_ns += bpf_ktime_get_ns() - flow->busy_since;
-		flow->busy_since = 0;
-	}
-}
-
-/* What each of these programs does when a connection begins, and when one that it has a place for is over. */
-static __always_inline void established(struct bpf_sock_ops *socket);
+/* What each of these programs does when a connection begins, and when one of its own is over. */
+static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_sock *tp);
 static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow, struct tcp_sock *tp);
 
 SEC("sockops") int connection(struct bpf_sock_ops *socket)
 {
-	struct bpf_sock *sk = socket->sk;
+	bool begins = socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED;
+	struct bpf_sock *sk;
 	struct tcp_sock *tp;
 	struct flow *flow;
 
-	if (socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED) {
-		established(socket);
-	} else if (socket->op == STATE_CHANGED && socket->args[1] == CLOSE && sk) {
-		flow = bpf_sk_storage_get(&flows, sk, NULL, 0);
-		tp = bpf_skc_to_tcp_sock(sk);
-		if (flow && tp) {
-			over(socket, flow, tp);
-			bpf_sk_storage_delete(&flows, sk);
-		}
+	if (!begins && (socket->op != STATE_CHANGED || socket->args[1] != CLOSE))
+		return 1;
+	sk = socket->sk;
+	if (!sk)
+		return 1;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 1;
+	if (begins) {
+		established(socket, tp);
+		return 1;
+	}
+	flow = flow_of(tp);
+	if (flow) {
+		over(socket, flow, tp);
+		forget(flow);
 	}
 	return 1;
 }

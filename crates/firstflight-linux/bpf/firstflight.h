@@ -147,6 +147,7 @@ struct exit_record {
 	u64 since_first_send_us;
 	u64 estimate;
 	u64 bytes_acked;
+	u64 socket;		/* where it stands in the kernel's memory */
 	u32 daddr;
 	u32 detect_cwnd, cwnd, ssthresh, inflight, rounds, mss, srtt_us, min_rtt_us;
 	u16 dport, lport;
@@ -155,7 +156,7 @@ struct exit_record {
 	u8 outcomes[OUTCOMES];
 	u8 pad[6];
 };
-_Static_assert(sizeof(struct exit_record) == 88, "the layout that user space reads");
+_Static_assert(sizeof(struct exit_record) == 96, "the layout that user space reads");
 
 INLINE u32 pipe_of(const struct tcp_sock *tp)
 {
@@ -309,6 +310,7 @@ INLINE void report(struct sock *sk, struct common *c, u8 arm, u8 reason, u32 det
 	record->since_first_send_us = c->sent ? tp->tcp_mstamp - c->first_sent_us : 0;
 	record->estimate = estimate;
 	record->bytes_acked = tp->bytes_acked;
+	record->socket = (u64)(long)sk;
 	record->daddr = sk->__sk_common.skc_daddr;
 	record->dport = sk->__sk_common.skc_dport;
 	record->lport = sk->__sk_common.skc_num;

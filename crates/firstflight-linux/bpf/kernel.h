@@ -31,8 +31,8 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 #ifndef FF_NATIVE
-enum { BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27 };
+enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -43,6 +43,10 @@ struct sock_common {
 	__be32 skc_daddr;
 	__be16 skc_dport;
 	__u16 skc_num;
+	volatile __u8 skc_state;
+	struct {
+		__s64 counter;
+	} skc_cookie; /* a number that no other socket has or will have */
 };
 
 struct sock {

@@ -9,18 +9,10 @@
 
 /* Records: what they are stands in the two highest bits of their number. */
 enum { OPENED = 0u << 30, SENT = 1u << 30, ARRIVED = 2u << 30, CLOSED = 3u << 30 };
-/* The reader comes by itself: to wake it for each record would cost more than the record. */
-enum { BPF_RB_NO_WAKEUP = 1 };
 /* A TCP header without its ports, and with no more than a time stamp. */
-enum { LEAST_HEADER = 16, MOST_HEADER = 56, STAMPED_HEADER = 28 };
+enum { PORTS = 4, LEAST_HEADER = 16, MOST_HEADER = 56, STAMPED_HEADER = 28 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct tcp_congestion_ops___named {
-	char name[16];
-};
-struct inet_connection_sock___named {
-	const struct tcp_congestion_ops___named *icsk_ca_ops;
-};
 struct tcp_options_received___scaled {
 	u16 wscale_ok : 1, snd_wscale : 4;
 };
@@ -31,8 +23,8 @@ struct tcp_sock___scaled {
 
 /* Frozen before the verifier sees it. Layout of kernel/watch.rs. */
 struct watch {
-	u64 sample_key[2], pseudonym_key[2];
-	u64 limit; /* of 2^32 hashes, those below are watched */
+	u64 pseudonym_key[2];
+	u64 limit; /* of 2^32 numbers, those below are watched */
 	u32 port;  /* of either end; 0: any */
 	u32 pad;
 };
@@ -65,6 +57,7 @@ _Static_assert(sizeof(struct opened) == 48, "a record has no holes");
 _Static_assert(sizeof(struct seen) == 80, "a record has no holes");
 _Static_assert(sizeof(struct over) == 96, "a record has no holes");
 
+/* The reader comes by itself: to wake it for each record would cost more than the record. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 23);
@@ -74,41 +67,34 @@ struct {
 u64 counts[4];
 enum { WATCHED, OTHERS, FAILED, DROPPED };
 
-static __always_inline void established(struct bpf_sock_ops *socket)
+static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_sock *tp)
 {
-	struct bpf_sock *sk = socket->sk;
-	struct unit unit;
 	struct flow *flow;
+	struct unit unit;
 
-	if (!sk)
-		return;
 	if (watch.port && socket->local_port != watch.port &&
 	    __builtin_bswap32(CONTEXT(socket->remote_port)) != watch.port)
 		return;
-	numbered(&unit, 0, bpf_get_socket_cookie(socket));
-	if (hash(&unit, 's', watch.sample_key[0], watch.sample_key[1]) >> 32 >= watch.limit) {
+	/* Nobody can choose to be watched: the kernel's own numbers. */
+	if (bpf_get_prandom_u32() >= watch.limit) {
 		__sync_fetch_and_add(&counts[OTHERS], 1);
 		return;
 	}
-	flow = bpf_sk_storage_get(&flows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	flow = make(bpf_get_socket_cookie(socket));
 	if (!flow) {
 		__sync_fetch_and_add(&counts[FAILED], 1);
 		return;
 	}
 	client_of(socket, &unit, &client);
-	flow->start_ns = bpf_ktime_get_ns();
-	flow->unit = hash(&unit, 'p', watch.pseudonym_key[0], watch.pseudonym_key[1]);
-	flow->first_seq = socket->snd_nxt;
-	flow->handshake_us = socket->srtt_us >> 3;
-	flow->connection = __sync_fetch_and_add(&counts[WATCHED], 1);
-	bpf_sock_ops_cb_flags_set(socket, socket->cb_flags | STATE_FLAG);
+	begin(flow, socket, tp, hash(&unit, 'p', watch.pseudonym_key[0], watch.pseudonym_key[1]), &counts[WATCHED]);
 }
 
 /* The next number of a connection, and the rest of what every record begins with. */
 static __always_inline struct head next(struct flow *flow, u32 kind)
 {
-	struct head head = { .connection = flow->connection, .at_ns = bpf_ktime_get_ns() };
+	struct head head = { .connection = flow->number - 1, .at_ns = bpf_ktime_get_ns() };
 
+	/* Packets of both directions may be under way at once. */
 	head.number = kind | (__sync_fetch_and_add(&flow->serial, 1) & ~CLOSED);
 	return head;
 }
@@ -128,30 +114,26 @@ static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow,
 		return;
 	}
 	over->head = head;
-	fill(&over->row, flow, tp, OVER, by_fin(socket->args[0]));
+	fill(&over->row, flow, tp, by_fin(socket->args[0]));
 	bpf_ringbuf_submit(over, BPF_RB_NO_WAKEUP);
 }
 
 /* By the first data everything is settled: the controller and the size of segments, too. */
-static __always_inline void open(struct bpf_sock *sk, struct flow *flow)
+static __always_inline void open(struct flow *flow, struct tcp_sock *tp)
 {
 	const struct tcp_congestion_ops___named *controller;
-	struct tcp_sock___scaled *scaled;
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct tcp_sock___scaled *scaled = (struct tcp_sock___scaled *)tp;
 	struct opened *opened;
 	struct head head;
 	u32 i;
 
-	if (!tp)
-		return;
-	flow->opened = 1;
+	flow->opened = true;
 	head = next(flow, OPENED);
 	opened = bpf_ringbuf_reserve(&records, sizeof(*opened), 0);
 	if (!opened) {
 		__sync_fetch_and_add(&counts[DROPPED], 1);
 		return;
 	}
-	scaled = (struct tcp_sock___scaled *)tp;
 	opened->head = head;
 	opened->first_seq = flow->first_seq;
 	opened->mss = tp->mss_cache;
@@ -165,23 +147,10 @@ static __always_inline void open(struct bpf_sock *sk, struct flow *flow)
 	bpf_ringbuf_submit(opened, BPF_RB_NO_WAKEUP);
 }
 
-/* The compiler knows nothing of it any longer; the verifier still does. */
-#define KEEP_IN_REGISTER(value) asm volatile("" : "+r"(value))
-
-/* Bytes of the TCP header behind its ports; 0 if there is none. */
-static __always_inline u32 header(struct __sk_buff *packet, u32 at)
+static __always_inline void tell(struct __sk_buff *packet, struct flow *flow, struct header header, u32 kind)
 {
-	u8 words;
-
-	if (bpf_skb_load_bytes(packet, at + 12, &words, 1))
-		return 0;
-	return (words >> 4) * 4 - 4;
-}
-
-static __always_inline void tell(struct __sk_buff *packet, struct flow *flow, u32 at, u32 kind)
-{
+	u64 length = header.length - PORTS;
 	struct head head = next(flow, kind);
-	u64 length = header(packet, at);
 	struct seen *seen = bpf_ringbuf_reserve(&records, sizeof(*seen), 0);
 
 	if (!seen) {
@@ -190,13 +159,13 @@ static __always_inline void tell(struct __sk_buff *packet, struct flow *flow, u3
 	}
 	seen->head = head;
 	seen->length = packet->len;
-	seen->ip_header = at;
+	seen->ip_header = header.at;
 	/* Two comparisons of one register: the verifier of 6.1 sees no limits behind the subtraction that compilers make of a range. */
 	KEEP_IN_REGISTER(length);
 	if (length < LEAST_HEADER)
 		goto no_header;
 	KEEP_IN_REGISTER(length);
-	if (length > MOST_HEADER || bpf_skb_load_bytes(packet, at + 4, seen->tcp, length))
+	if (length > MOST_HEADER || bpf_skb_load_bytes(packet, header.at + PORTS, seen->tcp, length))
 		goto no_header;
 	seen->tcp_bytes = length;
 	bpf_ringbuf_submit(seen, BPF_RB_NO_WAKEUP);
@@ -205,40 +174,49 @@ no_header:
 	bpf_ringbuf_discard(seen, BPF_RB_NO_WAKEUP);
 }
 
+static __always_inline struct tcp_sock *tcp_of(struct __sk_buff *packet)
+{
+	struct bpf_sock *sk = packet->sk;
+
+	return sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+}
+
 SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
 {
-	struct bpf_sock *sk;
-	struct flow *flow = flow_of(packet, &sk);
-	u32 at;
+	struct tcp_sock *tp = tcp_of(packet);
+	struct header header;
+	struct flow *flow;
+	bool data;
 
+	if (!tp || at_rest(tp))
+		return 1;
+	flow = flow_of(tp);
 	if (!flow)
 		return 1;
-	at = tcp_at(packet);
-	if (!at || !payload(packet, at))
+	header = header_of(packet);
+	data = has_data(packet, header);
+	leaving(flow, tp, data);
+	if (!data)
 		return 1;
 	if (!flow->opened)
-		open(sk, flow);
-	if (!flow->busy_since)
-		flow->busy_since = bpf_ktime_get_ns();
-	tell(packet, flow, at, SENT);
+		open(flow, tp);
+	tell(packet, flow, header, SENT);
 	return 1;
 }
 
 SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
 {
-	struct bpf_sock *sk;
-	struct flow *flow = flow_of(packet, &sk);
-	u32 at;
+	struct tcp_sock *tp = tcp_of(packet);
+	struct flow *flow = tp ? flow_of(tp) : NULL;
+	struct header header;
 
 	if (!flow || !flow->opened)
 		return 1;
-	at = tcp_at(packet);
-	/* With nothing outstanding only a report of duplicates (RFC 2883) says anything. */
-	if (!at || (!flow->busy_since && header(packet, at) <= STAMPED_HEADER))
-		return 1;
-	tell(packet, flow, at, ARRIVED);
-	if (flow->busy_since)
-		acknowledged(packet, sk, flow, at);
+	header = header_of(packet);
+	/* With nothing outstanding only a report of duplicates (RFC 2883) says anything. Over loopback an acknowledgement may come before TCP has
+	 * noted that it sent. */
+	if (header.length > PORTS + STAMPED_HEADER || (header.length && flow->busy_since && !at_rest(tp)))
+		tell(packet, flow, header, ARRIVED);
 	return 1;
 }
 

@@ -98,6 +98,7 @@ columns! {
     srtt_ms: f64, "ms", "smoothed round trip at the end";
     segments: u64, "", "segments with data sent, retransmitted ones included (TCP)";
     retransmitted: u64, "", "segments retransmitted (TCP)";
+    lost: u64, "", "segments declared lost (TCP)";
     bytes_sent: u64, "bytes", "sent, as the stack counts bytes in flight";
     bytes_lost: u64, "bytes", "declared lost";
     timeouts: u64, "", "retransmission timeouts; in QUIC, persistent congestion";
@@ -108,6 +109,7 @@ columns! {
     ended: String, "", "fin, rst, timeout, open";
     acked_all: bool, "", "everything that was sent is acknowledged or declared lost; in QUIC, but for a probe of the path's MTU";
     censored: bool, "", "still open when the row was written";
+    changed: bool, "", "the service chose another controller after the arm was given";
     tail_unseen: bool, "", "ACKs after the close were not seen";
     connection: u64, "", "number of the connection within its trial";
 }

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     rows: u64,
+    changed: u64,
     bytes_acked: u64,
     segments: u64,
     retransmitted: u64,
@@ -29,6 +30,11 @@ pub(super) struct Metrics(HashMap<String, Sums>);
 type Told = (&'static str, &'static str, fn(&Sums) -> u64);
 const TOLD: &[Told] = &[
     ("rows", "connections that are over", |sums| sums.rows),
+    (
+        "changed",
+        "connections whose service chose another controller after the arm was given",
+        |sums| sums.changed,
+    ),
     ("bytes_acked", "bytes acknowledged", |sums| sums.bytes_acked),
     ("segments", "segments with data sent", |sums| sums.segments),
     ("retransmitted", "segments retransmitted", |sums| sums.retransmitted),
@@ -41,6 +47,7 @@ impl Metrics {
     pub(super) fn add(&mut self, row: &Row) {
         let sums = self.0.entry(row.arm.clone().unwrap_or_default()).or_default();
         sums.rows += 1;
+        sums.changed += u64::from(row.changed == Some(true));
         sums.bytes_acked += row.bytes_acked.unwrap_or(0);
         sums.segments += row.segments.unwrap_or(0);
         sums.retransmitted += row.retransmitted.unwrap_or(0);
@@ -52,6 +59,11 @@ impl Metrics {
     /// Connections of this arm that are over.
     pub(super) fn rows(&self, arm: &str) -> u64 {
         self.0.get(arm).map_or(0, |sums| sums.rows)
+    }
+
+    /// Of them, those whose service chose another controller.
+    pub(super) fn changed(&self, arm: &str) -> u64 {
+        self.0.get(arm).map_or(0, |sums| sums.changed)
     }
 
     /// Segments retransmitted and sent, and connections, of this arm; for the plain ratio.

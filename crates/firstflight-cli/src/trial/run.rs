@@ -271,10 +271,11 @@ impl Trial<'_> {
         ))
     }
 
-    /// Takes rows and writes how it stands. Counters first: then every connection that they count has
-    /// a row or is known to be open, and whatever lacks one is missing.
+    /// Takes rows and writes how it stands. Counters first, then who is open: so every connection that
+    /// is counted has a row or is known to be open, and whatever lacks one is missing.
     fn look(&mut self, test: &FieldTest) -> Result<(), Error> {
         let counts = test.counts()?;
+        test.look()?;
         self.take(test)?;
         self.write_state(test, &counts, "running", None)
     }
@@ -290,7 +291,10 @@ impl Trial<'_> {
         let names = self.assignment.names();
         let arms = names.iter().zip(&counts.assigned);
         let arms: Vec<Value> = arms
-            .map(|(arm, drawn)| json!({"arm": arm, "drawn": drawn, "rows": self.metrics.rows(arm)}))
+            .map(|(arm, drawn)| {
+                let (rows, changed) = (self.metrics.rows(arm), self.metrics.changed(arm));
+                json!({"arm": arm, "drawn": drawn, "rows": rows, "changed": changed})
+            })
             .collect();
         let ended = (state != "running").then(seconds);
         let open = test.open();
@@ -336,6 +340,7 @@ impl Trial<'_> {
 
     fn finish(mut self, test: FieldTest, stopped: Option<String>) -> Result<Done, Error> {
         let counts = test.counts()?;
+        test.look()?;
         self.take(&test)?;
         // What is open has a row, too, with what it did until now.
         for row in test.open_rows() {

@@ -64,7 +64,10 @@ pub(in crate::trial) fn status(options: &InFolder) -> Result<Done, Error> {
     let _ = writeln!(lines, "epoch {}: {}", state["epoch"], text("shares"));
     for arm in state["arms"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let name = arm["arm"].as_str().unwrap_or_default();
-        let _ = writeln!(lines, "{name}: {} connections drawn, {} over", arm["drawn"], arm["rows"]);
+        let _ = write!(lines, "{name}: {} connections drawn, {} over", arm["drawn"], arm["rows"]);
+        let changed = arm["changed"].as_u64().filter(|changed| *changed > 0);
+        let _ = changed.map(|changed| write!(lines, ", {changed} changed by their service"));
+        lines.push('\n');
     }
     let count = |name: &str| state[name].as_u64().unwrap_or(0);
     let _ = write!(lines, "{} open", count("open"));

@@ -7,7 +7,7 @@ use crate::Done;
 use crate::files::{check_outputs, write_whole};
 use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
-use crate::random::{keys, pseudonyms};
+use crate::random::pseudonyms;
 use crate::replay::text;
 use crate::row_file::RowFile;
 use crate::rows::Rows;
@@ -54,7 +54,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let shown = text::columns(labels.iter().map(String::as_str));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
-    let [sample] = keys()?;
     let pseudonyms = pseudonyms(options.keep_key.as_deref())?;
     let open = |file| RowFile::open(file, columns(&labels));
     let rows = options.out.as_deref().map(open).transpose()?;
@@ -70,8 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         lost: None,
     };
     let interrupts = Interrupts::block()?;
-    let asked =
-        WatchOptions { of_2_32: options.sample, port: options.who.port, sample, pseudonyms };
+    let asked = WatchOptions { of_2_32: options.sample, port: options.who.port, pseudonyms };
     let watch = Watch::start(&folder, &asked)?;
     session.follow(&watch, options, &interrupts)?;
     session.finish(watch, options)

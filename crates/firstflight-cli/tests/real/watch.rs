@@ -1,7 +1,7 @@
 //! `firstflight watch` on a real web server and real TCP behind an emulated link.
 
 use super::service::{Group, ONE, Service, assert_no_program, ended, programs, started};
-use firstflight_linux::kernel::{Exit, Loaded, arm};
+use firstflight_linux::kernel::{Exit, HystartTrace, Loaded, Record, arm};
 use serde_json::Value;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,50 +82,115 @@ fn a_server_that_closes_at_once_is_watched_to_the_end_and_no_file_tells_who() {
     }
 }
 
-#[test]
-fn the_arm_that_runs_leaves_in_the_live_replay_as_it_says_itself() {
-    const DOWNLOADS: usize = 3;
-    let _one = ONE.lock();
-    let Some(group) = Group::make() else { return };
-    // A queue in which BEST leaves by its estimate, long before a loss.
-    let path = "rate=50Mbit,rtt=40ms,queue=300ms";
-    let Some(service) = Service::start(&group, path, 2_000_000) else { return };
-    let best = arm("best").expect("an arm");
-    let loaded = match Loaded::load_for(best, std::slice::from_ref(&group.0)) {
-        Ok(loaded) => loaded,
-        Err(refusal) => return println!("skipped: {refusal}"),
-    };
+/// A queue in which startups leave by their estimate, long before a loss.
+const DEEP: &str = "rate=50Mbit,rtt=40ms,queue=300ms";
+
+/// Downloads of 2 MB that are watched, while `meanwhile` looks at the kernel until it is told that
+/// they are over: the rows.
+fn watched(
+    group: &Group,
+    service: &Service,
+    arm: &str,
+    downloads: usize,
+    meanwhile: impl FnOnce(&AtomicBool),
+) -> Option<Vec<Value>> {
     let rows = service.file("rows.jsonl");
-    let arguments = ["watch", "--cgroup", group.folder(), "--arms", "best", "--out", &rows];
-    let Some((child, _said)) = started(&arguments, READY) else { return };
+    let arguments = ["watch", "--cgroup", group.folder(), "--arms", arm, "--out", &rows];
+    let (child, _said) = started(&arguments, READY)?;
     let over = AtomicBool::new(false);
-    let mut exits: Vec<Exit> = Vec::new();
     scope(|scope| {
         scope.spawn(|| {
-            (0..DOWNLOADS).for_each(|_| assert!(service.download().0 > 2_000_000));
+            (0..downloads).for_each(|_| assert!(service.download().0 > 2_000_000));
             sleep(TAIL);
             over.store(true, Ordering::Relaxed);
         });
-        loaded
-            .watch(|exit| exits.push(exit), || !over.load(Ordering::Relaxed))
-            .expect("the kernel's reports");
+        meanwhile(&over);
     });
     let (code, shown) = ended(child, "-INT");
     assert_eq!(code, Some(0), "{shown}");
     let rows = rows_of(&rows);
-    assert_eq!((rows.len(), exits.len()), (DOWNLOADS, DOWNLOADS), "{shown}");
-    for (row, exit) in rows.iter().zip(&exits) {
-        let reason = exit.reason.expect("no false alarm").name();
-        assert_eq!(row["arm"], "best", "the controller that ran: {row}");
-        assert_eq!(row["best.exit_reason"], reason, "{row}");
-        // The kernel counts packets and the replay bytes: the server's head is one packet and a few
-        // bytes, so the replay may need an ACK more, of two packets.
-        let window = row["best.exit_cwnd_bytes"].as_u64().expect("an exit") / u64::from(exit.mss);
-        let kernels = u64::from(exit.detect_cwnd);
-        assert!(
-            kernels.abs_diff(window) <= 3,
-            "the same ACK or the next: {window} packets, in the kernel {kernels}; {row}"
-        );
+    assert_eq!(rows.len(), downloads, "{shown}");
+    Some(rows)
+}
+
+/// The kernel counts packets and the replay bytes: the server's head is one packet and a few bytes,
+/// so the replay may need an ACK more, of two packets.
+fn same_ack(row: &Value, arm: &str, mss: u32, kernels: u32) {
+    let cwnd = &row[format!("{arm}.exit_cwnd_bytes")];
+    let window = cwnd.as_u64().expect("an exit") / u64::from(mss);
+    assert!(
+        u64::from(kernels).abs_diff(window) <= 3,
+        "{arm}: the same ACK or the next: {window} packets, in the kernel {kernels}; {row}"
+    );
+}
+
+#[test]
+fn the_arm_that_runs_leaves_in_the_live_replay_as_it_says_itself() {
+    const DOWNLOADS: usize = 2;
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    for name in ["best", "hystart", "search"] {
+        let Some(service) = Service::start(&group, DEEP, 2_000_000) else { return };
+        let known = arm(name).expect("an arm");
+        let loaded = match Loaded::load_for(known, std::slice::from_ref(&group.0)) {
+            Ok(loaded) => loaded,
+            Err(refusal) => return println!("skipped: {refusal}"),
+        };
+        let mut exits: Vec<Exit> = Vec::new();
+        let rows = watched(&group, &service, name, DOWNLOADS, |over| {
+            let go_on = || !over.load(Ordering::Relaxed);
+            loaded.watch(|exit| exits.push(exit), go_on).expect("the kernel's reports");
+        });
+        let Some(rows) = rows else { return };
+        assert_eq!(exits.len(), DOWNLOADS);
+        for (row, exit) in rows.iter().zip(&exits) {
+            let reason = exit.reason.expect("no false alarm").name();
+            assert_eq!(row["arm"], name, "the controller that ran: {row}");
+            assert_eq!(row[format!("{name}.exit_reason")], reason, "{row}");
+            if name != "search" {
+                same_ack(row, name, exit.mss, exit.detect_cwnd);
+                continue;
+            }
+            // SEARCH finds its exit, drains what it has sent too much, and reports the end of that;
+            // a recorded sender does not drain for the replay.
+            let found = row["search.exit_ms"].as_f64().expect("an exit");
+            let reported = exit.since_first_send_us as f64 / 1000.0;
+            assert!(found <= reported + 1.0, "found at {found} ms, reported at {reported} ms");
+        }
+    }
+}
+
+#[test]
+fn the_kernels_own_hystart_leaves_where_ours_does_in_the_live_replay() {
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let trace = match HystartTrace::attach() {
+        Ok(trace) => trace,
+        Err(refusal) => return println!("skipped: {refusal}"),
+    };
+    let Some(service) = Service::start(&group, DEEP, 2_000_000) else { return };
+    // It only calls the kernel's CUBIC, HyStart and all, and notes what that left.
+    service.choose(HystartTrace::CONTROLLER);
+    let mut found: Vec<Record> = Vec::new();
+    let rows = watched(&group, &service, "hystart", 2, |over| {
+        let mut known = false;
+        while !over.load(Ordering::Relaxed) {
+            let each = |record: Record| {
+                if record.found() && !known {
+                    found.push(record);
+                }
+                known = record.found();
+            };
+            assert_eq!(trace.take(each).expect("records"), 0, "every ACK was recorded");
+            sleep(Duration::from_millis(20));
+        }
+    });
+    let Some(rows) = rows else { return };
+    assert_eq!(found.len(), rows.len(), "one exit of each");
+    for (row, kernel) in rows.iter().zip(&found) {
+        assert_eq!(row["arm"], format!("kernel:{}", HystartTrace::CONTROLLER), "{row}");
+        assert_eq!(row["hystart.exit_reason"], "delay", "{row}");
+        same_ack(row, "hystart", kernel.mss, kernel.cwnd);
     }
 }
 

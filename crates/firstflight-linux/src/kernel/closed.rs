@@ -2,29 +2,14 @@
 
 use super::exits::Members;
 use firstflight_trial::row::{Row, mbps, millis};
-use nix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_getres, clock_gettime};
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 /// Its bytes.
 pub(super) const SIZE: usize = 80;
 
-/// When it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
-    /// The connection is over.
-    Over,
-    /// It was just given its arm.
-    Begun,
-    /// It goes on.
-    Going,
-}
-
-impl Moment {
-    /// As `enum moment` numbers them.
-    const ALL: [Moment; 3] = [Moment::Over, Moment::Begun, Moment::Going];
-}
-
-/// One of them.
+/// One of them. Times are microseconds, of the kernel's monotonic clock or as long as they lasted.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
     start: u64,
@@ -37,12 +22,11 @@ pub(super) struct Closed {
     srtt: u32,
     segments: u32,
     retransmitted: u32,
+    lost: u32,
     ce: u32,
-    timeouts: u32,
-    arm: u16,
-    epoch: u16,
-    connection: u32,
-    moment: Moment,
+    rwnd_ticks: u32,
+    sndbuf_ticks: u32,
+    timeouts: u16,
     ended: bool,
     acked_all: bool,
     has_timeouts: bool,
@@ -53,13 +37,10 @@ impl Closed {
         let mut record = Members(bytes.get(..SIZE)?);
         let [start, busy, unit, acked] = [(); 4].map(|()| record.u64());
         let [written, handshake, min_rtt, srtt] = [(); 4].map(|()| record.u32());
-        let [segments, retransmitted, _lost, ce, timeouts] = [(); 5].map(|()| record.u32());
-        let [arm, epoch] = [(); 2].map(|()| record.u16());
-        let [ended, acked_all, has_timeouts, moment] = record.take();
-        let moment = *Moment::ALL.get(usize::from(moment))?;
-        let [ended, acked_all, has_timeouts] =
-            [ended, acked_all, has_timeouts].map(|byte| byte != 0);
-        let connection = record.u32();
+        let [segments, retransmitted, lost, ce] = [(); 4].map(|()| record.u32());
+        let [rwnd_ticks, sndbuf_ticks] = [(); 2].map(|()| record.u32());
+        let timeouts = record.u16();
+        let [ended, acked_all, has_timeouts] = record.take().map(|byte| byte != 0);
         Some(Closed {
             start,
             busy,
@@ -71,21 +52,15 @@ impl Closed {
             srtt,
             segments,
             retransmitted,
+            lost,
             ce,
+            rwnd_ticks,
+            sndbuf_ticks,
             timeouts,
-            arm,
-            epoch,
-            connection,
-            moment,
             ended,
             acked_all,
             has_timeouts,
         })
-    }
-
-    /// The number of its arm.
-    pub(super) fn arm(&self) -> usize {
-        usize::from(self.arm)
     }
 
     /// Its unit: a pseudonym, or the slot of time of its beginning.
@@ -93,26 +68,16 @@ impl Closed {
         self.unit
     }
 
-    pub(super) fn moment(&self) -> Moment {
-        self.moment
-    }
-
-    pub(super) fn connection(&self) -> u32 {
-        self.connection
-    }
-
-    /// On the kernel's monotonic clock, ns.
+    /// When it began, us on the kernel's monotonic clock.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
     /// A record without data, for tests.
     #[cfg(test)]
-    pub(super) fn bytes(connection: u32, moment: Moment, start: u64) -> [u8; SIZE] {
+    pub(super) fn bytes(start: u64) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[..8].copy_from_slice(&start.to_ne_bytes());
-        bytes[75] = moment as u8;
-        bytes[76..].copy_from_slice(&connection.to_ne_bytes());
         bytes
     }
 
@@ -123,37 +88,61 @@ impl Closed {
 
     /// All of it but the arm.
     pub(super) fn row(&self) -> Row {
-        let rtt = |us: u32| (us > 0 && us < u32::MAX).then(|| millis(u64::from(us) * 1000));
+        let ticks = |count: u32| tick().map(|tick| f64::from(count) * tick.as_secs_f64() * 1e3);
         Row {
-            epoch: Some(u32::from(self.epoch)),
-            connection: Some(u64::from(self.connection)),
-            unit: Some(format!("{:016x}", self.unit)),
-            start_s: started(self.start),
+            bytes_acked: Some(self.acked),
             // A difference of sequence numbers, which wrap at 4 GiB.
             bytes_written: (self.acked < 1 << 32).then_some(u64::from(self.written)),
-            bytes_acked: Some(self.acked),
-            busy_ms: (self.busy > 0).then(|| millis(self.busy)),
-            goodput_mbps: mbps(self.acked, self.busy),
-            handshake_rtt_ms: rtt(self.handshake),
+            busy_ms: (self.busy > 0).then(|| millis(self.busy * 1000)),
+            rwnd_limited_ms: ticks(self.rwnd_ticks),
+            sndbuf_limited_ms: ticks(self.sndbuf_ticks),
+            goodput_mbps: mbps(self.acked, self.busy * 1000),
             min_rtt_ms: rtt(self.min_rtt),
             srtt_ms: rtt(self.srtt),
             segments: Some(u64::from(self.segments)),
             retransmitted: Some(u64::from(self.retransmitted)),
+            lost: Some(u64::from(self.lost)),
             timeouts: self.has_timeouts.then_some(u64::from(self.timeouts)),
             ce: Some(u64::from(self.ce)),
             ended: Some(if self.ended { "fin" } else { "rst" }.to_owned()),
             acked_all: Some(self.acked_all),
             tail_unseen: Some(false),
-            ..Row::default()
+            ..begun(self.start, self.unit, self.handshake)
         }
     }
 }
 
-/// Seconds since 1970 of a moment of the kernel's monotonic clock.
+/// What is known of a connection from its beginning: when that was, its unit and the round trip of
+/// its handshake, both times in us.
+pub(super) fn begun(start: u64, unit: u64, handshake: u32) -> Row {
+    Row {
+        unit: Some(format!("{unit:016x}")),
+        start_s: started(start),
+        handshake_rtt_ms: rtt(handshake),
+        ..Row::default()
+    }
+}
+
+/// None if there was no sample.
+fn rtt(us: u32) -> Option<f64> {
+    (us > 0 && us < u32::MAX).then(|| millis(u64::from(us) * 1000))
+}
+
+/// How long the kernel's ticks are: what its coarse clock steps by.
+fn tick() -> Option<Duration> {
+    static TICK: LazyLock<Option<Duration>> =
+        LazyLock::new(|| clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).ok().map(Duration::from));
+    *TICK
+}
+
+/// The kernel's monotonic clock, us.
+pub(super) fn now_us() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| Duration::from(now).as_micros() as u64)
+}
+
+/// Seconds since 1970 of a moment of the kernel's monotonic clock, us.
 fn started(start: u64) -> Option<u64> {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
-    let now = Duration::new(now.tv_sec() as u64, now.tv_nsec() as u32);
-    let ago = now.saturating_sub(Duration::from_nanos(start));
+    let ago = Duration::from_micros(now_us().saturating_sub(start));
     let since = SystemTime::now().checked_sub(ago)?.duration_since(SystemTime::UNIX_EPOCH);
     since.ok().map(|since| since.as_secs())
 }

@@ -5,7 +5,7 @@ use firstflight::ExitReason;
 use std::net::Ipv4Addr;
 
 /// Bytes of `struct exit_record` in `firstflight.h`.
-const SIZE: usize = 88;
+const SIZE: usize = 96;
 /// Kinds of outcomes that are counted per connection.
 const OUTCOMES: usize = 8;
 
@@ -80,14 +80,17 @@ pub struct Exit {
     /// How often the startup's evaluations concluded what until then, saturating at 255; see
     /// [`KernelArm::outcomes`].
     pub outcomes: [u8; OUTCOMES],
+    /// Where the socket stands in the kernel's memory, and when it was, us on the kernel's monotonic
+    /// clock: together they name a connection.
+    pub(super) socket: (u64, u64),
 }
 
 impl Exit {
     /// Out of the bytes of a ring buffer; `None` if they are not a report of ours.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Exit> {
         let mut record = Members(bytes.get(..SIZE)?);
-        let _at_us = record.u64();
-        let [since_first_send_us, estimate, bytes_acked] = [(); 3].map(|()| record.u64());
+        let [at, since_first_send_us, estimate, bytes_acked, socket] =
+            [(); 5].map(|()| record.u64());
         let peer = Ipv4Addr::from(record.take::<4>());
         let [detect_cwnd, cwnd, ssthresh, inflight, rounds, mss, srtt_us, _min_rtt_us] =
             [(); 8].map(|()| record.u32());
@@ -112,6 +115,7 @@ impl Exit {
             peer,
             port,
             outcomes,
+            socket: (socket, at),
         })
     }
 }

@@ -1,23 +1,26 @@
 //! A field test on the sockets of a control group: each new connection gets an arm by chance, and
 //! leaves a row when it is closed (`bpf/field.bpf.c`).
 //!
-//! What is not in a row: how startup ended (`kernel trace` has it). Programs and arms are links of this process: whatever ends it takes
-//! them out, and connections go on with what they have.
+//! Programs and arms are links of this process: whatever ends it takes them out, and connections go
+//! on with what they have.
 
 use super::arms::arm;
 use super::cgroup;
-use super::closed::Closed;
+use super::closed::now_us;
+use super::exits::Exit;
 use super::features::Features;
 use super::hearing::hearing;
-use super::ledger::{Ledger, now_ns};
+use super::ledger::{Ledger, MOST_OPEN};
 use super::loader::Loaded;
 use super::ring::Records;
+use super::told::{Drawn, Open, Told};
 use firstflight_path::Error;
 use firstflight_trial::assign::{Assignment, Key, controller, hashes};
 use firstflight_trial::design::{By, Design, Slots, pair_name};
-use firstflight_trial::row::Row;
+use firstflight_trial::row::{Row, millis};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,6 +31,9 @@ const NAME_LEN: usize = 16;
 /// Data of the programs that change while they run.
 const PLAN: &str = "plan";
 
+/// Open connections beyond the first map are read so many at once.
+const AT_ONCE: u32 = 4096;
+
 /// The columns of a row that the kernel can fill.
 pub const COLUMNS: &[&str] = &[
     "arm",
@@ -37,12 +43,15 @@ pub const COLUMNS: &[&str] = &[
     "bytes_written",
     "bytes_acked",
     "busy_ms",
+    "rwnd_limited_ms",
+    "sndbuf_limited_ms",
     "goodput_mbps",
     "handshake_rtt_ms",
     "min_rtt_ms",
     "srtt_ms",
     "segments",
     "retransmitted",
+    "lost",
     "timeouts",
     "ce",
     "ended",
@@ -51,6 +60,10 @@ pub const COLUMNS: &[&str] = &[
     "censored",
     "connection",
 ];
+
+/// What rows of a trial have besides: how startup ended, of arms of ours, and whether the service
+/// chose another controller afterwards.
+pub const TRIAL_COLUMNS: &[&str] = &["exit_reason", "exit_ms", "exit_cwnd_bytes", "changed"];
 
 /// What rows have besides where slots of time are drawn.
 pub const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
@@ -61,8 +74,11 @@ pub struct FieldTest {
     /// Before the arms: nobody is given one that is gone.
     _links: Vec<Link>,
     object: Object,
-    records: Records<Closed>,
+    records: Records<Told>,
     ledger: RefCell<Ledger>,
+    /// Reports of the arms, and the last of each socket that is open. Before the arms.
+    reports: Vec<Records<Exit>>,
+    exits: RefCell<HashMap<u64, Exit>>,
     _arms: Vec<Loaded>,
     names: Vec<String>,
     /// Of a trial in slots of time: what they are, and when the first one began.
@@ -127,7 +143,7 @@ impl FieldTest {
                 (Err(unknown), None) => return Err(unknown),
             }
         }
-        let origin = now_ns();
+        let origin = now_us() * 1000;
         let settings = settings(&kernel_names, keys, design, origin);
         let plan = [&0_u64.to_ne_bytes()[..], &shares_of(assignment)].concat();
         let object = hearing(|| {
@@ -139,15 +155,27 @@ impl FieldTest {
         .map_err(|heard| heard.refusal("a field test"))?;
         let ring = object.maps().find(|map| map.name() == "rows");
         let ring = ring.ok_or_else(|| Error::new("the object has no ring buffer"))?;
-        let records = Records::of(&ring, Closed::parse)?;
+        let records = Records::of(&ring, Told::parse)?;
         // Connections are given an arm last, when their packets are already seen.
-        let links = cgroup::attach(&object, folder, &["leaves", "arrives", "connection"])?;
+        let links = cgroup::attach(&object, folder, &["leaves", "connection"])?;
         let ledger = RefCell::new(Ledger::new()?);
+        let reports = arms.iter().map(Loaded::exits).collect::<Result<Vec<_>, _>>()?;
+        let exits = RefCell::default();
         let slots = match design.by {
             By::Time(slots) => Some((slots, origin)),
             _ => None,
         };
-        Ok(FieldTest { _links: links, object, records, ledger, _arms: arms, names, slots })
+        Ok(FieldTest {
+            _links: links,
+            object,
+            records,
+            ledger,
+            reports,
+            exits,
+            _arms: arms,
+            names,
+            slots,
+        })
     }
 
     /// Waits for rows no longer than `patience` and gives them away.
@@ -155,22 +183,62 @@ impl FieldTest {
     /// # Errors
     /// If the ring buffer cannot be read.
     pub fn take(&self, patience: Duration, mut each: impl FnMut(Row)) -> Result<(), Error> {
+        let mut told = Vec::new();
+        self.records.take(patience, |record| told.push(record))?;
+        // An arm has reported before its connection was over.
+        let mut exits = self.exits.borrow_mut();
+        for reports in &self.reports {
+            reports.take(Duration::ZERO, |exit| {
+                let (socket, _) = exit.socket;
+                if exit.reason.is_none() {
+                    exits.remove(&socket);
+                } else if exits.len() < MOST_OPEN || exits.contains_key(&socket) {
+                    exits.insert(socket, exit);
+                }
+            })?;
+        }
         let mut ledger = self.ledger.borrow_mut();
-        self.records.take(patience, |record| {
-            if let Some(over) = ledger.take(record) {
-                each(self.named(&over, over.row()));
-            }
-        })
+        for record in told {
+            let Some(over) = ledger.take(record) else { continue };
+            let row = self.named(&over.drawn, over.row());
+            // A socket's place in memory is used again.
+            let exit = exits.remove(&over.socket);
+            let exit = exit.filter(|exit| exit.socket.1 >= over.drawn.start);
+            each(match exit {
+                Some(exit) => left(&exit, row),
+                None => row,
+            });
+        }
+        Ok(())
     }
 
-    /// Rows of the connections that are open, with what is known of them: never older than ten
-    /// seconds while they send.
+    /// Asks the kernel which connections are open now.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub fn look(&self) -> Result<(), Error> {
+        let failed = |error: libbpf_rs::Error| Error::new(format!("open connections: {error}"));
+        let map = |name: &str| {
+            let map = self.object.maps().find(|map| map.name() == name);
+            map.ok_or_else(|| Error::new(format!("the object has no map `{name}`")))
+        };
+        let places = map("places")?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        let places = places.unwrap_or_default();
+        let beyond = map("beyond")?;
+        let beyond = beyond.lookup_batch(AT_ONCE, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
+        let beyond = beyond.filter_map(|(_, entry)| Open::parse(&entry));
+        self.ledger.borrow_mut().look(Open::all(&places).chain(beyond));
+        Ok(())
+    }
+
+    /// Rows of the connections that were open when somebody looked, with what was told of them: some
+    /// ten seconds ago while they send, nothing yet of younger ones.
     pub fn open_rows(&self) -> Vec<Row> {
-        let ledger = self.ledger.borrow();
-        ledger.rows().into_iter().map(|(record, row)| self.named(record, row)).collect()
+        let rows = self.ledger.borrow().rows();
+        rows.into_iter().map(|(drawn, row)| self.named(&drawn, row)).collect()
     }
 
-    /// How many connections are open.
+    /// How many connections were open when somebody looked, and are not over yet.
     pub fn open(&self) -> usize {
         self.ledger.borrow().open()
     }
@@ -190,7 +258,7 @@ impl FieldTest {
     /// The columns of its rows, in their order.
     pub fn columns(&self) -> Vec<&'static str> {
         let slots = self.slots.map_or(&[][..], |_| SLOT_COLUMNS);
-        COLUMNS.iter().chain(slots).copied().collect()
+        COLUMNS.iter().chain(TRIAL_COLUMNS).chain(slots).copied().collect()
     }
 
     /// Other shares for the connections from now on.
@@ -214,13 +282,18 @@ impl FieldTest {
         map.update(&key, &plan, MapFlags::ANY).map_err(failed)
     }
 
-    fn named(&self, record: &Closed, row: Row) -> Row {
-        let row = Row { arm: self.names.get(record.arm()).cloned(), ..row };
+    fn named(&self, drawn: &Drawn, row: Row) -> Row {
+        let row = Row {
+            arm: self.names.get(drawn.arm).cloned(),
+            epoch: Some(u32::from(drawn.epoch)),
+            connection: Some(u64::from(drawn.connection)),
+            ..row
+        };
         let Some((slots, origin)) = self.slots else { return row };
-        let since = Duration::from_nanos(record.start().saturating_sub(origin));
+        let since = Duration::from_nanos((drawn.start * 1000).saturating_sub(origin));
         Row {
-            unit: Some(pair_name(record.unit())),
-            slot: Some(record.unit()),
+            unit: Some(pair_name(drawn.unit)),
+            slot: Some(drawn.unit),
             slot_s: Some(slots.at(since).1.as_secs()),
             ..row
         }
@@ -245,6 +318,16 @@ impl FieldTest {
     /// The arms, the baseline first.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+}
+
+/// With how its startup ended.
+fn left(exit: &Exit, row: Row) -> Row {
+    Row {
+        exit_reason: exit.reason.map(|reason| reason.name().to_owned()),
+        exit_ms: Some(millis(exit.since_first_send_us * 1000)),
+        exit_cwnd_bytes: Some(u64::from(exit.detect_cwnd) * u64::from(exit.mss)),
+        ..row
     }
 }
 

@@ -1,12 +1,12 @@
 //! Which connections of a trial are open, and how long they last: for looks at a trial that runs. A
 //! look that took closed connections only would miss the long ones of the slower arm.
 
-use super::closed::{Closed, Moment};
+use super::closed::now_us;
+use super::told::{Drawn, Open, Told};
 use firstflight_path::Error;
 use firstflight_trial::row::Row;
 use hdrhistogram::Histogram;
-use nix::time::{ClockId, clock_gettime};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// No look takes connections that are younger.
@@ -16,11 +16,16 @@ const MATURE: f64 = 0.999;
 /// The same for what a slot of time still sees of the one before.
 const SETTLED: f64 = 0.99;
 /// Open connections that are remembered; beyond, new ones count only when they are over.
-const MOST_OPEN: usize = 1 << 18;
+pub(super) const MOST_OPEN: usize = 1 << 18;
 
 #[derive(Debug)]
 pub(super) struct Ledger {
-    open: HashMap<u32, Closed>,
+    /// Those that were open when somebody looked and are not over since.
+    open: HashMap<u32, Open>,
+    /// The last that was told of those that go on.
+    told: HashMap<u32, Told>,
+    /// Those that are over since the look before: the kernel may have had them yet.
+    over: HashSet<u32>,
     /// How long connections lasted, in ms.
     lasted: Histogram<u64>,
 }
@@ -28,22 +33,33 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new() -> Result<Ledger, Error> {
         let lasted = Histogram::new(2).map_err(|error| Error::new(error.to_string()))?;
-        Ok(Ledger { open: HashMap::new(), lasted })
+        Ok(Ledger { open: HashMap::new(), told: HashMap::new(), over: HashSet::new(), lasted })
     }
 
     /// One record; gives it back if its connection is over.
-    pub(super) fn take(&mut self, record: Closed) -> Option<Closed> {
-        let id = record.connection();
-        if record.moment() == Moment::Over {
+    pub(super) fn take(&mut self, record: Told) -> Option<Told> {
+        let id = record.drawn.connection;
+        if !record.going {
             self.open.remove(&id);
+            self.told.remove(&id);
+            self.over.insert(id);
             // A histogram that grows by itself takes any number.
-            let _ = self.lasted.record(now_ns().saturating_sub(record.start()) / 1_000_000);
+            let _ = self.lasted.record(now_us().saturating_sub(record.drawn.start) / 1000);
             return Some(record);
         }
-        if self.open.len() < MOST_OPEN || self.open.contains_key(&id) {
-            self.open.insert(id, record);
+        if self.told.len() < MOST_OPEN || self.told.contains_key(&id) {
+            self.told.insert(id, record);
         }
         None
+    }
+
+    /// Those that the kernel has as open now. Records of those that are over by then may come later.
+    pub(super) fn look(&mut self, open: impl IntoIterator<Item = Open>) {
+        let open = open.into_iter().filter(|one| !self.over.contains(&one.drawn.connection));
+        self.open = open.take(MOST_OPEN).map(|one| (one.drawn.connection, one)).collect();
+        self.over.clear();
+        let known = &self.open;
+        self.told.retain(|id, _| known.contains_key(id));
     }
 
     pub(super) fn open(&self) -> usize {
@@ -51,13 +67,13 @@ impl Ledger {
     }
 
     /// What is known of those that are open, in order of their beginning.
-    pub(super) fn rows(&self) -> Vec<(&Closed, Row)> {
-        let mut open: Vec<&Closed> = self.open.values().collect();
-        open.sort_by_key(|record| record.connection());
-        let row = |record| {
+    pub(super) fn rows(&self) -> Vec<(Drawn, Row)> {
+        let mut open: Vec<&Open> = self.open.values().collect();
+        open.sort_by_key(|one| one.drawn.connection);
+        let row = |one: &Open| {
+            let row = self.told.get(&one.drawn.connection).map_or_else(|| one.row(), Told::row);
             let ended = Some("open".to_owned());
-            let row = Closed::row(record);
-            (record, Row { ended, censored: Some(true), tail_unseen: None, ..row })
+            (one.drawn, Row { ended, censored: Some(true), tail_unseen: None, ..row })
         };
         open.into_iter().map(row).collect()
     }
@@ -73,45 +89,38 @@ impl Ledger {
     }
 }
 
-/// The kernel's monotonic clock.
-pub(super) fn now_ns() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-        now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn record(connection: u32, moment: Moment, start: u64) -> Closed {
-        Closed::parse(&Closed::bytes(connection, moment, start)).expect("a record")
-    }
-
     #[test]
     fn a_connection_is_open_until_it_is_over() {
         let mut ledger = Ledger::new().expect("a ledger");
-        let now = now_ns();
-        for (id, moment) in [(1, Moment::Begun), (2, Moment::Begun), (1, Moment::Going)] {
-            assert!(ledger.take(record(id, moment, now)).is_none());
-        }
+        let now = now_us();
+        ledger.look([1, 2].map(|id| Open::of(id, now)));
+        assert!(ledger.take(Told::of(1, true, now)).is_none());
         assert_eq!(ledger.open(), 2);
         let rows = ledger.rows();
         assert!(rows.iter().all(|(_, row)| row.censored == Some(true)), "{rows:?}");
         assert_eq!(rows[0].1.ended.as_deref(), Some("open"));
-        assert!(ledger.take(record(1, Moment::Over, now)).is_some());
+        assert_eq!(rows[0].1.bytes_acked, Some(0), "what was told last");
+        assert_eq!(rows[1].1.bytes_acked, None, "nothing was told yet");
+        assert!(ledger.take(Told::of(1, false, now)).is_some());
         assert_eq!(ledger.open(), 1);
+        // The kernel had it while it was telling that it is over.
+        ledger.look([1, 2].map(|id| Open::of(id, now)));
+        assert_eq!(ledger.open(), 1, "over is over");
     }
 
     #[test]
     fn maturity_is_a_minute_or_what_almost_all_connections_last() {
         let mut ledger = Ledger::new().expect("a ledger");
         assert_eq!(ledger.maturity(), LEAST_MATURITY);
-        let now = now_ns();
-        let long = now.saturating_sub(200_000_000_000);
+        let now = now_us();
+        let long = now.saturating_sub(200_000_000);
         if long > 0 {
             for id in 0..10 {
-                assert!(ledger.take(record(id, Moment::Over, long)).is_some());
+                assert!(ledger.take(Told::of(id, false, long)).is_some());
             }
             let most = ledger.maturity();
             assert!(

@@ -6,7 +6,7 @@ use super::exits::Exit;
 use super::features::Features;
 use super::hearing::{Heard, hearing};
 use super::pins;
-use super::ring;
+use super::ring::{self, Records};
 use super::selection::Selection;
 use firstflight_path::Error;
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
@@ -110,6 +110,11 @@ impl Loaded {
         map.ok_or_else(|| Error::new(format!("the object has no map `{name}`")))
     }
 
+    /// Its reports, to be read whenever somebody asks.
+    pub(super) fn exits(&self) -> Result<Records<Exit>, Error> {
+        Records::of(&self.map(EXITS)?, Exit::parse)
+    }
+
     /// The only counter of the object for traces: records that found no room.
     pub(super) fn counter(&self) -> Result<u64, Error> {
         Ok(super::cgroup::counters(&self.object)?.first().copied().unwrap_or(0))
@@ -151,9 +156,7 @@ impl Loaded {
     /// # Errors
     /// If the ring buffer cannot be read.
     pub fn watch(&self, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Error> {
-        let exits = self.object.maps().find(|map| map.name() == EXITS);
-        let exits = exits.ok_or_else(|| Error::new("no ring buffer"))?;
-        ring::watch(&exits, take, go_on)
+        ring::watch(&self.map(EXITS)?, take, go_on)
     }
 }
 

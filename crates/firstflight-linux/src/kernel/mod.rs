@@ -19,6 +19,7 @@ mod loader;
 mod pins;
 mod ring;
 mod selection;
+mod told;
 mod watch;
 
 pub use acks::{AckRecord, Noted, Traced};
@@ -26,7 +27,7 @@ pub use arms::{ARMS, KernelArm, arm};
 pub use cgroup::root as cgroup_root;
 pub use exits::Exit;
 pub use features::Features;
-pub use field::{COLUMNS, Counts, FieldTest, SLOT_COLUMNS};
+pub use field::{COLUMNS, Counts, FieldTest, SLOT_COLUMNS, TRIAL_COLUMNS};
 /// What a field test's programs hash with, and what they write of a connection.
 pub use firstflight_trial::{assign::Key, row::Row};
 pub use hystart_trace::{HystartTrace, Kind, Record};

@@ -24,15 +24,14 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watch.bpf.o"));
 const MOST_HEADER: usize = 56;
 const PORTS: usize = 4;
 
-/// Which connections, and the keys: one draws them, one makes pseudonyms of clients.
+/// Which connections, and the key that makes pseudonyms of clients. They are drawn by the kernel's
+/// own random numbers: nobody can choose to be watched.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
     /// Of 2^32 connections so many are watched.
     pub of_2_32: u64,
     /// Only those with this port at either end.
     pub port: Option<u16>,
-    /// Draws connections; nobody else knows it, so nobody can choose to be watched.
-    pub sample: Key,
     /// Hashes the networks of clients; it never leaves the memory.
     pub pseudonyms: Key,
 }
@@ -113,8 +112,7 @@ impl Watch {
 
 /// `struct watch`.
 fn settings(options: &WatchOptions) -> Vec<u8> {
-    let keys = [words_of(options.sample), words_of(options.pseudonyms)];
-    let words = keys.into_iter().flatten().chain([options.of_2_32]);
+    let words = words_of(options.pseudonyms).into_iter().chain([options.of_2_32]);
     let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
     bytes.extend(u32::from(options.port.unwrap_or(0)).to_ne_bytes());
     bytes
@@ -137,7 +135,8 @@ fn parse(bytes: &[u8]) -> Option<Heard> {
         2 => What::Arrived(segment(now, rest)?),
         _ => {
             let closed = Closed::parse(rest)?;
-            row = Some(Box::new(closed.row()));
+            let connection = Some(u64::from(connection));
+            row = Some(Box::new(Row { connection, ..closed.row() }));
             What::Closed(closed.acked())
         }
     };

@@ -1,7 +1,7 @@
 //! Field tests of kernel TCP: a real web server in a control group, real downloads through an
 //! emulated link. Needs root and control groups of version 2; says what is missing and passes where
 //! that is not given.
-use firstflight_linux::kernel::{COLUMNS, FieldTest};
+use firstflight_linux::kernel::{COLUMNS, FieldTest, SLOT_COLUMNS, TRIAL_COLUMNS};
 use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
 use firstflight_trial::assign::{Assignment, Key, Pseudonyms, Unit, shares};
@@ -53,6 +53,24 @@ impl Drop for Group {
     }
 }
 
+/// A server in the group, at the sender's end.
+fn spawned(link: &LinkEmulator, group: &Group, serve: &str) -> Child {
+    // Its listener has to be born in the group.
+    let script = format!("echo $$ > {}/cgroup.procs && exec {serve}", group.folder.display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
+    link.sender().enter(&mut command).spawn().expect("a shell")
+}
+
+/// Until it listens.
+fn wait_for(link: &LinkEmulator, address: SocketAddr) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while link.sender().run(|| TcpStream::connect(address)).expect("the namespace").is_err() {
+        assert!(Instant::now() < patience, "the server does not listen");
+        sleep(Duration::from_millis(50));
+    }
+}
+
 /// `python3 -m http.server` in the group, at the sender's end.
 struct WebServer {
     child: Child,
@@ -68,22 +86,14 @@ impl WebServer {
             fs::write(folder.join(format!("{size}")), vec![b'x'; *size]).expect("an object");
         }
         let address = SocketAddr::from((link.sender().address(), 8080));
-        // Its listener has to be born in the group.
-        let script = format!(
-            "echo $$ > {}/cgroup.procs && exec python3 -m http.server 8080 --bind {} --directory {}",
-            group.folder.display(),
+        let serve = format!(
+            "python3 -m http.server 8080 --bind {} --directory {}",
             address.ip(),
             folder.display()
         );
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = link.sender().enter(&mut command).spawn().expect("a shell");
+        let child = spawned(link, group, &serve);
         let server = WebServer { child, folder, address };
-        let patience = Instant::now() + Duration::from_secs(20);
-        while link.sender().run(|| TcpStream::connect(address)).expect("the namespace").is_err() {
-            assert!(Instant::now() < patience, "the web server does not listen");
-            sleep(Duration::from_millis(50));
-        }
+        wait_for(link, address);
         server
     }
 
@@ -109,6 +119,26 @@ impl Drop for WebServer {
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
+
+/// A service with a mind of its own. At one port its listener has chosen a controller; at the other a
+/// connection is asked for what it does: `c` chooses one after all, `p` pauses between two parts.
+const SERVICE: &str = "
+import socket, sys, threading, time
+def serve(port, chosen):
+    listener = socket.create_server((sys.argv[1], port))
+    if chosen: listener.setsockopt(6, 13, b'reno')
+    while True:
+        client, _ = listener.accept()
+        what = client.recv(1)
+        if what == b'c': client.setsockopt(6, 13, b'reno')
+        client.sendall(bytes(1500000))
+        if what == b'p':
+            time.sleep(2)
+            client.sendall(bytes(1500000))
+        client.close()
+threading.Thread(target=serve, args=(8081, True), daemon=True).start()
+serve(8080, False)
+";
 
 const KEYS: [Key; 2] = [Key([5; 16]), Key([9; 16])];
 
@@ -270,7 +300,96 @@ fn slots_of_time_give_all_connections_the_arm_of_their_slot() {
         assert_eq!(row.arm.as_deref(), Some(assignment.names()[arm].as_str()), "slot {slot}");
     }
     assert!(seen.len() >= 2, "connections came in slots {seen:?} only");
-    assert_eq!(test.columns().len(), COLUMNS.len() + 2);
+    assert_eq!(test.columns().len(), COLUMNS.len() + TRIAL_COLUMNS.len() + SLOT_COLUMNS.len());
+}
+
+#[test]
+fn a_service_that_chooses_its_controller_is_left_out_and_one_that_chooses_later_is_told() {
+    const SIZE: usize = 1_500_000;
+    let _one = crate::ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let path = Path::parse("rate=50Mbit,rtt=20ms,queue=300ms").expect("a path");
+    let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
+    let address = link.sender().address();
+    let serve = format!("python3 -c \"{SERVICE}\" {address}");
+    let mut server = spawned(&link, &group, &serve);
+    for port in [8080, 8081] {
+        wait_for(&link, (address, port).into());
+    }
+    let got = |port: u16, what: &[u8]| {
+        let connected = link.receiver().run(|| TcpStream::connect((address, port)));
+        let mut stream = connected.expect("the namespace").expect("a connection");
+        stream.write_all(what).expect("asked");
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).expect("an answer");
+        got.len()
+    };
+    let Some((test, _)) = start(&group, "hystart#a,hystart#b", &EACH) else { return };
+    for _ in 0..3 {
+        assert_eq!(got(8081, b"-"), SIZE);
+    }
+    assert_eq!(got(8080, b"-"), SIZE);
+    assert_eq!(got(8080, b"c"), SIZE);
+    assert_eq!(got(8080, b"p"), 2 * SIZE);
+    let rows = rows(&test, 3);
+    let counts = test.counts().expect("counters");
+    let _ = server.kill();
+    let _ = server.wait();
+    assert_eq!((counts.left_out, counts.failed, counts.dropped), (3, 0, 0), "{counts:?}");
+    let [plain, changed, paused] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!(
+        [plain, changed, paused].map(|row| row.changed),
+        [Some(false), Some(true), Some(false)]
+    );
+    assert!(
+        rows.iter().all(|row| row.arm.as_deref().is_some_and(|arm| arm.starts_with("hystart#")))
+    );
+    // The arm's own report of how startup ended; who was replaced before the first data has none.
+    assert!(changed.exit_reason.is_none(), "{changed:?}");
+    for row in [plain, paused] {
+        let busy = row.busy_ms.expect("there were data");
+        assert!(row.exit_reason.is_some() && row.exit_cwnd_bytes > Some(10_000), "{row:?}");
+        assert!(row.exit_ms.is_some_and(|ms| (10.0..busy + 1.0).contains(&ms)), "{row:?}");
+        assert!(row.rwnd_limited_ms.is_some_and(|ms| ms < busy + 10.0), "{row:?}");
+    }
+    // 3 MB take 480 ms at least, and the service was silent for 2 s that do not count.
+    let (busy, first) = (paused.busy_ms.unwrap_or(0.0), plain.busy_ms.unwrap_or(0.0));
+    assert!(busy > 480.0, "{busy} ms");
+    assert!(busy < 2.0 * first + 1500.0, "{busy} ms for twice as much as in {first}");
+}
+
+#[test]
+fn connections_that_are_open_are_known_with_their_arm() {
+    let _one = crate::ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let path = Path::parse("rate=100Mbit,rtt=4ms,queue=20ms").expect("a path");
+    let link = LinkEmulator::start(&path, LinkOptions::default()).expect("a link");
+    let server = WebServer::start(&link, &group, &[1000]);
+    let Some((test, _)) = start(&group, "kernel:cubic,kernel:reno", &EACH) else { return };
+    let connect = || link.receiver().run(|| TcpStream::connect(server.address));
+    let open: Vec<TcpStream> =
+        (0..5).map(|_| connect().expect("the namespace").expect("a connection")).collect();
+    server.download(&link, 1000);
+    let patience = Instant::now() + Duration::from_secs(10);
+    let mut over = 0;
+    while (over, test.open()) != (1, 5) {
+        test.look().expect("the kernel's table");
+        test.take(Duration::from_millis(20), |_| over += 1).expect("rows");
+        assert!(Instant::now() < patience, "{over} over, {} open", test.open());
+    }
+    let rows = test.open_rows();
+    let numbers: Vec<Option<u64>> = rows.iter().map(|row| row.connection).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4].map(Some));
+    for row in &rows {
+        assert_eq!((row.ended.as_deref(), row.censored), (Some("open"), Some(true)), "{row:?}");
+        assert!(row.arm.is_some() && row.unit.is_some() && row.start_s.is_some(), "{row:?}");
+        assert!(row.handshake_rtt_ms.is_some_and(|ms| (3.0..200.0).contains(&ms)), "{row:?}");
+    }
+    drop(open);
+    while (over, test.open()) != (6, 0) {
+        test.take(Duration::from_millis(20), |_| over += 1).expect("rows");
+        assert!(Instant::now() < patience, "{over} over, {} open", test.open());
+    }
 }
 
 #[test]
@@ -284,7 +403,7 @@ fn what_is_no_control_group_or_no_arm_is_refused() {
     assert!(!refused.contains('\n') && !refused.is_empty());
     let refused = start("kernel:cubic,nothing").expect_err("no arm").to_string();
     assert!(refused.contains("nothing"), "{refused}");
-    for column in COLUMNS {
+    for column in COLUMNS.iter().chain(TRIAL_COLUMNS).chain(SLOT_COLUMNS) {
         assert!(named(column).is_some(), "{column} is no column of firstflight_trial::row");
     }
 }

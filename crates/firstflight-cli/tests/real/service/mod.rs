@@ -151,6 +151,12 @@ impl Service {
         (got.len(), stream.local_addr().expect("bound").port())
     }
 
+    /// What connections of the server use from now on.
+    pub(crate) fn choose(&self, controller: &str) {
+        let set = self.link.sender().set_sysctl("net/ipv4/tcp_congestion_control", controller);
+        set.unwrap_or_else(|refusal| panic!("{controller}: {refusal}"));
+    }
+
     /// So many, one after the other.
     pub(crate) fn downloads(&self, count: usize) {
         for _ in 0..count {
