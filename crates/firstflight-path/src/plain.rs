@@ -57,16 +57,16 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// The longest time between two of them, ns.
+    /// The next `count` are served in less than this, ns: so much lies at most between the first and the
+    /// last of their arrivals.
     #[inline]
-    pub fn spacing(&self) -> u64 {
-        self.ns + 1
+    pub fn serving(&self, count: u64) -> u64 {
+        (self.ns + 1).saturating_mul(count)
     }
 
-    /// None of the next `count` arrives later than this, ns.
+    /// None of those that are [served](Flight::serving) in so long arrives later than this, ns.
     #[inline]
-    pub fn latest(&self, count: u64) -> u64 {
-        let serving = self.spacing().saturating_mul(count);
+    pub fn latest(&self, serving: u64) -> u64 {
         self.busy.saturating_add(serving).saturating_add(self.propagation)
     }
 
@@ -394,7 +394,7 @@ mod tests {
                 let len = if draw(100) < other { 40 + draw(1_400) as u32 } else { 1_500 };
                 let count = 1 + draw(4);
                 if let Some(mut flight) = plain.flight(now, len, count) {
-                    let latest = flight.latest(count);
+                    let latest = flight.latest(flight.serving(count));
                     for _ in 0..count {
                         let (waited, at) = flight.next_arrival();
                         assert!(at <= latest, "{at} ns is later than {latest} ns");

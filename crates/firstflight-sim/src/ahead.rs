@@ -135,6 +135,11 @@ impl<S, A> From<Forward> for Toward<S, A> {
 }
 
 impl<S: Copy, A: Copy> Toward<S, A> {
+    /// It has events of its own.
+    pub(crate) fn decides_later(&self) -> bool {
+        matches!(self, Toward::Gate(_))
+    }
+
     /// When to poll next.
     #[inline]
     pub fn next_event(&mut self) -> u64 {

@@ -112,6 +112,11 @@ impl<A: Plain> From<Reverse> for Way<A> {
 }
 
 impl<A: Plain> Way<A> {
+    /// It has events of its own.
+    pub(crate) fn decides_later(&self) -> bool {
+        matches!(self, Way::Driven(_))
+    }
+
     /// When to poll next.
     #[inline]
     pub fn next_event(&self) -> u64 {

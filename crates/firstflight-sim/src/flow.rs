@@ -480,14 +480,13 @@ impl<E: Ends> Flow<E> {
         }
         let mut heard = self.due.acks <= now;
         if heard {
-            while let Some(ack) = self.acks.arrive(now) {
+            while let Some(ack) = self.acks.take(self.due.acks <= now) {
+                self.due.acks = self.acks.next();
                 let mut record = Ack::default();
                 if self.ends.on_ack(time, &ack.what, &mut record) {
                     self.watch(time, Cause::Ack, Some(&record), forward, observer);
                 }
             }
-            self.due.acks = self.acks.next();
-            self.note_sender();
         }
         if self.due.held_ack <= now {
             let packet = self.ends.acknowledge(time);
@@ -499,7 +498,7 @@ impl<E: Ends> Flow<E> {
         }
         if heard {
             // What the ACKs let go leaves before a timer of the same instant looks at it, and the
-            // timer may have been put off.
+            // timer may have been put off: when it is due is noted after that.
             self.send_out(now, forward, back, observer);
         }
         let timer = self.due.timer <= now;
@@ -708,11 +707,10 @@ impl<E: Ends> Flow<E> {
         let Some(mut flight) = forward.flight(now, self.ends.burst_len(), burst) else {
             return false;
         };
-        let latest = flight.latest(burst).saturating_add(self.extra.0);
+        let serving = flight.serving(burst);
+        let latest = flight.latest(serving).saturating_add(self.extra.0);
         // No ACK that is held back, or will be, leaves before the last of them has arrived.
-        if latest >= self.ahead.min(self.due.held_ack)
-            || flight.spacing().saturating_mul(burst) >= hold.0
-        {
+        if latest >= self.ahead.min(self.due.held_ack) || serving >= hold.0 {
             return false;
         }
         self.sent += burst;
@@ -885,23 +883,25 @@ impl<E: Ends> Flow<E> {
         if observer.listens() {
             observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
         }
-        let leaving = Leaving {
-            flow: self.id,
-            len: self.ends.ack_len(&packet),
-            pure: E::is_pure(&packet),
-            opens: false,
-            packet,
-        };
+        let leaving = self.leaving(packet);
         back.send(now, leaving, |at| self.hear(at, packet));
         if self.copies > 0 {
-            self.copy_ack(now, leaving, back);
+            self.copy_ack(now, packet, back);
         }
     }
 
+    #[inline(always)]
+    fn leaving(&self, packet: E::Ack) -> Leaving<E::Ack> {
+        let (len, pure) = (self.ends.ack_len(&packet), E::is_pure(&packet));
+        Leaving { flow: self.id, len, pure, opens: false, packet }
+    }
+
+    // Made anew: the usual ACK, which has no copies, need not be in memory for them.
     #[cold]
-    fn copy_ack<B: Back<E::Ack>>(&mut self, now: u64, leaving: Leaving<E::Ack>, back: &mut B) {
+    fn copy_ack<B: Back<E::Ack>>(&mut self, now: u64, packet: E::Ack, back: &mut B) {
         for _ in 0..self.copies {
-            back.send(now, leaving, |at| self.hear(at, leaving.packet));
+            let leaving = self.leaving(packet);
+            back.send(now, leaving, |at| self.hear(at, packet));
         }
     }
 

@@ -120,7 +120,7 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
     }
 
     /// See [`Controller::on_sent`].
-    #[inline]
+    #[inline(always)]
     pub fn on_sent(&mut self, sent: &Sent) {
         self.controller.on_sent(sent);
         self.account.on_sent(sent.now);
@@ -206,21 +206,25 @@ impl<S: Startup, L: Company<S>> Instrumented<S, L> {
 
     /// How many of `most` packets of `len` bytes may leave one after the other beside `inflight` bytes,
     /// where all [are settled](Instrumented::is_settled); 0 where that must be asked for each. Of
-    /// all that leave together [`Instrumented::on_sent`] need only hear of the last.
+    /// all that leave together [`Instrumented::on_sent`] need only hear of the last. And whether it is
+    /// the window of this one that admits no more.
     #[inline(always)]
-    pub fn admits_many(&self, len: u64, inflight: u64, most: u64) -> u64 {
-        let many = self.room(len, inflight).min(most);
+    pub fn admits_many(&self, len: u64, inflight: u64, most: u64) -> (u64, bool) {
+        let room = self.room(len, inflight);
+        let many = room.min(most);
         let alike = self.recorder.every(|other| {
             other.settled && other.rate == self.rate && other.room(len, inflight) >= many
         });
-        if alike { many } else { 0 }
+        if alike { (many, room < most && self.controller.open_window() > 0) } else { (0, false) }
     }
 
     /// What all answer who [are settled](Instrumented::is_settled), if it is the same: may `len` bytes leave
-    /// beside `inflight` bytes, at [this rate](Instrumented::settled_rate)?
+    /// beside `inflight` bytes, at [this rate](Instrumented::settled_rate)? `full`: it is known that this one
+    /// says no.
     #[inline(always)]
-    pub fn agrees(&self, len: u64, inflight: u64) -> Option<bool> {
-        let admits = self.controller.admits(len, inflight);
+    pub fn agrees(&self, len: u64, inflight: u64, full: bool) -> Option<bool> {
+        let admits = !full && self.controller.admits(len, inflight);
+        debug_assert_eq!(admits, self.controller.admits(len, inflight), "who filled the window?");
         let alike = self.recorder.every(|other| {
             other.settled
                 && other.controller.admits(len, inflight) == admits

@@ -26,6 +26,9 @@ impl Pacer {
     /// Adds what `rate` brought since the last call.
     #[inline]
     pub fn fill(&mut self, now: Time, rate: Rate) {
+        if now == self.filled {
+            return;
+        }
         let brought = rate.0.saturating_mul(now.since(self.filled).0);
         self.tokens = self.tokens.saturating_add(brought).min(self.burst);
         debug_assert!(now >= self.filled, "filled at {now:?}, after {:?}", self.filled);

@@ -243,31 +243,55 @@ fn drive<E: Ends, O: Observer>(
     if ahead {
         flow.goes_ahead_until(limit.0);
     }
+    let later = forward.decides_later() || back.decides_later();
     let mut now = 0;
     while !flow.complete() {
-        let (own, release, leaves) = (flow.next_event(), back.next_event(), forward.next_event());
-        let next = own.min(release).min(leaves);
-        if next >= limit.0 {
+        let own = flow.next_event();
+        if later && let Some(next) = decide(flow, &mut forward, &mut back, (own, now), limit) {
+            now = next;
+            continue;
+        }
+        if own >= limit.0 {
             return (limit.0, Stop::TimeLimit);
         }
         // A timer that shrank into the past fires at once.
-        now = next.max(now);
-        debug_assert!(release >= now || own <= release, "an ACK was let go in the past");
-        if leaves <= now {
-            // The queue decides before anything else of this instant.
-            while let Some((held, fate)) = forward.poll(now) {
-                if let Held::Data { left, sent, .. } = held {
-                    flow.land(&sent, Time(left), fate);
-                }
-            }
-        } else if own <= release {
-            flow.step(now, &mut forward, &mut back, observer);
-        } else {
-            // What was acknowledged at this instant has been handed in: the way back decides.
-            while let Some((at, ack)) = back.poll(now) {
-                flow.hear(at, ack.packet);
-            }
-        }
+        now = own.max(now);
+        flow.step(now, &mut forward, &mut back, observer);
     }
     (now, Stop::Complete)
+}
+
+/// What a queue or a terminal decides after `now` and before the flow's own next event at `own`: when it
+/// did, before the limit.
+#[inline(never)]
+fn decide<E: Ends>(
+    flow: &mut Flow<E>,
+    forward: &mut Toward<E::Sent, E::Ack>,
+    back: &mut Way<E::Ack>,
+    (own, now): (u64, u64),
+    limit: Nanos,
+) -> Option<u64> {
+    let (release, leaves) = (back.next_event(), forward.next_event());
+    let next = own.min(release).min(leaves);
+    if next >= limit.0 {
+        return None;
+    }
+    let now = next.max(now);
+    debug_assert!(release >= now || own <= release, "an ACK was let go in the past");
+    if leaves <= now {
+        // The queue decides before anything else of this instant.
+        while let Some((held, fate)) = forward.poll(now) {
+            if let Held::Data { left, sent, .. } = held {
+                flow.land(&sent, Time(left), fate);
+            }
+        }
+    } else if own <= release {
+        return None;
+    } else {
+        // What was acknowledged at this instant has been handed in: the way back decides.
+        while let Some((at, ack)) = back.poll(now) {
+            flow.hear(at, ack.packet);
+        }
+    }
+    Some(now)
 }

@@ -36,13 +36,6 @@ impl Default for Waits {
     }
 }
 
-/// A wait in us that has a bucket.
-#[inline(always)]
-const fn micros(ns: u64) -> u64 {
-    let us = ns / 1000;
-    if us < END { us } else { MOST }
-}
-
 /// Which one counts waits of so many us.
 #[inline]
 const fn bucket(us: u64) -> usize {
@@ -74,9 +67,21 @@ impl Waits {
     /// A packet [of these](Waits::bound) waited so long, ns. Returns that in us.
     #[inline(always)]
     pub(crate) fn count(&mut self, ns: u64) -> u64 {
-        let us = micros(ns);
-        self.counts[bucket(us)] += 1;
-        us
+        let us = ns / 1000;
+        // Waits beyond the last octave, and no others, have no bucket.
+        match self.counts.get_mut(bucket(us)) {
+            Some(count) => {
+                *count += 1;
+                us
+            }
+            None => self.count_longest(),
+        }
+    }
+
+    #[cold]
+    fn count_longest(&mut self) -> u64 {
+        self.counts[bucket(MOST)] += 1;
+        MOST
     }
 
     /// What a trial reports.

@@ -44,7 +44,13 @@ impl<T: Arrives> Wire<T> {
     /// Takes what arrives until `now`, one at a time; equal arrivals in the order of sending.
     #[inline]
     pub fn arrive(&mut self, now: u64) -> Option<T> {
-        if self.next() <= now { self.ring.pop() } else { None }
+        self.take(self.next() <= now)
+    }
+
+    /// The same of who knows whether [the next](Wire::next) arrives.
+    #[inline]
+    pub fn take(&mut self, arrives: bool) -> Option<T> {
+        if arrives { self.ring.pop() } else { None }
     }
 
     /// Puts a packet on the wire.

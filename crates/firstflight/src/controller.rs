@@ -75,8 +75,8 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     recovery_gain: Ratio,
     idle_restart: bool,
     increase: Increase,
-    /// `maxFS` of [`Increase::MaxFs`]: the largest flight since the last cut, in bytes; zero while
-    /// none was sent since.
+    /// `maxFS` of [`Increase::MaxFs`] and [`Increase::Literal`], which alone look at it: the largest flight
+    /// since the last cut, in bytes; zero while none was sent since.
     max_fs: u64,
     episode: Option<Episode>,
     /// There is a `mark`.
@@ -222,7 +222,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         self.note_srtt(sent.srtt);
         // RATELIMITED 3-flight.
-        self.max_fs = self.max_fs.max(sent.inflight.min(MAX_BYTES));
+        if self.increase != Increase::Limited {
+            self.max_fs = self.max_fs.max(sent.inflight.min(MAX_BYTES));
+        }
         if self.ended.is_none() || self.startup.is_whole() {
             self.startup.on_sent(sent, self.w, &self.cx);
         }
@@ -259,9 +261,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            let age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
-            (self.cx.young_epoch, self.cx.newborn_epoch) =
-                (Context::is_young(age), Context::is_newborn(age));
+            if self.startup.heeds_epoch() {
+                let age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
+                (self.cx.young_epoch, self.cx.newborn_epoch) =
+                    (Context::is_young(age), Context::is_newborn(age));
+            }
             self.startup.on_rtt(ack.now, rtt, &self.cx);
             self.avoidance.on_rtt(ack.now, rtt, self.w, self.episode.is_some());
         }
@@ -453,7 +457,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
         let gain = self.pacing_gain();
-        Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den())
+        // A window has 41 bits and a ratio's part 16.
+        Rate::from_bytes_over(self.w.cwnd * gain.num(), srtt * gain.den())
             .map(|rate| Rate(rate.0.max(1)))
     }
 

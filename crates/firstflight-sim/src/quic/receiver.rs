@@ -14,14 +14,18 @@ pub struct Receiver {
     /// What arrived, in order. The sender consumes it through ACKs.
     pub(super) log: Log,
     chunks: GapSet,
-    largest: Option<u64>,
+    /// One past the largest packet number so far; 0 before there is one.
+    next: u64,
     ack_due: Option<Time>,
     largest_at: Time,
     /// Longest time an ACK is held back, ns.
     hold: u64,
     /// Packets per ACK.
     every: u32,
+    /// Packets that are not acknowledged yet.
     unacked: u32,
+    /// How many more in order make an ACK leave at once, at least 1: what the two come to.
+    left: u32,
 }
 
 impl Receiver {
@@ -32,12 +36,13 @@ impl Receiver {
         Receiver {
             log,
             chunks,
-            largest: None,
+            next: 0,
             ack_due: None,
             largest_at: Time::default(),
             hold,
             every,
             unacked: 0,
+            left: every.max(1),
         }
     }
 
@@ -55,7 +60,7 @@ impl Receiver {
     /// The largest packet number so far; 0 before there is one.
     #[inline]
     pub(super) fn largest(&self) -> u64 {
-        self.largest.unwrap_or_default()
+        self.next.saturating_sub(1)
     }
 
     /// Packets that arrived, second copies included.
@@ -82,15 +87,15 @@ impl Receiver {
         self.log.push(number, marked);
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or
         // opens one.
-        let in_order = self.largest.map_or(number == 0, |largest| number == largest + 1);
-        if self.largest.is_none_or(|largest| number > largest) {
-            self.largest = Some(number);
+        let in_order = number == self.next;
+        if number >= self.next {
+            self.next = number + 1;
             self.largest_at = now;
         }
-        self.unacked += 1;
+        self.count(1);
         // RFC9000 13.2.2-2: at least every second ack-eliciting packet.
         // RFC9000 13.2.1-11: and at once what carries a mark.
-        if !in_order || marked || self.unacked >= self.every {
+        if !in_order || marked || self.left == 0 {
             return Some(self.acknowledge(now));
         }
         if self.ack_due.is_none() {
@@ -103,8 +108,7 @@ impl Receiver {
     /// is held back.
     #[inline(always)]
     pub(super) fn runs(&self, number: u64, chunk: u64) -> Option<Nanos> {
-        let next = self.largest.map_or(0, |largest| largest + 1);
-        let in_order = number == next
+        let in_order = number == self.next
             && self.log.continues_with(number)
             && self.chunks.is_whole()
             && self.chunks.low() == chunk;
@@ -114,7 +118,13 @@ impl Receiver {
     /// After how many more in order an ACK leaves at once.
     #[inline(always)]
     pub(super) fn until_ack(&self) -> u64 {
-        u64::from(self.every.saturating_sub(self.unacked).max(1))
+        u64::from(self.left)
+    }
+
+    #[inline(always)]
+    fn count(&mut self, packets: u32) {
+        self.unacked += packets;
+        self.left -= packets;
     }
 
     /// The next `count` packets arrive, [as expected](Receiver::runs) and unmarked, from `first` to `last`,
@@ -123,10 +133,10 @@ impl Receiver {
     pub(super) fn on_run(&mut self, count: u64, first: Time, last: Time) -> Option<AckPacket> {
         self.chunks.extend(count);
         self.log.extend(count);
-        self.largest = Some(self.largest.map_or(count - 1, |largest| largest + count));
+        self.next += count;
         self.largest_at = last;
-        self.unacked += count as u32;
-        if self.unacked >= self.every {
+        self.count(count as u32);
+        if self.left == 0 {
             return Some(self.acknowledge(last));
         }
         self.ack_due.get_or_insert(Time(first.0 + self.hold));
@@ -137,15 +147,14 @@ impl Receiver {
     #[cold]
     pub(super) fn claim(&mut self, now: Time, chunk: u64, end: u64) -> Option<AckPacket> {
         self.chunks.insert(chunk);
-        let known = self.largest.map_or(0, |largest| largest + 1);
-        let end = end.min(known + Lie::AHEAD);
-        if known >= end {
+        let end = end.min(self.next + Lie::AHEAD);
+        if self.next >= end {
             return None;
         }
-        for number in known..end {
+        for number in self.next..end {
             self.log.push(number, false);
         }
-        (self.largest, self.largest_at) = (Some(end - 1), now);
+        (self.next, self.largest_at) = (end, now);
         Some(self.acknowledge(now))
     }
 
@@ -153,13 +162,14 @@ impl Receiver {
     /// counted yet, and what is held back is not held longer than the frame asks for.
     pub(super) fn obey(&mut self, now: Time, request: Request) {
         (self.every, self.hold) = (request.every, request.hold.0);
+        self.left = self.every.saturating_sub(self.unacked).max(1);
         self.ack_due = self.ack_due.map(|due| due.min(now + request.hold));
     }
 
     /// Everything received so far, acknowledged now.
     #[inline(always)]
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
-        self.unacked = 0;
+        (self.unacked, self.left) = (0, self.every.max(1));
         self.ack_due = None;
         let ack_delay = u32::try_from(now.since(self.largest_at).0).unwrap_or(u32::MAX);
         AckPacket { log_end: self.log.end() as u32, ack_delay }

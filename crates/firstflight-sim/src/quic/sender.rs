@@ -83,8 +83,9 @@ struct Pieces {
     /// Object bytes of a chunk, and of the last one.
     payload: u64,
     last: u64,
-    /// What a datagram adds to them.
+    /// What a datagram adds to them, and one with a whole chunk.
     overhead: u64,
+    whole: u64,
 }
 
 impl Pieces {
@@ -95,6 +96,7 @@ impl Pieces {
             payload,
             last: object - chunks.saturating_sub(1) * payload,
             overhead: u64::from(host.overhead),
+            whole: payload + u64::from(host.overhead),
         }
     }
 
@@ -107,7 +109,7 @@ impl Pieces {
     /// Bytes of the datagram that carries a whole chunk.
     #[inline]
     fn whole(&self) -> u64 {
-        self.payload + self.overhead
+        self.whole
     }
 
     /// Bytes of the datagrams that carry `count` chunks from this one on.
@@ -133,13 +135,16 @@ impl Pieces {
 pub struct Sender<S: Startup, L = Nobody> {
     inflight: u64,
     next_chunk: u64,
-    /// Chunks that the application has written.
+    /// Chunks that the application has written, and those of them before the object's last.
     written: u64,
+    written_whole: u64,
     pieces: Pieces,
     repeats: Ring<u64>,
     sent: Ring<SentPacket>,
     pacer: Pacer,
     blocked: Blocked,
+    /// The last burst filled the window.
+    filled: bool,
     last_sent_at: Time,
     bytes_sent: u64,
     rtt: Rfc9002Rtt,
@@ -243,10 +248,12 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             probes_owed: 0,
             probed: 0,
             blocked: Blocked::NoData,
+            filled: false,
             app_limited: false,
             object,
             pieces,
             written: pieces.chunks,
+            written_whole: pieces.chunks.saturating_sub(1),
             next_chunk: 0,
             repeats: Ring::default(),
             acked: GapSet::default(),
@@ -412,6 +419,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
     pub fn write(&mut self, written: u64) {
         self.written =
             written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
+        self.written_whole = self.written.min(self.pieces.chunks.saturating_sub(1));
     }
 
     /// When the pacer releases the next packet, if that is what the sender waits for.
@@ -481,17 +489,20 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             return None;
         }
         let len = self.pieces.whole();
-        let many = self.controller.admits_many(len, self.inflight, most.min(self.whole_chunks()));
-        Some(match self.controller.settled_rate() {
-            Some(rate) if many > 0 => self.pacer.admit_many(now, len, rate, many),
-            _ => many,
-        })
+        let most = most.min(self.whole_chunks());
+        let (open, full) = self.controller.admits_many(len, self.inflight, most);
+        let many = match self.controller.settled_rate() {
+            Some(rate) if open > 0 => self.pacer.admit_many(now, len, rate, open),
+            _ => open,
+        };
+        self.filled = full && many == open;
+        Some(many)
     }
 
     /// Whole chunks that may be sent next, not counting the object's last.
     #[inline(always)]
     fn whole_chunks(&self) -> u64 {
-        self.written.min(self.pieces.chunks.saturating_sub(1)).saturating_sub(self.next_chunk)
+        self.written_whole.saturating_sub(self.next_chunk)
     }
 
     /// After a burst: whether nothing more may leave now, as [`Sender::poll`] would say it. `false` where
@@ -502,7 +513,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             return false;
         }
         let len = self.pieces.whole();
-        self.blocked = match self.controller.agrees(len, self.inflight) {
+        self.blocked = match self.controller.agrees(len, self.inflight, self.filled) {
             Some(false) => Blocked::Window,
             Some(true) => {
                 let Some(rate) = self.controller.settled_rate() else { return false };

@@ -19,7 +19,7 @@
 //! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the
 //!   remainder in one unit.
 
-use super::cubic_curve::Curve;
+use super::cubic_curve::{Curve, MAX_US};
 use super::cubic_linux::LinuxEpoch;
 use super::{
     Avoidance, Base, Cut, FACTOR, Factors, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
@@ -128,8 +128,36 @@ impl State {
 enum Epoch {
     /// None is running; how the next one begins.
     Pending(Handover),
-    Curve(CurveEpoch),
+    /// The first is [`CurveEpoch::grow`]'s own, beside the tag, where there is room for it.
+    Curve(Behind, CurveEpoch),
     Linux(LinuxEpoch),
+}
+
+/// Until when, of the time of an epoch, the curve is certain to lie below Reno's window: neither ever
+/// falls in an epoch, so what is true of a later time of the curve and an earlier window holds between
+/// them. In units of 4.096 ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Behind(u32);
+
+impl Behind {
+    const UNIT: u64 = 1 << 12;
+    /// How far it looks ahead, microseconds.
+    const AHEAD: u64 = 8 * Behind::UNIT;
+
+    /// The curve is certain to lie below.
+    #[inline(always)]
+    fn holds(self, t_us: u64) -> bool {
+        t_us < u64::from(self.0) * Behind::UNIT
+    }
+
+    /// The curve was found below a window of `w_est` bytes at `t_us`: how long will it be?
+    #[inline(never)]
+    fn look_ahead(&mut self, curve: &Curve, t_us: u64, w_est: u64) {
+        let units = (t_us.min(MAX_US) + Behind::AHEAD) / Behind::UNIT;
+        if curve.at(units * Behind::UNIT) < w_est {
+            self.0 = units as u32;
+        }
+    }
 }
 
 impl Default for Epoch {
@@ -186,6 +214,7 @@ impl CurveEpoch {
     #[inline(always)]
     fn grow(
         &mut self,
+        behind: &mut Behind,
         step: &Step,
         beta: Ratio,
         prior: u64,
@@ -204,7 +233,11 @@ impl CurveEpoch {
         self.w_est = self.w_est.saturating_add(gain).min(MAX_BYTES);
 
         // RFC9438 4.3-1: as long as Reno would be ahead of the curve, go with Reno.
+        if behind.holds(t_us) {
+            return cwnd.max(self.w_est);
+        }
         if curve.at(t_us) < self.w_est {
+            behind.look_ahead(&curve, t_us, self.w_est);
             return cwnd.max(self.w_est);
         }
         // RFC9438 4.2-target: the target lies one RTT ahead, not below the window and not above one
@@ -243,7 +276,7 @@ impl Cubic {
 
     fn curve_epoch(&self) -> Option<&CurveEpoch> {
         match &self.state.epoch {
-            Epoch::Curve(epoch) => Some(epoch),
+            Epoch::Curve(_, epoch) => Some(epoch),
             Epoch::Pending(_) | Epoch::Linux(_) => None,
         }
     }
@@ -286,7 +319,8 @@ impl Cubic {
         s.floor_carry = 0;
         s.epoch = match self.params.profile {
             Profile::Rfc9438 => {
-                Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max().unwrap_or(cwnd), mss))
+                let epoch = CurveEpoch::new(now, cwnd, s.w_max().unwrap_or(cwnd), mss);
+                Epoch::Curve(Behind::default(), epoch)
             }
             Profile::Linux => {
                 Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max().map(|w_max| w_max / mss)))
@@ -329,10 +363,11 @@ impl Cubic {
         let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
         let s = &mut self.state;
         let grown = match &mut s.epoch {
-            Epoch::Curve(e) if cx.limited => {
+            Epoch::Curve(behind, e) if cx.limited => {
                 let step =
                     Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
-                let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
+                let grown =
+                    e.grow(behind, &step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
                 if self.params.ca_floor_20 && !s.congested {
                     let mut carry = u64::from(s.floor_carry);
                     let floor = div_carry(acked, 1, &mut carry, 20);
@@ -349,7 +384,7 @@ impl Cubic {
             }
             // RFC9438 5.8-1: time in which the window was not the limit proves nothing and is not
             // counted.
-            Epoch::Curve(e) => {
+            Epoch::Curve(_, e) => {
                 e.skip(ack.now, Nanos::MAX);
                 cwnd
             }
@@ -373,11 +408,12 @@ impl Avoidance for Cubic {
         let s = &mut self.state;
         match &mut s.epoch {
             // The usual ACK, without a call.
-            Epoch::Curve(e) if cx.limited && (s.congested || !self.params.ca_floor_20) => {
+            Epoch::Curve(behind, e) if cx.limited && (s.congested || !self.params.ca_floor_20) => {
                 let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
                 let step =
                     Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
-                let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
+                let grown =
+                    e.grow(behind, &step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
                 w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
             }
             _ => self.grow_otherwise(ack, acked, w, cx),
@@ -390,7 +426,7 @@ impl Avoidance for Cubic {
         let (mss, cwnd, max_fs) = (segment(cx), window(w), max_fs.min(MAX_BYTES));
         let most = max_fs + max_fs / 2;
         let grows = match &self.state.epoch {
-            Epoch::Curve(e) => {
+            Epoch::Curve(_, e) => {
                 let curve =
                     Curve::resumed(self.state.w_max, e.k_us, u64::from(self.state.epoch_mss));
                 let ahead = ack.now.since(e.start).micros();
@@ -442,7 +478,7 @@ impl Avoidance for Cubic {
 
     fn on_idle(&mut self, now: Time, idle: Nanos) {
         match &mut self.state.epoch {
-            Epoch::Curve(epoch) => epoch.skip(now, idle),
+            Epoch::Curve(_, epoch) => epoch.skip(now, idle),
             Epoch::Linux(epoch) => epoch.skip(now, idle),
             Epoch::Pending(_) => {}
         }
@@ -457,7 +493,7 @@ impl Avoidance for Cubic {
     #[inline]
     fn epoch_start(&self) -> Option<Time> {
         match &self.state.epoch {
-            Epoch::Curve(epoch) => Some(epoch.start),
+            Epoch::Curve(_, epoch) => Some(epoch.start),
             Epoch::Linux(epoch) => Some(epoch.start()),
             Epoch::Pending(_) => None,
         }

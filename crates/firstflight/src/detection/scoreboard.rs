@@ -157,6 +157,10 @@ impl Ledger {
     /// this is bytes in flight: sent, not acknowledged, not lost.
     #[inline]
     pub fn pipe(&self) -> u64 {
+        // Mostly nothing is marked.
+        if self.sacked | self.lost | self.repeated == 0 {
+            return self.outstanding;
+        }
         self.outstanding
             .saturating_sub(self.sacked)
             .saturating_sub(self.lost)

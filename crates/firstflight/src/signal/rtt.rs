@@ -137,14 +137,17 @@ impl Rfc9002Rtt {
     // RFC9002 6.2.1-1: mean, four deviations, and the peer's patience.
     #[inline]
     pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
-        self.smoothed() + (self.variance() * 4).max(GRANULARITY) + max_ack_delay
+        // Both come from samples, which are cut far below what would overflow here.
+        let (mean, deviations) = (self.smoothed().0, 4 * self.variance().0);
+        Nanos(mean + deviations.max(GRANULARITY.0)) + max_ack_delay
     }
 
     /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with
     /// each.
     #[inline]
     pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
-        self.pto(max_ack_delay) * (1 << count.min(63))
+        let once = self.pto(max_ack_delay);
+        if count == 0 { once } else { once * (1 << count.min(63)) }
     }
 
     /// Lost packets further apart than this, with nothing acknowledged between them, mean

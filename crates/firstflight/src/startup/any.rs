@@ -97,6 +97,17 @@ impl Startup for AnyStartup {
 
     crate::forward_startup!(each);
 
+    #[inline]
+    fn heeds_epoch(&self) -> bool {
+        match self {
+            AnyStartup::HyStart(_) | AnyStartup::BestPublished(_) => true,
+            AnyStartup::Search(search) => search.heeds_epoch(),
+            AnyStartup::Best(best) => best.heeds_epoch(),
+            // None of the others, nor anything inside them.
+            _ => false,
+        }
+    }
+
     fn save(&self) -> AnySavedStartup {
         self.saved()
     }

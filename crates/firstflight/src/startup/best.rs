@@ -476,6 +476,11 @@ impl Startup for Best {
         false
     }
 
+    #[inline]
+    fn heeds_epoch(&self) -> bool {
+        matches!(&self.fallback, Fallback::Search(search) if search.heeds_epoch())
+    }
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.rearm();
         beside!(&mut self.fallback, f => f.start(now, nxt));

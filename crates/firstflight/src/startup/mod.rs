@@ -161,6 +161,12 @@ pub trait Startup {
         true
     }
 
+    /// Whether it looks at [`Context::young_epoch`] or [`Context::newborn_epoch`]; those who do not need not be
+    /// told with every ACK.
+    fn heeds_epoch(&self) -> bool {
+        true
+    }
+
     /// A packet or burst left, while startup goes on (BBR marks some to measure the delivery rate).
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         let _ = (sent, w, cx);

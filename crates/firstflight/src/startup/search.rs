@@ -562,6 +562,11 @@ impl Startup for Search {
         false
     }
 
+    #[inline]
+    fn heeds_epoch(&self) -> bool {
+        self.params.skip_young_epoch
+    }
+
     fn start(&mut self, _now: Time, _nxt: Seq) {
         self.rearm();
     }

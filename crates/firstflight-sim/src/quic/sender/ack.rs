@@ -148,7 +148,12 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             return None;
         }
         let mut sent = Time::default();
-        if first >= self.plain_from && self.sent.get(first).is_plain(chunk) {
+        let plain = first >= self.plain_from && self.next_chunk - chunk == self.sent.end() - first;
+        if plain {
+            debug_assert!(
+                self.sent.get(first).is_plain(chunk),
+                "{first} with {chunk} is not plain"
+            );
             sent = self.sent.get(end - 1).at;
         } else {
             for place in 0..count {

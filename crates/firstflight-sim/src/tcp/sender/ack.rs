@@ -84,7 +84,8 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         if !rack.follows(run.sent, Seq(packet.ack), Seq(self.board.una())) {
             return false;
         }
-        (ack.now, ack.inflight_before) = (now, self.board.ledger().pipe());
+        // Of a clean ledger the pipe is what is outstanding.
+        (ack.now, ack.inflight_before) = (now, self.board.ledger().outstanding());
         self.peer_window = packet.window;
         self.right_edge = self.right_edge.max(packet.ack + packet.window);
         self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));

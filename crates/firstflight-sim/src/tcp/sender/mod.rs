@@ -131,6 +131,8 @@ pub struct Sender<S: Startup, L = Nobody> {
 
     owed: Owed,
     in_burst: bool,
+    /// The last burst filled the window.
+    filled: bool,
     blocked: Blocked,
     app_limited: bool,
     cwnd_limited: bool,
@@ -253,6 +255,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
             marks_seen: 0,
             owed: Owed::default(),
             in_burst: false,
+            filled: false,
             blocked: Blocked::NoData,
             app_limited: false,
             cwnd_limited: false,

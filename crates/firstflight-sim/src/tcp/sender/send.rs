@@ -55,13 +55,14 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         if !plain {
             return None;
         }
-        let whole = self.allowed() / self.mss;
+        let most = most.min(self.allowed() / self.mss);
         let pipe = self.board.ledger().pipe();
-        let many = self.controller.admits_many(self.mss, pipe, most.min(whole));
+        let (open, full) = self.controller.admits_many(self.mss, pipe, most);
         let many = match self.controller.settled_rate() {
-            Some(rate) if many > 0 => self.pacer.admit_many(now, self.mss, rate, many),
-            _ => many,
+            Some(rate) if open > 0 => self.pacer.admit_many(now, self.mss, rate, open),
+            _ => open,
         };
+        self.filled = full && many == open;
         if many > 0 {
             self.in_burst = true;
             self.owed.f_rto =
@@ -84,7 +85,7 @@ impl<S: Startup, L: Company<S>> Sender<S, L> {
         if self.allowed() < self.mss {
             return false;
         }
-        let by = match self.controller.agrees(self.mss, self.board.ledger().pipe()) {
+        let by = match self.controller.agrees(self.mss, self.board.ledger().pipe(), self.filled) {
             Some(false) => Blocked::Window,
             Some(true) => {
                 let Some(rate) = self.controller.settled_rate() else { return false };
