@@ -4,8 +4,10 @@ use crate::direction::{Ecn, Effects, Queue, Rate};
 use crate::error::Error;
 use crate::forward::{Forward, ForwardPath};
 use crate::link::{Kind, Link};
+use crate::losses::Losses;
 use crate::path::Path;
 use crate::plain::{self, Plain};
+use crate::random::Stream;
 use crate::release::{HandoverSettings, Release};
 use crate::returns::ReturnPath;
 use crate::rich::{self, Rich, Way};
@@ -111,6 +113,20 @@ impl Path {
                 path_index,
             ))),
         ))
+    }
+
+    /// Whether losses on the way there that have nothing to do with its queue (independent ones, bursts, every
+    /// n-th) spare the first `count` packets of a trial with these draws. Such a trial is the same on any two
+    /// paths that differ in these losses only and both spare its packets.
+    ///
+    /// # Errors
+    /// If the path is none.
+    pub fn spares(&self, seed: u64, path_index: u64, count: u64) -> Result<bool, Error> {
+        let (forward, _) = self.directions(0, 0)?;
+        let rich::Settings { loss_ppb, effects, .. } = forward.rich();
+        let draws = Stream::new(seed, path_index, forward.way.purposes().1);
+        let mut losses = Losses::new(loss_ppb, effects.ge, effects.loss_every, draws);
+        Ok((0..count).all(|ordinal| !losses.falls(ordinal)))
     }
 
     fn refuse_late_queue(&self) -> Result<(), Error> {

@@ -3,7 +3,8 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{
-    Counted, FILE, Knobs, LINUX, Server, Service, fit_web, fit_web_from, serve, total,
+    Counted, FILE, Knobs, LINUX, Quiet, Server, Service, fit_web, fit_web_from, serve, serve_again,
+    total,
 };
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::Error;
@@ -70,10 +71,10 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
     let (knobs, residual) = fit_web(connections / 2)?;
-    let mut served = Vec::new();
+    let (mut served, mut quiet) = (Vec::new(), Quiet::default());
     for (name, server) in SERVERS {
         effort.tell(&format!("prr: {connections} web connections, {name}"));
-        served.push(serve(Service::Web, knobs, server, connections)?);
+        served.push(serve_again(Service::Web, knobs, server, connections, &mut quiet)?);
     }
     let fit = format!(
         "fitted: burst probability {:.2e} per packet, residual {residual:+.2} points of 6.1 % hit; {connections} connections",
@@ -231,7 +232,9 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result
         "slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)",
     ];
     effort.tell("prr: web paths, initial window 3");
-    let served = arms.map(|arm| serve(Service::Web, knobs, Server::linux26(arm), connections));
+    let mut quiet = Quiet::default();
+    let served = arms
+        .map(|arm| serve_again(Service::Web, knobs, Server::linux26(arm), connections, &mut quiet));
     let [linux, standard, prr] = served;
     let (linux, standard, prr) = (linux?, standard?, prr?);
     let percent = |a: &[Counted], b: &[Counted], read: fn(&Counted) -> f64| {
@@ -278,10 +281,10 @@ fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
         let (knobs, _) = fit_web_from(base, connections / 2)?;
-        let (linux, prr) = (
-            serve(Service::Web, knobs, linux, connections)?,
-            serve(Service::Web, knobs, prr, connections)?,
-        );
+        // Both have the same initial window where one of them names it.
+        let mut quiet = Quiet::default();
+        let mut run = |server| serve_again(Service::Web, knobs, server, connections, &mut quiet);
+        let (linux, prr) = (run(linux)?, run(prr)?);
         let all = change(&prr, &linux, (0, u64::MAX));
         let large = change(&prr, &linux, (50_000, u64::MAX));
         let percent =

@@ -302,6 +302,30 @@ fn gilbert_elliott_losses_come_in_bursts_of_the_stated_length_and_share() {
 }
 
 #[test]
+fn a_path_spares_the_packets_before_the_first_that_its_losses_take() {
+    for (seed, keys) in [
+        (1, "loss=1%"),
+        (2, "ge=0.5%:2:90%:0"),
+        (3, "ge=2%:3:50%:0.1%,loss=0.2%"),
+        (4, "loss_every=70"),
+        (5, "loss=0%"),
+    ] {
+        let path = Path::parse(&format!("rate=1Gbit,rtt=10ms,queue=1000ms,{keys}")).expect(keys);
+        let (mut link, _) = path.links(DATA, 40, seed, 7).expect("not driven");
+        let first =
+            (0..400u64).find(|k| link.offer(k * 100_000, DATA) == Fate::Drop(DropCause::Random));
+        for count in [0, 1, 30, 100, 400] {
+            let spared = path.spares(seed, 7, count).expect("a path");
+            assert_eq!(
+                spared,
+                first.is_none_or(|first| first >= count),
+                "{keys}: {first:?}, {count}"
+            );
+        }
+    }
+}
+
+#[test]
 fn bursts_hit_the_same_ordinals_whatever_is_sent_when() {
     let text = "rate=10Mbit,rtt=100ms,queue=10pkt,ge=1%:3:80%:0.1%,loss_every=64";
     let random = |gap: u64, len: u32| -> Vec<u64> {
