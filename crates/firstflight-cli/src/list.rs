@@ -7,7 +7,7 @@ use crate::sheet::{Field, Sheet, Side};
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
-use firstflight_lab::{Error, STACK_ARMS};
+use firstflight_lab::{Error, STACK_ARMS, own};
 use firstflight_path::{Path, builtins};
 
 /// Parts of an arm: what their table is called, and the kind of part in data.
@@ -56,6 +56,15 @@ impl Output for Arms {
             stacks.row([arm.name, arm.summary, arm.source]);
         }
         sheets.extend([sender, short, stacks]);
+        let listed = own::listed();
+        if !listed.is_empty() {
+            let columns = [("name", Side::Left), ("part", Side::Prose)];
+            let mut own = Sheet::new("of this program", columns);
+            for (kind, name) in listed {
+                own.row([name, kind]);
+            }
+            sheets.push(own);
+        }
         sheets
     }
 

@@ -196,7 +196,7 @@ impl Evaluation {
         (run, left_out)
     }
 
-    fn is_simulated(&self) -> bool {
+    pub(crate) fn is_simulated(&self) -> bool {
         self.testbed.info().name == sim::BED.info().name
     }
 
@@ -413,7 +413,7 @@ fn said(thrown: &(dyn Any + Send)) -> String {
 
 /// A startup of somebody's own has said that it is broken.
 fn is_broken(arm: &NamedArm) -> bool {
-    matches!(&arm.sender, Sender::Own { startup, .. } if startup.is_broken())
+    matches!(&arm.sender, Sender::Own { own, .. } if own.is_broken())
 }
 
 /// One seed of a group: the algorithm, the baseline, and who is run alone.

@@ -1,7 +1,8 @@
 //! Arms as users write them: a label, what it stands for, and a helpful refusal.
 
 use crate::error::nearest;
-use crate::own::OwnStartup;
+pub use crate::own::ALL;
+use crate::own::{Own, OwnPart, OwnStartup, names as own_names};
 use crate::programs::Programs;
 use crate::stacks::{STACK_ARMS, StackArm};
 use firstflight::arm::{
@@ -20,11 +21,11 @@ pub enum Sender {
     Stack(&'static StackArm),
     /// Programs of others at both ends, of which only what arrives is seen.
     Programs(Programs),
-    /// A startup that is not ours in an arm of ours.
+    /// Parts that are not ours in an arm of ours.
     Own {
-        /// The startup.
-        startup: OwnStartup,
-        /// Avoidance, recovery and sender options. Its own startup is slow start, and never runs.
+        /// These parts.
+        own: Box<Own>,
+        /// The others, and sender options. What it has in their places never runs.
         rest: Arm,
     },
 }
@@ -47,10 +48,7 @@ impl NamedArm {
             Sender::Kernel(name) => format!("{KERNEL}{name}"),
             Sender::Stack(arm) => arm.name.to_owned(),
             Sender::Programs(_) => self.label.clone(),
-            Sender::Own { startup, rest } => {
-                let text = rest.to_string();
-                format!("{}{}", startup.name(), text.strip_prefix(STAND_IN).unwrap_or_default())
-            }
+            Sender::Own { own, rest } => own_names::full(own, &rest.to_string()),
         }
     }
 
@@ -71,13 +69,13 @@ impl NamedArm {
     /// The arm, where all of it is ours.
     ///
     /// # Errors
-    /// One line for a controller of the kernel or of a QUIC stack and for a foreign startup.
+    /// One line for a controller of the kernel or of a QUIC stack and for foreign parts.
     pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
             Sender::Kernel(_) | Sender::Stack(_) | Sender::Programs(_) => Err(self.elsewhere()),
             Sender::Own { .. } => {
-                Err(Error::new(format!("arm `{}`: its startup is not one of ours", self.label)))
+                Err(Error::new(format!("arm `{}`: parts of it are not ours", self.label)))
             }
         }
     }
@@ -111,7 +109,8 @@ impl NamedArm {
             )));
         }
         let rest = *parse_arm(&format!("{STAND_IN}{rest}"))?.arm()?;
-        Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { startup, rest } })
+        let own = Box::new(Own { startup: Some(startup), ..Own::default() });
+        Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { own, rest } })
     }
 }
 
@@ -126,9 +125,6 @@ const PROGRAMS: &str = "program:";
 
 /// The arms that `compare` runs when none are named.
 pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle";
-
-/// What stands for every startup and every short name.
-pub const ALL: &str = "all";
 
 /// Reads a comma-separated list of arms; `all` are all startups and short names, each arm once.
 ///
@@ -174,7 +170,8 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
                 return Some(format!(", it is a recovery; `{arm}` runs it"));
             }
             let stacks = STACK_ARMS.iter().map(|arm| arm.name);
-            nearest(name, names().chain(stacks)).map(named)
+            let own = own_names::listed().into_iter().map(|(_, name)| name);
+            nearest(name, names().chain(stacks).chain(own)).map(named)
         }
         ArmError::UnknownAvoidance(name) => of(name, AVOIDANCES),
         ArmError::UnknownRecovery(name) => of(name, RECOVERIES),
@@ -211,7 +208,26 @@ fn no_such_controller(label: &str) -> Error {
     Error::new(format!("arm `{label}`: no such controller{near}; the stacks have {known}"))
 }
 
+/// The arm that names some of these parts of somebody's own, if this one does; [`parse_arms`] knows
+/// those that were [made known](crate::own_parts).
+///
+/// # Errors
+/// One line if the rest of it is none.
+pub fn own_arm(text: &str, parts: &[OwnPart]) -> Option<Result<NamedArm, Error>> {
+    let label = text.trim();
+    let (own, rest) = own_names::taken_out(label, parts)?;
+    let named = parse_arm(&rest).and_then(|rest| {
+        let (own, rest) = (Box::new(own), *rest.arm()?);
+        Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { own, rest } })
+    });
+    // It is the arm as it was written that has the mistake.
+    Some(named.map_err(|error| Error::new(format!("arm `{label}`: {error}"))))
+}
+
 fn parse_arm(text: &str) -> Result<NamedArm, Error> {
+    if let Some(own) = own_arm(text, own_names::known()) {
+        return own;
+    }
     let label = text.trim().to_owned();
     if let Some(name) = label.strip_prefix(KERNEL) {
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());

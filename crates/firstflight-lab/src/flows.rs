@@ -3,6 +3,7 @@
 
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
+use crate::own::Own;
 use crate::scenario::Scenario;
 use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
@@ -78,9 +79,9 @@ impl Scenario {
         }
         let plans = flows.iter().map(|flow| self.mixed_plan(flow)).collect::<Result<_, Error>>()?;
         let done = run_mixed_flows(&shared, plans, arrangement, observer)?;
-        let broken = flows.iter().find(
-            |flow| matches!(&flow.arm.sender, Sender::Own { startup, .. } if startup.is_broken()),
-        );
+        let broken = flows
+            .iter()
+            .find(|flow| matches!(&flow.arm.sender, Sender::Own { own, .. } if own.is_broken()));
         match broken {
             Some(flow) => Err(Error::new(format!("arm `{}`: its startup broke", flow.arm.label))),
             None => Ok(done),
@@ -89,13 +90,16 @@ impl Scenario {
 
     /// The plan of a flow beside others whose startups are not all ours.
     fn mixed_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<Mixed>, Error> {
-        let (startup, rest) = match &flow.arm.sender {
-            Sender::Own { startup, rest } => (Mixed::Own(startup.make()), rest),
-            _ => (Mixed::Ours(*self.flow_plan(flow)?.controller.startup()), flow.arm.arm()?),
+        let ours = Own::default();
+        let (own, rest) = if let Sender::Own { own, rest } = &flow.arm.sender {
+            (&**own, rest)
+        } else {
+            self.flow_plan(flow)?;
+            (&ours, flow.arm.arm()?)
         };
         let now = Time(flow.start.0);
         Ok(FlowPlan {
-            controller: rest.controller_with(startup, self.config(), now, Seq(0)),
+            controller: own.controller(rest, self.config(), self.oracle_exit(), now),
             pacer_burst: self.pacer_burst(rest),
             app: flow.app.clone(),
             start: flow.start,
@@ -114,7 +118,7 @@ impl Scenario {
                 return refused("the QUIC stacks' own controllers run on the testbed `quic` only");
             }
             Sender::Programs(_) => return refused("programs run on the testbed `linux` only"),
-            Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
+            Sender::Own { .. } => return refused("a part of your own has the path for itself"),
         };
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {
             return refused(

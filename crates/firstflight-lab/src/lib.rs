@@ -38,12 +38,12 @@ pub mod tolerance;
 pub mod trial;
 pub mod vectors;
 
-pub use arms::{DEFAULT_ARMS, NamedArm, Sender, parse_arms};
+pub use arms::{DEFAULT_ARMS, NamedArm, Sender, own_arm, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::nearest;
 pub use firstflight_path::Error;
 pub use outcome::Outcome;
-pub use own::OwnStartup;
+pub use own::{Own, OwnAvoidance, OwnPart, OwnRecovery, OwnStartup, own_parts};
 pub use population::Population;
 pub use programs::Programs;
 pub use scenario::{Hosts, Scenario, hosts_of_tcp};

@@ -1,10 +1,21 @@
-//! Startups that are not ours: written in another language, or in a crate of somebody's own, and
+//! Parts of arms that are not ours: written in another language, or in a crate of somebody's own, and
 //! run in the simulator beside ours.
 //!
 //! They cost a virtual call per hook, which ours do not: slow, but right.
 
+pub(crate) mod names;
+
+pub use names::{ALL, OwnPart, listed, own_parts};
+
+use firstflight::arm::Arm;
+use firstflight::avoidance::Avoidance;
+use firstflight::controller::{Config, Controller};
+use firstflight::recovery::Recovery;
 use firstflight::startup::Startup;
-use firstflight_sim::Boxed;
+use firstflight::{Seq, Time};
+use firstflight_sim::instrumented::Core;
+use firstflight_sim::{Boxed, MakeRecovery, Mixed, MixedAvoidance, MixedRecovery, own_avoidance};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +44,18 @@ impl OwnStartup {
         OwnStartup { name: name.into(), make: Arc::new(make), broken }
     }
 
+    /// The same of one that cannot break, of any type: what a false alarm gives it back is kept
+    /// beside it.
+    pub fn of<S: Startup + 'static>(
+        name: &str,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> OwnStartup {
+        let make = move || -> Box<dyn Startup<Saved = ()>> {
+            Box::new(Keeps { startup: make(), saved: Cell::default() })
+        };
+        OwnStartup::new(name, Arc::default(), make)
+    }
+
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name
@@ -58,5 +81,131 @@ impl fmt::Debug for OwnStartup {
 impl PartialEq for OwnStartup {
     fn eq(&self, other: &OwnStartup) -> bool {
         self.name == other.name && Arc::ptr_eq(&self.make, &other.make)
+    }
+}
+
+/// A controller restores nothing but what it saved last.
+struct Keeps<S: Startup> {
+    startup: S,
+    saved: Cell<S::Saved>,
+}
+
+macro_rules! kept {
+    ($keeps:expr, $startup:ident => $hook:expr) => {{
+        let Keeps { startup: $startup, .. } = $keeps;
+        $hook
+    }};
+}
+
+impl<S: Startup> Startup for Keeps<S> {
+    type Saved = ();
+
+    firstflight::forward_startup!(kept);
+
+    fn save(&self) {
+        self.saved.set(self.startup.save());
+    }
+    fn restore(&mut self, (): ()) {
+        self.startup.restore(self.saved.get());
+    }
+}
+
+/// A congestion avoidance that is not ours: a name, and how a fresh one is made for every trial.
+#[derive(Clone)]
+pub struct OwnAvoidance {
+    name: Arc<str>,
+    make: Arc<dyn Fn() -> MixedAvoidance + Send + Sync>,
+}
+
+impl OwnAvoidance {
+    /// Called `name`; `make` makes a fresh one for every trial.
+    pub fn of<A: Avoidance + Clone + 'static>(
+        name: &str,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> OwnAvoidance {
+        let make = Arc::new(move || MixedAvoidance::Own(own_avoidance(make())));
+        OwnAvoidance { name: name.into(), make }
+    }
+}
+
+impl fmt::Debug for OwnAvoidance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnAvoidance").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for OwnAvoidance {
+    fn eq(&self, other: &OwnAvoidance) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.make, &other.make)
+    }
+}
+
+/// A recovery that is not ours: a name, and how a fresh one is made for every trial.
+#[derive(Clone, Debug)]
+pub struct OwnRecovery {
+    name: Arc<str>,
+    make: MakeRecovery,
+}
+
+impl OwnRecovery {
+    /// Called `name`; `make` makes a fresh one for every trial.
+    pub fn of<R: Recovery + Clone + 'static>(
+        name: &str,
+        make: impl Fn() -> R + Send + Sync + 'static,
+    ) -> OwnRecovery {
+        OwnRecovery { name: name.into(), make: MakeRecovery::new(make) }
+    }
+}
+
+impl PartialEq for OwnRecovery {
+    fn eq(&self, other: &OwnRecovery) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.make.0, &other.make.0)
+    }
+}
+
+/// The parts of an arm that are not ours; the others are the arm's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Own {
+    /// In the place of the arm's startup.
+    pub startup: Option<OwnStartup>,
+    /// In the place of its congestion avoidance.
+    pub avoidance: Option<OwnAvoidance>,
+    /// In the place of its recovery.
+    pub recovery: Option<OwnRecovery>,
+}
+
+impl Own {
+    /// A trial of one of them has broken.
+    pub fn is_broken(&self) -> bool {
+        self.startup.as_ref().is_some_and(OwnStartup::is_broken)
+    }
+
+    /// What they are called, in the order of an arm.
+    pub(crate) fn names(&self) -> [Option<&str>; 3] {
+        [
+            self.startup.as_ref().map(|own| &*own.name),
+            self.avoidance.as_ref().map(|own| &*own.name),
+            self.recovery.as_ref().map(|own| &*own.name),
+        ]
+    }
+
+    /// A controller of them and the rest of an arm for a connection that starts at `now`.
+    pub(crate) fn controller(
+        &self,
+        rest: &Arm,
+        base: Config,
+        oracle_exit: u64,
+        now: Time,
+    ) -> Core<Mixed> {
+        let startup = match &self.startup {
+            Some(own) => Mixed::Own(own.make()),
+            None => Mixed::Ours(*rest.controller(base, oracle_exit, now, Seq(0)).startup()),
+        };
+        let (avoidance, recovery) = rest.after_startup();
+        let own = self.avoidance.as_ref();
+        let avoidance = own.map_or(MixedAvoidance::Ours(avoidance), |own| (own.make)());
+        let own = self.recovery.as_ref();
+        let recovery = own.map_or(MixedRecovery::Ours(recovery), |own| own.make.clone().into());
+        Controller::new(startup, avoidance, recovery, rest.configure(base), now, Seq(0))
     }
 }

@@ -1,30 +1,32 @@
-//! Startups whose type is not known here: somebody's own. Every hook costs a virtual call, and the
-//! simulator is compiled for all of them at once.
+//! Parts of a controller whose types are not known here: somebody's own. Every hook costs a virtual
+//! call, and the simulator is compiled for all of them at once.
+
+mod parts;
+
+pub use parts::{MakeRecovery, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance};
 
 use crate::access::Arrangement;
+use crate::instrumented::{Combined, Core};
 use crate::observe::{Nobody, Observer};
 use crate::outcome::Outcome;
 use crate::sharing::{FlowPlan, Shared, SharedOutcome, run_arranged};
 use crate::trial::{Setup, run};
-use firstflight::Controller;
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::recovery::AnyRecovery;
 use firstflight::startup::{AnyStartup, Startup};
 use firstflight_path::Error;
 
-/// Runs one trial with a startup of somebody's own.
+/// Runs one trial with parts of somebody's own.
 ///
 /// # Errors
 /// Those of [`run`].
-pub fn run_boxed(
+pub fn run_mixed(
     setup: &Setup<'_>,
-    controller: Controller<Boxed, AnyAvoidance, AnyRecovery>,
+    controller: Core<Mixed>,
     observer: Option<&mut dyn Observer>,
 ) -> Result<Outcome, Error> {
     run(setup, controller, &mut observer.unwrap_or(&mut Nobody))
 }
 
-/// Runs flows with such startups together, beside flows of ours.
+/// Runs flows with such parts together, beside flows of ours.
 ///
 /// # Errors
 /// Those of [`crate::run_flows`].
@@ -35,6 +37,11 @@ pub fn run_mixed_flows(
     observer: Option<&mut dyn Observer>,
 ) -> Result<SharedOutcome, Error> {
     run_arranged(shared, plans, arrangement, &mut observer.unwrap_or(&mut Nobody))
+}
+
+impl Combined for Mixed {
+    type Avoidance = MixedAvoidance;
+    type Recovery = MixedRecovery;
 }
 
 /// A startup of ours or somebody's own: flows of both share a path.
@@ -64,7 +71,10 @@ impl Startup for Mixed {
     fn save(&self) -> Self::Saved {
         match self {
             Mixed::Ours(startup) => startup.save(),
-            Mixed::Own(_) => Self::Saved::default(),
+            Mixed::Own(startup) => {
+                startup.save();
+                Self::Saved::default()
+            }
         }
     }
     fn restore(&mut self, saved: Self::Saved) {

@@ -9,14 +9,13 @@ use crate::ahead::{Ahead, Outgoing};
 use crate::app::{App, Application};
 use crate::audit::Audit;
 use crate::back::{Back, Leaving, Nowhere};
-use crate::instrumented::Core;
+use crate::instrumented::{Combined, Core};
 use crate::observe::{Cause, Observer, Record, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
 use crate::waits::Waits;
 use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::account::{Account, Kept};
-use firstflight::startup::Startup;
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Nanos, Time};
 use firstflight_path::{Codepoint, Error, Fate, Flight, Path, Purpose, Stream};
@@ -24,7 +23,7 @@ use firstflight_path::{Codepoint, Error, Fate, Flight, Path, Purpose, Stream};
 /// A sender and a receiver of one transport.
 pub trait Ends {
     /// The startup of the sender's controller.
-    type Startup: Startup;
+    type Startup: Combined;
     /// A data packet as it travels.
     type Data: Plain;
     /// An ACK as it travels.

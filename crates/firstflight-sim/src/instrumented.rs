@@ -3,15 +3,28 @@
 
 use crate::alike::Company;
 use firstflight::account::{Account, Kept};
-use firstflight::avoidance::AnyAvoidance;
+use firstflight::avoidance::{AnyAvoidance, Avoidance};
 use firstflight::controller::Controller;
-use firstflight::recovery::AnyRecovery;
-use firstflight::startup::Startup;
-use firstflight::startup::Train;
+use firstflight::recovery::{AnyRecovery, Policy};
+use firstflight::startup::{AnyStartup, Startup, Train};
 use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Sent, Seq, Time};
+use std::fmt::Debug;
+
+/// A startup, with what simulated senders combine it with. The simulator is compiled once for each.
+pub trait Combined: Startup {
+    /// The congestion avoidance after it.
+    type Avoidance: Avoidance<Saved: Debug> + Clone + Debug;
+    /// The recovery policy beside both.
+    type Recovery: Policy<Settings: Debug> + Clone + Debug;
+}
+
+impl Combined for AnyStartup {
+    type Avoidance = AnyAvoidance;
+    type Recovery = AnyRecovery;
+}
 
 /// The controller of a simulated sender.
-pub type Core<S> = Controller<S, AnyAvoidance, AnyRecovery>;
+pub type Core<S> = Controller<S, <S as Combined>::Avoidance, <S as Combined>::Recovery>;
 
 /// What a pacer goes by: a rate, and the train that is leaving, if one is.
 pub type Pace = (Rate, Option<Train>);
@@ -23,7 +36,7 @@ pub type Pace = (Rate, Option<Train>);
 /// Laid out by hand: what every packet touches stands first.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Instrumented<S: Startup, L> {
+pub struct Instrumented<S: Combined, L> {
     account: Account<Vec<Kept>>,
     /// Nothing was told since the last ACK or [`Instrumented::asks`] but what was sent, and whatever is
     /// asked changes nothing and is answered with this rate.
@@ -33,7 +46,7 @@ pub struct Instrumented<S: Startup, L> {
     recorder: L,
 }
 
-impl<S: Startup, L> Instrumented<S, L> {
+impl<S: Combined, L> Instrumented<S, L> {
     /// The controller, for those who report on it: a sender must not go by what it reads here.
     #[inline]
     pub fn core(&self) -> &Core<S> {
@@ -41,7 +54,7 @@ impl<S: Startup, L> Instrumented<S, L> {
     }
 }
 
-impl<S: Startup, L: Company<S>> Instrumented<S, L> {
+impl<S: Combined, L: Company<S>> Instrumented<S, L> {
     /// A controller that has been told nothing, of a sender of packets of `packet` bytes.
     pub fn new(controller: Core<S>, packet: u64) -> Instrumented<S, L> {
         Instrumented {

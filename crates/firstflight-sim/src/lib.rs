@@ -36,7 +36,10 @@ pub mod wire;
 pub use access::{Access, Arrangement, Counted, Lie};
 pub use alike::{Company, run_alike};
 pub use app::{App, Part, Response};
-pub use boxed::{Boxed, Mixed, run_boxed, run_mixed_flows};
+pub use boxed::{
+    Boxed, MakeRecovery, Mixed, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance,
+    run_mixed, run_mixed_flows,
+};
 pub use firstflight::Episode;
 pub use media::PACKET as MEDIA_PACKET;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};

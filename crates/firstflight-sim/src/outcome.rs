@@ -2,9 +2,8 @@
 //! of `docs/metrics.md`.
 
 use crate::app::Part;
-use crate::instrumented::Core;
+use crate::instrumented::{Combined, Core};
 use firstflight::account::{Account, Kept};
-use firstflight::startup::Startup;
 use firstflight::{Episode, Exit, Nanos};
 use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
@@ -124,7 +123,7 @@ impl Outcome {
     }
 
     /// What this controller and its account say of a trial.
-    pub(crate) fn say<S: Startup>(&mut self, controller: &Core<S>, account: &Account<Vec<Kept>>) {
+    pub(crate) fn say<S: Combined>(&mut self, controller: &Core<S>, account: &Account<Vec<Kept>>) {
         let stats = controller.stats();
         self.recoveries = u64::from(stats.loss_episodes);
         self.recoveries_below_ssthresh = account.recoveries_below_ssthresh();

@@ -9,6 +9,7 @@ use crate::ahead::{Ahead, Held, Toward};
 use crate::app::App;
 use crate::back::{Back, Way};
 use crate::flow::{Ends, Flow, Hosted, Late};
+use crate::instrumented::{Combined, Core};
 use crate::later::Later;
 use crate::observe::{Nobody, Observer};
 use crate::opening::{Opened, Openings};
@@ -16,10 +17,7 @@ use crate::outcome::{Outcome, Stop};
 use crate::trial::{Hosts, goes_ahead};
 use crate::wire::NEVER;
 use crate::{quic, tcp};
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
-use firstflight::recovery::AnyRecovery;
-use firstflight::startup::{AnyStartup, Startup};
+use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Fate, Path, Purpose, Stream};
 
@@ -59,9 +57,9 @@ pub const JITTER: Nanos = Nanos(1_000_000);
 
 /// One flow of a trial.
 #[derive(Clone, Debug)]
-pub struct FlowPlan<S: Startup> {
+pub struct FlowPlan<S: Combined> {
     /// Its controller, made at its start.
-    pub controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    pub controller: Core<S>,
     /// Depth of its pacer's token bucket, bytes.
     pub pacer_burst: u64,
     /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a
@@ -138,7 +136,7 @@ pub fn run_arms_with(
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run_flows<S: Startup, O: Observer>(
+pub fn run_flows<S: Combined, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
     observer: &mut O,
@@ -147,7 +145,7 @@ pub fn run_flows<S: Startup, O: Observer>(
 }
 
 /// The same by an [`Arrangement`].
-pub(crate) fn run_arranged<S: Startup, O: Observer>(
+pub(crate) fn run_arranged<S: Combined, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
     arrangement: &Arrangement,

@@ -5,7 +5,7 @@ use crate::ahead::{Held, Toward};
 use crate::alike::Company;
 use crate::back::Way;
 use crate::flow::{Ends, Flow, Hosted};
-use crate::instrumented::Core;
+use crate::instrumented::{Combined, Core};
 use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
 use crate::pool::Plain;
@@ -13,7 +13,6 @@ use crate::{quic, tcp};
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
-use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
 
@@ -167,7 +166,7 @@ pub fn run_arm(
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Startup, O: Observer>(
+pub fn run<S: Combined, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
@@ -181,7 +180,7 @@ pub fn run<S: Startup, O: Observer>(
 }
 
 /// The same in this company, which comes back.
-pub(crate) fn run_in_company<S: Startup, L: Company<S>, O: Observer>(
+pub(crate) fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     company: L,

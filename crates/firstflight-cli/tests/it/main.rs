@@ -14,6 +14,7 @@ mod formats;
 mod inputs;
 mod lists;
 mod outputs;
+mod own;
 mod readme;
 mod refusals;
 mod replay;

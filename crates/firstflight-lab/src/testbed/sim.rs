@@ -10,18 +10,15 @@ use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::arm::{Arm, ArmController};
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
 use firstflight::detection::presets::Early;
-use firstflight::recovery::AnyRecovery;
-use firstflight::startup::Startup;
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 #[cfg(feature = "s2n")]
 use firstflight_rig::{Own, s2n_startup};
+use firstflight_sim::instrumented::{Combined, Core};
 use firstflight_sim::{
-    App, Arrangement, FlowPlan, Mixed, Observer, Setup, Shared, quic, run_alike, run_arm, run_arms,
-    run_boxed, run_mixed_flows, tcp,
+    App, Arrangement, FlowPlan, Observer, Setup, Shared, quic, run_alike, run_arm, run_arms,
+    run_mixed, run_mixed_flows, tcp,
 };
 use std::borrow::Cow;
 #[cfg(feature = "s2n")]
@@ -225,10 +222,10 @@ impl Scenario {
                 .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
         }
         let setup = self.setup(host, parts, seed);
-        if let Sender::Own { startup, rest } = &arm.sender {
-            let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
-            let outcome = run_boxed(&setup, controller, observer)?;
-            return if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
+        if let Sender::Own { own, rest } = &arm.sender {
+            let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
+            let outcome = run_mixed(&setup, controller, observer)?;
+            return if own.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
         }
         let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         run_arm(&setup, controller, observer)
@@ -312,25 +309,19 @@ impl Scenario {
         let &Scenario { ref path, limit, path_index, .. } = self;
         let shared =
             Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
-        let Sender::Own { startup, rest } = &arm.sender else {
+        let Sender::Own { own, rest } = &arm.sender else {
             let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
             let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], None)?;
             return Ok(done.flows.swap_remove(0));
         };
-        let own = Mixed::Own(startup.make());
-        let controller = rest.controller_with(own, self.config(), Time(0), Seq(0));
+        let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
         let plan = vec![self.alone(parts, app, controller)];
         let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), None)?;
-        if startup.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
+        if own.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
     }
 
     /// The plan of a flow that shares its path with nobody.
-    fn alone<S: Startup>(
-        &self,
-        arm: &Arm,
-        app: App,
-        controller: Controller<S, AnyAvoidance, AnyRecovery>,
-    ) -> FlowPlan<S> {
+    fn alone<S: Combined>(&self, arm: &Arm, app: App, controller: Core<S>) -> FlowPlan<S> {
         FlowPlan {
             controller,
             pacer_burst: self.pacer_burst(arm),

@@ -8,6 +8,7 @@ mod detection;
 #[cfg(all(feature = "field", feature = "request"))]
 mod field;
 mod measures;
+mod own;
 mod plumb_worst;
 mod population;
 mod qlog_schema;

@@ -16,7 +16,7 @@ use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
 use firstflight_lab::record::Recording;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
-use firstflight_sim::{Boxed, Cause};
+use firstflight_sim::{Boxed, Cause, Mixed, MixedAvoidance, MixedRecovery};
 
 const RAPID: &[Kind] = &[Kind::NoJump, Kind::Jump];
 const BASELINE: &[Kind] = &[Kind::HalfCut, Kind::BetaCut];
@@ -306,9 +306,9 @@ pub(super) fn forced_cuts() -> Values {
         let mut record = Recording::default();
         let outcome = runs::run_controller(
             Controller::new(
-                Boxed(Box::new(Forced { extra })),
-                avoidance,
-                recovery,
+                Mixed::Own(Boxed(Box::new(Forced { extra }))),
+                MixedAvoidance::Ours(avoidance),
+                MixedRecovery::Ours(recovery),
                 config,
                 Time(0),
                 Seq(0),

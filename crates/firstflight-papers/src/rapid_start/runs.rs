@@ -1,14 +1,13 @@
 //! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are
 //! measured.
 
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::recovery::AnyRecovery;
-use firstflight::{Controller, Nanos, Time};
+use firstflight::{Nanos, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::record::{Moment, Recording};
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
-use firstflight_sim::{Boxed, Cause, Episode, Observer, Outcome, Setup, run_boxed};
+use firstflight_sim::instrumented::Core;
+use firstflight_sim::{Cause, Episode, Mixed, Observer, Outcome, Setup, run_mixed};
 use rayon::prelude::*;
 
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
@@ -196,10 +195,7 @@ pub(super) fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
 }
 
 /// Runs a controller of the test's own on the plotted path.
-pub(super) fn run_controller(
-    controller: Controller<Boxed, AnyAvoidance, AnyRecovery>,
-    observer: &mut dyn Observer,
-) -> Outcome {
+pub(super) fn run_controller(controller: Core<Mixed>, observer: &mut dyn Observer) -> Outcome {
     let ground = ground();
     let setup = Setup {
         path: &ground.path,
@@ -210,7 +206,7 @@ pub(super) fn run_controller(
         seed: 1,
         path_index: 0,
     };
-    run_boxed(&setup, controller, Some(observer)).expect("the path carries full packets")
+    run_mixed(&setup, controller, Some(observer)).expect("the path carries full packets")
 }
 
 /// Milliseconds.

@@ -6,19 +6,18 @@ use crate::access::Lie;
 use crate::alike::Company;
 use crate::app::App;
 use crate::flow;
-use crate::instrumented::Core;
+use crate::instrumented::{Combined, Core};
 use crate::media;
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};
-use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 use firstflight_path::{Acks, Error, Path, Stream};
 
 /// Sender and receiver.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Ends<S: Startup, L = Nobody> {
+pub struct Ends<S: Combined, L = Nobody> {
     receiver: Receiver,
     object: u64,
     /// Object bytes of a packet.
@@ -38,7 +37,7 @@ pub struct Ends<S: Startup, L = Nobody> {
 /// One QUIC flow.
 pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 
-impl<S: Startup, L: Company<S>> Ends<S, L> {
+impl<S: Combined, L: Company<S>> Ends<S, L> {
     fn new(host: Host, mut sender: Sender<S, L>, object: u64) -> Ends<S, L> {
         let request = sender.ask();
         let (receiver, payload) = (Receiver::new(&host), host.payload());
@@ -89,7 +88,7 @@ impl Packet {
     }
 }
 
-impl<S: Startup, L: Company<S>> Flow<S, L> {
+impl<S: Combined, L: Company<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         Flow::between(id, Ends::new(host, sender, object), object)
@@ -142,7 +141,7 @@ impl Host {
     }
 }
 
-impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
+impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     type Startup = S;
     type Data = Packet;
     type Ack = AckPacket;
@@ -362,7 +361,7 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     }
 }
 
-impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
+impl<S: Combined, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
     type Host = Host;
 
     fn between(

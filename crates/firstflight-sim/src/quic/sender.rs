@@ -7,13 +7,12 @@ use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
 use crate::alike::Company;
 use crate::audit::walk_is_due;
-use crate::instrumented::{Core, Instrumented, Pace};
+use crate::instrumented::{Combined, Core, Instrumented, Pace};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
 use firstflight::account::{Account, Kept};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::startup::Startup;
 use firstflight::{Nanos, Ready, Sent, Seq, Time};
 use firstflight_path::Stream;
 
@@ -132,7 +131,7 @@ impl Pieces {
 /// it, then the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Sender<S: Startup, L = Nobody> {
+pub struct Sender<S: Combined, L = Nobody> {
     inflight: u64,
     next_chunk: u64,
     /// Chunks that the application has written, and those of them before the object's last.
@@ -188,7 +187,7 @@ pub struct Sender<S: Startup, L = Nobody> {
     caught: bool,
 }
 
-impl<S: Startup> Sender<S> {
+impl<S: Combined> Sender<S> {
     /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
     pub fn new(
         host: Host,
@@ -202,7 +201,7 @@ impl<S: Startup> Sender<S> {
     }
 }
 
-impl<S: Startup, L: Company<S>> Sender<S, L> {
+impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn recorded(
         host: Host,

@@ -8,18 +8,17 @@ use crate::alike::Company;
 use crate::app::App;
 use crate::audit::walk_is_due;
 use crate::flow;
-use crate::instrumented::Core;
+use crate::instrumented::{Combined, Core};
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
-use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 use firstflight_path::{Acks, Error, Path};
 
 /// Sender and receiver.
 #[derive(Debug)]
-pub struct Ends<S: Startup, L = Nobody> {
+pub struct Ends<S: Combined, L = Nobody> {
     header: u32,
     object: u64,
     buffer: Buffer,
@@ -35,7 +34,7 @@ pub struct Ends<S: Startup, L = Nobody> {
 /// One TCP flow.
 pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 
-impl<S: Startup, L> Ends<S, L> {
+impl<S: Combined, L> Ends<S, L> {
     fn new(host: Host, sender: Sender<S, L>, object: u64) -> Ends<S, L> {
         let receiver = Receiver::new(&host);
         Ends {
@@ -51,7 +50,7 @@ impl<S: Startup, L> Ends<S, L> {
     }
 }
 
-impl<S: Startup, L: Company<S>> Ends<S, L> {
+impl<S: Combined, L: Company<S>> Ends<S, L> {
     /// A segment arrives at a receiver that misbehaves.
     #[cold]
     fn lied(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
@@ -75,7 +74,7 @@ impl<S: Startup, L: Company<S>> Ends<S, L> {
     }
 }
 
-impl<S: Startup, L: Company<S>> Flow<S, L> {
+impl<S: Combined, L: Company<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         Flow::between(id, Ends::new(host, sender, object), object)
@@ -125,7 +124,7 @@ impl Host {
     }
 }
 
-impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
+impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     type Startup = S;
     type Data = Segment;
     type Ack = AckPacket;
@@ -331,7 +330,7 @@ impl<S: Startup, L: Company<S>> flow::Ends for Ends<S, L> {
     }
 }
 
-impl<S: Startup, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
+impl<S: Combined, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
     type Host = Host;
 
     fn between(

@@ -473,6 +473,12 @@ impl Arm {
         now: Time,
         nxt: Seq,
     ) -> Controller<S, AnyAvoidance, AnyRecovery> {
+        let (avoidance, recovery) = self.after_startup();
+        Controller::new(startup, avoidance, recovery, self.configure(base), now, nxt)
+    }
+
+    /// Its avoidance and its recovery, fresh.
+    pub fn after_startup(&self) -> (AnyAvoidance, AnyRecovery) {
         let avoidance = match self.avoidance {
             AvoidanceSpec::Cubic(params) => AnyAvoidance::Cubic(Cubic::new(params)),
             AvoidanceSpec::Abba(params) => AnyAvoidance::Abba(Abba::new(params)),
@@ -487,7 +493,7 @@ impl Arm {
             RecoverySpec::Sack(params) => AnyRecovery::Sack(Sack::new(params)),
             RecoverySpec::RateHalving(params) => AnyRecovery::RateHalving(RateHalving::new(params)),
         };
-        Controller::new(startup, avoidance, recovery, self.configure(base), now, nxt)
+        (avoidance, recovery)
     }
 }
 

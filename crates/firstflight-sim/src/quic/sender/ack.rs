@@ -3,9 +3,9 @@
 
 use super::Sender;
 use crate::alike::Company;
+use crate::instrumented::Combined;
 use crate::quic::loss::{Carries, State, detect};
 use crate::quic::{AckPacket, Receiver};
-use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};
 
 /// The last of some packets, and when it left.
@@ -15,7 +15,7 @@ struct Run {
     sent: Time,
 }
 
-impl<S: Startup, L: Company<S>> Sender<S, L> {
+impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
     #[inline(always)]

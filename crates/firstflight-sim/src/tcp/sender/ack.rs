@@ -3,6 +3,7 @@
 use super::marker::{Delivered, Heard, Marker, opens};
 use super::{Episode, Sender};
 use crate::alike::Company;
+use crate::instrumented::Combined;
 use crate::tcp::{AckPacket, tick_start};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::Header;
@@ -12,7 +13,6 @@ use firstflight::detection::limited_transmit::Room;
 use firstflight::detection::rack::Facts;
 use firstflight::detection::tlp::{self, Outcome};
 use firstflight::detection::{Flags, Id, Losses, Scoreboard, SendOrder, mark_head};
-use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Seq, Time};
 
 /// What one ACK newly delivers.
@@ -44,7 +44,7 @@ struct Before {
     loss_end: Option<Seq>,
 }
 
-impl<S: Startup, L: Company<S>> Sender<S, L> {
+impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
     #[inline(always)]

@@ -33,7 +33,7 @@ pub use counters::Counters;
 use super::buffers::SendWindow;
 use super::{Board, Host};
 use crate::alike::Company;
-use crate::instrumented::{Core, Instrumented};
+use crate::instrumented::{Combined, Core, Instrumented};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use firstflight::account::{Account, Kept};
@@ -47,7 +47,6 @@ use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
 use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
 use marker::{Marker, Repeats};
 
@@ -86,7 +85,7 @@ struct Owed {
 
 /// The sending end of one TCP flow that carries one object.
 #[derive(Clone, Debug)]
-pub struct Sender<S: Startup, L = Nobody> {
+pub struct Sender<S: Combined, L = Nobody> {
     host: Host,
     mss: u64,
     object: u64,
@@ -155,7 +154,7 @@ fn estimator(host: &Host) -> Rfc6298Rtt {
     Rfc6298Rtt::new(RtoParams { initial: host.preset.initial_rto, ..params })
 }
 
-impl<S: Startup> Sender<S> {
+impl<S: Combined> Sender<S> {
     /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
     pub fn new(
         host: Host,
@@ -169,7 +168,7 @@ impl<S: Startup> Sender<S> {
     }
 }
 
-impl<S: Startup, L: Company<S>> Sender<S, L> {
+impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn recorded(
         host: Host,

@@ -3,10 +3,10 @@
 use super::marker::Repeat;
 use super::{Blocked, Sender, Transmit};
 use crate::alike::Company;
+use crate::instrumented::Combined;
 use crate::tcp::{Segment, tick_start, ticks};
 use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
-use firstflight::startup::Startup;
 use firstflight::{Nanos, Ready, Sent, Seq, Time};
 
 /// Why a segment leaves.
@@ -20,7 +20,7 @@ enum Reason {
     Probe,
 }
 
-impl<S: Startup, L: Company<S>> Sender<S, L> {
+impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
     #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {

@@ -2,13 +2,13 @@
 
 use super::{Episode, Sender};
 use crate::alike::Company;
+use crate::instrumented::Combined;
 use firstflight::detection::rto::{self, Response};
 use firstflight::detection::tlp::Tail;
 use firstflight::detection::{Armed, Losses, Scoreboard, SendOrder};
-use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Seq, Time, Timeout};
 
-impl<S: Startup, L: Company<S>> Sender<S, L> {
+impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Step 6: at most one timer, and exactly one while data is outstanding.
     #[inline]
     pub(super) fn arm(&mut self) {

@@ -1,0 +1,306 @@
+//! The command `firstflight`, as a program of its own or as one with an algorithm of yours inside:
+//! every command, table and report of it then takes yours for one of ours.
+//!
+//! ```no_run
+//! use firstflight::event::{Ack, Context, Window};
+//! use firstflight::startup::{Grown, Startup};
+//!
+//! /// Grows by half a window in a round trip.
+//! #[derive(Default)]
+//! struct Half;
+//!
+//! impl Startup for Half {
+//!     type Saved = ();
+//!
+//!     fn grow(&mut self, _: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+//!         w.open(cx.cap(acked) / 2);
+//!         Grown::default()
+//!     }
+//! }
+//!
+//! firstflight_cli::program! { startup "half" => Half }
+//! ```
+//!
+//! `cargo run --release -- evaluate half --quick`, `compare --arms half,half/reno,rapid` and so on.
+//! What is not named in an arm is ours.
+#![forbid(unsafe_code)]
+// What a command prints goes through its own writer, which knows of closed pipes.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod ab;
+#[cfg(feature = "replay")]
+mod advise;
+mod check;
+mod compare;
+mod completions;
+mod conform;
+mod diff;
+mod drawing;
+mod engine;
+mod evaluate;
+mod examples;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod exits;
+mod experiment;
+mod fetch;
+mod files;
+mod fit;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod link;
+mod list;
+mod markup;
+mod output;
+pub mod parts;
+mod populations;
+mod progress;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod random;
+#[cfg(feature = "replay")]
+mod replay;
+mod reproduce;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod row_file;
+mod rows;
+mod run;
+mod serve;
+mod sharing;
+mod sheet;
+mod terminal;
+mod traces;
+#[cfg(feature = "field")]
+mod trial;
+mod ui;
+mod vectors;
+mod version;
+#[cfg(all(target_os = "linux", feature = "replay"))]
+mod watch;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+pub use firstflight_lab::OwnPart;
+use firstflight_lab::error::printable;
+use firstflight_lab::{Error, own_parts, request};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Compare slow start and loss recovery of TCP and QUIC: every algorithm on the same path, side by
+/// side.
+#[derive(Debug, Parser)]
+#[command(name = "firstflight", version, long_version = version::LONG.as_str())]
+#[command(arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    layout: fit::Layout,
+}
+
+/// In the order of use: decide, understand, look up, run for real.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Which startup to deploy on the paths of your own captures: qlog, packet captures, CSV
+    #[cfg(feature = "replay")]
+    #[command(after_help = examples::ADVISE)]
+    Advise(Box<advise::Options>),
+    /// Compare arms on one path: who reached its speed when, who overshot, what it cost
+    #[command(after_help = examples::COMPARE)]
+    Compare(compare::Options),
+    /// Test arms against a baseline on a population of paths: what would change for a million
+    /// connections
+    #[command(after_help = examples::AB)]
+    Ab(Box<ab::Options>),
+    /// Watch live TCP connections: when would each algorithm have exited slow start?
+    #[cfg(all(target_os = "linux", feature = "replay"))]
+    #[command(after_help = examples::WATCH)]
+    Watch(Box<watch::Options>),
+    /// Try arms on a share of live connections, by chance, and say which is better
+    #[cfg(feature = "field")]
+    #[command(after_help = examples::TRIAL)]
+    Trial(trial::Options),
+    /// What differs between two answers of `compare` or `ab`: two versions, paths or days
+    #[command(after_help = examples::DIFF)]
+    Diff(diff::Options),
+    /// Hold an answer against one that was kept: did a measure get worse than is allowed? For CI
+    #[command(after_help = examples::CHECK)]
+    Check(check::Options),
+    /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
+    #[command(after_help = examples::RUN)]
+    Run(experiment::Options),
+    /// Replay recorded ACKs: when would each algorithm have exited slow start?
+    #[cfg(feature = "replay")]
+    #[command(after_help = examples::REPLAY)]
+    Replay(replay::Options),
+    /// Reproduce published results, row by row, with interval and verdict
+    #[command(after_help = examples::REPRODUCE)]
+    Reproduce(reproduce::Options),
+    /// Evaluate an algorithm as RFC 9743 asks: every criterion beside a baseline in the same seat
+    #[command(after_help = examples::EVALUATE)]
+    Evaluate(Box<evaluate::Options>),
+    /// Hold a controller that is not ours against one of ours on the same ACKs: where do they part?
+    #[command(after_help = examples::CONFORM)]
+    Conform(conform::Options),
+    /// Write vectors: what algorithms answer, event by event, for tests of stacks in any language
+    #[command(after_help = examples::VECTORS)]
+    Vectors(vectors::Options),
+    /// List the parts an arm can be made of, their options and the short names
+    #[command(after_help = examples::ARMS)]
+    Arms,
+    /// List the built-in paths with their sources
+    #[command(after_help = examples::PATHS)]
+    Paths,
+    /// List the built-in populations, describe or calibrate one, or make one from traces
+    #[command(visible_alias = "population", after_help = examples::POPULATIONS)]
+    Populations(populations::Options),
+    /// Serve objects over HTTP/3 with any arm
+    #[command(after_help = examples::SERVE)]
+    Serve(Box<serve::Options>),
+    /// Download over HTTP/3: how long it took, and whether every byte is right
+    #[command(after_help = examples::FETCH)]
+    Fetch(fetch::Options),
+    /// Run a command behind an emulated link
+    #[cfg(target_os = "linux")]
+    #[command(after_help = examples::LINK)]
+    Link(link::Options),
+    /// Load startups and recoveries into the running kernel as TCP congestion controllers
+    #[cfg(target_os = "linux")]
+    #[command(after_help = examples::KERNEL)]
+    Kernel(kernel::Options),
+    /// Open the playground: a page with the simulator inside, served on this machine
+    #[command(after_help = examples::UI)]
+    Ui(ui::Options),
+    /// Write completions for a shell to standard output
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(completions::Options),
+    /// Write a manual page for each command
+    #[command(hide = true)]
+    Man(completions::ManOptions),
+}
+
+/// How a command ended when it ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Done {
+    /// Everything came out.
+    Well,
+    /// A result fell short, and lines on standard error have said so: exit code 1.
+    Short,
+    /// A result fell short, and this is why: exit code 1.
+    Because(String),
+    /// With this code: that of what was run for the user, or one of the command's own.
+    #[cfg(any(target_os = "linux", feature = "field"))]
+    With(u8),
+}
+
+const EXIT_SHORT: u8 = 1;
+const EXIT_BAD_INPUT: u8 = 2;
+
+/// The whole command with these parts beside ours and these words of the command line, the first of which
+/// is the program's name. Once in a process. Returns what the process ends with: 0, 1 if a result fell
+/// short, 2 for bad input.
+pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    if !parts.is_empty()
+        && let Err(bad) = own_parts(parts)
+    {
+        return refuse(bad.as_str());
+    }
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error)
+            if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return ExitCode::from(EXIT_BAD_INPUT);
+        }
+        Err(error) => return refuse(&request::line_of(&error, Some(&Cli::command()))),
+    };
+    fit::ask(cli.layout);
+    match cli
+        .command
+        .without_tables()
+        .map_or(Ok(()), output::no_tables)
+        .and_then(|()| carry_out(cli.command))
+    {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
+        Ok(Done::Because(why)) => {
+            say_why(&why);
+            ExitCode::from(EXIT_SHORT)
+        }
+        #[cfg(any(target_os = "linux", feature = "field"))]
+        Ok(Done::With(code)) => ExitCode::from(code),
+        Err(bad) => refuse(bad.as_str()),
+    }
+}
+
+fn carry_out(command: Command) -> Result<Done, Error> {
+    match command {
+        #[cfg(feature = "replay")]
+        Command::Advise(options) => advise::run(&options),
+        Command::Compare(options) => compare::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Evaluate(options) => evaluate::run(&options),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(options) => kernel::run(&options),
+        #[cfg(target_os = "linux")]
+        Command::Link(options) => link::run(options),
+        Command::Serve(options) => serve::run(&options),
+        Command::Fetch(options) => fetch::run(&options),
+        Command::Ab(options) => ab::run(&options),
+        #[cfg(feature = "replay")]
+        Command::Replay(options) => replay::run(&options),
+        Command::Populations(options) => populations::run(&options),
+        Command::Diff(options) => diff::run(&options),
+        Command::Check(options) => check::run(&options),
+        Command::Run(options) => experiment::run(&options),
+        #[cfg(all(target_os = "linux", feature = "replay"))]
+        Command::Watch(options) => watch::run(&options),
+        #[cfg(feature = "field")]
+        Command::Trial(options) => trial::run(&options),
+        Command::Ui(options) => ui::run(&options),
+        Command::Conform(options) => conform::run(&options),
+        Command::Vectors(options) => vectors::run(&options),
+        Command::Arms => list::arms(),
+        Command::Paths => list::paths(),
+        Command::Completions(options) => completions::run(&options, Cli::command()),
+        Command::Man(options) => completions::man(&options, Cli::command()),
+    }
+}
+
+impl Command {
+    /// Its name, if it shows no table that could have another format.
+    fn without_tables(&self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "replay")]
+            Command::Advise(_) => Some("advise"),
+            #[cfg(target_os = "linux")]
+            Command::Link(_) => Some("link"),
+            Command::Serve(_) => Some("serve"),
+            Command::Fetch(_) => Some("fetch"),
+            Command::Ui(_) => Some("ui"),
+            Command::Vectors(_) => Some("vectors"),
+            Command::Completions(_) => Some("completions"),
+            Command::Man(_) => Some("man"),
+            _ => None,
+        }
+    }
+}
+
+fn refuse(line: &str) -> ExitCode {
+    say_why(line);
+    ExitCode::from(EXIT_BAD_INPUT)
+}
+
+/// A command that ends with a code above 0 says why, in one line.
+fn say_why(line: &str) {
+    terminal::whisper(&format!("firstflight: {}", printable(line)));
+}
+
+/// An operation on a file that failed.
+fn failed(file: &std::path::Path, error: &std::io::Error) -> Error {
+    Error::new(format!("{}: {error}", file.display()))
+}

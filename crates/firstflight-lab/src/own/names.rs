@@ -1,0 +1,133 @@
+//! Parts of somebody's own by their names in arms: a program that has them says so once, and they stand
+//! in arms as ours do.
+
+use super::{Own, OwnAvoidance, OwnRecovery, OwnStartup};
+use firstflight::arm::{AVOIDANCES, RECOVERIES, SHORT_NAMES, STARTUPS};
+use firstflight_path::Error;
+use std::sync::OnceLock;
+
+/// A part of somebody's own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OwnPart {
+    /// A startup.
+    Startup(OwnStartup),
+    /// A congestion avoidance.
+    Avoidance(OwnAvoidance),
+    /// A recovery.
+    Recovery(OwnRecovery),
+}
+
+impl OwnPart {
+    fn name(&self) -> &str {
+        match self {
+            OwnPart::Startup(own) => &own.name,
+            OwnPart::Avoidance(own) => &own.name,
+            OwnPart::Recovery(own) => &own.name,
+        }
+    }
+
+    /// Its place in an arm.
+    fn place(&self) -> usize {
+        match self {
+            OwnPart::Startup(_) => 0,
+            OwnPart::Avoidance(_) => 1,
+            OwnPart::Recovery(_) => 2,
+        }
+    }
+}
+
+/// What this program has beside ours.
+static KNOWN: OnceLock<Vec<OwnPart>> = OnceLock::new();
+
+/// What stands for every startup and every short name.
+pub const ALL: &str = "all";
+
+/// What stands in the arm itself for a part of somebody's own.
+const STAND_INS: [&str; 3] = ["slowstart", "cubic", "prr"];
+
+/// Makes these known to [`parse_arms`](crate::parse_arms) by their names, once in a process.
+///
+/// # Errors
+/// One line for a name that cannot be one or is taken, or if it is not the first time.
+pub fn own_parts(parts: Vec<OwnPart>) -> Result<(), Error> {
+    let ours = [STARTUPS, AVOIDANCES, RECOVERIES].into_iter().flatten().map(|part| part.name);
+    let mut taken: Vec<String> = ours.map(str::to_owned).collect();
+    taken.extend(SHORT_NAMES.iter().map(|short| short.name.to_owned()));
+    taken.push(ALL.to_owned());
+    for part in &parts {
+        let name = part.name();
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
+        if name.is_empty() || !name.chars().all(fits) {
+            return Err(Error::new(format!(
+                "`{name}`: a name has letters, digits, `-`, `_`, `+` and points"
+            )));
+        }
+        if taken.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Err(Error::new(format!("`{name}`: there is one of this name already")));
+        }
+        taken.push(name.to_owned());
+    }
+    KNOWN.set(parts).map_err(|_| Error::new("parts of one's own are made known once"))
+}
+
+/// Takes what an arm names of `parts` out of it: these, and the arm with ours in their places. Nothing
+/// if it names none.
+pub(crate) fn taken_out(label: &str, parts: &[OwnPart]) -> Option<(Own, String)> {
+    let (mut pieces, behind) = pieces(label);
+    let mut own = Own::default();
+    for part in parts {
+        let Some(piece) = pieces.get_mut(part.place()) else { continue };
+        if piece.trim() != part.name() {
+            continue;
+        }
+        *piece = STAND_INS[part.place()];
+        match part.clone() {
+            OwnPart::Startup(startup) => own.startup = Some(startup),
+            OwnPart::Avoidance(avoidance) => own.avoidance = Some(avoidance),
+            OwnPart::Recovery(recovery) => own.recovery = Some(recovery),
+        }
+    }
+    (own != Own::default()).then(|| (own, format!("{}{behind}", pieces.join("/"))))
+}
+
+/// What this program has beside ours.
+pub(crate) fn known() -> &'static [OwnPart] {
+    KNOWN.get().map_or(&[], Vec::as_slice)
+}
+
+/// Those that this program has: what kind of part, and its name.
+pub fn listed() -> Vec<(&'static str, &'static str)> {
+    const KINDS: [&str; 3] = ["startup", "avoidance", "recovery"];
+    known().iter().map(|part| (KINDS[part.place()], part.name())).collect()
+}
+
+/// The arm in full, with these names in the places of ours.
+pub(crate) fn full(own: &Own, rest: &str) -> String {
+    let (mut pieces, behind) = pieces(rest);
+    for (piece, name) in pieces.iter_mut().zip(own.names()) {
+        *piece = name.unwrap_or(piece);
+    }
+    format!("{}{behind}", pieces.join("/"))
+}
+
+/// The parts of an arm, and what stands behind them, with its sign; options have signs of their own.
+fn pieces(arm: &str) -> (Vec<&str>, &str) {
+    let (mut pieces, mut begin, mut depth) = (Vec::new(), 0, 0_usize);
+    for (place, letter) in arm.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '/' if depth == 0 => {
+                pieces.push(&arm[begin..place]);
+                begin = place + 1;
+            }
+            '@' if depth == 0 => {
+                pieces.push(&arm[begin..place]);
+                return (pieces, &arm[place..]);
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&arm[begin..]);
+    (pieces, "")
+}
