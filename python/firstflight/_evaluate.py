@@ -77,8 +77,10 @@ class Evaluation(Reported[_engine.EvaluationReport]):
         return Table(self._inner.rules())
 
     def annex(self, file: str | os.PathLike[str]) -> None:
-        """Writes an annex for an Internet-Draft, Markdown for kramdown-rfc."""
-        write_whole(file, self._inner.annex())
+        """Writes an annex for an Internet-Draft: Markdown for kramdown-rfc, or the vocabulary of
+        xml2rfc if the file ends with `.xml`."""
+        is_xml = os.fspath(file).lower().endswith(".xml")
+        write_whole(file, self._inner.annex(is_xml))
 
     @property
     def _table(self) -> Table:

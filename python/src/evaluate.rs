@@ -4,7 +4,9 @@ use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Holds, Spec, of_json};
 use crate::{refuse, refused};
-use firstflight_evaluate::{Battery, Declaration, Effort, Evaluation, Job, Report, evaluate};
+use firstflight_evaluate::{
+    Battery, Declaration, Effort, Evaluation, Job, Report, evaluate, evidence,
+};
 use firstflight_lab::testbed::sim;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -91,13 +93,14 @@ impl EvaluationPlan {
             evaluate(&self.inner, &tick, &run.stop)
         });
         let inner = self.fault.or(result)?;
-        Ok(EvaluationReport { inner })
+        Ok(EvaluationReport { asked: self.inner.clone(), inner })
     }
 }
 
 /// What came of an evaluation.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct EvaluationReport {
+    asked: Evaluation,
     inner: Report,
 }
 
@@ -109,13 +112,14 @@ impl EvaluationReport {
     }
 
     /// The page; `command` is what it says made it.
-    fn report(&self, command: &str) -> String {
-        self.inner.page(command)
+    fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
+        let places = py.detach(|| evidence(&self.asked, &self.inner));
+        Ok(self.inner.page(command, &places.map_err(|bad| refused(&bad))?))
     }
 
-    /// An annex for an Internet-Draft, Markdown for kramdown-rfc.
-    fn annex(&self) -> String {
-        self.inner.annex()
+    /// An annex for an Internet-Draft, Markdown for kramdown-rfc or the vocabulary of xml2rfc.
+    fn annex(&self, xml: bool) -> String {
+        if xml { self.inner.annex_xml() } else { self.inner.annex() }
     }
 
     /// What it comes to, in a sentence.

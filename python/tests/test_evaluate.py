@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from conftest import command
@@ -19,8 +20,14 @@ def test_an_evaluation_is_the_bytes_of_the_command(binary: str, tmp_path: Path) 
     assert set(result.rules.column("verdict")) <= {"pass", "concern", "undecided", "report"}
     result.annex(tmp_path / "annex.md")
     assert "{{!RFC9743}}" in (tmp_path / "annex.md").read_text()
+    result.annex(tmp_path / "annex.xml")
+    annex = ElementTree.parse(tmp_path / "annex.xml").getroot()
+    assert annex.findtext("name") == "Evaluation of hystart++"
+    assert [section.get("anchor") for section in annex.iter("section")] == ["evaluation", "evaluation-7.11", "evaluation-scope"]
     result.report(tmp_path / "page.html")
-    assert "firstflight.evaluate(...)" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "firstflight.evaluate(...)" in page
+    assert '"x_mbps"' in page, "the cell that decided, over time"
 
 
 def test_a_startup_in_python_has_the_seat_of_ours() -> None:

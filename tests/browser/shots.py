@@ -53,6 +53,7 @@ REPORTS = {
     "replay-identify": "replay samples/plain.pcap.gz --identify --report PAGE",
     "diff": "diff BEFORE AFTER --report PAGE",
     "evaluate": "evaluate rapid --quick --criteria 7.11,5.1.5 --report PAGE",
+    "evaluate-cell": "evaluate rapid --cell 5.1.5/over:4bdp,codel,40ms --seed 2 --report PAGE",
     "trial": "trial analyse samples/connections.csv.gz --size bytes --cluster client --report PAGE",
     "trial-full": "trial analyse samples/connections.csv.gz --size bytes --time ttlb_ms --cluster client --rtt rtt_ms"
     " --ratio retransmitted/segments,timeouts/connections --shares slowstart=70%,rapid=30% --report PAGE",
@@ -69,7 +70,6 @@ TABLES = {
     "populations-describe": "populations describe cdn",
     "reproduce-list": "reproduce --list",
     "evaluate-list": "evaluate --list --criteria 7",
-    "evaluate-cell": "evaluate rapid --cell 7.8/outage:2s",
     "conform": "conform 'slowstart/cubic(beta=0.6)/immediate' --against slowstart/cubic/immediate --bytes 1MB",
     "kernel-list": "kernel list",
     "help": "--help",

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use comfy_table::Color;
 use firstflight_evaluate::{
     Battery, Cell, CellRow, Change, DEFAULT_BASELINE, Declaration, Effort, Evaluation, Older,
-    Place, Report, Verdict, cells, evaluate, figure, junit, markdown, place,
+    Place, Report, Verdict, cells, evaluate, evidence, figure, junit, markdown, place,
 };
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::request::seed;
@@ -66,7 +66,8 @@ pub(crate) struct Options {
     /// Write everything as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write an annex for an Internet-Draft, Markdown for kramdown-rfc
+    /// Write an annex for an Internet-Draft: Markdown for kramdown-rfc, or the vocabulary of xml2rfc if
+    /// the file ends with `.xml`
     #[arg(long, value_name = "FILE")]
     annex: Option<PathBuf>,
     /// Write the report, one self-contained HTML page
@@ -175,6 +176,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let evaluation = options.evaluation(battery)?;
     if let Some(cell) = &options.cell {
         let place = on_threads(options.threads, || place(&evaluation, cell, options.seed))?;
+        if let Some(file) = &options.report {
+            let page = place.page(&command_line());
+            write_bytes(file, page)?;
+        }
         return shown(options, &OneCell(place));
     }
     let job = evaluation.job()?;
@@ -194,11 +199,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     drop(progress);
     let report = report?;
     if let Some(file) = &options.annex {
-        let annex = report.annex();
-        write_bytes(file, annex)?;
+        let is_xml = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("xml"));
+        write_bytes(file, if is_xml { report.annex_xml() } else { report.annex() })?;
     }
     if let Some(file) = &options.report {
-        let page = report.page(&command_line());
+        let places = on_threads(options.threads, || evidence(&evaluation, &report))?;
+        let page = report.page(&command_line(), &places);
         write_bytes(file, page)?;
     }
     let worse = older.map_or(Ok(Vec::new()), |older| compared(options, &report, &older))?;
@@ -248,7 +254,8 @@ fn ended(options: &Options, report: &Report, worse: &[String]) -> Done {
 
 /// An answer that takes no time.
 fn shown(options: &Options, output: &dyn Output) -> Result<Done, Error> {
-    let given = [("annex", options.annex.is_some()), ("report", options.report.is_some())];
+    let page = options.report.is_some() && options.cell.is_none();
+    let given = [("annex", options.annex.is_some()), ("report", page)];
     let given = given.into_iter().chain([("against", options.against.is_some())]);
     if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
         return Err(Error::new(format!("--{option}: there are no results here")));

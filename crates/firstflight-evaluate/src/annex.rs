@@ -1,150 +1,143 @@
-//! The annex for an Internet-Draft: Markdown as kramdown-rfc reads it, with holes for what only the
-//! author can say. Tables have at most 72 columns, as RFCs have.
+//! The annex for an Internet-Draft: what the evaluation found, with holes for what only the author can
+//! say. Its text is the same as Markdown for kramdown-rfc and in the vocabulary of xml2rfc.
+
+mod markdown;
+mod xml;
 
 use crate::report::{CellRow, CriterionRow, Report, Verdict};
-use std::fmt::Write as _;
 
-const COLUMNS: usize = 72;
+/// The document that an annex refers to; each vocabulary has its own way to say so.
+const REFERENCE: &str = "RFC9743";
 
-/// Text in lines of at most 72 columns; lines after the first begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
-    let mut out = String::new();
-    let mut used = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > COLUMNS {
-            let _ = write!(out, "\n{indent}");
-            used = indent.len();
-        } else if used > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(word);
-        used += length;
-    }
-    out
-}
-
-/// Letters that Markdown would read as its own.
-fn plain(text: &str) -> String {
-    text.replace('|', "\\|").replace('*', "\\*").replace('_', "\\_").replace('<', "\\<")
-}
-
-fn paragraph(out: &mut String, text: &str) {
-    let _ = writeln!(out, "{}\n", wrapped(&plain(text), ""));
-}
-
-fn item(out: &mut String, text: &str) {
-    let _ = writeln!(out, "{}", wrapped(&format!("* {}", plain(text)), "  "));
+/// A part of the text.
+enum Block {
+    /// A criterion's heading; what follows belongs to it.
+    Heading {
+        /// Unique in the annex, if it is not empty: sections of the RFC.
+        anchor: String,
+        title: String,
+    },
+    /// Words.
+    Paragraph(String),
+    /// Words around a reference to [`REFERENCE`].
+    Refers(&'static str, String),
+    /// A list.
+    Items(Vec<String>),
+    /// A table with a line of headers.
+    Table { title: &'static str, head: [&'static str; 3], rows: Vec<[String; 3]> },
 }
 
 impl Report {
-    /// The annex.
+    /// The annex as Markdown for kramdown-rfc, in lines of at most 72 columns, as RFCs have.
     pub fn annex(&self) -> String {
-        let mut out = format!("# Evaluation of {}\n\n", plain(&self.algorithm));
-        paragraph(
-            &mut out,
-            &format!(
-                "This annex follows the criteria of {{{{!RFC9743}}}}. It was made by firstflight {} with version {} of its battery (SHA-256 {}). Every criterion was run for {} and for {} in the same place with the same seeds, from {} on, in {} runs of {} cells in a packet-level simulator with QUIC senders.",
-                self.firstflight,
-                self.version,
-                self.sha256,
-                self.algorithm_full,
-                self.baseline_full,
-                self.seed,
-                self.runs,
-                self.cells
-            ),
-        );
-        paragraph(
-            &mut out,
-            &format!(
-                "Differences are paired by seed; intervals are of 95 percent by Student's t. The {} rules that compare with the baseline are judged together at 5 percent (Holm). {} of them are below 0.05 by themselves. \"concern\" is a finding to explain, \"pass\" that every cell excludes its margin, \"undecided\" that intervals are too wide. RFC 9743 gives no thresholds; margins are conventions of the battery.",
-                self.tests, self.marked
-            ),
-        );
-        for line in self.notes.iter().skip(1).chain(&self.partial).chain(&self.broken) {
-            paragraph(&mut out, line);
-        }
-        out.push_str(&self.matrix());
-        for criterion in &self.criteria {
-            out.push_str(&Report::section(criterion));
-        }
-        out.push_str(CLOSING);
-        out
+        markdown::of(&self.title(), &self.blocks())
     }
 
-    fn matrix(&self) -> String {
-        let mut out = String::from("| Section | Verdict | Criterion |\n|:---|:---|:---|\n");
-        for row in &self.criteria {
-            let _ = writeln!(
-                out,
-                "| {} | {} | {} |",
-                row.section,
-                row.verdict.name(),
-                plain(&row.title)
-            );
-        }
-        out + "{: title=\"Criteria of RFC 9743 and what they came to\"}\n\n"
+    /// The same in the vocabulary of xml2rfc, version 3 (RFC 7991): a `<section>` for the `<back>` of
+    /// an Internet-Draft whose references name RFC 9743.
+    pub fn annex_xml(&self) -> String {
+        xml::of(&self.title(), &self.blocks())
     }
 
-    fn section(criterion: &CriterionRow) -> String {
-        let CriterionRow { section, title, verdict, strength, .. } = criterion;
-        let mut out = format!("## {}: {}\n\n", section, plain(title));
-        let reason = criterion.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        paragraph(
-            &mut out,
-            &format!("RFC 9743 {section} ({strength}). Verdict: {}{reason}.", verdict.name()),
+    fn title(&self) -> String {
+        format!("Evaluation of {}", self.algorithm)
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let method = format!(
+            ". It was made by firstflight {} with version {} of its battery (SHA-256 {}). Every criterion was run for {} and for {} in the same place with the same seeds, from {} on, in {} runs of {} cells {}.",
+            self.firstflight,
+            self.version,
+            self.sha256,
+            self.algorithm_full,
+            self.baseline_full,
+            self.seed,
+            self.runs,
+            self.cells,
+            self.ran_in()
         );
-        if !criterion.about.is_empty() {
-            paragraph(&mut out, &criterion.about);
-        }
-        for line in &criterion.ours {
-            item(&mut out, &format!("Convention: {line}."));
-        }
-        for line in &criterion.missing {
-            item(&mut out, &format!("Not run: {line}."));
-        }
-        for (what, rows) in by_rule(&criterion.judges) {
-            item(&mut out, &Report::line(&what, &rows));
-        }
-        let lists = criterion.ours.len() + criterion.missing.len() + criterion.judges.len();
-        if lists > 0 {
-            out.push('\n');
-        }
-        for question in &criterion.author {
-            paragraph(&mut out, &format!("AUTHOR: {question}"));
-        }
-        if *verdict == Verdict::Concern {
-            paragraph(&mut out, "AUTHOR: explain this finding, or why it does no harm.");
-        }
-        out
-    }
-
-    /// One rule over all its cells: the worst cell, and how many came to what.
-    fn line(what: &str, rows: &[&CellRow]) -> String {
-        let of = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-        let counted: Vec<String> = Verdict::ALL
-            .into_iter()
-            .filter(|verdict| of(*verdict) > 0)
-            .map(|verdict| format!("{} {}", of(verdict), verdict.name()))
-            .collect();
-        let worst = rows.iter().min_by(|a, b| {
-            let key = |row: &CellRow| {
-                (row.verdict.rank(), row.upper.or(row.difference).unwrap_or(f64::MIN))
-            };
-            let (a, b) = (key(a), key(b));
-            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+        let statistics = format!(
+            "Differences are paired by seed; intervals are of 95 percent by Student's t. The {} rules that compare with the baseline are judged together at 5 percent (Holm). {} of them are below 0.05 by themselves. \"concern\" is a finding to explain, \"pass\" that every cell excludes its margin, \"undecided\" that intervals are too wide. RFC 9743 gives no thresholds; margins are conventions of the battery.",
+            self.tests, self.marked
+        );
+        let mut blocks = vec![
+            Block::Refers("This annex follows the criteria of ", method),
+            Block::Paragraph(statistics),
+        ];
+        let notes = self.notes.iter().skip(1).chain(&self.partial).chain(&self.broken);
+        blocks.extend(notes.cloned().map(Block::Paragraph));
+        let row = |row: &CriterionRow| {
+            [row.section.clone(), row.verdict.name().to_owned(), row.title.clone()]
+        };
+        blocks.push(Block::Table {
+            title: "Criteria of RFC 9743 and what they came to",
+            head: ["Section", "Verdict", "Criterion"],
+            rows: self.criteria.iter().map(row).collect(),
         });
-        let worst = worst.map_or(String::new(), |row| {
-            let worse = row.worse();
-            let worse = if worse.is_empty() { String::new() } else { format!(" ({worse})") };
-            format!("; worst in {}: {}, baseline {}{worse}", row.cell, row.ours(), row.theirs())
-        });
-        let cells =
-            if rows.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", rows.len()) };
-        format!("{what}, {cells}: {}{worst}.", counted.join(", "))
+        blocks.extend(self.criteria.iter().flat_map(section));
+        blocks.push(Block::Heading { anchor: "scope".into(), title: "Scope and Security".into() });
+        blocks.extend(CLOSING.map(|text| Block::Paragraph(text.into())));
+        blocks
     }
+
+    fn ran_in(&self) -> &'static str {
+        match self.testbed {
+            "sim" => "in a packet-level simulator with QUIC senders",
+            "quic" => "between real QUIC stacks in virtual time",
+            _ => "behind an emulated link on Linux",
+        }
+    }
+}
+
+fn section(criterion: &CriterionRow) -> Vec<Block> {
+    let CriterionRow { section, title, verdict, strength, .. } = criterion;
+    let reason = criterion.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let says = format!("RFC 9743 {section} ({strength}). Verdict: {}{reason}.", verdict.name());
+    let mut blocks = vec![
+        Block::Heading { anchor: section.clone(), title: format!("{section}: {title}") },
+        Block::Paragraph(says),
+    ];
+    if !criterion.about.is_empty() {
+        blocks.push(Block::Paragraph(criterion.about.clone()));
+    }
+    let ours = criterion.ours.iter().map(|line| format!("Convention: {line}."));
+    let missing = criterion.missing.iter().map(|line| format!("Not run: {line}."));
+    let rules = by_rule(&criterion.judges);
+    let rules = rules.iter().map(|(what, rows)| line(what, rows));
+    let items: Vec<String> = ours.chain(missing).chain(rules).collect();
+    if !items.is_empty() {
+        blocks.push(Block::Items(items));
+    }
+    let asks = |question: &String| Block::Paragraph(format!("AUTHOR: {question}"));
+    blocks.extend(criterion.author.iter().map(asks));
+    if *verdict == Verdict::Concern {
+        let explain = "AUTHOR: explain this finding, or why it does no harm.";
+        blocks.push(Block::Paragraph(explain.into()));
+    }
+    blocks
+}
+
+/// One rule over all its cells: the worst cell, and how many came to what.
+fn line(what: &str, rows: &[&CellRow]) -> String {
+    let of = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let counted: Vec<String> = Verdict::ALL
+        .into_iter()
+        .filter(|verdict| of(*verdict) > 0)
+        .map(|verdict| format!("{} {}", of(verdict), verdict.name()))
+        .collect();
+    let worst = rows.iter().min_by(|a, b| {
+        let key =
+            |row: &CellRow| (row.verdict.rank(), row.upper.or(row.difference).unwrap_or(f64::MIN));
+        let (a, b) = (key(a), key(b));
+        b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+    });
+    let worst = worst.map_or(String::new(), |row| {
+        let worse = row.worse();
+        let worse = if worse.is_empty() { String::new() } else { format!(" ({worse})") };
+        format!("; worst in {}: {}, baseline {}{worse}", row.cell, row.ours(), row.theirs())
+    });
+    let cells = if rows.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", rows.len()) };
+    format!("{what}, {cells}: {}{worst}.", counted.join(", "))
 }
 
 /// Rows of one metric, role and horizon together, in the order of their first.
@@ -161,27 +154,7 @@ fn by_rule(rows: &[CellRow]) -> Vec<(String, Vec<&CellRow>)> {
 }
 
 /// What RFC 9743 section 3.2 and every draft ask of the author besides.
-const CLOSING: &str = "\
-## Scope and Security
-
-AUTHOR: for which environments is the algorithm meant: the Internet, or
-controlled networks only? Say so in the abstract, too (RFC 9743 3.2).
-
-AUTHOR: which data of the network or of receivers does the algorithm
-trust, and what can an attacker gain by false ones?
-";
-
-#[cfg(test)]
-mod tests {
-    use super::wrapped;
-
-    #[test]
-    fn lines_have_72_columns_unless_a_word_is_longer() {
-        let text = "some words ".repeat(40) + &"x".repeat(90);
-        let lines = wrapped(&text, "  ");
-        for line in lines.lines().filter(|line| !line.contains("xxx")) {
-            assert!(line.chars().count() <= 72, "{line}");
-        }
-        assert!(lines.lines().skip(1).all(|line| line.starts_with("  ")), "{lines}");
-    }
-}
+const CLOSING: [&str; 2] = [
+    "AUTHOR: for which environments is the algorithm meant: the Internet, or controlled networks only? Say so in the abstract, too (RFC 9743 3.2).",
+    "AUTHOR: which data of the network or of receivers does the algorithm trust, and what can an attacker gain by false ones?",
+];

@@ -33,7 +33,7 @@ pub use cell::{Cell, LogNormal, PlannedFlow, cells};
 pub use declare::{Declaration, Ecn};
 pub use evaluate::{Effort, Evaluation, Job, evaluate};
 pub use metric::{METRICS, MetricDoc};
-pub use place::{Course, Courses, Figure, Place, place};
+pub use place::{Course, Courses, Figure, Place, evidence, place};
 pub use report::{CellRow, CriterionRow, Report, RuleName, Verdict};
 pub use schema::{Answer, Criterion, EcnField, Flow, Judge, Rule, Scenario, Sweep, Window};
 pub use words::{DEFAULT_BASELINE, figure};

@@ -1,16 +1,29 @@
-//! The page of an evaluation: one self-contained file, with the parts of all other reports.
+//! The pages of an evaluation and of one of its cells: self-contained files, with the parts of all other
+//! reports.
 
+use crate::place::Place;
 use crate::report::Report;
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
 use serde::Serialize;
 
+const STYLES: &[&str] = &[STILL_STYLE, include_str!("page/evaluate.css")];
+
 const PAGE: Page<'_> = Page {
     kind: "evaluation",
     skip: "matrix",
-    styles: &[STILL_STYLE, include_str!("page/evaluate.css")],
+    styles: STYLES,
     body: include_str!("page/evaluate.html"),
     common: STILL_SCRIPTS,
-    scripts: &[include_str!("page/evaluate.js")],
+    scripts: &[include_str!("page/places.js"), include_str!("page/evaluate.js")],
+};
+
+const CELL: Page<'_> = Page {
+    kind: "cell of an evaluation",
+    skip: "numbers",
+    styles: STYLES,
+    body: include_str!("page/cell.html"),
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("page/places.js"), include_str!("page/cell.js")],
 };
 
 #[derive(Serialize)]
@@ -20,22 +33,58 @@ struct Data<'a> {
     method: String,
     sentences: Vec<(String, String)>,
     decided: Vec<String>,
+    places: Vec<Shown<'a>>,
     evaluation: &'a Report,
 }
 
+/// A cell that is drawn over time in the section of its criterion.
+#[derive(Serialize)]
+struct Shown<'a> {
+    section: &'a str,
+    command: String,
+    place: &'a Place,
+}
+
+#[derive(Serialize)]
+struct OneCell<'a> {
+    command: &'a str,
+    place: &'a Place,
+}
+
 impl Report {
-    /// The page; `command` makes it again.
-    pub fn page(&self, command: &str) -> String {
+    /// The page; `command` makes it again, `places` are drawn over time in the sections they are named
+    /// with ([`evidence`](crate::evidence)).
+    pub fn page(&self, command: &str, places: &[(String, Place)]) -> String {
         let data = Data {
             command,
             summary: self.summary(),
             method: self.method(),
             sentences: self.sentences(),
             decided: self.criteria.iter().map(crate::report::CriterionRow::decided).collect(),
+            places: places
+                .iter()
+                .map(|(section, place)| Shown {
+                    section,
+                    command: self.command_of(&place.cell, Some(place.seed)),
+                    place,
+                })
+                .collect(),
             evaluation: self,
         };
         let title = format!("{} and the criteria of RFC 9743", self.algorithm);
-        let version = format!("firstflight {}", self.firstflight);
-        PAGE.fill(&title, &version, &serde_json::to_string(&data).unwrap_or_default())
+        PAGE.fill(&title, &version(), &serde_json::to_string(&data).unwrap_or_default())
     }
+}
+
+impl Place {
+    /// The page of one cell; `command` makes it again.
+    pub fn page(&self, command: &str) -> String {
+        let data = OneCell { command, place: self };
+        let title = format!("{}, seed {}", self.cell, self.seed);
+        CELL.fill(&title, &version(), &serde_json::to_string(&data).unwrap_or_default())
+    }
+}
+
+fn version() -> String {
+    format!("firstflight {}", env!("CARGO_PKG_VERSION"))
 }

@@ -4,9 +4,11 @@ use crate::battery::Battery;
 use crate::cell::{Cell, cells};
 use crate::evaluate::{Effort, Evaluation};
 use crate::metric::{metric_named, read};
+use crate::report::{CriterionRow, Report};
 use crate::run::{Run, Seat};
 use firstflight_lab::NamedArm;
 use firstflight_path::Error;
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// One number of a cell.
@@ -107,6 +109,27 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
             courses(&theirs.0, &evaluation.baseline),
         ],
     })
+}
+
+/// The cells of a report that decided its criteria or are concerns, run once more to be drawn over
+/// time: each with its section. None on testbeds that cost more than the simulator, nor of an
+/// algorithm that broke.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn evidence(evaluation: &Evaluation, report: &Report) -> Result<Vec<(String, Place)>, Error> {
+    if !evaluation.is_simulated() || !report.broken.is_empty() {
+        return Ok(Vec::new());
+    }
+    let drawn = |criterion: &'_ CriterionRow| -> Vec<(String, String, u64)> {
+        let cells = criterion.drawn(report.seed).into_iter();
+        cells.map(|(cell, seed)| (criterion.section.clone(), cell.to_owned(), seed)).collect()
+    };
+    let cells: Vec<_> = report.criteria.iter().flat_map(drawn).collect();
+    let run = |(section, cell, seed): (String, String, u64)| {
+        Ok((section, place(evaluation, &cell, seed)?))
+    };
+    cells.into_par_iter().map(run).collect()
 }
 
 fn find(battery: &Battery, name: &str) -> Result<(Cell, String), Error> {

@@ -239,6 +239,22 @@ impl Report {
     }
 }
 
+/// Cells of a criterion that are drawn over time.
+const MOST_DRAWN: usize = 3;
+
+impl CriterionRow {
+    /// Cells worth a look, each with its worst seed: the one that decides, and those of concerns.
+    pub(crate) fn drawn(&self, seed: u64) -> Vec<(&str, u64)> {
+        let mut cells: Vec<(&str, u64)> = Vec::new();
+        for row in self.deciding_row().into_iter().chain(self.concerns()) {
+            if cells.iter().all(|(cell, _)| *cell != row.cell) && cells.len() < MOST_DRAWN {
+                cells.push((&row.cell, row.worst_seed.unwrap_or(seed)));
+            }
+        }
+        cells
+    }
+}
+
 /// The row that decides a criterion: of its verdict the most certain concern, the widest doubt, or
 /// the value nearest to its margin.
 pub(crate) fn deciding(rows: &[CellRow], verdict: Verdict) -> Option<usize> {

@@ -189,12 +189,16 @@ impl Report {
 
     /// The command that shows a cell.
     pub fn command(&self, row: &CellRow) -> String {
+        self.command_of(&row.cell, row.worst_seed)
+    }
+
+    pub(crate) fn command_of(&self, cell: &str, seed: Option<u64>) -> String {
         let word = |text: &str| {
             let plain =
                 |letter: char| letter.is_ascii_alphanumeric() || "-_./:,@=%+".contains(letter);
             if text.chars().all(plain) { text.to_owned() } else { format!("'{text}'") }
         };
-        let seed = row.worst_seed.map_or(String::new(), |seed| format!(" --seed {seed}"));
+        let seed = seed.map_or(String::new(), |seed| format!(" --seed {seed}"));
         let other = if self.baseline == DEFAULT_BASELINE {
             String::new()
         } else {
@@ -205,7 +209,7 @@ impl Report {
         format!(
             "firstflight evaluate {}{on}{other} --cell {}{seed}",
             word(&self.algorithm),
-            word(&row.cell)
+            word(cell)
         )
     }
 }

@@ -71,6 +71,28 @@ fn a_cell_is_shown_number_by_number_with_the_baseline_beside_it() {
     }
     let json = well(&[place, &["--json", "-"][..]].concat()).json();
     assert_eq!(json["cell"]["runs"].as_array().map(Vec::len), Some(2), "both seats over time");
+    let folder = tempfile::tempdir().expect("a folder");
+    let drawn = run_in(&folder, &[place, &["--report", "cell.html"][..]].concat());
+    assert_eq!(drawn.code, 0, "{}", drawn.stderr);
+    let page = fs::read_to_string(folder.path().join("cell.html")).expect("the page");
+    assert!(page.contains("7.11/incast:8, seed 3") && page.contains("x_mbps"), "both seats");
+}
+
+#[test]
+fn the_page_has_the_cells_that_decided_over_time_and_the_annex_its_other_vocabulary() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["evaluate", "rapid", "--quick", "--criteria", "7.11,7.10"];
+    let files = ["--report", "page.html", "--annex", "annex.XML"];
+    let run = run_in(&folder, &[&asked[..], &files].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let read = |name| fs::read_to_string(folder.path().join(name)).expect("written");
+    let page = read("page.html");
+    let places = page.matches("\"x_mbps\"").count();
+    assert!(places >= 2, "a cell of 7.11 with both in the seat: {places} flows");
+    let annex = read("annex.XML");
+    assert!(annex.contains("<name>Evaluation of rapid</name>"), "{annex}");
+    assert!(annex.contains("<section anchor=\"evaluation-7.11\">"), "{annex}");
+    assert_eq!(annex.matches("<section").count(), annex.matches("</section>").count());
 }
 
 #[test]

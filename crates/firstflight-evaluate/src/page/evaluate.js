@@ -71,6 +71,41 @@ function margins(parent, criterion) {
   });
 }
 
+// Every rule in every cell: a lane for each metric, a mark for each cell.
+const SQUARE = 15;
+const SIGNS = { concern: "diamond", undecided: "triangle", pass: "square", report: "circle" };
+
+function map(parent, criterion) {
+  const what = (row) => `${row.metric}${row.of === "all" ? "" : ` of ${row.of}`} (${row.window})`;
+  const lanes = [...new Set(criterion.judges.map(what))].map((name) => ({ name, rows: criterion.judges.filter((row) => what(row) === name) }));
+  const size = (width) => {
+    const name = Math.min(260, width * 0.42);
+    return { name, most: Math.max(4, Math.floor((width - name - 14) / SQUARE)) };
+  };
+  const tall = ({ rows }, most) => Math.max(LANE, Math.ceil(rows.length / most) * SQUARE + 5);
+  figure(parent, {
+    name: "Every rule in every cell",
+    how: "A diamond is a concern, a triangle undecided, a square a pass, a dot a number for the reader; cells stand in the order of the battery.",
+    height: (width) => lanes.reduce((sum, lane) => sum + tall(lane, size(width).most), 6),
+    says: () => lanes.map(({ name, rows }) => `${name}: ${RANKS.map((verdict) => [verdict, rows.filter((row) => row.verdict === verdict).length]).filter(([, count]) => count).map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`).join("; "),
+    draw(drawn, width) {
+      const { name, most } = size(width);
+      let top = 3;
+      lanes.forEach((lane, i) => {
+        if (i % 2 === 0) drawn.append(svg("rect", { x: 0, y: top, width, height: tall(lane, most), class: "stripe" }));
+        drawn.append(svg("text", { x: 2, y: top + 14, class: "row-name" }, shortened(lane.name, name / 6.6)));
+        lane.rows.forEach((row, place) => {
+          const [x, y] = [name + SQUARE * (0.5 + (place % most)), top + 3 + SQUARE * (0.5 + Math.floor(place / most))];
+          const sign = mark({ shape: SIGNS[row.verdict] ?? "circle", colour: "currentColor" }, x, y, row.verdict === "report" ? 3 : 4.6, { class: `mark ${kind(row.verdict)}` });
+          sign.setAttribute("data-tip", `${row.cell}: ${row.metric} ${plain(row.value)} ${row.unit}, ${evaluation.baseline} ${plain(row.baseline)}; ${row.verdict}`);
+          drawn.append(sign);
+        });
+        top += tall(lane, most);
+      });
+    },
+  });
+}
+
 function rules(criterion) {
   const rows = criterion.judges.map((row) => html("tr", {},
     html("th", { scope: "row" }, html("code", {}, row.cell)),
@@ -94,9 +129,17 @@ function sections() {
     if (!criterion.judges.length) continue;
     const drawing = html("div", {});
     part.append(drawing);
+    map(drawing, criterion);
     margins(drawing, criterion);
     const counted = RANKS.map((verdict) => [verdict, criterion.judges.filter((row) => row.verdict === verdict).length]).filter(([, count]) => count);
     part.append(html("details", { class: "columns" }, html("summary", {}, `All ${criterion.judges.length} rules in cells: ${counted.map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`), rules(criterion)));
+    const shown = report.places.filter(({ section }) => section === criterion.section);
+    if (!shown.length) continue;
+    const courses = html("details", { class: "columns" }, html("summary", {}, `Over time: ${shown.map(({ place }) => place.cell).join(", ")}`));
+    part.append(courses);
+    shown.forEach((one) => drawPlace(courses, one));
+    // What is closed has no width to draw to.
+    courses.addEventListener("toggle", () => courses.open && drawAll());
   }
 }
 

@@ -41,6 +41,23 @@ fn a_tenfold_initial_window_that_hardly_cuts_is_found_in_the_start() {
 }
 
 #[test]
+fn a_first_window_of_a_thousand_packets_is_found_in_the_start() {
+    let battery = some("5.1.3", "start", &[("queue", &["1bdp"])]);
+    let report = evaluated(battery, "jumpstart(jump=1000)");
+    let concerns = report.criteria[0].concerns();
+    assert!(concerns.iter().all(|row| row.window == "start"), "{concerns:?}");
+    assert!(!concerns.is_empty(), "{:?}", report.criteria[0].judges);
+}
+
+/// 24 to 1 in published measurements.
+#[test]
+fn prague_in_one_queue_with_cubic_is_found() {
+    let battery = some("7.1", "beside-marked", &[("aqm", &["pie"])]);
+    let report = evaluated(battery, "slowstart/prague");
+    assert_eq!(report.criteria[0].verdict, Verdict::Concern, "{:?}", report.criteria[0].judges);
+}
+
+#[test]
 fn timers_of_the_simulator_back_off() {
     let report = evaluated(some("5.1.1", "silence", &[]), "slowstart/reno");
     assert_eq!(report.criteria[0].verdict, Verdict::Pass, "{:?}", report.criteria[0].judges);
