@@ -6,7 +6,8 @@
 //! grows by two thirds of the room per round trip, where it is not, as CUBIC would. A window that
 //! has grown well past the one that was cut is held against a line from the origin. Every cut stays
 //! as it is. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026: linear model, no
-//! recalibration), quicly's bound as an option. State: 224 bytes, of which a false alarm restores 152.
+//! recalibration), quicly's bound as an option; its first version, of 7 September, is `version=1`
+//! ([`abba_first`](super::abba_first)). State: 224 bytes, of which a false alarm restores 152.
 //!
 //! Departures:
 //! * D1 (ABBA 4-cap): up to the window before the cut over beta, growth is bounded as in quicly:
@@ -15,19 +16,22 @@
 //! * D2 (ABBA 3-first): before the first cut, and after a timeout until the next one, there is no
 //!   line; the draft does not say.
 //! * D3 (ABBA 3.2-low): every smaller sample moves the low point; quicly waits for a millisecond.
+//! * D4 (ABBA1 5.3-anew): the ACK that sends the first version back to slow start grows no window;
+//!   the draft does not say. A timeout ends a period as a cut does.
 
+use super::abba_first::Queue;
 use super::abba_model::{Gain, Line, Point, micros};
 use super::cubic_curve::icbrt;
 use super::{
     Avoidance, Cuback, Cubic, Cut, FACTOR, OFF_OR_FACTOR, Reduced, cuback, cubic, is_factor,
-    is_optional_factor, window,
+    is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::named::named;
 use crate::options::params;
 use crate::signal::rtt_floor::RttFloor;
-use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 
 named! {
     /// What grows where ABBA does not.
@@ -41,12 +45,26 @@ named! {
     }
 }
 
+named! {
+    /// Which ABBA.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Version {
+        /// A gate at the bottom of the queue, and slow start that measures its top anew (7 September 2026).
+        First = "1",
+        /// The linear model.
+        #[default]
+        Second = "2",
+    }
+}
+
 params! {
     /// The choices of ABBA, and those of what it stands on.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// What grows where ABBA does not, and cuts.
         pub over: Over = Over::Cubic, "over" [] "what it stands on";
+        /// Which version; gain and cap are of the second.
+        pub version: Version = Version::Second, "version" [] "1 of 7 September 2026, 2 with the linear model";
         /// Of the room that the line shows, per round trip: ABBA 4-accel 2/3, quicly 3/5.
         pub gain: Ratio = Ratio::new(2, 3),
             "gain" ["a fraction up to 1 of at most three digits" if is_gain] "share of the room that a round trip takes";
@@ -114,11 +132,18 @@ enum Stage {
     Known,
 }
 
+/// What it goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    First(Queue),
+    Second(Model),
+}
+
 /// What a false alarm gives back.
 #[derive(Clone, Copy, Debug)]
 pub struct Saved {
     base: BaseSaved,
-    model: Model,
+    how: How,
 }
 
 /// ABBA's congestion avoidance.
@@ -126,7 +151,7 @@ pub struct Saved {
 pub struct Abba {
     base: Base,
     floor: RttFloor,
-    model: Model,
+    how: How,
     gain: Ratio,
     cap: bool,
 }
@@ -134,7 +159,7 @@ pub struct Abba {
 impl Abba {
     /// ABBA with these choices.
     pub fn new(params: Params) -> Abba {
-        let Params { over, gain, cap, beta, abe, fast_convergence } = params;
+        let Params { over, version, gain, cap, beta, abe, fast_convergence } = params;
         let base = match over {
             Over::Cubic => {
                 let cubic = cubic::Params { beta, abe, fast_convergence, ..Default::default() };
@@ -145,28 +170,50 @@ impl Abba {
                 Base::Cuback(Cuback::new(cuback))
             }
         };
-        Abba { base, floor: RttFloor::default(), model: Model::default(), gain, cap }
+        let how = match version {
+            Version::First => How::First(Queue::default()),
+            Version::Second => How::Second(Model::default()),
+        };
+        Abba { base, floor: RttFloor::default(), how, gain, cap }
     }
 
-    /// The line in force.
+    /// What the first version has seen of the queue; `None` in the second.
+    pub fn queue(&self) -> Option<&Queue> {
+        match &self.how {
+            How::First(queue) => Some(queue),
+            How::Second(_) => None,
+        }
+    }
+
+    fn model(&self) -> Option<&Model> {
+        match &self.how {
+            How::First(_) => None,
+            How::Second(model) => Some(model),
+        }
+    }
+
+    /// The line in force; none in the first version.
     pub fn line(&self) -> Line {
-        self.model.line
+        self.model().map_or_else(Line::default, |model| model.line)
     }
 
     /// The window that was cut and the smallest round trip up to the end of its recovery; `None`
     /// without a cut.
     pub fn high(&self) -> Option<Point> {
-        (self.model.stage != Stage::Unknown).then_some(self.model.high)
+        self.model().filter(|model| model.stage != Stage::Unknown).map(|model| model.high)
     }
 
     /// The smallest round trip since, and its window; `None` until recovery is over.
     pub fn low(&self) -> Option<Point> {
-        (self.model.stage == Stage::Known).then_some(self.model.low)
+        self.model().filter(|model| model.stage == Stage::Known).map(|model| model.low)
     }
 
     fn factor(&self) -> Ratio {
-        let signal = if self.model.by_ecn { Signal::Ecn } else { Signal::Loss };
-        self.beta(signal, false)
+        let by_ecn = match &self.how {
+            How::First(queue) => queue.by_ecn,
+            How::Second(model) => model.by_ecn,
+        };
+        self.beta(if by_ecn { Signal::Ecn } else { Signal::Loss }, false)
     }
 
     /// The window before the last cut, as what ABBA stands on remembers it.
@@ -179,9 +226,9 @@ impl Abba {
     }
 
     fn note_cut(&mut self, signal: Signal, cwnd: u64, cx: &Context) {
-        self.model.by_ecn = signal == Signal::Ecn;
-        let beta = self.factor();
-        let m = &mut self.model;
+        let beta = self.beta(signal, false);
+        let How::Second(m) = &mut self.how else { return };
+        m.by_ecn = signal == Signal::Ecn;
         // ABBA 3.1-high: before marks the queue stood for a round trip; around a loss it is full
         // until the end of recovery, and the ACK that shows the loss is the first to say how full.
         let first = if m.latest_us > 0 { m.latest_us } else { micros(cx.srtt) };
@@ -201,7 +248,8 @@ impl Abba {
     /// ABBA 3.4-beyond: well past the window that was cut the line is drawn anew, from the origin.
     fn redraw(&mut self, cwnd: u64) {
         let beta = self.factor();
-        let m = &self.model;
+        let floor = self.floor_us();
+        let How::Second(m) = &mut self.how else { return };
         if m.stage != Stage::Known || m.line.is_from_origin() {
             return;
         }
@@ -209,19 +257,22 @@ impl Abba {
         if u128::from(cwnd) * u128::from(beta.den()) <= far {
             return;
         }
-        let Some(floor) = self.floor_us() else { return };
+        let Some(floor) = floor else { return };
         // What a line before predicted is what the window has been chasing.
         let rtt_us = m.line.at(cwnd).map_or(floor, |rtt| rtt.max(floor));
-        self.model.line = Line::from_origin(cwnd, rtt_us);
+        m.line = Line::from_origin(cwnd, rtt_us);
     }
 
     /// The window that acceleration asks for; `None` where it does not.
     fn accelerated(&self, cwnd: u64, acked: u64, carry: &mut u32) -> Option<u64> {
-        let m = &self.model;
-        if m.stage != Stage::Known || m.latest_us == 0 {
-            return None;
-        }
         let beta = self.factor();
+        let m = match &self.how {
+            How::First(queue) => {
+                return Some(cwnd.saturating_add(queue.grow(acked, beta, carry)?).min(MAX_BYTES));
+            }
+            How::Second(model) if model.stage == Stage::Known && model.latest_us > 0 => model,
+            How::Second(_) => return None,
+        };
         // ABBA 4-cap.
         let below = u128::from(cwnd) * u128::from(beta.num())
             < u128::from(self.prior()) * u128::from(beta.den());
@@ -231,10 +282,34 @@ impl Abba {
         Some(cwnd.saturating_add(bytes).min(MAX_BYTES))
     }
 
-    /// No line until the next cut (D2).
+    /// A timeout: no line until the next cut (D2); a period of the first version ends (D4).
     fn forget(&mut self) {
-        (self.model.stage, self.model.line, self.model.carry) =
-            (Stage::Unknown, Line::default(), 0);
+        match &mut self.how {
+            How::First(queue) => queue.on_cut(Signal::Loss, false),
+            How::Second(m) => (m.stage, m.line, m.carry) = (Stage::Unknown, Line::default(), 0),
+        }
+    }
+
+    /// The first version, before growth: whether it goes back to slow start.
+    fn looks_anew(&mut self, ack: &Ack, w: &mut Window, cx: &Context) -> bool {
+        let beta = self.beta(Signal::Loss, false);
+        let How::First(queue) = &mut self.how else { return false };
+        let stale =
+            ack.rtt.is_some() && cx.limited && queue.is_stale(window(*w), segment(cx), beta);
+        if stale {
+            // ABBA1 5.3-anew: without a threshold and with the window as it is; no plateau, or the loss
+            // that ends that slow start would count as somebody's wish for room.
+            w.ssthresh = UNSET_SSTHRESH;
+            each!(&mut self.base, base => base.forget_plateau());
+        }
+        stale
+    }
+
+    fn carry(&mut self) -> &mut u32 {
+        match &mut self.how {
+            How::First(queue) => &mut queue.carry,
+            How::Second(model) => &mut model.carry,
+        }
     }
 }
 
@@ -242,8 +317,11 @@ impl Avoidance for Abba {
     type Saved = Saved;
 
     fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
+        let m = match &mut self.how {
+            How::First(queue) => return queue.on_rtt(rtt, in_recovery),
+            How::Second(model) => model,
+        };
         self.floor.on_rtt(now, rtt);
-        let m = &mut self.model;
         // A sample below a microsecond is one: zero is none.
         let rtt_us = micros(rtt).max(1);
         m.latest_us = rtt_us;
@@ -261,8 +339,17 @@ impl Avoidance for Abba {
         }
     }
 
+    fn on_ack(&mut self, ack: &Ack, _cx: &Context) {
+        if let How::First(queue) = &mut self.how {
+            queue.on_ack(ack);
+        }
+    }
+
     fn on_recovery_end(&mut self, w: Window) {
-        let m = &mut self.model;
+        let m = match &mut self.how {
+            How::First(queue) => return queue.on_recovery_end(),
+            How::Second(model) => model,
+        };
         if m.stage == Stage::Recovery {
             // ABBA 3.2-low: flat, until a smaller round trip is seen.
             m.low = Point { cwnd: window(w), rtt_us: m.high.rtt_us };
@@ -274,15 +361,18 @@ impl Avoidance for Abba {
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         let before = window(*w);
+        if self.looks_anew(ack, w, cx) {
+            return;
+        }
         self.redraw(before);
-        let mut carry = if acked > 0 { self.model.carry } else { 0 };
+        let mut carry = if acked > 0 { *self.carry() } else { 0 };
         let fast = if cx.limited { self.accelerated(before, acked, &mut carry) } else { None };
         each!(&mut self.base, base => base.grow(ack, acked, w, cx));
         // ABBA 4-larger: the larger of both; ABBA 4-carry: what is left over of a byte counts while
         // acceleration sets the window.
         match fast {
-            Some(fast) if fast >= w.cwnd => (w.cwnd, self.model.carry) = (fast, carry),
-            _ => self.model.carry = 0,
+            Some(fast) if fast >= w.cwnd => (w.cwnd, *self.carry()) = (fast, carry),
+            _ => *self.carry() = 0,
         }
     }
 
@@ -294,7 +384,10 @@ impl Avoidance for Abba {
     }
 
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
-        self.note_cut(cut.signal, window(w), cx);
+        match &mut self.how {
+            How::First(queue) => queue.on_cut(cut.signal, cut.from_slow_start),
+            How::Second(_) => self.note_cut(cut.signal, window(w), cx),
+        }
         each!(&mut self.base, base => base.reduce(cut, w, cx))
     }
 
@@ -309,6 +402,9 @@ impl Avoidance for Abba {
     }
 
     fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context) {
+        if let How::First(queue) = &mut self.how {
+            queue.begin_epoch();
+        }
         each!(&mut self.base, base => base.hand_over(handover, w, cx));
     }
 
@@ -330,11 +426,16 @@ impl Avoidance for Abba {
             Base::Cubic(cubic) => BaseSaved::Cubic(cubic.save()),
             Base::Cuback(cuback) => BaseSaved::Cuback(cuback.save()),
         };
-        Saved { base, model: self.model }
+        Saved { base, how: self.how }
     }
 
     fn restore(&mut self, saved: Saved) {
-        self.model = Model { latest_us: self.model.latest_us, ..saved.model };
+        match (&mut self.how, saved.how) {
+            (How::First(queue), How::First(saved)) => *queue = queue.restored(saved),
+            (How::Second(m), How::Second(saved)) => *m = Model { latest_us: m.latest_us, ..saved },
+            // Nor its version.
+            _ => {}
+        }
         match (&mut self.base, saved.base) {
             (Base::Cubic(cubic), BaseSaved::Cubic(saved)) => cubic.restore(saved),
             (Base::Cuback(cuback), BaseSaved::Cuback(saved)) => cuback.restore(saved),
@@ -352,6 +453,12 @@ impl Avoidance for Abba {
         if let Some(low) = self.low() {
             visit("low_cwnd", low.cwnd);
             visit("low_rtt_us", u64::from(low.rtt_us));
+        }
+        if let Some(queue) = self.queue() {
+            visit("bottom_rtt_us", u64::from(queue.bottom()));
+            if let Some(full_us) = queue.full() {
+                visit("full_rtt_us", u64::from(full_us));
+            }
         }
     }
 }

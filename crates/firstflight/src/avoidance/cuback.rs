@@ -112,6 +112,11 @@ impl Cuback {
         self.state.has_plateau.then_some(self.state.windows[2])
     }
 
+    /// ABBA1 5.3-anew: no plateau any more, so that the next cut finds none that it could be below.
+    pub(super) fn forget_plateau(&mut self) {
+        self.state.has_plateau = false;
+    }
+
     /// The window before the last reduction, in bytes.
     pub fn cwnd_prior(&self) -> u64 {
         self.state.windows[1]

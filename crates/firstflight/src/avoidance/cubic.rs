@@ -520,6 +520,11 @@ impl Avoidance for Cubic {
 }
 
 impl Cubic {
+    /// ABBA1 5.3-anew: no plateau any more, so that the next cut finds none that it could be below.
+    pub(super) fn forget_plateau(&mut self) {
+        self.state.has_w_max = false;
+    }
+
     /// A timeout: slow start follows, and the epoch after it begins anew where slow start ends.
     /// Linux forgets the plateau as well.
     fn forget(&mut self) {

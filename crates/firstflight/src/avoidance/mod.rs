@@ -1,6 +1,7 @@
 //! Congestion avoidance: how the window grows after startup, and how far it is cut.
 
 pub mod abba;
+pub mod abba_first;
 pub mod abba_model;
 mod any;
 pub mod cuback;

@@ -2,6 +2,7 @@
 //! `docs/conformance.md` names them.
 
 mod abba;
+mod abba_first;
 mod account;
 mod ack_clock;
 mod any_history;

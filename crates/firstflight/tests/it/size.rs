@@ -4,6 +4,7 @@
 use std::mem::{needs_drop, size_of};
 
 use firstflight::arm::ArmController;
+use firstflight::avoidance::abba_first::Queue;
 use firstflight::avoidance::abba_model::Line;
 use firstflight::avoidance::cuback_curve::AckCurve;
 use firstflight::avoidance::{Abba, AnyAvoidance, AnySaved, Cuback, Cubic, Dctcp, Prague, Reno};
@@ -150,6 +151,7 @@ fn states_are_as_large_as_their_files_say() {
         "avoidance/dctcp.rs": Dctcp,
         "avoidance/prague.rs": Prague,
         "avoidance/abba.rs": Abba,
+        "avoidance/abba_first.rs": Queue,
         "avoidance/abba_model.rs": Line,
         "avoidance/cuback.rs": Cuback,
         "avoidance/cuback_curve.rs": AckCurve,

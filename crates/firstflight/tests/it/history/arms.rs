@@ -78,6 +78,8 @@ pub(crate) const AVOIDANCES: &[&str] = &[
     "cubic(profile=linux,beta=0.5,base=inflight)",
     "abba",
     "abba(over=cuback,gain=0.6,cap=off,abe=0.85)",
+    "abba(version=1)",
+    "abba(version=1,over=cuback,abe=0.85)",
     "cuback",
     "cuback(alpha=1,abe=0.85,base=inflight)",
     "cuback(first=0.5,fast=off,beta=0.05)",
