@@ -9,19 +9,19 @@ use crate::terminal::{width, wrap};
 use clap::Args;
 use firstflight_lab::conform::{
     Answer, Connection, Difference, Foreign, Judge, OneOfOurs, Process, Rule, Side as Window, Step,
-    Verdict, counterpart, kernel_counterpart, of_foreign, of_kernel, of_stack, scenarios,
+    Table, Verdict, counterpart, kernel_counterpart, of_foreign, of_kernel, of_stack, scenarios,
 };
 use firstflight_lab::{
     Error, NamedArm, STACK_ARMS, Scenario, Sender, StackArm, hosts_of_tcp, parse_arms, size,
 };
 use firstflight_path::Path;
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The controller: one of a QUIC stack such as `noq:cubic`, `kernel:cubic` for one of the
-    /// running kernel, `exec:COMMAND` for a program that answers events with windows
-    /// (docs/conform.md), or an arm of ours
+    /// running kernel, `exec:COMMAND` for a program that answers events with windows, `table:FILE`
+    /// for a shared library with functions in C (docs/conform.md), or an arm of ours
     controller: String,
     /// The arm of ours that it is held against; else the one that follows the same documents
     #[arg(long, value_name = "ARM")]
@@ -83,6 +83,7 @@ enum Held {
     /// Behind `kernel:`.
     Kernel(String),
     Process(String),
+    Table(PathBuf),
     Ours(NamedArm),
 }
 
@@ -90,6 +91,9 @@ impl Held {
     fn read(text: &str) -> Result<Held, Error> {
         if let Some(command) = text.strip_prefix("exec:") {
             return Ok(Held::Process(command.to_owned()));
+        }
+        if let Some(file) = text.strip_prefix("table:") {
+            return Ok(Held::Table(file.into()));
         }
         if let Some(name) = text.strip_prefix("kernel:") {
             return Ok(Held::Kernel(name.to_owned()));
@@ -101,7 +105,7 @@ impl Held {
             _ => {
                 let stacks = STACK_ARMS.iter().map(|arm| arm.name).collect::<Vec<_>>().join(", ");
                 return Err(Error::new(format!(
-                    "controller `{text}`: this cannot be told what ours is told; allowed: {stacks}, kernel:NAME, exec:COMMAND, an arm"
+                    "controller `{text}`: this cannot be told what ours is told; allowed: {stacks}, kernel:NAME, exec:COMMAND, table:FILE, an arm"
                 )));
             }
         })
@@ -120,7 +124,7 @@ impl Held {
                 ))
             }),
             Held::Kernel(name) => kernel_counterpart(name),
-            Held::Process(_) => Ok("slowstart/cubic/immediate".to_owned()),
+            Held::Process(_) | Held::Table(_) => Ok("slowstart/cubic/immediate".to_owned()),
             Held::Ours(arm) => Ok(arm.label.clone()),
         }
     }
@@ -145,10 +149,17 @@ impl Held {
             Held::Stack(stack) => return of_stack(stack, against, scenario, seed, judge),
             Held::Kernel(name) => return of_kernel(name, against, scenario, seed, judge),
             Held::Process(command) => Box::new(Process::start(command)?),
+            Held::Table(file) => Box::new(open_table(file)?),
             Held::Ours(arm) => Box::new(OneOfOurs::new(*arm.arm()?)),
         };
         of_foreign(&mut *foreign, against, scenario, seed, judge)
     }
+}
+
+#[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
+fn open_table(file: &FilePath) -> Result<Table, Error> {
+    // SAFETY: who names the library answers for it, as for a command behind `exec:`.
+    unsafe { Table::open(file) }
 }
 
 fn one_arm(text: &str) -> Result<NamedArm, Error> {

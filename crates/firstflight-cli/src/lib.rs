@@ -23,7 +23,7 @@
 //!
 //! `cargo run --release -- evaluate half --quick`, `compare --arms half,half/reno,rapid` and so on.
 //! What is not named in an arm is ours.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 // What a command prints goes through its own writer, which knows of closed pipes.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

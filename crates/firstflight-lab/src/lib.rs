@@ -1,5 +1,5 @@
 //! The lab of firstflight: what turns single trials into something a person can decide on.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

@@ -91,9 +91,62 @@ fn runner(folder: &Path, language: &str) -> Option<Command> {
         return Some(go);
     }
     let program = folder.join("newreno");
-    let built = Command::new("cc").arg("-o").arg(&program).arg(docs.join("newreno.c")).status();
+    let sources = ["run.c", "newreno.c"].map(|file| docs.join(file));
+    let built =
+        Command::new("cc").args(["-Wall", "-Werror", "-o"]).arg(&program).args(sources).status();
     assert!(built.ok()?.success(), "the runner in C compiles");
     Some(Command::new(program))
+}
+
+/// The NewReno of the documentation as a shared library, changed or not; `None` without a compiler.
+fn library(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Option<String> {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors");
+    let text = std::fs::read_to_string(docs.join("newreno.c")).expect("a file");
+    let (source, file) = (folder.join(format!("{name}.c")), folder.join(format!("{name}.so")));
+    std::fs::write(&source, change(text)).expect("written");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-I"]).arg(&docs).arg("-o").arg(&file).arg(&source);
+    assert!(cc.status().ok()?.success(), "the controller in C compiles");
+    Some(format!("table:{}", file.display()))
+}
+
+#[test]
+fn a_table_of_functions_in_c_agrees_to_the_byte_and_a_planted_cut_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let against = ["--against", "slowstart/reno/immediate"];
+    let Some(exact) = library(folder.path(), "exact", |text| text) else { return };
+    let same =
+        well(&[&["conform", &exact, "--tolerance", "0B", "--strict"][..], &against].concat());
+    assert!(same.stdout.contains("does the same as"), "{}", same.stdout);
+    let deeper = library(folder.path(), "deeper", |text| {
+        text.replace("MAX(c->cwnd / 2, ", "MAX(c->cwnd / 10 * 4, ")
+    });
+    let found =
+        well(&[&["conform", &deeper.expect("again"), "--json", "-"][..], &against].concat());
+    let first = &found.json()["connections"][0]["first"];
+    assert_eq!((&first["rule"], first["on_its_own"].as_bool()), (&"reduction".into(), Some(true)));
+    for (name, change, why) in [
+        (
+            "none",
+            ["return &table;", "return &table + 0 * (long)&table ? 0 : 0;"],
+            "it has no table",
+        ),
+        ("other", ["{FIRSTFLIGHT_VERSION,", "{FIRSTFLIGHT_VERSION + 1,"], "has version 2"),
+        ("nobody", ["if (c) c->mss", "return 0; if (c) c->mss"], "it makes no controller"),
+        (
+            "hidden",
+            ["*firstflight_controller(void) {", "*another(void) {"],
+            "firstflight_controller",
+        ),
+    ] {
+        let [from, to] = change;
+        let file = library(folder.path(), name, |text| text.replace(from, to)).expect("again");
+        let bad = run(&["conform", &file]);
+        assert!(bad.code == 2 && bad.said().len() == 1, "{name}: {}", bad.stderr);
+        assert!(bad.stderr.contains(why), "{name}: {}", bad.stderr);
+    }
+    let bad = run(&["conform", "table:nothing.so"]);
+    assert!(bad.code == 2 && bad.stderr.contains("No such file"), "{}", bad.stderr);
 }
 
 #[test]

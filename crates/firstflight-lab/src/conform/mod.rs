@@ -5,7 +5,8 @@
 //! * A controller of a QUIC stack steers a real connection of that stack in virtual time; ours
 //!   hears the same calls ([`of_stack`]).
 //! * One of ours steers a simulated connection; whatever implements [`Foreign`] is told the same
-//!   events afterwards ([`of_foreign`]).
+//!   events afterwards ([`of_foreign`]): a type of one's own, a program ([`Process`]), functions in
+//!   C ([`Table`]).
 //! * A controller of the running kernel steers a real connection that is traced ACK by ACK, and ours
 //!   is told what the kernel learnt ([`of_kernel`]).
 
@@ -17,6 +18,11 @@ mod kernel;
 mod process;
 mod rule;
 mod step;
+#[allow(
+    unsafe_code,
+    reason = "functions in C are called by what their header says, which no compiler checks"
+)]
+pub mod table;
 
 pub use foreign::{Foreign, OneOfOurs};
 pub use heard::listen;
@@ -24,6 +30,7 @@ pub use judge::{Difference, Judge, RuleRow, Seen, Verdict};
 pub use process::Process;
 pub use rule::Rule;
 pub use step::{Side, Step};
+pub use table::Table;
 
 use crate::arms::NamedArm;
 use crate::scenario::Scenario;

@@ -1,9 +1,10 @@
 //! Controllers that are not ours beside ours: what is exact agrees on every ACK, and a planted fault
 //! is found with its rule.
 
+use firstflight::fields::EVENT;
 use firstflight::{Begin, Event};
 use firstflight_lab::conform::{
-    Foreign, Judge, OneOfOurs, Rule, RuleRow, Verdict, of_foreign, scenarios,
+    Foreign, Judge, OneOfOurs, Rule, RuleRow, Verdict, of_foreign, scenarios, table,
 };
 use firstflight_lab::{Error, NamedArm, parse_arms};
 
@@ -140,6 +141,41 @@ fn another_initial_window_and_another_growth_are_told_apart() {
     let mut limited = OneOfOurs::new(*arm("limited/cubic/immediate").arm().expect("ours"));
     let verdict = judged(&mut limited, CUBIC, 1472).swap_remove(0);
     assert_eq!(verdict.first.expect("apart").rule, Rule::SlowStart);
+}
+
+/// What the header for controllers in C says is what they are told.
+#[test]
+fn the_header_for_c_has_every_field_kind_and_timeout_in_order() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vectors/");
+    let read = |file: &str| std::fs::read_to_string(format!("{docs}{file}")).expect("a file");
+    let (header, runner) = (read("controller.h"), read("run.c"));
+    let fields: Vec<(String, String)> = header
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("FIELD("))
+        .filter_map(|line| {
+            let (name, rest) = line.split_once(") /* ")?;
+            Some((name.to_owned(), rest.split_once(" */")?.0.to_owned()))
+        })
+        .collect();
+    let known: Vec<(String, String)> =
+        EVENT.iter().map(|field| (field.name.to_owned(), field.doc.to_owned())).collect();
+    assert_eq!(fields, known);
+    let words = |names: &[&str], open: &str| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        format!("{open}{}}};", quoted.join(", "))
+    };
+    for expected in [words(&table::KINDS, "words[] = {"), words(&table::TIMEOUTS, "timeouts[] = {")]
+    {
+        assert!(runner.contains(&expected), "run.c has not: {expected}");
+    }
+    let mut at = 0;
+    for name in table::KINDS {
+        let symbol = format!("    FIRSTFLIGHT_{},", name.to_uppercase());
+        let found = header[at..].find(&symbol);
+        at += found.unwrap_or_else(|| panic!("{symbol} is missing or not in order"));
+    }
+    let version = format!("#define FIRSTFLIGHT_VERSION {}\n", table::VERSION);
+    assert!(header.contains(&version), "{version}");
 }
 
 #[cfg(feature = "quic")]

@@ -1,0 +1,245 @@
+//! A controller behind a table of C functions (`docs/vectors/controller.h`): loaded from a shared
+//! library, or linked into a program of one's own.
+
+use super::foreign::Foreign;
+use firstflight::fields::{EVENT, Value};
+use firstflight::{Begin, Event};
+use firstflight_path::Error;
+use std::ffi::c_void;
+use std::path::Path;
+
+/// [`Functions::version`] of this interface.
+pub const VERSION: u32 = 1;
+
+/// A field that an event has not, or that is not known; a threshold that was never set.
+pub const NONE: u64 = u64::MAX;
+
+/// The events in the order of their numbers.
+pub const KINDS: [&str; 8] =
+    ["handshake_rtt", "ready", "sent", "ack", "timer", "timeout", "spurious", "mss"];
+
+/// The timeouts in the order of their numbers.
+pub const TIMEOUTS: [&str; 3] = ["rto", "rto_again", "persistent_congestion"];
+
+/// What a function that begins a connection is told.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BeginRecord {
+    /// When, ns.
+    pub now_ns: u64,
+    /// Initial window, bytes.
+    pub initial_window: u64,
+    /// Largest payload of a packet, bytes.
+    pub mss: u64,
+    /// The first packet or sequence number.
+    pub nxt: u64,
+}
+
+/// What a controller answers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct WindowRecord {
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes; [`NONE`] while it was never set.
+    pub ssthresh: u64,
+}
+
+/// `struct firstflight_controller`. An event is a row of numbers: which of [`KINDS`], when in ns,
+/// then each field of [`EVENT`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    /// [`VERSION`].
+    pub version: u32,
+    /// A connection begins: its controller, null if there can be none.
+    pub create: unsafe extern "C" fn(begin: *const BeginRecord) -> *mut c_void,
+    /// One event.
+    pub tell: unsafe extern "C" fn(controller: *mut c_void, event: *const u64),
+    /// The window now.
+    pub window: unsafe extern "C" fn(controller: *const c_void) -> WindowRecord,
+    /// The connection is over.
+    pub destroy: unsafe extern "C" fn(controller: *mut c_void),
+}
+
+/// A controller of such a table.
+#[derive(Debug)]
+pub struct Table {
+    name: String,
+    functions: Functions,
+    /// Of the connection that has begun; null before.
+    controller: *mut c_void,
+    row: Vec<u64>,
+}
+
+impl Table {
+    /// These functions, which a program has linked.
+    ///
+    /// # Safety
+    /// They do what `docs/vectors/controller.h` says: a controller that `create` returned may be told
+    /// events and asked for its window from any thread, one call at a time, until `destroy`.
+    ///
+    /// # Errors
+    /// One line if they are of another version.
+    pub unsafe fn new(name: &str, functions: Functions) -> Result<Table, Error> {
+        if functions.version != VERSION {
+            return Err(Error::new(format!(
+                "{name}: its table has version {}, this program knows {VERSION}",
+                functions.version
+            )));
+        }
+        let row = vec![NONE; 2 + EVENT.len()];
+        let name = name.to_owned();
+        Ok(Table { name, functions, controller: std::ptr::null_mut(), row })
+    }
+
+    /// The table that a shared library exports. The library stays loaded.
+    ///
+    /// # Safety
+    /// Loading runs what the library runs when it is loaded; its table is as [`new`](Self::new) wants
+    /// it.
+    ///
+    /// # Errors
+    /// One line if it cannot be loaded, or has no table of this version.
+    pub unsafe fn open(file: &Path) -> Result<Table, Error> {
+        let name = format!("table:{}", file.display());
+        // SAFETY: as the caller promises.
+        let table = unsafe { library::symbol(file, c"firstflight_controller") };
+        let table = table.map_err(|why| Error::new(format!("{name}: {why}")))?;
+        // SAFETY: the symbol of this name is a function without arguments, as the header says.
+        let table = unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const Functions>(table)
+        };
+        // SAFETY: it returns a table that lives as long as the library, which stays loaded.
+        let functions = unsafe { table().as_ref() };
+        let functions = functions.ok_or_else(|| Error::new(format!("{name}: it has no table")))?;
+        // SAFETY: as the caller promises.
+        unsafe { Table::new(&name, *functions) }
+    }
+
+    fn end(&mut self) {
+        let controller = std::mem::replace(&mut self.controller, std::ptr::null_mut());
+        if !controller.is_null() {
+            // SAFETY: `create` returned it, and nobody has it any more.
+            unsafe { (self.functions.destroy)(controller) }
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Foreign for Table {
+    fn begin(&mut self, begin: &Begin) -> Result<(), Error> {
+        self.end();
+        let record = BeginRecord {
+            now_ns: begin.now.0,
+            initial_window: begin.config.initial_window,
+            mss: begin.config.mss,
+            nxt: begin.nxt.0,
+        };
+        // SAFETY: the record lives as long as the call.
+        self.controller = unsafe { (self.functions.create)(&raw const record) };
+        if self.controller.is_null() {
+            return Err(Error::new(format!("{}: it makes no controller", self.name)));
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, event: &Event) -> Result<(), Error> {
+        if self.controller.is_null() {
+            return Err(Error::new(format!("{}: no connection has begun", self.name)));
+        }
+        self.row.clear();
+        let kind = KINDS.iter().position(|kind| *kind == event.name());
+        self.row.extend([kind.map_or(NONE, |kind| kind as u64), event.now().0]);
+        self.row.extend(EVENT.iter().map(|field| field.get(event).map_or(NONE, number)));
+        // SAFETY: `create` returned it; the row has the length that the header says, and lives as long
+        // as the call.
+        unsafe { (self.functions.tell)(self.controller, self.row.as_ptr()) }
+        Ok(())
+    }
+
+    fn window(&self) -> (u64, Option<u64>) {
+        if self.controller.is_null() {
+            return (0, None);
+        }
+        // SAFETY: `create` returned it.
+        let WindowRecord { cwnd, ssthresh } = unsafe { (self.functions.window)(self.controller) };
+        (cwnd, (ssthresh != NONE).then_some(ssthresh))
+    }
+}
+
+/// A field as a number.
+fn number(value: Value<'_>) -> u64 {
+    match value {
+        Value::Whole(number) => number,
+        Value::Flag(flag) => flag.into(),
+        Value::Name(name) => {
+            TIMEOUTS.iter().position(|known| *known == name).map_or(NONE, |at| at as u64)
+        }
+        // No field of an event is one.
+        Value::Real(_) | Value::Ratio(_) => NONE,
+    }
+}
+
+#[cfg(unix)]
+mod library {
+    use std::ffi::{CStr, CString, c_char, c_int, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    /// All symbols at once: what is missing is said when the library is loaded.
+    const RTLD_NOW: c_int = 2;
+
+    // Of the C library that every program of Rust is linked with.
+    unsafe extern "C" {
+        fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
+        fn dlsym(library: *mut c_void, symbol: *const c_char) -> *mut c_void;
+        fn dlerror() -> *const c_char;
+    }
+
+    /// What the last call complained of.
+    fn complaint() -> String {
+        // SAFETY: null, or a text that stays until the next call.
+        unsafe {
+            let text = dlerror();
+            if text.is_null() {
+                return "it cannot be loaded".to_owned();
+            }
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    }
+
+    /// # Safety
+    /// Loading runs what the library runs when it is loaded.
+    pub(super) unsafe fn symbol(file: &Path, symbol: &CStr) -> Result<*mut c_void, String> {
+        // With its whole path it is looked for nowhere else.
+        let file = file.canonicalize().map_err(|error| error.to_string())?;
+        let file = CString::new(file.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: both are texts that live as long as the calls; the caller answers for the library.
+        unsafe {
+            let library = dlopen(file.as_ptr(), RTLD_NOW);
+            if library.is_null() {
+                return Err(complaint());
+            }
+            let found = dlsym(library, symbol.as_ptr());
+            if found.is_null() { Err(complaint()) } else { Ok(found) }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod library {
+    use std::ffi::{CStr, c_void};
+    use std::path::Path;
+
+    /// # Safety
+    /// None is needed.
+    pub(super) unsafe fn symbol(_file: &Path, _symbol: &CStr) -> Result<*mut c_void, String> {
+        Err("this system has no dlopen; a program behind `exec:` does the same".to_owned())
+    }
+}
