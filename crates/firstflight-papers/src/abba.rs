@@ -1,5 +1,5 @@
 //! ABBA beside CUBIC on paths that lose packets without a full queue: quicly's pull request 689. What
-//! it states was measured with ABBA's first version; ours is the second, linear one.
+//! it states was measured with ABBA's first version; the second, linear one stands beside it.
 
 use super::cuback::{WITHOUT_END, between, pair, share};
 use super::lab::{Sender, Vary, arm, each_seed, together};
@@ -12,8 +12,12 @@ use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 
 /// The arms that the experiments compare.
-pub(crate) const ARMS: &[&str] =
-    &["slowstart/cubic", "slowstart/abba", "slowstart/abba(over=cuback)"];
+pub(crate) const ARMS: &[&str] = &[
+    "slowstart/cubic",
+    "slowstart/abba",
+    "slowstart/abba(over=cuback)",
+    "slowstart/abba(version=1)",
+];
 /// Profiles of quicly's simulator that the pull request has numbers for.
 const PATHS: [&str; 6] = ["corporate-wifi", "wifi-office", "5g", "home-wifi", "lte", "leo"];
 /// Round trips with a loss, percent.
@@ -61,15 +65,17 @@ fn goodput(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
             let path = lossy(name, percent)?;
             let all = each_seed(seeds, |seed| {
                 let run = |arm| alone(&path, arm, seed, seconds).map(|(goodput, _)| goodput);
-                Ok([run(ARMS[0])?, run(ARMS[1])?, run(ARMS[2])?])
+                Ok([run(ARMS[0])?, run(ARMS[1])?, run(ARMS[2])?, run(ARMS[3])?])
             })?;
             let of = |arm: usize| bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm]));
-            for (arm, what) in ["cubic", "abba", "cuback"].into_iter().enumerate() {
+            for (arm, what) in ["cubic", "abba", "cuback", "first"].into_iter().enumerate() {
                 values.number(format!("{name}.{percent}.{what}"), of(arm)).case(&path);
             }
-            let gain =
-                bootstrap(all.len(), |units| mean(units, |unit| all[unit][1] - all[unit][0]));
-            values.number(format!("{name}.{percent}.gain"), gain).case(&path);
+            for (arm, what) in [(3, "first-gain"), (1, "gain")] {
+                let gain =
+                    bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm] - all[unit][0]));
+                values.number(format!("{name}.{percent}.{what}"), gain).case(&path);
+            }
         }
     }
     Ok(())
@@ -103,10 +109,95 @@ fn beside(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
         let path = format!("quicly15/{name}");
         let all = each_seed(seeds, |seed| {
             let start = Nanos::from_millis(seed * 37 % 1000);
-            Ok(share(between(&pair(&path, [ARMS[0], ARMS[1]], start, 30, seed)?, 0, 30)))
+            let of = |arm: usize| {
+                let both = pair(&path, [ARMS[0], ARMS[arm]], start, 30, seed)?;
+                Ok(share(between(&both, 0, 30)))
+            };
+            Ok([of(1)?, of(3)?])
         })?;
-        let ours = bootstrap(all.len(), |units| mean(units, |unit| all[unit]));
-        values.number("beside.share", ours).case(&path);
+        for (arm, what) in ["share", "first"].into_iter().enumerate() {
+            let ours = bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm]));
+            values.number(format!("beside.{what}"), ours).case(&path);
+        }
+    }
+    Ok(())
+}
+
+/// When the link becomes four times as fast, seconds, and how long it is looked at then.
+const STEP: usize = 20;
+const AFTER: usize = 40;
+
+/// Seconds after the step until an endless flow fills 90 % of the link for one of them; all that were
+/// looked at if it does not.
+fn climbs(text: &str, seed: u64) -> Result<f64, Error> {
+    let path = Path::parse(&format!("rate=20Mbit,rtt=60ms,queue=2bdp,steps={STEP}s:80Mbit"))?;
+    let limit = Nanos::from_secs((STEP + AFTER) as u64);
+    let ground = Scenario { limit, ..Scenario::new(path, 1_000_000) };
+    let arm = arm(text)?;
+    let senders = vec![Sender { arm: &arm, app: WITHOUT_END, start: Nanos::ZERO }];
+    let sample = Some(Nanos::from_secs(1));
+    let outcome = together(&ground, senders, seed, Vary::Rtt, sample)?;
+    let delivered: Vec<u64> =
+        outcome.delivered.iter().map(|flows| flows.iter().sum::<u64>()).collect();
+    // What is left of a packet without its headers.
+    let most = 80e6 / 8.0 * 1472.0 / WIRE_PACKET;
+    let fills = |second: &usize| {
+        let at = |second: usize| delivered.get(second).copied().unwrap_or(0);
+        at(second + 1).saturating_sub(at(*second)) as f64 >= 0.9 * most
+    };
+    let first = (STEP..STEP + AFTER).find(fills).unwrap_or(STEP + AFTER);
+    Ok((first - STEP) as f64)
+}
+
+/// The link becomes faster.
+fn step(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
+    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(5, 20) };
+    effort.tell("ABBA: a link that becomes faster");
+    let all = each_seed(seeds, |seed| {
+        let of = |arm: usize| climbs(ARMS[arm], seed);
+        Ok([of(0)?, of(1)?, of(3)?])
+    })?;
+    for (arm, what) in ["cubic", "abba", "first"].into_iter().enumerate() {
+        let took = bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm]));
+        values.number(format!("step.{what}"), took).case("20 to 80 Mbit/s, 60 ms");
+    }
+    let sooner = bootstrap(all.len(), |units| mean(units, |unit| all[unit][1] - all[unit][0]));
+    values.number("step.sooner", sooner).case("20 to 80 Mbit/s, 60 ms");
+    Ok(())
+}
+
+/// One flow of ABBA among nine of CUBIC, percent of all ten.
+fn among(text: &str, path: &str, seed: u64, seconds: u64) -> Result<f64, Error> {
+    let ground = Scenario {
+        limit: Nanos::from_secs(seconds),
+        ..Scenario::new(Path::parse(path)?, 1_000_000)
+    };
+    let (ours, cubic) = (arm(text)?, arm(ARMS[0])?);
+    let start = |flow: u64| Nanos::from_millis((seed * 37 + flow * 101) % 1000);
+    let senders = (0..10)
+        .map(|flow| Sender {
+            arm: if flow == 0 { &ours } else { &cubic },
+            app: WITHOUT_END,
+            start: start(flow),
+        })
+        .collect();
+    let outcome = together(&ground, senders, seed, Vary::Rtt, None)?;
+    let all: u64 = outcome.flows.iter().map(|flow| flow.delivered).sum();
+    let first = outcome.flows.first().map_or(0, |flow| flow.delivered);
+    Ok(100.0 * first as f64 / all.max(1) as f64)
+}
+
+fn one_of_ten(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
+    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(10, 60) };
+    let seconds = if effort.scale == Scale::Glance { 5 } else { 60 };
+    effort.tell("ABBA: one among ten");
+    let all = each_seed(seeds, |seed| {
+        let of = |arm: usize| among(ARMS[arm], "quicly15/dsl", seed, seconds);
+        Ok([of(3)?, of(1)?])
+    })?;
+    for (arm, what) in ["first", "abba"].into_iter().enumerate() {
+        let share = bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm]));
+        values.number(format!("among.{what}"), share).case("quicly15/dsl");
     }
     Ok(())
 }
@@ -117,5 +208,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
     goodput(effort, &mut values)?;
     clean(effort, &mut values)?;
     beside(effort, &mut values)?;
+    step(effort, &mut values)?;
+    one_of_ten(effort, &mut values)?;
     Ok(values.into())
 }

@@ -261,7 +261,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         ),
         (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS, 3),
         (include_str!("../papers/cuback.toml"), cuback::measured, cuback::ARMS, 5),
-        (include_str!("../papers/abba.toml"), abba::measured, abba::ARMS, 4),
+        (include_str!("../papers/abba.toml"), abba::measured, abba::ARMS, 6),
         (include_str!("../papers/browser.toml"), browser::measured, browser::ARMS, 1),
         (include_str!("../papers/careful.toml"), careful::measured, careful::ARMS, 3),
         (include_str!("../papers/leo.toml"), leo::measured, leo::ARMS, 3),
