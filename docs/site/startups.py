@@ -31,10 +31,14 @@ for averages over many paths there are [A/B tests](ab-tests.md). `careful` has t
 so it jumps to half of the BDP. Made by `docs/regenerate.sh startups`.
 
 What it shows: where the queue holds a BDP, `bbr` loses next to nothing and takes about a round trip longer than slow
-start; where it does not, and behind a policer, `bbr` leaves by loss and has lost about as much as the others. `rapid` and
+start (its window stands before the drain; what it hands over is half of it, 0.98 of the BDP); where it does not, and behind a policer, `bbr` leaves by loss and has lost about as much as the others. `rapid` and
 `careful` are first nearly everywhere, at slow start's loss or more. `hystart++` loses less than slow start in the same
 time where it sees the queue early enough; `search` is slow start wherever the loss comes first. The simulator and
 noq agree on the order, and on times within a few per cent but for the policer and HyStart++ on the satellite.
+
+How each of them moves its window over time is a picture on its page: [slow start](explain/slow-start.md),
+[HyStart++](explain/hystart-plus-plus.md), [SEARCH](explain/search.md), [Rapid Start](explain/rapid-start.md),
+[BBR's startup](explain/bbr.md), [Careful Resume](explain/careful.md).
 """
 
 
