@@ -2,6 +2,7 @@
 /* All arms: arms.def, bound to the kernel's callbacks. */
 #include "best.h"
 #include "best_published.h"
+#include "careful.h"
 #include "hystart.h"
 #include "hystart_plus_plus.h"
 #include "mode_a.h"

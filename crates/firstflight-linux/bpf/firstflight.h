@@ -61,6 +61,7 @@ enum reason {
 struct ack {
 	u64 now_us;
 	u32 acked;	     /* packets newly delivered */
+	u32 lost;	     /* packets newly found lost; where recovery is ours */
 	u32 rtt_us;	     /* NO_RTT: no sample */
 	u32 una, nxt;	     /* bytes, wrapping */
 	u32 delivered, sent; /* packets since the connection began, wrapping */
@@ -68,7 +69,7 @@ struct ack {
 	u32 inflight;	     /* packets, after this ACK */
 	u32 inflight_before; /* packets, before it */
 	u32 mss;
-	u64 srtt_ns;	     /* smoothed RTT; 0: none */
+	u32 srtt_x8_us;	     /* eight times the smoothed RTT; 0: none */
 	u64 bytes_acked;     /* below una, since the connection began */
 	u64 pacing_rate;     /* bytes per second; 0: not paced */
 	u64 kept_rate;	     /* what the kernel keeps paced or not, as the ACK before left it: the samples come before it is renewed */
@@ -76,6 +77,7 @@ struct ack {
 	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
 	bool cwnd_limited;   /* the window was the limit */
 	bool paced;
+	bool marked;	     /* it newly reports marks; where recovery is ours */
 	bool app_limited;    /* the application had nothing more to send */
 	bool has_ts;
 	u32 receiver_ts;     /* the receiver's clock when it sent this ACK, in ticks */
@@ -223,6 +225,9 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 
 	ack->now_us = tp->tcp_mstamp;
 	ack->acked = acked;
+	ack->lost = 0;
+	ack->marked = false;
+	ack->srtt_x8_us = tp->srtt_us;
 	ack->rtt_us = c->rtt_us;
 	ack->una = tp->snd_una;
 	ack->nxt = tp->snd_nxt;
@@ -232,7 +237,6 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->inflight = pipe_of(tp);
 	ack->inflight_before = ack->inflight + acked;
 	ack->mss = tp->mss_cache;
-	ack->srtt_ns = (u64)tp->srtt_us * 125;
 	ack->bytes_acked = tp->bytes_acked;
 	ack->cwnd_limited = CWND_LIMITED(tp);
 	ack->limited = is_limited(tp);

@@ -31,7 +31,7 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 #ifndef FF_NATIVE
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27 };
 enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -39,11 +39,19 @@ enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 #endif
 
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be16 skc_dport;
 	__u16 skc_num;
+	unsigned short skc_family;
 	volatile __u8 skc_state;
+	struct in6_addr skc_v6_daddr;
 	struct {
 		__s64 counter;
 	} skc_cookie; /* a number that no other socket has or will have */

@@ -50,6 +50,19 @@ struct pacing_and_own {
 	u32 (*own_account)(void *state, const struct ack *ack, u32 lost, bool last);
 	/* The window in bytes, where it is not whole packets. */
 	u64 (*window_bytes)(const void *state, u32 cwnd, u32 mss);
+	/* Whether it is over with this ACK. Missing: with the first packet sent after entry that arrives. */
+	bool (*own_is_over)(const void *state, u32 una);
+	/* The threshold to leave with, up to which slow start goes on. Missing: the window, of a path that held it over beta. */
+	u32 (*own_threshold)(const void *state);
+	/* Below the threshold and outside recovery, after growth: the window for what this ACK lets go; the application has `more` than
+	 * the window takes. */
+	u32 (*jump)(void *state, const struct ack *ack, const struct window *w, bool more);
+	/* Outside recovery, with what the kernel has found lost, before that is answered. */
+	struct decision (*look)(void *state, const struct ack *ack, const struct window *w);
+	/* Every ACK, at its end. */
+	void (*observe)(void *state, const struct ack *ack, bool in_recovery);
+	/* The connection is over. */
+	void (*release)(void *state, struct sock *sk);
 };
 
 #define LEAST_BURST 2
@@ -151,14 +164,20 @@ INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, s
 	if (s->phase != OWN || !arm->own_account)
 		return;
 	/* RAPID 4.3-end: over when something sent after entry arrives; holes hold `una` back much longer. */
-	over = !opening && rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, s->entry_delivered);
+	over = !opening && (arm->own_is_over ? arm->own_is_over(s, tp->snd_una)
+					     : rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, s->entry_delivered));
 	cwnd = arm->own_account(s, ack, rs->losses, over);
 	set_cwnd(tp, cwnd);
 	tp->snd_ssthresh = tp->snd_cwnd;
 	if (over) {
-		/* RAPID 4.4: the path held cwnd / beta. After a window that stood CUBIC has what it knew at the loss. */
-		if (s->own == OWN_RAPID)
+		if (arm->own_threshold) {
+			/* CR9959 curve-1: CUBIC's curve begins where slow start ends. */
+			tp->snd_ssthresh = max32(arm->own_threshold(s), 2);
+			CUBIC_LAST_MAX(sk) = 0;
+		} else if (s->own == OWN_RAPID) {
+			/* RAPID 4.4: the path held cwnd / beta. After a window that stood CUBIC has what it knew at the loss. */
 			CUBIC_LAST_MAX(sk) = (u32)((u64)tp->snd_cwnd * 2 * BETA_DEN / BETA_NUM);
+		}
 		s->phase = reducing(sk) ? REPAIR : NO_EPISODE;
 	}
 }
@@ -168,6 +187,7 @@ INLINE void mode_b_grow(const struct pacing_and_own *arm, struct sock *sk, struc
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct window w = { .cwnd = tp->snd_cwnd, .ssthresh = tp->snd_ssthresh };
+	u32 detected = tp->snd_cwnd;
 	struct decision d;
 
 	if (!in_slow_start(tp)) {
@@ -178,9 +198,29 @@ INLINE void mode_b_grow(const struct pacing_and_own *arm, struct sock *sk, struc
 	set_cwnd(tp, w.cwnd);
 	if (apply(sk, &s->c, arm->startup->number, &d) || in_slow_start(tp))
 		return;
-	report(sk, &s->c, arm->startup->number, reached(arm->startup, s), tp->snd_cwnd, ack->inflight, tp->snd_ssthresh);
+	report(sk, &s->c, arm->startup->number, reached(arm->startup, s), detected, ack->inflight_before, tp->snd_ssthresh);
 	if (d.leftover)
 		cubictcp_cong_avoid(sk, ack->una, d.leftover);
+}
+
+/* Outside recovery, before losses of this ACK are answered. */
+INLINE void mode_b_look(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct ack *ack)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct window w = { .cwnd = tp->snd_cwnd, .ssthresh = tp->snd_ssthresh };
+	struct decision d = arm->look(s, ack, &w);
+
+	if (d.verdict == STAY || apply(sk, &s->c, arm->startup->number, &d) || in_slow_start(tp))
+		return;
+	report(sk, &s->c, arm->startup->number, reached(arm->startup, s), w.cwnd, ack->inflight_before, tp->snd_ssthresh);
+}
+
+/* The application has written more than the window takes. */
+INLINE bool has_more(const struct tcp_sock *tp)
+{
+	u32 used = pipe_of(tp), room = tp->snd_cwnd > used ? tp->snd_cwnd - used : 0;
+
+	return (u64)(u32)(tp->write_seq - tp->snd_nxt) > (u64)room * tp->mss_cache;
 }
 
 /* Every ACK, after the kernel has looked for losses. */
@@ -197,9 +237,13 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 	count_round(sk, &s->c);
 	fill_ack(&ack, sk, &s->c, rs->acked_sacked);
 	ack.inflight_before = rs->prior_in_flight;
+	ack.lost = rs->losses;
+	ack.marked = s->phase == NO_EPISODE && CA_STATE(sk) == CA_CWR;
 	if (arm->startup->on_rtt && ack.rtt_us != NO_RTT && !s->sampled)
 		arm->startup->on_rtt(s, &ack);
 	s->sampled = false;
+	if (arm->look && s->phase == NO_EPISODE)
+		mode_b_look(arm, sk, s, &ack);
 	if (s->phase == NO_EPISODE && in_reduction) {
 		mode_b_open(arm, sk, s, rs, &ack);
 		mode_b_progress(arm, sk, s, rs, &ack, true);
@@ -216,6 +260,13 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 		/* RFC5681 3.1-cumulative: SACKs alone grow no window, as where the kernel itself asks for growth. */
 		mode_b_grow(arm, sk, s, &ack);
 	}
+	if (arm->jump && s->phase == NO_EPISODE && in_slow_start(tp)) {
+		struct window w = { .cwnd = tp->snd_cwnd, .ssthresh = tp->snd_ssthresh };
+
+		set_cwnd(tp, arm->jump(s, &ack, &w, has_more(tp)));
+	}
+	if (arm->observe)
+		arm->observe(s, &ack, s->phase != NO_EPISODE);
 	s->last_una = tp->snd_una;
 	s->last_ack_us = tp->tcp_mstamp;
 	pace(arm, sk, s);
@@ -301,10 +352,17 @@ INLINE u32 mode_b_undo_cwnd(const struct pacing_and_own *arm, struct sock *sk, s
 	return tcp_reno_undo_cwnd(sk);
 }
 
-INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
+/* Nothing was in flight, and sending goes on. */
+INLINE void mode_b_tx_start(const struct pacing_and_own *arm, struct sock *sk, struct sender *s)
 {
-	if (s)
-		note_sent(sk, &s->c);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (!s)
+		return;
+	/* As the kernel computes its timeout. */
+	if (arm->startup->on_idle && s->c.sent && tp->tcp_mstamp - s->last_ack_us > max32(200000, (tp->srtt_us >> 3) + tp->rttvar_us))
+		arm->startup->on_idle(s, tp->tcp_mstamp, tp->snd_nxt);
+	note_sent(sk, &s->c);
 }
 
 /*
@@ -342,6 +400,18 @@ INLINE u32 mode_b_before_send(const struct pacing_and_own *arm, struct sock *sk,
 	}                                                                                                     \
 	MODE_B_CALLBACKS(name, state, hooks, kernel_name, .min_tso_segs = (void *)name##_min_tso_segs)
 
+/* The same, of one that leaves something when its connection is over. */
+#define MODE_B_SAVES(name, state, hooks, kernel_name)                                                         \
+	STATE_OF_CONNECTIONS(name, state)                                                                     \
+	OPERATION void BPF_PROG(name##_release, struct sock *sk)                                              \
+	{                                                                                                     \
+		void *s = state_of(name, sk);                                                                 \
+													      \
+		if (s)                                                                                        \
+			hooks.release(s, sk);                                                                 \
+	}                                                                                                     \
+	MODE_B_CALLBACKS(name, state, hooks, kernel_name, .release = (void *)name##_release)
+
 #define MODE_B_CALLBACKS(name, state, hooks, kernel_name, ...)                                                \
 	OPERATION void BPF_PROG(name##_init, struct sock *sk)                                                 \
 	{                                                                                                     \
@@ -374,12 +444,12 @@ INLINE u32 mode_b_before_send(const struct pacing_and_own *arm, struct sock *sk,
 	{                                                                                                     \
 		cubic_event(sk, event);                                                                       \
 		if (event == CA_EVENT_TX_START)                                                               \
-			mode_b_tx_start(sk, state_of(name, sk));                                              \
+			mode_b_tx_start(&hooks, sk, state_of(name, sk));                                              \
 	}                                                                                                     \
 	OPERATION void BPF_PROG(name##_cwnd_event_tx_start, struct sock *sk)                                  \
 	{                                                                                                     \
 		cubic_tx_start(sk);                                                                           \
-		mode_b_tx_start(sk, state_of(name, sk));                                                      \
+		mode_b_tx_start(&hooks, sk, state_of(name, sk));                                                      \
 	}                                                                                                     \
 	OPERATIONS(name, kernel_name, .cong_control = (void *)name##_cong_control, .pkts_acked = (void *)name##_pkts_acked, \
 		   __VA_ARGS__)

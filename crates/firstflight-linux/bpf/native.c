@@ -50,6 +50,27 @@ u32 tcp_reno_undo_cwnd(struct sock *sk)
 	return max32(tcp(sk)->snd_cwnd, tcp(sk)->prior_cwnd);
 }
 
+/* What the next connection of this thread finds, and what the last one left. */
+static _Thread_local u32 saved_cwnd, saved_rtt_us, left_cwnd;
+
+bool take_saved(struct sock *sk, u32 *cwnd, u32 *rtt_us)
+{
+	*cwnd = saved_cwnd;
+	*rtt_us = saved_rtt_us;
+	return saved_cwnd != 0;
+}
+
+void give_back(struct sock *sk, bool used, bool refuted, u32 cwnd, u32 rtt_us, bool at_least)
+{
+	left_cwnd = cwnd;
+}
+
+void ff_save(u32 cwnd, u32 rtt_us)
+{
+	saved_cwnd = cwnd;
+	saved_rtt_us = rtt_us;
+}
+
 /* What the kernel knows at one moment; the layout is that of tests/native/mod.rs. */
 struct facts {
 	u64 now_us, bytes_acked, pacing_rate;
@@ -62,6 +83,15 @@ static const struct arm *const arms[] = {
 #include "arms.def"
 };
 #undef ARM
+
+/* The connection is over; what it leaves. */
+u32 ff_release(struct connection *c, u32 arm)
+{
+	left_cwnd = 0;
+	if (arms[arm]->release)
+		arms[arm]->release((struct sock *)c);
+	return left_cwnd;
+}
 
 u64 ff_connection_size(void)
 {
@@ -99,6 +129,8 @@ void ff_set_facts(struct connection *c, const struct facts *f)
 	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = f->pacing_rate;
 	tp->snd_una = f->una;
 	tp->snd_nxt = f->nxt;
+	/* The application never runs out of data here, it only pauses. */
+	tp->write_seq = f->nxt + 0x40000000;
 	tp->packets_out = f->packets_out;
 	tp->sacked_out = f->sacked_out;
 	tp->lost_out = f->lost_out;

@@ -21,6 +21,7 @@ struct connection {
 struct arm {
 	const char *name;
 	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
 	u32 (*ssthresh)(struct sock *sk);
 	u32 (*undo_cwnd)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
@@ -68,5 +69,9 @@ void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked);
 void cubictcp_state(struct sock *sk, u8 state);
 void cubictcp_acked(struct sock *sk, const struct ack_sample *sample);
 u32 tcp_reno_undo_cwnd(struct sock *sk);
+
+/* What is saved, in place of the map by destination. */
+bool take_saved(struct sock *sk, u32 *cwnd, u32 *rtt_us);
+void give_back(struct sock *sk, bool used, bool refuted, u32 cwnd, u32 rtt_us, bool at_least);
 
 #endif

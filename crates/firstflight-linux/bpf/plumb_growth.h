@@ -133,7 +133,7 @@ INLINE void growth_next_round(struct growth *g, bool calm)
 /* The gain that makes `rate` of the window per smoothed RTT; between 1 and 1023. */
 INLINE void growth_pace(struct growth *g, u64 rate, const struct ack *ack, const struct amount *w)
 {
-	u64 gain = bytes_within(rate, ack->srtt_ns) * GAIN_UNIT / max64(w->cwnd, 1);
+	u64 gain = bytes_within(rate, (u64)ack->srtt_x8_us * 125) * GAIN_UNIT / max64(w->cwnd, 1);
 
 	g->gain = (u32)min64(max64(gain, GAIN_UNIT), 0xffff);
 }

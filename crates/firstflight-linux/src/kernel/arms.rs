@@ -24,6 +24,7 @@ pub struct KernelArm {
 const MODE_A: bool = false;
 const MODE_B: bool = true;
 const MODE_B_TRAINS: bool = true;
+const MODE_B_SAVES: bool = true;
 
 /// Of an arm that counts nothing.
 const UNCOUNTED: &[&str] = &[];

@@ -198,7 +198,9 @@ fn prepare(
                     .for_each(|(to, from)| *to = from);
             }
         } else if map.map_type() == MapType::StructOps
-            || name.ends_with("_states") && name != format!("{}_states", arm.map)
+            || OF_AN_ARM
+                .iter()
+                .any(|end| name.strip_suffix(end).is_some_and(|its_arm| its_arm != arm.map))
         {
             map.set_autocreate(false)?;
         }
@@ -206,9 +208,13 @@ fn prepare(
     Ok(())
 }
 
+/// The maps of an arm, by the end of their name: states of connections, and what they leave.
+const OF_AN_ARM: [&str; 2] = ["_states", "_sets"];
+
 /// The programs of an arm, by the end of their name.
 const CALLBACKS: [&str; 10] = [
     "_init",
+    "_release",
     "_ssthresh",
     "_undo_cwnd",
     "_cong_avoid",

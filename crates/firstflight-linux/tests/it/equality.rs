@@ -10,8 +10,8 @@ use crate::twin::{self, Course, Mode, Twin};
 use crate::whole_packets::WholePackets;
 use firstflight::recovery::{Immediate, Policy, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
-    Best, BestPublished, HyStart, HyStartPlusPlus, Plumb, RapidStart, Search, SlowStart, Startup,
-    best_published, hystart, hystart_plus_plus, plumb, rapid_start, search,
+    Best, BestPublished, Careful, HyStart, HyStartPlusPlus, Plumb, RapidStart, Search, SlowStart,
+    Startup, best_published, careful, hystart, hystart_plus_plus, plumb, rapid_start, search,
 };
 
 /// ACKs per arm: six million.
@@ -143,6 +143,25 @@ fn plumb_equals_the_core_with_its_first_flight_and_pacing() {
 #[test]
 fn plumb_that_verifies_equals_the_core() {
     plumb_equals("ff_plumb_verify", plumb::Params { verify: true, ..PLUMB });
+}
+
+/// With and without an RTT to compare: jumps that are validated, cut to what was used of them,
+/// retreats, paths that are others; and what each connection leaves for the next one.
+#[test]
+fn careful_resume_equals_the_core_with_its_retreat_and_with_what_it_leaves() {
+    for (saved, rtt_ms) in [(600, None), (5_000, Some(60))] {
+        let params = careful::Params { saved: Some(saved), rtt_ms, ..careful::Params::default() };
+        native::save(saved, 1_000 * rtt_ms.unwrap_or(0));
+        let total = hold_equal(
+            "ff_careful",
+            WHOLE,
+            1,
+            || Careful::new(params),
+            Prr::new(prr::Params::rfc9937()),
+        );
+        native::save(0, 0);
+        assert!(total.left > 100, "too few left anything: {total:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt::TcpCongestion};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -138,6 +138,66 @@ fn the_first_flight_of_plumb_leaves_as_trains() {
         .map(|_| trains(&carry(&loaded, "rate=50Mbit,rtt=200ms,queue=1bdp", 100_000, options).1))
         .collect();
     assert!(seen.contains(&vec![10, 6, 4]), "{seen:?}");
+}
+
+/// Connections one after the other over one link, each wholly over before the next one begins: how long
+/// the data of each took.
+fn one_after_the_other(arm: &KernelArm, path: &str, bytes: usize, count: usize) -> Vec<Duration> {
+    let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default())
+        .expect("a link");
+    let address = (link.receiver().address(), 5001);
+    let listener = link
+        .receiver()
+        .run(|| TcpListener::bind(address))
+        .expect("the namespace")
+        .expect("a listener");
+    let receiver = thread::spawn(move || {
+        for _ in 0..count {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(1..) = stream.read(&mut buffer) {}
+        }
+    });
+    let mut took = Vec::new();
+    for _ in 0..count {
+        let started = Instant::now();
+        let mut stream = link
+            .sender()
+            .run(|| TcpStream::connect(address))
+            .expect("the namespace")
+            .expect("a connection");
+        choose(&stream, arm);
+        stream.write_all(&vec![0; bytes]).expect("data");
+        stream.shutdown(Shutdown::Write).expect("an end");
+        // The other end closes when it has read all.
+        let rest = stream.read(&mut [0; 1]).expect("its end");
+        assert_eq!(rest, 0, "the receiver says nothing");
+        took.push(started.elapsed());
+        drop(stream);
+        // The last ACK, and what the kernel does after it.
+        thread::sleep(Duration::from_millis(100));
+    }
+    receiver.join().expect("the receiver");
+    println!("{}: {took:?}\n{}", arm.name, link.stop());
+    took
+}
+
+/// The first connection to a destination doubles its window for seven round trips; the next one jumps in
+/// its second, the one after it as well.
+#[test]
+fn the_next_connection_to_a_destination_starts_from_what_the_last_one_has_carried() {
+    const PATH: &str = "rate=20Mbit,rtt=300ms,queue=1bdp";
+    const BYTES: usize = 1_500_000;
+    const SAVED: Duration = Duration::from_millis(450);
+    let _one = crate::ONE.lock();
+    let careful = arm("careful").expect("there is one");
+    let Some(loaded) = load(careful) else { return };
+    let took = one_after_the_other(careful, PATH, BYTES, 3);
+    assert!(took[1] + SAVED < took[0] && took[2] + SAVED < took[0], "{took:?}");
+    drop(loaded);
+    let Some(_anew) = load(careful) else { return };
+    let anew = one_after_the_other(careful, PATH, BYTES, 1);
+    assert!(took[1] + SAVED < anew[0], "loaded anew it knows nothing: {anew:?}");
 }
 
 /// Without a link and whatever time it takes: for other kernels in an emulator (`kernels.sh`).

@@ -93,6 +93,8 @@ unsafe extern "C" {
     fn ff_ssthresh(c: *const u64) -> u32;
     fn ff_outcomes(c: *const u64) -> *const [u8; 8];
     fn ff_last_exit() -> *const ExitRecord;
+    fn ff_save(cwnd: u32, rtt_us: u32);
+    fn ff_release(c: *mut u64, arm: u32) -> u32;
 }
 
 /// Kernel states.
@@ -113,6 +115,13 @@ pub(crate) fn arm(name: &str) -> u32 {
     let names = (0..unsafe { ff_arms() }).map(|arm| unsafe { CStr::from_ptr(ff_name(arm)) });
     let found = names.enumerate().find(|(_, known)| known.to_str() == Ok(name));
     found.unwrap_or_else(|| panic!("no arm `{name}`")).0 as u32
+}
+
+/// What connections of this thread find saved for their destination from now on: packets, and us or 0
+/// for an RTT that is not known; no packets for nothing.
+pub(crate) fn save(cwnd: u32, rtt_us: u32) {
+    // SAFETY: two numbers.
+    unsafe { ff_save(cwnd, rtt_us) }
 }
 
 /// One connection.
@@ -188,6 +197,11 @@ impl Connection {
 
     pub(crate) fn event(&mut self, event: u32) {
         unsafe { ff_event(self.at(), self.arm, event) }
+    }
+
+    /// It is over: the packets that it leaves for the next one, 0 for none.
+    pub(crate) fn release(&mut self) -> u32 {
+        unsafe { ff_release(self.at(), self.arm) }
     }
 
     pub(crate) fn state(&self) -> u8 {

@@ -9,8 +9,9 @@ use crate::native::{
 };
 use crate::stand_in::{StandIn, timeout};
 use course::Random;
-use firstflight::event::{Ack, Congestion, Ready, Sent};
+use firstflight::event::{Ack, Congestion, Event, Ready, Sent};
 use firstflight::recovery::Policy;
+use firstflight::resume::Observation;
 use firstflight::startup::Startup;
 use firstflight::{Config, Controller, Nanos, Seq, Time};
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ pub(crate) struct Account {
     pub idle: u64,
     /// What an arm that is asked before it sends was doing then, as often.
     pub phases: std::collections::BTreeMap<&'static str, u64>,
+    /// Connections that left something for the next one.
+    pub left: u64,
     /// What BEST concluded, as often.
     pub outcomes: std::collections::BTreeMap<&'static str, u64>,
     /// How startup ended, as often.
@@ -67,6 +70,7 @@ impl Account {
         for (phase, count) in &other.phases {
             *self.phases.entry(phase).or_default() += count;
         }
+        self.left += other.left;
         for (reason, count) in &other.exits {
             *self.exits.entry(reason).or_default() += count;
         }
@@ -106,6 +110,8 @@ pub(crate) struct Twin<S: Startup, R: Policy> {
     limited: bool,
     /// The arm's recovery is RFC 6937 bound by conservation.
     conserves: bool,
+    /// The arm jumps with an ACK and leaves something for the next connection: what the core learns.
+    learns: Option<Observation>,
     /// Eight times the smoothed RTT, us.
     srtt_x8: u64,
     /// What the kernel would keep as `sk_pacing_rate` after the latest ACK, if this arm's pacing
@@ -193,6 +199,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             sent: 0,
             limited: true,
             conserves: arm == native::arm("ff_prr_crb"),
+            learns: (arm == native::arm("ff_careful")).then(|| Observation::new(mss)),
             srtt_x8: 8 * course.base_us,
             kept_rate: (arm == native::arm("ff_hystart")).then_some(0),
             clock_offset: base,
@@ -239,6 +246,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         }
         self.compare_exits();
         self.compare_outcomes();
+        self.compare_what_is_left();
         self.account.clone()
     }
 
@@ -496,7 +504,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let asked = self.kernel.is_asked_before_sending();
         let seen = if asked { self.delivered - self.unseen } else { self.delivered };
         let rounded = if asked { 0 } else { mss / 2 };
-        self.core.on_ack(&Ack {
+        let ack = Ack {
             now: self.time(),
             acked: self.bytes(u64::from(acked)),
             acked_fresh: self.bytes(u64::from(acked)),
@@ -522,7 +530,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             app_limited: !self.limited,
             receiver_ts: self.receiver_ts(),
             ..Ack::default()
-        });
+        };
+        self.core.on_ack(&ack);
+        self.ask();
+        self.learn(&Event::Ack(ack));
         self.keep_rate();
         self.compare_pacing();
     }
@@ -539,6 +550,37 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             self.account.acks,
             self.kernel.state(),
             self.core.phase().name(),
+            self.course
+        );
+    }
+
+    /// K16: what the core does before it sends is done with the ACK.
+    fn ask(&mut self) {
+        if self.learns.is_none() {
+            return;
+        }
+        let (now, nxt, srtt) = (self.time(), self.seq(self.nxt), Some(self.srtt()));
+        let inflight = self.bytes(u64::from(self.pipe));
+        let ready = Ready { now, nxt, inflight, backlog: u64::MAX, srtt, ..Ready::default() };
+        self.core.before_send(&ready);
+    }
+
+    fn learn(&mut self, event: &Event) {
+        if let Some(learns) = &mut self.learns {
+            learns.take(event, &self.core);
+        }
+    }
+
+    /// What the next connection finds; less than four initial windows are not kept.
+    fn compare_what_is_left(&mut self) {
+        let Some(learns) = &self.learns else { return };
+        let packets = learns.saved().map_or(0, |saved| saved.cwnd / u64::from(self.course.mss));
+        let expected = if packets < 4 * u64::from(IW) { 0 } else { packets };
+        self.account.left += u64::from(expected > 0);
+        let left = u64::from(self.kernel.release());
+        assert_eq!(
+            left, expected,
+            "packets left to the next one (kernel, core); {:?}",
             self.course
         );
     }
@@ -564,6 +606,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let ssthresh = if smaller { self.before_cut.1 } else { self.kernel.ssthresh() };
         self.kernel.undo(ssthresh);
         self.core.on_spurious();
+        self.learn(&Event::Spurious { now: self.time() });
         self.keep_rate();
         self.compare("an undo");
     }
@@ -581,12 +624,14 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.kernel.set_cwnd(1);
         self.high = self.nxt;
         let (now, nxt) = (self.time(), self.seq(self.nxt));
-        self.core.on_congestion(&Congestion {
+        let congestion = Congestion {
             now,
             timeout: timeout(first),
             nxt,
             inflight_before: self.bytes(u64::from(before)),
-        });
+        };
+        self.core.on_congestion(&congestion);
+        self.learn(&Event::Congestion(congestion));
         self.compare("a timeout");
         self.send(false);
     }
