@@ -183,21 +183,23 @@ fn one_after_the_other(arm: &KernelArm, path: &str, bytes: usize, count: usize) 
 }
 
 /// The first connection to a destination doubles its window for seven round trips; the next one jumps in
-/// its second, the one after it as well.
+/// its second, the one after it as well. The receiver's window, which opens as data come, takes a part of
+/// what that saves.
 #[test]
 fn the_next_connection_to_a_destination_starts_from_what_the_last_one_has_carried() {
     const PATH: &str = "rate=20Mbit,rtt=300ms,queue=1bdp";
     const BYTES: usize = 1_500_000;
-    const SAVED: Duration = Duration::from_millis(450);
+    const SAVED: Duration = Duration::from_millis(100);
     let _one = crate::ONE.lock();
     let careful = arm("careful").expect("there is one");
     let Some(loaded) = load(careful) else { return };
     let took = one_after_the_other(careful, PATH, BYTES, 3);
-    assert!(took[1] + SAVED < took[0] && took[2] + SAVED < took[0], "{took:?}");
+    let resumed = took[1].max(took[2]);
+    assert!(resumed + SAVED < took[0], "{took:?}");
     drop(loaded);
     let Some(_anew) = load(careful) else { return };
     let anew = one_after_the_other(careful, PATH, BYTES, 1);
-    assert!(took[1] + SAVED < anew[0], "loaded anew it knows nothing: {anew:?}");
+    assert!(resumed + SAVED < anew[0], "loaded anew it knows nothing: {resumed:?}, {anew:?}");
 }
 
 /// Without a link and whatever time it takes: for other kernels in an emulator (`kernels.sh`).
