@@ -37,7 +37,7 @@ pub(crate) struct Options {
     seed: u64,
     /// Windows no further apart than this count as equal; else a full packet, which is as much as a
     /// sender could notice
-    #[arg(long, value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
+    #[arg(long, value_name = "BYTES", value_parser = tolerance, allow_hyphen_values = true)]
     tolerance: Option<u64>,
     /// End with code 1 if anything differs
     #[arg(long)]
@@ -45,6 +45,11 @@ pub(crate) struct Options {
     /// Write everything as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// A size, or nothing.
+fn tolerance(text: &str) -> Result<u64, String> {
+    if matches!(text.trim(), "0" | "0B") { Ok(0) } else { size::parse(text) }
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {

@@ -126,11 +126,7 @@ fn a_table_of_functions_in_c_agrees_to_the_byte_and_a_planted_cut_is_found() {
     let first = &found.json()["connections"][0]["first"];
     assert_eq!((&first["rule"], first["on_its_own"].as_bool()), (&"reduction".into(), Some(true)));
     for (name, change, why) in [
-        (
-            "none",
-            ["return &table;", "return &table + 0 * (long)&table ? 0 : 0;"],
-            "it has no table",
-        ),
+        ("none", ["return &table;", "return (void)table.version, NULL;"], "it has no table"),
         ("other", ["{FIRSTFLIGHT_VERSION,", "{FIRSTFLIGHT_VERSION + 1,"], "has version 2"),
         ("nobody", ["if (c) c->mss", "return 0; if (c) c->mss"], "it makes no controller"),
         (
