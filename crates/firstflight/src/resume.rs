@@ -16,7 +16,7 @@ use crate::avoidance::Avoidance;
 use crate::controller::Controller;
 use crate::event::{Ack, Event};
 use crate::recovery::Policy;
-use crate::startup::{Resumption, Startup, careful};
+use crate::startup::{Resumption, Startup, careful, plumb};
 use crate::units::{MAX_BYTES, Nanos, Seq};
 
 /// What one connection leaves to the next on the same path.
@@ -33,32 +33,39 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// The arm with this set in place of its own; `None` if it does not start by `careful`. Amounts
+    /// The arm with this set in place of its own; `None` if it does not start by `careful` or `plumb`. Amounts
     /// are whole packets, rounded down, and the RTT is in whole milliseconds, at least one.
     pub fn resume(&self, arm: Arm) -> Option<Arm> {
         // CR9959 observe-arm.
-        let StartupSpec::Careful(params) = arm.startup else { return None };
         let packets = (self.cwnd / self.mss.max(1)).clamp(1, 1_000_000) as u32;
         let ms = self.rtt.0.saturating_add(500_000) / 1_000_000;
-        let params = careful::Params {
-            saved: Some(packets),
-            rtt_ms: Some(ms.clamp(1, 60_000) as u32),
-            ..params
-        };
-        Some(Arm { startup: StartupSpec::Careful(params), ..arm })
+        with(arm, Some(packets), Some(ms.clamp(1, 60_000) as u32))
     }
+}
+
+/// The arm with this saved set; `None` if it has no use for one.
+fn with(arm: Arm, saved: Option<u32>, rtt_ms: Option<u32>) -> Option<Arm> {
+    let startup = match arm.startup {
+        StartupSpec::Careful(params) => {
+            StartupSpec::Careful(careful::Params { saved, rtt_ms, ..params })
+        }
+        // PLUMB 9-prior: only to be confirmed by what trains show.
+        StartupSpec::Plumb(params) => StartupSpec::Plumb(plumb::Params { saved, rtt_ms, ..params }),
+        _ => return None,
+    };
+    Some(Arm { startup, ..arm })
+}
+
+/// Whether the arm can use what an earlier connection has learnt.
+#[must_use]
+pub fn is_resumable(arm: Arm) -> bool {
+    with(arm, None, None).is_some()
 }
 
 /// The arm without what an earlier connection saved, which is what was asked for.
 #[must_use]
 pub fn unsaved(arm: Arm) -> Arm {
-    match arm.startup {
-        StartupSpec::Careful(params) => {
-            let params = careful::Params { saved: None, rtt_ms: None, ..params };
-            Arm { startup: StartupSpec::Careful(params), ..arm }
-        }
-        _ => arm,
-    }
+    with(arm, None, None).unwrap_or(arm)
 }
 
 /// What has been learnt so far of one connection.

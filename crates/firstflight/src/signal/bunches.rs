@@ -27,15 +27,16 @@ pub struct Bunches {
 }
 
 impl Bunches {
-    /// One arrival; `min` is the smallest RTT of data, `mss` the size of a packet.
-    pub fn on_arrival(&mut self, e: Arrival, min: Nanos, mss: u64) {
-        self.on_arrival_by(GRAIN, e, min, mss);
+    /// One arrival; `quiet` is what counts as a silence, a quarter of the smallest RTT of data, `mss`
+    /// the size of a packet.
+    pub fn on_arrival(&mut self, e: Arrival, quiet: Nanos, mss: u64) {
+        self.on_arrival_by(GRAIN, e, quiet, mss);
     }
 
     /// PLUMB 5-grain: the same of a sender whose pacer has this grain; what leaves within it leaves at
     /// once. Packets of a segment that the device cuts leave together, the next ones a segment's time
     /// later, and the path puts an even spacing in its place: that is no bunch.
-    pub fn on_arrival_by(&mut self, grain: Nanos, e: Arrival, min: Nanos, mss: u64) {
+    pub fn on_arrival_by(&mut self, grain: Nanos, e: Arrival, quiet: Nanos, mss: u64) {
         let Some(last) = self.last.replace(e) else { return };
         let came = e.at.since(last.at);
         let left = e.sent().since(last.sent());
@@ -43,7 +44,7 @@ impl Bunches {
         // PLUMB 5-bunch: squeezed on the way back, or many after a silence of a quarter of the
         // round trip.
         let squeezed = left > grain && left >= came * SQUEEZE;
-        let lump = came.0 >= min.0 / 4 && bytes > LUMP * mss;
+        let lump = came >= quiet && bytes > LUMP * mss;
         let packets = u32::try_from(bytes.div_ceil(mss.max(1))).unwrap_or(u32::MAX);
         self.all = self.all.saturating_add(packets);
         if squeezed || lump {

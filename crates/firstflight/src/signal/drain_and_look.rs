@@ -76,20 +76,26 @@ impl DrainAndLook {
         active.then_some(self.before)
     }
 
-    /// One ACK. `min` is the smallest RTT, `slack` the RTT that the landing itself may keep above
-    /// it.
-    pub fn on_ack(&mut self, ack: &Ack, min: Nanos, slack: Nanos) -> Option<Finding> {
+    /// One ACK, with its RTT or what of it may stand for a queue. `min` is the smallest RTT, `slack`
+    /// the RTT that the landing itself may keep above it.
+    pub fn on_ack(
+        &mut self,
+        ack: &Ack,
+        rtt: Option<Nanos>,
+        min: Nanos,
+        slack: Nanos,
+    ) -> Option<Finding> {
         match self.state {
             State::Idle => None,
             State::Drain { until } => {
                 if ack.una >= until {
                     self.state = State::Look { until: ack.now + Nanos(min.0 / 2) };
-                    self.least = ack.rtt.unwrap_or(Nanos::MAX);
+                    self.least = rtt.unwrap_or(Nanos::MAX);
                 }
                 None
             }
             State::Look { until } => {
-                self.least = self.least.min(ack.rtt.unwrap_or(Nanos::MAX));
+                self.least = self.least.min(rtt.unwrap_or(Nanos::MAX));
                 if ack.now < until || self.least == Nanos::MAX {
                     return None;
                 }

@@ -5,6 +5,7 @@ pub mod delivery;
 pub mod drain_and_look;
 pub mod mark_share;
 pub mod rate_histogram;
+pub mod receiver_clock;
 pub mod rtt;
 pub mod rtt_floor;
 pub mod sounding;

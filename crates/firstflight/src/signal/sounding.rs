@@ -4,7 +4,7 @@
 //! came back, so the path and not the sender set its pace. Send times are derived from the RTT
 //! samples, so no packet needs a mark, and TCP and QUIC are alike.
 //!
-//! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 168 bytes.
+//! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 152 bytes.
 
 use crate::event::Ack;
 use crate::units::{Nanos, Rate, Time, mul_div};
@@ -54,24 +54,22 @@ pub struct Estimate {
     pub sure: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Kept {
-    rate: u64,
-    round: u32,
-}
-
 /// The soundings of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sounding {
     /// Of Plumb's rules. In the first one the largest rate counts, and every silence ends a run.
     version: u8,
+    /// A run has to last longer, in nanoseconds: the grain of the clock.
+    least: u32,
     open: bool,
     /// The run that is open: its first arrival and its last.
     first: Arrival,
     last: Arrival,
     /// Its rate in bytes per second, zero while it says nothing.
     current: u64,
-    kept: [Kept; KEPT],
+    /// The rates of the last closed runs, and the rounds they closed in.
+    rates: [u64; KEPT],
+    rounds: [u32; KEPT],
     /// The smallest RTT of the connection, the handshake's included.
     idle: Nanos,
     /// Smallest and largest RTT of first arrivals of runs, while no queue of ours can be.
@@ -94,16 +92,25 @@ impl Sounding {
     pub fn of_version(version: u8) -> Sounding {
         Sounding {
             version,
+            least: ONE_ARRIVAL.0 as u32,
             open: false,
             first: Arrival::default(),
             last: Arrival::default(),
             current: 0,
-            kept: [Kept::default(); KEPT],
+            rates: [0; KEPT],
+            rounds: [0; KEPT],
             idle: Nanos::ZERO,
             heads: None,
             drained: false,
             crowded: false,
         }
+    }
+
+    /// By a clock of this tick, of which only the first arrival of a tick is told: a run lasts at
+    /// least four of them, so that its rate is right within a quarter.
+    pub fn by_ticks(version: u8, tick: Nanos) -> Sounding {
+        let least = u32::try_from(tick.0.saturating_mul(4).saturating_sub(1)).unwrap_or(u32::MAX);
+        Sounding { least, ..Sounding::of_version(version) }
     }
 
     /// Every RTT sample in any phase, the handshake's included.
@@ -173,8 +180,9 @@ impl Sounding {
 
     fn close(&mut self, round: u32) {
         if self.current > 0 {
-            self.kept.rotate_right(1);
-            self.kept[0] = Kept { rate: self.current, round };
+            self.rates.rotate_right(1);
+            self.rounds.rotate_right(1);
+            (self.rates[0], self.rounds[0]) = (self.current, round);
         }
     }
 
@@ -185,7 +193,7 @@ impl Sounding {
         let rise = self.last.rtt - self.first.rtt;
         // PLUMB 2-path: the RTT rose by a quarter of the time, so what came back over `took` had
         // left within three quarters of it.
-        if took <= ONE_ARRIVAL || bytes < 2 * mss || rise.0 < took.0 / 4 {
+        if took.0 <= u64::from(self.least) || bytes < 2 * mss || rise.0 < took.0 / 4 {
             return None;
         }
         let rate = Rate::from_bytes_over(bytes, took).filter(|rate| rate.0 > 0)?;
@@ -199,9 +207,9 @@ impl Sounding {
     /// What is known in round `round`; `None` if nothing.
     pub fn estimate(&self, round: u32) -> Option<Estimate> {
         let mut rates = [self.current; KEPT + 1];
-        for (rate, kept) in rates.iter_mut().zip(&self.kept) {
-            let counts = kept.round.saturating_add(LIFETIME) >= round;
-            *rate = if counts { kept.rate } else { 0 };
+        for (rate, (kept, closed)) in rates.iter_mut().zip(self.rates.iter().zip(self.rounds)) {
+            let counts = closed.saturating_add(LIFETIME) >= round;
+            *rate = if counts { *kept } else { 0 };
         }
         rates.sort_unstable();
         let [.., second, best] = rates;
@@ -232,7 +240,7 @@ impl Sounding {
 
     /// What was heard so far no longer counts.
     pub fn forget_rates(&mut self) {
-        self.kept = [Kept::default(); KEPT];
+        self.rates = [0; KEPT];
         self.current = 0;
     }
 

@@ -44,6 +44,12 @@ params! {
     }
 }
 
+/// CR9959 recon-rtt: more than half of the saved RTT and at most ten times it.
+pub(super) fn is_same_path(saved: Nanos, min: Nanos) -> bool {
+    let (min, saved) = (u128::from(min.0), u128::from(saved.0));
+    2 * min > saved && min <= 10 * saved
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Slow start from the initial window, learning whether this is the same path.
@@ -115,10 +121,7 @@ impl Careful {
 
     /// CR9959 recon-rtt: more than half of the saved RTT and at most ten times it.
     fn same_path(&self) -> bool {
-        self.saved_rtt().is_none_or(|saved| {
-            let (min, saved) = (u128::from(self.min_rtt.0), u128::from(saved.0));
-            2 * min > saved && min <= 10 * saved
-        })
+        self.saved_rtt().is_none_or(|saved| is_same_path(saved, self.min_rtt))
     }
 
     /// Acknowledged and lost bytes, those of the jump separated from what went before (D1).

@@ -5,7 +5,7 @@
 //! Follows: ours (`docs/plumb.md` has the design, its evaluation and its limits). Prior art: Rapid
 //! Start (volume of the first flight, RTT floor, recovery), BEST and SUSS (spacing of ACKs in slow
 //! start), paced chirping and packet trains, SEARCH (delivery against sending), BBR (a rate to pace
-//! by, drain, loss below a share). State: 480 bytes.
+//! by, drain, loss below a share). State: 728 bytes.
 //!
 //! One idea per file: [`crate::signal::sounding`] reads a rate from the spacing of ACKs,
 //! [`crate::signal::bunches`] says when that spacing means nothing,
@@ -14,6 +14,7 @@
 //! `plumb-tolerant` excuses few losses of a startup round and keeps more of the window where the RTT
 //! shows no queue. Without a pacer there is no first flight and no threefold growth.
 
+mod clocked;
 mod first_flight;
 mod growth;
 mod loss;
@@ -22,6 +23,7 @@ mod rounds;
 
 pub use params::Params;
 
+use super::careful;
 use super::jump::GAIN_JUMP;
 use super::rapid_start::Threshold;
 use super::{
@@ -32,8 +34,9 @@ use crate::recovery::{OwnRecovery, RapidRecovery};
 use crate::signal::bunches::Bunches;
 use crate::signal::drain_and_look::{DrainAndLook, Finding};
 use crate::signal::rtt_floor::RttFloor;
-use crate::signal::sounding::{Arrival, Sounding};
-use crate::units::{Nanos, Ratio, Seq, Time, mul_div};
+use crate::signal::sounding::{Arrival, Estimate, Sounding};
+use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
+use clocked::Clocked;
 use first_flight::FirstFlight;
 use growth::Growth;
 use rounds::Rounds;
@@ -72,6 +75,7 @@ pub struct Plumb {
     bunches: Bunches,
     growth: Growth,
     landing: DrainAndLook,
+    clocked: Clocked,
 }
 
 impl Plumb {
@@ -94,6 +98,7 @@ impl Plumb {
             bunches: Bunches::default(),
             growth: Growth::new(params.growth),
             landing: DrainAndLook::default(),
+            clocked: Clocked::new(params.version),
         }
     }
 
@@ -125,7 +130,7 @@ impl Plumb {
     /// initial windows, never above the window. `None` if no rate is known.
     fn landing_window(&self, ack: &Ack, min: Nanos, cwnd: u64, cx: &Context) -> Option<u64> {
         let delivered = self.rounds.best(ack, min);
-        let rate = match self.sounding.estimate(self.rounds.number) {
+        let rate = match self.estimate() {
             Some(e) if e.sure => delivered.max(e.rate.0),
             // One sounding may be a false one: it counts up to twice what was delivered.
             Some(e) => delivered.max(e.rate.0.min(delivered.saturating_mul(2))),
@@ -133,6 +138,17 @@ impl Plumb {
         };
         let held = mul_div(rate, min.0, 1_000_000_000).saturating_add(2 * cx.mss);
         (rate > 0).then(|| held.max(cx.iw.saturating_mul(2)).min(cwnd))
+    }
+
+    /// ACKs come in bunches, and no clock says how the packets came.
+    fn is_blind(&self) -> bool {
+        self.bunched && !self.clocked.is_of_use()
+    }
+
+    /// What is known of the rate. PLUMB 8-rate: by the receiver's clock where ACKs come in bunches.
+    fn estimate(&self) -> Option<Estimate> {
+        let round = self.rounds.number;
+        if self.bunched { self.clocked.estimate(round) } else { self.sounding.estimate(round) }
     }
 
     /// One ACK of startup, up to the verdict: rounds, soundings, bunches.
@@ -154,10 +170,17 @@ impl Plumb {
             // PLUMB 5-anew: each round is judged anew.
             self.bunched = self.bunches.verdict().unwrap_or(self.bunched) && self.params.bunches;
             self.bunches.next_round();
+            self.clocked.next_round();
+        }
+        if self.params.clock {
+            self.clocked.on_ack(ack, min, self.rounds.number, cx.mss);
+            if let Some(rtt) = ack.rtt {
+                self.floor.on_rtt(ack.now, self.clocked.forward(rtt, min));
+            }
         }
         if let Some(arrival) = Arrival::of(ack) {
             let grain = Nanos::from_micros(100 * u64::from(self.params.grain));
-            self.bunches.on_arrival_by(grain, arrival, min, cx.mss);
+            self.bunches.on_arrival_by(grain, arrival, Nanos(min.0 / 4), cx.mss);
             self.sounding.on_arrival(arrival, min, self.rounds.number, cx.mss);
         }
         if self.bunches.verdict() == Some(true) && self.params.bunches {
@@ -190,6 +213,7 @@ impl Plumb {
             // PLUMB 4-strike: what the path holds is found; grow slowly from here.
             Finding::Ours => {
                 self.sounding.forget();
+                self.clocked.forget();
                 self.growth.struck();
                 self.strikes = self.strikes.saturating_add(1);
                 if self.strikes < self.params.strikes {
@@ -250,6 +274,19 @@ impl Plumb {
             && self.queue().is_none()
     }
 
+    /// PLUMB 9-same: what an earlier connection has saved, in bytes, if this RTT may be the same
+    /// path's; zero if there is nothing.
+    fn prior(&self, cx: &Context) -> u64 {
+        let min = self.floor.min_rtt().unwrap_or_default();
+        let rtt = self.params.rtt_ms.map(|ms| Nanos::from_millis(ms.into()));
+        match self.params.saved {
+            Some(packets) if rtt.is_none_or(|rtt| careful::is_same_path(rtt, min)) => {
+                u64::from(packets).saturating_mul(cx.mss).min(MAX_BYTES)
+            }
+            _ => 0,
+        }
+    }
+
     /// The share of the window that a cut keeps now.
     fn share(&self, beta: Ratio, ack: &Ack) -> Ratio {
         match (self.floor.floor(), self.floor.min_rtt()) {
@@ -274,7 +311,10 @@ impl Startup for Plumb {
     fn on_rtt(&mut self, now: Time, rtt: Nanos, _cx: &Context) {
         if self.on || self.params.keep.is_some() {
             self.sounding.on_rtt(rtt);
-            self.floor.on_rtt(now, rtt);
+            // With the receiver's clock it is told what that says, with the ACK.
+            if !(self.on && self.params.clock && self.data) {
+                self.floor.on_rtt(now, rtt);
+            }
         }
     }
 
@@ -301,15 +341,19 @@ impl Startup for Plumb {
         let Some(min) = observed.filter(|_| ack.acked > 0) else { return Verdict::Stay };
         // The landing keeps two packets more than the path holds, and rounding.
         let slack = Nanos(mul_div(3 * cx.mss, 1_000_000_000, self.rounds.last()).min(min.0 / 2));
-        let found = self.landing.on_ack(ack, min, slack);
+        let rtt = ack.rtt.map(|rtt| self.clocked.forward(rtt, min));
+        let found = self.landing.on_ack(ack, rtt, min, slack);
         let verdict = found.map_or(Verdict::Stay, |finding| self.on_finding(finding, w));
         if verdict != Verdict::Stay {
             return verdict;
         }
-        if self.bunched {
+        if self.is_blind() {
             return self.on_bunches(w);
         }
-        let (estimate, fastest) = (self.sounding.estimate(self.rounds.number), self.rounds.whole());
+        if self.bunched {
+            self.sounding.forget_rates();
+        }
+        let (estimate, fastest) = (self.estimate(), self.rounds.whole());
         let round = self.rounds.number;
         self.growth.know(estimate, fastest, min, round, ack.inflight_before, cx.mss);
         self.growth.crowded = self.params.version > 2 && self.sounding.is_crowded();
@@ -317,7 +361,7 @@ impl Startup for Plumb {
         self.growth.unproven = self.params.verify && !self.sounding.is_drained();
         if round <= 1 {
             // PLUMB 4-noise: what trains meet before there can be a queue of ours is noise.
-            self.noise = self.noise.max(self.sounding.spread());
+            self.noise = self.noise.max(self.sounding.spread().min(self.clocked.spread()));
         }
         self.land(ack, min, w, cx)
     }
@@ -332,11 +376,12 @@ impl Startup for Plumb {
             self.growth.stand();
         } else if !cx.limited {
             // No growth while the window is not used.
-        } else if self.bunched {
+        } else if self.is_blind() {
             self.growth.blind(acked, self.gentle, w, cx);
         } else {
-            let (careful, round) = (self.strikes > 0, self.rounds.number);
-            self.growth.grow(acked, careful, round, self.srtt, w, cx);
+            self.growth.careful = self.strikes > 0;
+            let (round, prior) = (self.rounds.number, self.prior(cx));
+            self.growth.grow(acked, round, self.srtt, prior, w, cx);
         }
         Grown::default()
     }
@@ -393,6 +438,7 @@ impl Startup for Plumb {
     fn on_idle(&mut self, _now: Time, _nxt: Seq) {
         self.first.cancel();
         self.sounding.forget();
+        self.clocked.forget();
         self.growth.forget();
     }
 

@@ -255,6 +255,137 @@ fn a_queue_of_others_gives_the_window_back() {
     assert_eq!(signal(&trip.c, "strikes").unwrap_or(0), 0, "no strike");
 }
 
+/// A flow whose ACKs carry the receiver's clock.
+fn stamped(arm: &str, mbps: u64, rtt_ms: u64, queue: u64) -> Trip {
+    let mut trip = Trip::new(arm, mbps, rtt_ms, queue);
+    trip.stamped = true;
+    trip
+}
+
+/// The window before the first landing, where from the second round on ACKs take 10 ms more.
+fn lands_beside_a_queue_on_the_way_back(arm: &str, rtt_ms: u64, stamps: bool) -> u64 {
+    let mut trip = Trip::new(arm, 100, rtt_ms, 5_000);
+    trip.stamped = stamps;
+    let mut landing = None;
+    while landing.is_none() && trip.now < 5_000 * MS {
+        trip.others = if trip.now > (rtt_ms + 10) * MS { 10 * MS } else { 0 };
+        let more = trip.step(&mut |before, _, after| {
+            if after.phase() == Phase::Drain {
+                landing = Some(before.cwnd());
+            }
+        });
+        assert!(more, "{arm}: the flow goes on");
+    }
+    landing.expect("its own queue calls for a landing in the end")
+}
+
+/// Shows PLUMB 8-forward.
+#[test]
+fn by_the_receivers_clock_a_queue_on_the_way_back_calls_for_no_landing() {
+    let without = lands_beside_a_queue_on_the_way_back("plumb", 50, true);
+    let unstamped = lands_beside_a_queue_on_the_way_back("plumb(clock=on)", 50, false);
+    assert_eq!(without, unstamped, "without time stamps there is no clock");
+    let with = lands_beside_a_queue_on_the_way_back("plumb(clock=on)", 50, true);
+    // 60 ms are full with 750 packets.
+    assert!(without < with && with > 750 * MSS, "{without} without the clock, {with} with it");
+    // A queue of its own it finds with the clock as without.
+    let mut trip = stamped("plumb(clock=on)", 20, 50, 500);
+    while trip.c.exit().is_none() && trip.step(&mut |_, _, _| {}) {}
+    let exit = trip.c.exit().expect("it left");
+    assert_eq!((exit.reason, trip.lost), (ExitReason::Delay, 0), "on delay, nothing lost");
+}
+
+/// Shows PLUMB 8-grain.
+#[test]
+fn on_a_short_path_the_receivers_clock_is_not_read() {
+    for (rtt, read) in [(19, false), (20, true)] {
+        let [without, with] = ["plumb", "plumb(clock=on)"]
+            .map(|arm| lands_beside_a_queue_on_the_way_back(arm, rtt, true));
+        assert_eq!(with > without, read, "{rtt} ms: {without} without the clock, {with} with it");
+        assert!(read || with == without, "{rtt} ms: {without}, {with}");
+    }
+}
+
+/// Shows PLUMB 8-rate.
+#[test]
+fn where_acks_come_in_bunches_the_receivers_clock_sounds_the_path() {
+    for (arm, sounds) in [("plumb", false), ("plumb(clock=on)", true)] {
+        // The way back lets ACKs through every 20 ms.
+        let mut trip = stamped(arm, 8, 60, 500);
+        trip.batch = 20 * MS;
+        let (mut bunched, mut depth) = (false, None);
+        for _ in 0..60 {
+            assert!(trip.step(&mut |_, _, _| {}));
+            bunched |= signal(&trip.c, "bunched") == Some(1);
+            if bunched {
+                depth = depth.or(signal(&trip.c, "depth_bytes"));
+            }
+        }
+        assert!(bunched, "{arm}: ACKs come in bunches");
+        assert_eq!(depth.is_some(), sounds, "{arm}: {depth:?}");
+        if let Some(depth) = depth {
+            let bdp = trip.bdp();
+            assert!(depth.abs_diff(bdp) <= bdp / 4 + 2 * MSS, "{depth}, the path holds {bdp}");
+        }
+    }
+}
+
+/// Shows PLUMB 9-prior, PLUMB 9-same.
+#[test]
+fn what_an_earlier_connection_saved_counts_once_soundings_confirm_it() {
+    // 100 Mbit/s, 150 ms: 1875 packets. The window before the second round trip is over.
+    let window = |arm: &str| {
+        let mut trip = Trip::new(arm, 100, 150, 2_000);
+        let mut most = 0;
+        while trip.now < 290 * MS && trip.step(&mut |_, _, after| most = most.max(after.cwnd())) {}
+        assert!(trip.departures.iter().filter(|&&at| at < 150 * MS).count() <= 20, "{arm}");
+        most
+    };
+    let without = window("plumb");
+    assert!(without < 400 * MSS, "it grows to {without}");
+    for confirmed in ["saved=1800,rtt=150", "saved=1800", "saved=1800,rtt=290"] {
+        let with = window(&format!("plumb({confirmed})"));
+        assert!((1_800 * MSS..2_000 * MSS).contains(&with), "{confirmed}: {with}");
+    }
+    let with = window("plumb(saved=3000)");
+    assert!((1_870 * MSS..2_000 * MSS).contains(&with), "the depth, and what follows it: {with}");
+    // Twice the depth and more, or another path's.
+    for wrong in ["saved=4000", "saved=18000", "saved=1800,rtt=301", "saved=1800,rtt=14"] {
+        assert_eq!(window(&format!("plumb({wrong})")), without, "{wrong}");
+    }
+}
+
+/// Marks end startup as a loss does, by the arm's own factor.
+#[test]
+fn marks_are_answered_as_the_arm_does() {
+    for arm in ["plumb", "plumb(clock=on)", "plumb(saved=500)"] {
+        let mut trip = Trip::new(arm, 100, 30, 375);
+        trip.run(6);
+        let before = trip.c.cwnd();
+        let ack = Ack { ce: true, ..trip.next_ack().expect("an ACK") };
+        trip.c.on_ack(&ack);
+        assert!(trip.c.in_recovery() && trip.lost == 0, "{arm}: an episode without a loss");
+        assert_eq!(trip.c.ssthresh(), Some(BETA.of(before)), "{arm}: seven tenths");
+    }
+}
+
+/// An application that leaves the window unused does not make it grow, and what a round delivered
+/// then is not what the path can.
+#[test]
+fn an_application_that_is_the_limit_grows_no_window() {
+    let mut r = Rig::quic("plumb", 10 * MSS);
+    r.send(4 * MSS);
+    for _ in 0..20 {
+        let before = r.c.cwnd();
+        r.wait(30);
+        let ack = Ack { cwnd_limited: false, app_limited: true, ..r.record(4 * MSS) };
+        r.deliver(&ack);
+        assert!(r.c.cwnd() <= before, "{before} grew to {}", r.c.cwnd());
+        assert_eq!(r.c.exit(), None, "nor does it end startup");
+        r.send(4 * MSS);
+    }
+}
+
 /// Shows PLUMB 4-flat.
 #[test]
 fn it_does_not_land_while_delivery_still_grows() {

@@ -74,7 +74,7 @@ fn bunches_are_what_the_draft_says() {
     for row in table("Acknowledgments in bunches").unwrap_or_default() {
         let mut bunches = Bunches::default();
         for arrival in arrivals(&row[0]) {
-            bunches.on_arrival(arrival, Nanos(RTT), MSS);
+            bunches.on_arrival(arrival, Nanos(RTT / 4), MSS);
         }
         let told = match bunches.verdict() {
             None => "unknown",

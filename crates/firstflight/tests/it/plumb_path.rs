@@ -21,10 +21,14 @@ pub(crate) struct Trip {
     queue: u64,
     /// RTT above the idle one that is not the flow's doing.
     pub others: u64,
+    /// ACKs carry the receiver's clock, in ticks of a millisecond, and `others` is on the way back.
+    pub stamped: bool,
+    /// The way back lets ACKs through at multiples of this, ns.
+    pub batch: u64,
     free: u64,
     sent_at: Vec<u64>,
-    /// When the ACK of a packet arrives, `None` if it was dropped, in order of sending.
-    coming: VecDeque<(u64, u64)>,
+    /// When the ACK of a packet arrives, when it would if nothing held it up, and of which packet.
+    coming: VecDeque<(u64, u64, u64)>,
     pub una: u64,
     pub lost: u64,
     delivered: u64,
@@ -46,7 +50,7 @@ impl Trip {
         let (sent_at, coming, departures) = (Vec::new(), VecDeque::new(), Vec::new());
         let packet = MSS * 8_000 / mbps;
         #[rustfmt::skip]
-        let trip = Trip { c, now: 0, packet, rtt, queue, others: 0, free: 0, sent_at, coming, una: 0, lost: 0, delivered: 0, departures };
+        let trip = Trip { c, now: 0, packet, rtt, queue, others: 0, stamped: false, batch: 1, free: 0, sent_at, coming, una: 0, lost: 0, delivered: 0, departures };
         trip
     }
 
@@ -105,7 +109,9 @@ impl Trip {
             self.free = self.free.max(self.now) + self.packet;
             // Delayed ACKs: the even ones wait for the next.
             if number % 2 == 1 {
-                self.coming.push_back((self.free + self.rtt - self.packet + self.others, number));
+                let received = self.free + self.rtt - self.packet;
+                let back = (received + self.others).next_multiple_of(self.batch);
+                self.coming.push_back((back, received, number));
             }
         }
         let (now, nxt) = (Time(self.now), Seq(number + 1));
@@ -119,11 +125,19 @@ impl Trip {
         &mut self,
         check: &mut impl FnMut(&ArmController, &Ack, &ArmController),
     ) -> bool {
+        let Some(ack) = self.next_ack() else { return false };
+        let before = self.c;
+        self.c.on_ack(&ack);
+        check(&before, &ack, &self.c);
+        true
+    }
+
+    /// Until the next ACK, which nobody has answered yet; `None` if there is none.
+    pub(crate) fn next_ack(&mut self) -> Option<Ack> {
         loop {
             let more = self.send();
-            let Some(&(at, number)) = self.coming.front() else {
-                let Some(more) = more else { return false };
-                self.now = more;
+            let Some(&(at, received, number)) = self.coming.front() else {
+                self.now = more?;
                 continue;
             };
             if let Some(more) = more.filter(|&more| more < at) {
@@ -132,17 +146,13 @@ impl Trip {
             }
             self.coming.pop_front();
             self.now = self.now.max(at);
-            let ack = self.record(number);
-            let before = self.c;
-            self.c.on_ack(&ack);
-            check(&before, &ack, &self.c);
-            return true;
+            return Some(self.record(number, received));
         }
     }
 
     /// The ACK of `number` and the packet before it: what lies between the last one and these is
     /// lost.
-    fn record(&mut self, number: u64) -> Ack {
+    fn record(&mut self, number: u64, received: u64) -> Ack {
         let before = self.inflight();
         let missing = (number + 1 - self.una).saturating_sub(2);
         let acked = (number + 1 - self.una - missing) * MSS;
@@ -150,6 +160,7 @@ impl Trip {
         self.delivered += acked;
         self.lost += missing;
         let rtt = Some(Nanos(self.now - self.sent_at[number as usize]));
+        let stamp = received / 1_000_000;
         let fresh = self.c.recovery_mark().is_none_or(|mark| number >= mark.0);
         Ack {
             now: Time(self.now),
@@ -170,6 +181,7 @@ impl Trip {
             tx_lost: (missing > 0).then(|| number - 2),
             tx_next: self.sent_at.len() as u64,
             cwnd_limited: true,
+            receiver_ts: self.stamped.then_some(u32::MAX.wrapping_add(stamp as u32)),
             ..Ack::default()
         }
     }
@@ -198,13 +210,14 @@ proptest! {
     /// Shows PLUMB 1-volume, PLUMB 3-bound, PLUMB 4-land, PLUMB 4-still.
     #[test]
     fn what_plumb_promises_holds_on_any_path(
-        arm in prop::sample::select(&["plumb", "plumb(version=1)", "plumb-tolerant", "plumb(rapid=on)", "plumb(bunches=off)"][..]),
+        arm in prop::sample::select(&["plumb", "plumb(verify=on)", "plumb(clock=on)", "plumb(saved=2000)", "plumb(version=1)", "plumb-tolerant", "plumb(rapid=on)", "plumb(bunches=off)"][..]),
         mbps in 1u64..1_000,
         rtt_ms in 1u64..300,
         queue in 1u64..2_000,
         others_us in 0u64..20_000,
+        stamped: bool,
     ) {
-        let mut trip = Trip::new(arm, mbps, rtt_ms, queue);
+        let mut trip = Trip { stamped, ..Trip::new(arm, mbps, rtt_ms, queue) };
         let mut failed = None;
         let mut first_flight = true;
         for step in 0..2_000u64 {

@@ -128,6 +128,7 @@ fn a_saved_set_is_an_arm() {
             "careful(saved=1000000,rtt=60000,max=40,beta=1)@(iw=30)",
         ),
         (set(99_000, Nanos(1_499_999), 1_000), "careful(saved=7)", "careful(saved=99,rtt=1)"),
+        (set(99_000, RTT, 1_000), "plumb(train=4)", "plumb(train=4,saved=99,rtt=30)"),
     ] {
         let arm = Arm::parse(arm).expect("an arm");
         assert_eq!(saved.resume(arm), Some(Arm::parse(then).expect("an arm")), "{saved:?}");

@@ -2,6 +2,7 @@
 
 use firstflight::signal::bunches::Bunches;
 use firstflight::signal::drain_and_look::{DrainAndLook, Finding};
+use firstflight::signal::receiver_clock::{Reading, ReceiverClock};
 use firstflight::signal::sounding::{Arrival, Estimate, Sounding};
 use firstflight::{Ack, Nanos, Rate, Seq, Time};
 
@@ -213,7 +214,7 @@ fn noise_is_how_far_the_first_acks_of_trains_lie_apart() {
 fn bunches(arrivals: &[(u64, u64, u64)]) -> Option<bool> {
     let mut bunches = Bunches::default();
     for &(at, over, packets) in arrivals {
-        bunches.on_arrival(arrival(at, over, packets), Nanos(RTT), MSS);
+        bunches.on_arrival(arrival(at, over, packets), Nanos(RTT / 4), MSS);
     }
     bunches.verdict()
 }
@@ -264,7 +265,7 @@ fn looked(over_us: &[u64]) -> Option<Finding> {
     for (k, &over) in (0..).zip(over_us) {
         let (now, rtt) = (Time(k * 5 * MS), Some(Nanos(RTT + over * 1_000)));
         let ack = Ack { now, rtt, una: Seq(9 + k), ..Ack::default() };
-        found = found.or(landing.on_ack(&ack, Nanos(RTT), Nanos(MS)));
+        found = found.or(landing.on_ack(&ack, ack.rtt, Nanos(RTT), Nanos(MS)));
     }
     assert_eq!(landing.is_active(), found.is_none());
     found
@@ -279,4 +280,54 @@ fn a_queue_that_stays_when_ours_is_gone_is_not_ours() {
     assert_eq!(looked(&[0, 5_001, 6_000, 7_000, 5_001]), Some(others));
     assert_eq!(looked(&[8_000, 8_000, 5_000, 7_000, 8_000]), Some(Finding::Ours), "once is enough");
     assert_eq!(looked(&[8_000, 8_000, 8_000, 8_000]), None, "half a round trip is not over");
+}
+
+/// RTTs by a receiver's clock, in microseconds, of ACKs at (time, RTT, stamp); `None` for an ACK that
+/// it says nothing of.
+fn by_clock(acks: &[(u64, u64, u32)]) -> Vec<Option<(u64, bool)>> {
+    let mut clock = ReceiverClock::default();
+    acks.iter()
+        .map(|&(at_us, rtt_us, stamp)| {
+            let reading = clock.on_ack(&Ack {
+                now: Time(1_000 * MS + at_us * 1_000),
+                rtt: Some(Nanos(rtt_us * 1_000)),
+                acked: MSS,
+                receiver_ts: Some(stamp),
+                ..Ack::default()
+            });
+            reading.map(|Reading { arrival, begins }| (arrival.rtt.0 / 1_000, begins))
+        })
+        .collect()
+}
+
+/// Shows PLUMB 8-clock.
+#[test]
+fn the_receivers_clock_leaves_out_what_the_way_back_adds() {
+    // A packet per millisecond. The third ACK and the fourth wait 5 ms on their way back.
+    let waited = [(0, 30_000, 7), (1_000, 30_000, 8), (7_000, 35_000, 9), (8_000, 35_000, 10)];
+    assert_eq!(by_clock(&waited)[1..], [Some((30_000, true)); 3]);
+    // On their way there: the receiver sees them later.
+    let queued = [(0, 30_000, 7), (1_000, 30_000, 8), (7_000, 35_000, 14), (8_000, 35_000, 15)];
+    assert_eq!(by_clock(&queued)[1..], [(30_000, true), (35_000, true), (35_000, true)].map(Some));
+    // The first one of all had waited for 5 ms: from the second on the clock is put back.
+    let first = [(0, 35_000, 7), (0, 30_000, 12), (1_000, 30_000, 13), (1_500, 30_000, 13)];
+    let read = [Some((30_000, true)), Some((30_000, true)), Some((29_500, false))];
+    assert_eq!(by_clock(&first)[1..], read);
+    // Around the end of its range.
+    let around = [(0, 30_000, u32::MAX), (1_000, 30_000, 0)];
+    assert_eq!(by_clock(&around)[1], Some((30_000, true)));
+}
+
+/// Shows PLUMB 8-tick.
+#[test]
+fn a_clock_of_other_ticks_is_not_used() {
+    // (ticks per ten milliseconds, after how many milliseconds it is known at the latest)
+    for (ticks, known) in [(1, 40), (100, 10), (10_000, 10)] {
+        let acks: Vec<_> =
+            (0..100u64).map(|ms| (ms * 1_000, 30_000, (ms * ticks / 10) as u32)).collect();
+        let last = by_clock(&acks).iter().rposition(Option::is_some);
+        assert!(last.is_none_or(|last| last <= known), "{ticks} per 10 ms: until {last:?}");
+    }
+    let fine: Vec<_> = (0..100u64).map(|ms| (ms * 1_000, 30_000, ms as u32)).collect();
+    assert_eq!(by_clock(&fine).iter().filter(|read| read.is_some()).count(), 99);
 }

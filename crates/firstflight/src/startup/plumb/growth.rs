@@ -22,6 +22,8 @@ pub(super) struct Growth {
     factor: u8,
     /// No growth above two towards a depth yet.
     pub(super) unproven: bool,
+    /// A queue of its own was found: always slowly from there.
+    pub(super) careful: bool,
     /// Others fill the path: as slow start while nothing is known.
     pub(super) crowded: bool,
     /// Pacing gain until the next growth.
@@ -46,6 +48,7 @@ impl Growth {
         Growth {
             factor,
             unproven: false,
+            careful: false,
             crowded: false,
             gain: GAIN_RAPID,
             depth: 0,
@@ -99,18 +102,18 @@ impl Growth {
         self.calm = 0;
     }
 
-    /// Grows by `acked` in round `round` and sets the pace. After a strike (`careful`) always
-    /// slowly.
+    /// Grows by `acked` in round `round` and sets the pace. `prior` is the window of an earlier
+    /// connection, zero if there is none.
     pub(super) fn grow(
         &mut self,
         acked: u64,
-        careful: bool,
         round: u32,
         srtt: Nanos,
+        prior: u64,
         w: &mut Window,
         cx: &Context,
     ) {
-        if careful || (self.depth > 0 && w.cwnd >= self.depth) {
+        if self.careful || (self.depth > 0 && w.cwnd >= self.depth) {
             self.cruise(acked, srtt, w);
         } else if self.depth > 0 {
             // PLUMB 3-known: by the factor, not beyond the depth. Without a pacer it would be a
@@ -124,6 +127,11 @@ impl Growth {
             if self.sounded == Some(round) && fast {
                 let at_once = self.base.saturating_mul(BLIND).min(self.depth);
                 w.open(at_once.saturating_sub(w.cwnd));
+            }
+            // PLUMB 9-prior: what an earlier connection had, once two soundings agree and confirm
+            // half of it.
+            if fast && self.sure && self.depth >= prior / 2 {
+                w.open(prior.min(self.depth).saturating_sub(w.cwnd));
             }
             self.pace(self.rate, srtt, w.cwnd);
         } else {

@@ -22,6 +22,12 @@ params! {
         pub grain: u8 = 1, "grain" [1..=200 "tenths of a ms"] "grain of the sender's pacer, for the test for bunches";
         /// No growth above two until a train was seen to leave no queue to the next one.
         pub verify: bool = false, "verify" [] "no growth above 2 before a train has left no queue to the next";
+        /// Judges queues and bunches by the receiver's clock where ACKs carry it.
+        pub clock: bool = false, "clock" [] "judge by the receiver's clock where ACKs carry it (TCP time stamps)";
+        /// Window of an earlier connection on this path, in packets; nothing saved, no prior.
+        pub saved: Option<u32> = None, "saved" [off or 1..=1_000_000 "packets"] "window of an earlier connection, used once a sounding has confirmed it";
+        /// Its smallest RTT in ms; without it every path is taken for the same.
+        pub rtt_ms: Option<u32> = None, "rtt" [off or 1..=60_000 "ms"] "smallest RTT of the earlier connection";
         /// Rapid Start's recovery for the first loss in place of the arm's.
         pub own_recovery: bool = false, "rapid" [] "Rapid Start's recovery for the first loss";
         /// Lost share of a startup round that is excused, in percent; `None` excuses nothing.

@@ -51,7 +51,13 @@ impl Watch {
             StartupSpec::Careful(params) => params
                 .saved
                 .map(|saved| JumpWindow::Packets((saved / 2).min(params.max.unwrap_or(u32::MAX)))),
-            StartupSpec::Plumb(_) => Some(JumpWindow::Initial(2)),
+            // What was saved is larger than the first flight, or bounded by it.
+            StartupSpec::Plumb(params) => Some(match params.saved {
+                Some(packets) => {
+                    JumpWindow::Packets(packets.max(2 * iw.div_ceil(mss).min(1_000_000) as u32))
+                }
+                None => JumpWindow::Initial(2),
+            }),
             StartupSpec::Oracle(params) if params.rate => Some(JumpWindow::Initial(2)),
             _ => None,
         };

@@ -1,0 +1,76 @@
+//! The receiver's clock: when a packet arrived, whatever the way back did to its ACK.
+//!
+//! An ACK that carries the receiver's time (TCP time stamps, RFC 7323) says how long the way there
+//! took, up to a constant. An [`Arrival`] of this clock is what the sender would see if the way back
+//! always took as long as it did when it was fastest.
+//!
+//! Follows: ours; prior art is BEST and delay-based transports (RFC 6817). State: 40 bytes.
+
+use super::sounding::Arrival;
+use crate::event::Ack;
+use crate::units::{Nanos, Time};
+
+/// A tick, as nearly all stacks have it. Another length is noticed, and the clock not used.
+pub const TICK: Nanos = Nanos::from_millis(1);
+
+/// The receiver's clock of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverClock {
+    state: State,
+    /// Time stamp, arrival and RTT of the first ACK that had one.
+    stamp: u32,
+    began: Time,
+    rtt: Nanos,
+    /// How much earlier than by the first ACK the clock reads: the way back was faster since.
+    back: Nanos,
+    /// Ticks since the first one.
+    ticks: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Unseen,
+    Read,
+    /// Its ticks are no milliseconds.
+    Wrong,
+}
+
+impl ReceiverClock {
+    /// One ACK. `None` if it has no time stamp or no RTT, or if the clock is of no use.
+    pub fn on_ack(&mut self, ack: &Ack) -> Option<Reading> {
+        let (stamp, sample) = (ack.receiver_ts?, Arrival::of(ack)?);
+        match self.state {
+            State::Wrong => return None,
+            State::Read => {}
+            State::Unseen => {
+                let (state, began, rtt) = (State::Read, sample.at, sample.rtt);
+                *self = ReceiverClock { state, stamp, began, rtt, ..*self };
+                return None;
+            }
+        }
+        let ticks = stamp.wrapping_sub(self.stamp);
+        let begins = ticks > self.ticks;
+        let by_clock = self.began + TICK * u64::from(ticks);
+        // PLUMB 8-clock: an ACK never arrives before it leaves.
+        self.back = self.back.max(by_clock.since(sample.at));
+        let at = Time(by_clock.0.saturating_sub(self.back.0));
+        // PLUMB 8-tick: no way back is shorter than none. A clock of other ticks soon says so.
+        if self.back > self.rtt + TICK || at + TICK < sample.sent() {
+            self.state = State::Wrong;
+            return None;
+        }
+        self.ticks = self.ticks.max(ticks);
+        let rtt = at.since(sample.sent());
+        Some(Reading { arrival: Arrival { at, rtt, delivered: sample.delivered }, begins })
+    }
+}
+
+/// What an ACK says by the receiver's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The arrival, up to one tick too early.
+    pub arrival: Arrival,
+    /// It is the first one of its tick: `at` is exact but for the time since the ACK before it.
+    pub begins: bool,
+}
