@@ -57,7 +57,7 @@ def compare(
 
     `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. With `repeat`, further trials
     have the next seeds and up to half a millisecond more round trip. `resume="same"`, or another path, runs a connection before each of
-    `careful`, which starts from what that one has learnt. `flows`, `apart`, `cross` and `app` let several flows share the path: `rows` then
+    `careful` and `plumb`, which use what that one has learnt. `flows`, `apart`, `cross` and `app` let several flows share the path: `rows` then
     has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where somebody
     watches and tqdm is installed. Ctrl-C ends it between trials.
 

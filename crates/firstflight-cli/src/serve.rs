@@ -29,7 +29,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     drawing: Drawing,
     /// Start a client's next connection from what its last one has learnt of the path (Careful
-    /// Resume, RFC 9959), for so many seconds; for listeners whose arm starts by `careful`
+    /// Resume, RFC 9959), for so many seconds; for listeners whose arm starts by `careful` or `plumb`
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "3600", value_parser = |text: &str| size::count(text, 1..=604_800, "seconds"), conflicts_with = "trial")]
     resume: Option<u64>,
     /// Number of clients that `--resume` remembers; the oldest is forgotten first
@@ -105,7 +105,7 @@ pub(crate) use with_quic::{resolve, run};
 mod with_quic {
     use super::{Done, Error, Options};
     use crate::terminal::{QUIET, whisper};
-    use firstflight::arm::StartupSpec;
+    use firstflight::resume::{is_resumable, unsaved};
     use firstflight_http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
     use firstflight_lab::table::figure;
     use firstflight_quic::Plan;
@@ -291,14 +291,11 @@ mod with_quic {
 
     /// What a listener remembers: each learns for itself, since addresses are part of a path.
     fn memory(options: &Options, seconds: u64, plan: &Plan) -> Result<Memory, Error> {
-        match plan.arm.startup {
-            StartupSpec::Careful(params) if params.saved.is_none() => {}
-            _ => {
-                return Err(Error::new(format!(
-                    "--resume: the arm `{}` has to start by `careful`, with nothing saved; allowed: --arm careful",
-                    plan.arm
-                )));
-            }
+        if !is_resumable(plan.arm) || unsaved(plan.arm) != plan.arm {
+            return Err(Error::new(format!(
+                "--resume: the arm `{}` has to start by `careful` or `plumb`, with nothing saved; allowed: --arm careful",
+                plan.arm
+            )));
         }
         let lifetime = Duration::from_secs(seconds);
         Ok(Memory::new(Settings { lifetime, clients: options.resume_clients }))

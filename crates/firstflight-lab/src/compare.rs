@@ -32,7 +32,7 @@ pub struct Plan {
     pub seed: u64,
     /// Trials per arm; repeats count the seed up and vary the RTT by up to half a millisecond.
     pub repeat: u32,
-    /// Each trial of an arm that starts by `careful` is the second connection of two.
+    /// Each trial of an arm that starts by `careful` or `plumb` is the second connection of two.
     pub resume: Option<Resume>,
 }
 
@@ -89,7 +89,7 @@ pub struct ExperimentRow {
     pub seed: u64,
     /// Trials per arm.
     pub repeat: u32,
-    /// Where the connection before each of `careful` ran, if there was one: `same` or a path.
+    /// Where the connection before each of `careful` and `plumb` ran, if there was one: `same` or a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
     /// Initial window of arms that name none, packets.
@@ -320,7 +320,7 @@ impl Plan {
         }
         if self.resume.is_some() && !self.arms.iter().any(resumes) {
             return Err(Error::new(
-                "--resume: no arm starts by `careful`; `--arms slowstart,careful` has one",
+                "--resume: no arm starts by `careful` or `plumb`; `--arms slowstart,careful` has one",
             ));
         }
         self.testbed.available()?;

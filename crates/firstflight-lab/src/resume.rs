@@ -6,14 +6,14 @@ use crate::learner::Learner;
 use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::Testbed;
-use firstflight::arm::{Arm, StartupSpec};
-use firstflight::resume::{Saved, unsaved};
+use firstflight::arm::Arm;
+use firstflight::resume::{Saved, is_resumable, unsaved};
 use firstflight_path::{Error, Path};
 
 /// The path of the first connection, as `--resume` has it: the same one.
 pub const SAME: &str = "same";
 
-/// Every arm that starts by `careful` follows a connection of its own.
+/// Every arm that can use what an earlier connection has learnt (`careful`, `plumb`) follows a connection of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
     /// Where that connection ran; `None` is the path of the second.
@@ -47,7 +47,7 @@ impl Resume {
         arm: &NamedArm,
         seed: u64,
     ) -> Result<Option<(NamedArm, Saved)>, Error> {
-        let Some(parts) = careful(arm) else { return Ok(None) };
+        let Some(parts) = resumable(arm) else { return Ok(None) };
         let path = self.path.clone().unwrap_or_else(|| scenario.path.clone());
         // Other draws than those of the second connection and its repeats.
         let earlier =
@@ -68,15 +68,15 @@ impl Resume {
     }
 }
 
-/// The parts of an arm of ours that starts by `careful`.
-fn careful(arm: &NamedArm) -> Option<Arm> {
+/// The parts of an arm of ours that can use what was learnt.
+fn resumable(arm: &NamedArm) -> Option<Arm> {
     match arm.sender {
-        Sender::Arm(parts) if matches!(parts.startup, StartupSpec::Careful(_)) => Some(parts),
+        Sender::Arm(parts) if is_resumable(parts) => Some(parts),
         _ => None,
     }
 }
 
 /// An arm that follows a connection of its own.
 pub(crate) fn resumes(arm: &NamedArm) -> bool {
-    careful(arm).is_some()
+    resumable(arm).is_some()
 }

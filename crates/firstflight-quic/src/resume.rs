@@ -15,7 +15,7 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! An arm that does not start by `careful` learns and does not use it. quinn has no pacing rate to
+//! An arm that does not start by `careful` or `plumb` learns and does not use it. quinn has no pacing rate to
 //! spread a jump with, so its adapter has no memory.
 //!
 //! * A set belongs to an address, in IPv6 to its /64, and is kept in memory only,

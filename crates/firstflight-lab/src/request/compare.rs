@@ -39,8 +39,8 @@ pub struct CompareRequest {
     /// Arms, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
-    /// Run a connection before each of `careful`, which starts from what that one has learnt of
-    /// the path (RFC 9959); with a path, on another one: `--resume=geo`
+    /// Run a connection before each of `careful` and `plumb`, which use what that one has learnt
+    /// of the path (RFC 9959); with a path, on another one: `--resume=geo`
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME)]
     resume: Option<String>,
     /// Seed of every random draw
