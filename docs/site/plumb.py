@@ -4,7 +4,7 @@ FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NA
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
 line per arm of each population, `versions`, version 3 of Plumb against version 2 on the same
-cells, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+cells, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of cells or connections, drawn
 with a fixed seed.
 """
@@ -176,6 +176,49 @@ def of_versions(_, cells):
             )
 
 
+def of_pairs(arms, cells):
+    """An arm with something more against the same arm without: a line per population or kind of
+    path, and arm."""
+    yield head(
+        "where, arm",
+        "time over the arm's without it",
+        "loss, difference in points",
+        "over 5 % slower than without it, %",
+        "over 5 % slower than slow start: without it, %",
+        "with it, %",
+        "slowest against it",
+    )
+    slow = next(arm for arm in arms if arm.startswith("slowstart"))
+    # `plumb(clock=on)@(..)` is `plumb@(..)` with something more, and so is `plumb, saved x 2`.
+    pairs = [
+        (old, new)
+        for new in arms
+        for old in arms
+        if new != old and old in (new.split(", saved")[0], new.replace("(clock=on)", ""))
+    ]
+    places = defaultdict(list)
+    for (place, _), c in cells.items():
+        kind = "LTE's ACKs" if "return=lte" in place else "jitter" if "jitter" in place else "others"
+        places[f"random paths, {kind}" if "=" in place else place].append(c)
+        if "=" in place:
+            places["random paths"].append(c)
+    for place, flows in places.items():
+        for old, new in pairs:
+            ratios = [c[new][TIME] / c[old][TIME] for c in flows]
+            points = [100 * (c[new][LOSS] - c[old][LOSS]) for c in flows]
+            slower = [
+                share([c[arm][TIME] > 1.05 * c[slow][TIME] for c in flows]) for arm in (old, new)
+            ]
+            yield line(
+                f"{place}, `{new}`",
+                ratio(ratios),
+                "{:+.2f} [{:+.2f}, {:+.2f}]".format(*interval(points, fmean)),
+                share([x > 1.05 for x in ratios]),
+                *slower,
+                f"{max(ratios):.2f}",
+            )
+
+
 def rows_of(file):
     with open(file, newline="") as trials:
         return list(csv.DictReader(trials, delimiter="\t"))
@@ -261,6 +304,7 @@ TABLES = {
     "paths": of_paths,
     "population": of_population,
     "versions": of_versions,
+    "pairs": of_pairs,
     "beside": of_beside,
     "worst": of_worst,
 }

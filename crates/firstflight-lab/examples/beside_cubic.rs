@@ -7,7 +7,7 @@
 //! 3 MB begin at random times within one second; 20 and 100 Mbit/s, 40 ms, queues of 0.5 to 4 BDP.
 //! The columns: mean completion time of the newcomers, their share of lost packets, and what the
 //! incumbents delivered in the 3 and the 15 seconds after the first newcomer could begin.
-//! `docs/site/plumb.py` makes a table of them.
+//! `beside=bbr3` has others in CUBIC's place. `docs/site/plumb.py` makes a table of them.
 
 use firstflight::Nanos;
 use firstflight_lab::flows::{App, SharingFlow};
@@ -51,7 +51,7 @@ fn cells(seeds: std::ops::Range<u64>) -> Vec<Cell> {
     all
 }
 
-fn run(cell: Cell, cubic: &NamedArm, arm: &NamedArm) -> Result<String, Error> {
+fn run(cell: Cell, incumbent: &NamedArm, arm: &NamedArm) -> Result<String, Error> {
     let Cell { mbit, queue, incumbents, newcomers, seed } = cell;
     let path = format!("rate={mbit}Mbit,rtt=40ms,queue={}ms", 4 * queue);
     // More than a link of this rate carries in the time: the trial lasts until its limit.
@@ -61,7 +61,7 @@ fn run(cell: Cell, cubic: &NamedArm, arm: &NamedArm) -> Result<String, Error> {
     let mut flows = Vec::new();
     for _ in 0..incumbents {
         let start = Nanos(within(SECOND));
-        let (arm, app) = (cubic.clone(), endless.clone());
+        let (arm, app) = (incumbent.clone(), endless.clone());
         flows.push(SharingFlow { arm, app, start, rtt_extra: Nanos::ZERO });
     }
     for _ in 0..newcomers {
@@ -95,10 +95,14 @@ fn run(cell: Cell, cubic: &NamedArm, arm: &NamedArm) -> Result<String, Error> {
 }
 
 fn main() -> Result<(), Error> {
-    let mut set: HashMap<String, String> =
-        [("arms", "slowstart,rapid,plumb"), ("seeds", "10"), ("seed", "1")]
-            .map(|(key, value)| (key.into(), value.into()))
-            .into();
+    let mut set: HashMap<String, String> = [
+        ("arms", "slowstart,rapid,plumb"),
+        ("seeds", "10"),
+        ("seed", "1"),
+        ("beside", "hystart/cubic"),
+    ]
+    .map(|(key, value)| (key.into(), value.into()))
+    .into();
     for argument in std::env::args().skip(1) {
         let known = argument.split_once('=').filter(|(key, _)| set.contains_key(*key));
         let (key, value) = known.ok_or_else(|| Error::new(format!("unknown: `{argument}`")))?;
@@ -107,7 +111,7 @@ fn main() -> Result<(), Error> {
     let number = |key: &str| {
         set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
     };
-    let cubic = parse_arms("hystart/cubic")?.remove(0);
+    let incumbent = parse_arms(&set["beside"])?.remove(0);
     let arms = parse_arms(&set["arms"])?;
     let first = number("seed")?;
     let trials: Vec<(Cell, &NamedArm)> = cells(first..first + number("seeds")?)
@@ -115,7 +119,7 @@ fn main() -> Result<(), Error> {
         .flat_map(|cell| arms.iter().map(move |arm| (cell, arm)))
         .collect();
     let lines: Result<Vec<String>, Error> =
-        trials.par_iter().map(|&(cell, arm)| run(cell, &cubic, arm)).collect();
+        trials.par_iter().map(|&(cell, arm)| run(cell, &incumbent, arm)).collect();
     println!(
         "path\tincumbents\tnewcomers\tseed\tarm\tttlb_ms\tloss\tincumbents_3s\tincumbents_15s"
     );

@@ -6,14 +6,23 @@
 //! Keys, each with its default below: `arms` (`mine` is [`Mine`]), `paths` (names, inline paths,
 //! `all` for the built-in ones, `random:N` for N paths drawn from `seed`, `mixed:N` for N of these
 //! with an object each of 0.1 to 5 MB, even in its logarithm, and on 20 % of them a CUBIC flow that
-//! has run for two seconds and thirty round trips), `bytes` and `seeds` for the paths, `populations` with `flows` connections each. `docs/site/plumb.py` makes
-//! tables of them.
+//! has run for two seconds and thirty round trips), `bytes` and `seeds` for the paths, `populations` with `flows` connections each, `host` (`quic`, or
+//! TCP's loss detection, `rack`), `saved` (factors: arms that can use what an earlier connection has
+//! learnt, in the same place with the same object, run once more after one, for each factor by which
+//! the window that it saved is multiplied).
+//! `docs/site/plumb.py` makes tables of them.
 
 use firstflight::event::{Ack, Context, Window};
+use firstflight::resume::{Saved, is_resumable};
 use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Time};
 use firstflight_lab::flows::{JITTER, SharingFlow};
-use firstflight_lab::{Error, NamedArm, OwnStartup, Population, Scenario, parse_arms, population};
+use firstflight_lab::resume::Resume;
+use firstflight_lab::testbed::sim;
+use firstflight_lab::{
+    Error, Hosts, NamedArm, OwnStartup, Population, Scenario, Sender, hosts_of_tcp, parse_arms,
+    population,
+};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream, builtins};
 use firstflight_sim::{App, Outcome};
@@ -142,6 +151,18 @@ struct Trial {
 }
 
 impl Trial {
+    /// The arm after a connection of its own, if it can use what that leaves and there was anything.
+    fn second(&self, arm: &NamedArm, times: f64) -> Result<Option<NamedArm>, Error> {
+        let resume = Resume::default();
+        let Some((_, saved)) = resume.second(&sim::BED, &self.scenario, arm, self.seed)? else {
+            return Ok(None);
+        };
+        let Sender::Arm(parts) = arm.sender else { return Ok(None) };
+        let saved = Saved { cwnd: (saved.cwnd as f64 * times) as u64, ..saved };
+        let sender = saved.resume(parts).map(Sender::Arm);
+        Ok(sender.map(|sender| NamedArm { sender, ..arm.clone() }))
+    }
+
     fn run_beside(&self, cubic: &NamedArm, arm: &NamedArm) -> Result<Outcome, Error> {
         let flow = |arm: &NamedArm, app, start| {
             let (arm, start) = (arm.clone(), Nanos(start));
@@ -154,19 +175,33 @@ impl Trial {
         Ok(done.flows.remove(1))
     }
 
-    /// A line per arm.
-    fn run(&self, arms: &[NamedArm]) -> Result<String, Error> {
-        let Trial { kind, place, number, seed, scenario, app, beside } = self;
+    fn outcome(&self, arm: &NamedArm) -> Result<Outcome, Error> {
+        match (&self.app, &self.beside) {
+            (_, Some(cubic)) => self.run_beside(cubic, arm),
+            (None, _) => self.scenario.simulate(arm, self.seed, None),
+            (Some(app), _) => self.scenario.run_app(arm, app.clone(), self.seed),
+        }
+    }
+
+    /// A line per arm, and one per factor of `saved` for those that can use what was learnt.
+    fn run(&self, arms: &[NamedArm], saved: &[f64]) -> Result<String, Error> {
+        let Trial { kind, place, number, scenario, .. } = self;
+        let kind = if self.beside.is_some() { "mixed+cubic" } else { kind };
         let mut lines = String::new();
-        for arm in arms {
-            let outcome = match (app, beside) {
-                (_, Some(cubic)) => self.run_beside(cubic, arm)?,
-                (None, _) => scenario.simulate(arm, *seed, None)?,
-                (Some(app), _) => scenario.run_app(arm, app.clone(), *seed)?,
-            };
-            let kind = if beside.is_some() { "mixed+cubic" } else { kind };
-            lines += &line(kind, place, *number, scenario, arm, &outcome);
+        let mut add = |arm: &NamedArm, outcome: &Outcome| {
+            lines += &line(kind, place, *number, scenario, arm, outcome);
             lines.push('\n');
+        };
+        for arm in arms {
+            let outcome = self.outcome(arm)?;
+            add(arm, &outcome);
+            let Sender::Arm(parts) = arm.sender else { continue };
+            for times in saved.iter().filter(|_| is_resumable(parts)) {
+                let label = format!("{}, saved x {times}", arm.label);
+                // Where nothing was learnt it is the same connection.
+                let again = self.second(arm, *times)?.map(|arm| self.outcome(&arm)).transpose()?;
+                add(&NamedArm { label, ..arm.clone() }, again.as_ref().unwrap_or(&outcome));
+            }
         }
         Ok(lines)
     }
@@ -181,6 +216,8 @@ fn main() -> Result<(), Error> {
         ("seed", "1"),
         ("populations", ""),
         ("flows", "100"),
+        ("host", "quic"),
+        ("saved", ""),
     ]
     .map(|(key, value)| (key.into(), value.into()))
     .into();
@@ -193,6 +230,14 @@ fn main() -> Result<(), Error> {
         set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
     };
     let (arms, seed) = (arms(&set["arms"])?, number("seed")?);
+    let host = match set["host"].as_str() {
+        "quic" => Hosts::default(),
+        detection => hosts_of_tcp(detection)?,
+    };
+    let factor = |times: &str| times.parse().map_err(|_| Error::new("saved takes numbers"));
+    let saved: Result<Vec<f64>, Error> =
+        set["saved"].split(',').filter(|times| !times.is_empty()).map(factor).collect();
+    let saved = saved?;
     println!("kind\tplace\ttrial\tbytes\tarm\tttlb_ms\tloss\tqueue_p99_ms");
     // Trials run side by side, their lines stand in order.
     let mut trials = Vec::new();
@@ -205,9 +250,12 @@ fn main() -> Result<(), Error> {
         trials.push(mixed(seed, index, cubic)?);
     }
     let named = if count.is_some() { "" } else { &set["paths"] };
+    for trial in &mut trials {
+        trial.scenario.host = host;
+    }
     for (name, path) in paths(named, seed)? {
         for bytes in set["bytes"].split(',').filter_map(|bytes| bytes.parse().ok()) {
-            let scenario = Scenario::new(path.clone(), bytes);
+            let scenario = Scenario { host, ..Scenario::new(path.clone(), bytes) };
             for seed in seed..seed + number("seeds")? {
                 let place = name.clone();
                 trials.push(Trial {
@@ -230,6 +278,7 @@ fn main() -> Result<(), Error> {
             let drawn = population.draw(seed, index);
             let scenario = Scenario {
                 path_index: index,
+                host,
                 ..Scenario::new(population.path(&drawn)?, drawn.bytes)
             };
             let app = Some(population.app(&drawn, seed)).filter(|app| !matches!(app, App::Bulk(_)));
@@ -246,7 +295,7 @@ fn main() -> Result<(), Error> {
         }
     }
     let lines: Result<Vec<String>, Error> =
-        trials.par_iter().map(|trial| trial.run(&arms)).collect();
+        trials.par_iter().map(|trial| trial.run(&arms, &saved)).collect();
     print!("{}", lines?.concat());
     Ok(())
 }
