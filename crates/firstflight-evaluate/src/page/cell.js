@@ -1,8 +1,8 @@
 // The page of one cell with one seed: its numbers, and its flows over time.
 
 const { place } = report;
-byId("finding").textContent = `${place.cell}, seed ${place.seed}`;
-byId("lead").textContent = place.about;
+byId("finding").textContent = place.about;
+byId("lead").textContent = place.path;
 byId("command").textContent = report.command;
 const figures = place.figures.map((one) => html("tr", {},
   html("th", { scope: "row" }, one.metric), html("td", { class: "word" }, one.of), html("td", { class: "word" }, one.window),

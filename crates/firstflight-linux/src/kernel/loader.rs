@@ -212,7 +212,7 @@ fn prepare(
 const OF_AN_ARM: [&str; 2] = ["_states", "_sets"];
 
 /// The programs of an arm, by the end of their name.
-const CALLBACKS: [&str; 10] = [
+const CALLBACKS: [&str; 11] = [
     "_init",
     "_release",
     "_ssthresh",
