@@ -306,7 +306,7 @@ fn a_path_spares_the_packets_before_the_first_that_its_losses_take() {
     for (seed, keys) in [
         (1, "loss=1%"),
         (2, "ge=0.5%:2:90%:0"),
-        (3, "ge=2%:3:50%:0.1%,loss=0.2%"),
+        (3, "ge=2%:3:50%:0.1%"),
         (4, "loss_every=70"),
         (5, "loss=0%"),
     ] {
