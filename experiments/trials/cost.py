@@ -23,12 +23,12 @@ import time
 from trial import FIRSTFLIGHT, NGINX, mount_of_groups
 
 STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
-# All with the same controller, or the trial would measure that.
-DEFAULT = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
+# The trial gives every connection what it would have anyway, or this would measure that.
+USUAL = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
 COMMANDS = {
     "nothing": None,
     "watch 1/10": ["watch", "--sample", "1/10", "--arms", "hystart++,search"],
-    "trial": ["trial", "start", "--arms", "kernel:cubic#a,kernel:cubic#b", "--unit", "connection"],
+    "trial": ["trial", "start", "--arms", f"kernel:{USUAL}#a,kernel:{USUAL}#b", "--unit", "connection"],
 }
 
 
@@ -95,6 +95,8 @@ def main():
     parser.add_argument("--each-run-ns", type=float, default=0, help="what the kernel's account adds to each run: that of an empty program")
     parser.add_argument("--nginx", default="nginx")
     options = parser.parse_args()
+    # Whoever ends it finds nothing left.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     if not shutil.which(options.nginx):
         sys.exit("nginx is not there: apt-get install nginx-light")
     group = mount_of_groups() / f"firstflight-cost-{os.getpid()}"
@@ -120,8 +122,7 @@ def main():
                 if number:
                     results[name].append(told)
     finally:
-        for file, text in before.items():
-            file.write_text(text)
+        STATS.write_text(before)
         if server:
             server.terminate()
             server.wait()
