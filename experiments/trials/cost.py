@@ -95,7 +95,7 @@ def main():
     parser.add_argument("--each-run-ns", type=float, default=0, help="what the kernel's account adds to each run: that of an empty program")
     parser.add_argument("--nginx", default="nginx")
     options = parser.parse_args()
-    # Whoever ends it finds nothing left.
+    # Ended from outside it leaves nothing behind, either.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     if not shutil.which(options.nginx):
         sys.exit("nginx is not there: apt-get install nginx-light")
