@@ -88,7 +88,8 @@ impl Closed {
 
     /// All of it but the arm.
     pub(super) fn row(&self) -> Row {
-        let ticks = |count: u32| tick().map(|tick| f64::from(count) * tick.as_secs_f64() * 1e3);
+        let ticks =
+            |count: u32| tick().map(|tick| millis(u64::from(count) * tick.as_nanos() as u64));
         Row {
             bytes_acked: Some(self.acked),
             // A difference of sequence numbers, which wrap at 4 GiB.
