@@ -41,14 +41,15 @@ struct plan plan SEC(".data.plan");
 /* Layout of kernel/told.rs. */
 struct told {
 	struct closed closed;
-	u64 socket; /* as reports of arms name it */
+	u64 at_us;  /* when */
+	u64 socket; /* as reports of arms name it; another connection may have the place later */
 	u32 connection;
 	u16 epoch;
 	u8 arm;
 	u8 flags;
 };
 enum { GOING = 1, CHANGED = 2 }; /* it is not over; its service has chosen another controller since */
-_Static_assert(sizeof(struct told) == 96, "a record has no holes");
+_Static_assert(sizeof(struct told) == 104, "a record has no holes");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -79,6 +80,7 @@ static __always_inline void tell(struct flow *flow, struct tcp_sock *tp, bool go
 		return;
 	}
 	fill(&told->closed, flow, tp, ended);
+	told->at_us = tp->tcp_mstamp;
 	told->socket = (u64)(long)tp;
 	told->connection = flow->number - 1;
 	told->epoch = flow->epoch;

@@ -1,7 +1,9 @@
 //! How startups ended, as the controllers report it.
 
 use super::arms::{ARMS, KernelArm};
+use super::ledger::MOST_OPEN;
 use firstflight::ExitReason;
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 /// Bytes of `struct exit_record` in `firstflight.h`.
@@ -120,9 +122,71 @@ impl Exit {
     }
 }
 
+/// Reports of connections that are not over.
+#[derive(Debug, Default)]
+pub(super) struct Exits(HashMap<u64, Vec<Exit>>);
+
+impl Exits {
+    /// One more; an end that was a false alarm is none.
+    pub(super) fn add(&mut self, exit: Exit) {
+        let (socket, _) = exit.socket;
+        if exit.reason.is_none() {
+            if let Some(known) = self.0.get_mut(&socket) {
+                known.pop();
+            }
+        } else if self.0.len() < MOST_OPEN || self.0.contains_key(&socket) {
+            self.0.entry(socket).or_default().push(exit);
+        }
+    }
+
+    /// The last of the connection that this socket was from then to then, us, which is over. Its place
+    /// in memory may be that of the next connection by now.
+    pub(super) fn of(&mut self, socket: u64, from: u64, to: u64) -> Option<Exit> {
+        let known = self.0.get_mut(&socket)?;
+        let later = known.partition_point(|exit| exit.socket.1 <= to);
+        let last = known.drain(..later).rfind(|exit| exit.socket.1 >= from);
+        if known.is_empty() {
+            self.0.remove(&socket);
+        }
+        last
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A report by SEARCH; number 11 is the false alarm.
+    fn report(socket: u64, at: u64, number: u8) -> Exit {
+        let mut bytes = Vec::new();
+        for word in [at, 0, 0, 0, socket] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.resize(SIZE, 0);
+        bytes[80] = number;
+        Exit::parse(&bytes).expect("a report")
+    }
+
+    #[test]
+    fn a_report_belongs_to_the_connection_that_had_the_socket_then() {
+        let mut exits = Exits::default();
+        let at = |exit: Option<Exit>| exit.map(|exit| exit.socket.1);
+        // Three connections in one place of memory, read at once; the second reported nothing.
+        for (socket, at) in [(1, 10), (1, 50), (2, 12)] {
+            exits.add(report(socket, at, 5));
+        }
+        assert_eq!(at(exits.of(1, 5, 20)), Some(10));
+        assert_eq!(at(exits.of(1, 21, 40)), None);
+        assert_eq!(at(exits.of(1, 41, 60)), Some(50));
+        assert_eq!(at(exits.of(1, 61, 80)), None);
+        // A false alarm, and the end that came after all.
+        for (at, number) in [(10, 1), (11, 11), (15, 6)] {
+            exits.add(report(3, at, number));
+        }
+        assert_eq!(at(exits.of(3, 9, 20)), Some(15));
+        assert_eq!(at(exits.of(2, 13, 20)), None, "older than the connection");
+        assert!(exits.0.is_empty(), "nothing is kept of what is over");
+    }
 
     #[test]
     fn the_kernel_numbers_the_reasons_of_the_core_in_their_order() {

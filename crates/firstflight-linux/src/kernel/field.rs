@@ -7,10 +7,10 @@
 use super::arms::arm;
 use super::cgroup;
 use super::closed::now_us;
-use super::exits::Exit;
+use super::exits::{Exit, Exits};
 use super::features::Features;
 use super::hearing::hearing;
-use super::ledger::{Ledger, MOST_OPEN};
+use super::ledger::Ledger;
 use super::loader::Loaded;
 use super::ring::Records;
 use super::told::{Drawn, Open, Told};
@@ -20,7 +20,6 @@ use firstflight_trial::design::{By, Design, Slots, pair_name};
 use firstflight_trial::row::{Row, millis};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -76,9 +75,9 @@ pub struct FieldTest {
     object: Object,
     records: Records<Told>,
     ledger: RefCell<Ledger>,
-    /// Reports of the arms, and the last of each socket that is open. Before the arms.
+    /// Reports of the arms, before these, and those that have no row yet.
     reports: Vec<Records<Exit>>,
-    exits: RefCell<HashMap<u64, Exit>>,
+    exits: RefCell<Exits>,
     _arms: Vec<Loaded>,
     names: Vec<String>,
     /// Of a trial in slots of time: what they are, and when the first one began.
@@ -188,23 +187,13 @@ impl FieldTest {
         // An arm has reported before its connection was over.
         let mut exits = self.exits.borrow_mut();
         for reports in &self.reports {
-            reports.take(Duration::ZERO, |exit| {
-                let (socket, _) = exit.socket;
-                if exit.reason.is_none() {
-                    exits.remove(&socket);
-                } else if exits.len() < MOST_OPEN || exits.contains_key(&socket) {
-                    exits.insert(socket, exit);
-                }
-            })?;
+            reports.take(Duration::ZERO, |exit| exits.add(exit))?;
         }
         let mut ledger = self.ledger.borrow_mut();
         for record in told {
             let Some(over) = ledger.take(record) else { continue };
             let row = self.named(&over.drawn, over.row());
-            // A socket's place in memory is used again.
-            let exit = exits.remove(&over.socket);
-            let exit = exit.filter(|exit| exit.socket.1 >= over.drawn.start);
-            each(match exit {
+            each(match exits.of(over.socket, over.drawn.start, over.at) {
                 Some(exit) => left(&exit, row),
                 None => row,
             });

@@ -26,6 +26,8 @@ pub(super) struct Drawn {
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) drawn: Drawn,
+    /// When it was told, us on the kernel's monotonic clock.
+    pub(super) at: u64,
     /// Where its socket stands in the kernel's memory, as reports of arms name it.
     pub(super) socket: u64,
     /// It is not over.
@@ -37,12 +39,14 @@ pub(super) struct Told {
 impl Told {
     pub(super) fn parse(bytes: &[u8]) -> Option<Told> {
         let closed = Closed::parse(bytes)?;
-        let mut rest = Members(bytes.get(closed::SIZE..closed::SIZE + 16)?);
-        let (socket, connection, epoch) = (rest.u64(), rest.u32(), rest.u16());
+        let mut rest = Members(bytes.get(closed::SIZE..closed::SIZE + 24)?);
+        let [at, socket] = [(); 2].map(|()| rest.u64());
+        let (connection, epoch) = (rest.u32(), rest.u16());
         let [arm, flags] = rest.take();
         let (unit, start) = (closed.unit(), closed.start());
         Some(Told {
             drawn: Drawn { connection, arm: usize::from(arm), epoch, unit, start },
+            at,
             socket,
             going: flags & 1 != 0,
             changed: flags & 2 != 0,
@@ -59,6 +63,7 @@ impl Told {
     #[cfg(test)]
     pub(super) fn of(connection: u32, going: bool, start: u64) -> Told {
         let mut bytes = Closed::bytes(start).to_vec();
+        bytes.extend(9_u64.to_ne_bytes());
         bytes.extend(7_u64.to_ne_bytes());
         bytes.extend(connection.to_ne_bytes());
         bytes.extend([0, 0, 1, u8::from(going)]);
@@ -138,8 +143,8 @@ mod tests {
     fn a_record_says_of_whom_it_is_and_whether_it_goes_on() {
         let told = Told::of(4, true, 3);
         assert_eq!((told.drawn.connection, told.drawn.arm, told.drawn.start), (4, 1, 3));
-        assert_eq!((told.socket, told.going, told.changed), (7, true, false));
+        assert_eq!((told.at, told.socket, told.going, told.changed), (9, 7, true, false));
         assert!(!Told::of(4, false, 3).going);
-        assert!(Told::parse(&[0; 95]).is_none(), "cut");
+        assert!(Told::parse(&[0; 103]).is_none(), "cut");
     }
 }
