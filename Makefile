@@ -44,7 +44,7 @@ GENTLY = $(if $(LANES),nice -n 15)
 lint: ## words, formatting and clippy over everything, and over the program as most people build it; warnings are errors
 	tests/words.sh
 	tests/needs.sh kernel
-	@! grep -rl '#\[test\]' $$(grep -lx 'test = false' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
+	@! grep -rl '#\[test\]' $$(awk '/^\[/ { lib = $$0 == "[lib]" } lib && /^test = false$$/ { print FILENAME }' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
 	cargo fmt --all --check
 	$(GENTLY) cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	$(GENTLY) cargo clippy --locked -p firstflight-cli -- -D warnings
