@@ -54,6 +54,7 @@ pub(crate) struct ExitRecord {
     pub since_first_send_us: u64,
     pub estimate: u64,
     pub bytes_acked: u64,
+    pub socket: u64,
     pub daddr: u32,
     pub detect_cwnd: u32,
     pub cwnd: u32,
