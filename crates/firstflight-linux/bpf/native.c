@@ -129,8 +129,6 @@ void ff_set_facts(struct connection *c, const struct facts *f)
 	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = f->pacing_rate;
 	tp->snd_una = f->una;
 	tp->snd_nxt = f->nxt;
-	/* The application never runs out of data here, it only pauses. */
-	tp->write_seq = f->nxt + 0x40000000;
 	tp->packets_out = f->packets_out;
 	tp->sacked_out = f->sacked_out;
 	tp->lost_out = f->lost_out;

@@ -305,7 +305,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             app_limited: u32::from(!self.limited),
             has_ts: u32::from(self.receiver_ts().is_some()),
             receiver_ts: self.receiver_ts().unwrap_or(0),
-            write_seq: (self.seq(self.nxt).0 + self.backlog) as u32,
+            write_seq: (self.seq(self.nxt).0 + self.ahead()) as u32,
             rttvar_us: RTTVAR_US,
             pacing_rate: self
                 .kept_rate
@@ -313,6 +313,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             ..base
         };
         self.kernel.set_facts(&facts);
+    }
+
+    /// What the application has written and was not sent: only arms that are asked before they send
+    /// see it run out, for the others it pauses.
+    fn ahead(&self) -> u64 {
+        if self.kernel.is_asked_before_sending() { self.backlog } else { AHEAD }
     }
 
     /// Arms that are asked before they send wait for a sample; the others are told one at once.
