@@ -50,31 +50,39 @@ fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) 
     (took, exits)
 }
 
-/// How long it took, and what the link saw.
-fn carry(loaded: &Loaded, path: &str, bytes: usize, options: LinkOptions) -> (Duration, Report) {
+/// A link over this path, and who listens behind it.
+fn listening(path: &str, options: LinkOptions) -> (LinkEmulator, TcpListener) {
     let path = Path::parse(path).expect("a path");
     let link = LinkEmulator::start(&path, options).expect("a link");
     let address = (link.receiver().address(), 5001);
-    let listener = link
-        .receiver()
-        .run(|| TcpListener::bind(address))
-        .expect("the namespace")
-        .expect("a listener");
-    let receiver = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a connection");
-        let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
-        while let Ok(len @ 1..) = stream.read(&mut buffer) {
-            got += len;
-        }
-        got
-    });
+    let listener = link.receiver().run(|| TcpListener::bind(address));
+    (link, listener.expect("the namespace").expect("a listener"))
+}
+
+/// A connection to that listener which this arm drives.
+fn connected(link: &LinkEmulator, arm: &KernelArm) -> TcpStream {
+    let address = (link.receiver().address(), 5001);
+    let stream = link.sender().run(|| TcpStream::connect(address));
+    let stream = stream.expect("the namespace").expect("a connection");
+    choose(&stream, arm);
+    stream
+}
+
+/// Reads until the other end closes: how many bytes.
+fn read_all(mut stream: TcpStream) -> usize {
+    let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
+    while let Ok(len @ 1..) = stream.read(&mut buffer) {
+        got += len;
+    }
+    got
+}
+
+/// How long it took, and what the link saw.
+fn carry(loaded: &Loaded, path: &str, bytes: usize, options: LinkOptions) -> (Duration, Report) {
+    let (link, listener) = listening(path, options);
+    let receiver = thread::spawn(move || read_all(listener.accept().expect("a connection").0));
     let started = Instant::now();
-    let mut stream = link
-        .sender()
-        .run(|| TcpStream::connect(address))
-        .expect("the namespace")
-        .expect("a connection");
-    choose(&stream, loaded.arm());
+    let mut stream = connected(&link, loaded.arm());
     stream.write_all(&vec![0; bytes]).expect("data");
     drop(stream);
     assert_eq!(receiver.join().expect("the receiver"), bytes, "every byte arrives");
@@ -138,30 +146,16 @@ fn the_first_flight_of_plumb_leaves_as_trains() {
 /// Connections one after the other over one link, each wholly over before the next one begins: how long
 /// the data of each took.
 fn one_after_the_other(arm: &KernelArm, path: &str, bytes: usize, count: usize) -> Vec<Duration> {
-    let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default())
-        .expect("a link");
-    let address = (link.receiver().address(), 5001);
-    let listener = link
-        .receiver()
-        .run(|| TcpListener::bind(address))
-        .expect("the namespace")
-        .expect("a listener");
+    let (link, listener) = listening(path, LinkOptions::default());
     let receiver = thread::spawn(move || {
         for _ in 0..count {
-            let (mut stream, _) = listener.accept().expect("a connection");
-            let mut buffer = vec![0; 1 << 16];
-            while let Ok(1..) = stream.read(&mut buffer) {}
+            assert_eq!(read_all(listener.accept().expect("a connection").0), bytes);
         }
     });
     let mut took = Vec::new();
     for _ in 0..count {
         let started = Instant::now();
-        let mut stream = link
-            .sender()
-            .run(|| TcpStream::connect(address))
-            .expect("the namespace")
-            .expect("a connection");
-        choose(&stream, arm);
+        let mut stream = connected(&link, arm);
         stream.write_all(&vec![0; bytes]).expect("data");
         stream.shutdown(Shutdown::Write).expect("an end");
         // The other end closes when it has read all.
@@ -207,15 +201,9 @@ fn every_arm_carries_a_connection_over_loopback() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let mut stream =
             TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-        let (mut receiver, _) = listener.accept().expect("the other end");
+        let (receiver, _) = listener.accept().expect("the other end");
         choose(&stream, arm);
-        let reading = thread::spawn(move || {
-            let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
-            while let Ok(len @ 1..) = receiver.read(&mut buffer) {
-                got += len;
-            }
-            got
-        });
+        let reading = thread::spawn(move || read_all(receiver));
         stream.write_all(&vec![0; BYTES]).expect("data");
         let chosen = getsockopt(&stream, TcpCongestion).expect("the socket's controller");
         drop(stream);
