@@ -189,9 +189,14 @@ fn the_kernels_own_hystart_leaves_where_ours_does_in_the_live_replay() {
     assert_eq!(found.len(), rows.len(), "one exit of each");
     for (row, kernel) in rows.iter().zip(&found) {
         assert_eq!(row["arm"], format!("kernel:{}", HystartTrace::CONTROLLER), "{row}");
-        let reason = row["hystart.exit_reason"].as_str();
-        assert!(reason == Some("delay") || reason == Some("train"), "{row}");
         same_ack(row, "hystart", kernel.mss, kernel.cwnd);
+    }
+    // The kernel counts what it left by, and the windows.
+    for (reason, how) in [("train", "Train"), ("delay", "Delay")] {
+        let of = |row: &&Value| row["hystart.exit_reason"] == reason;
+        let replayed = rows.iter().filter(of).count() as u64;
+        let counted = service.counter(&format!("TcpExtTCPHystart{how}Detect"));
+        assert_eq!(replayed, counted, "exits by {reason}, replayed and counted: {rows:?}");
     }
 }
 
