@@ -116,12 +116,7 @@ fn run_flows(
 ) -> Result<Together, Error> {
     let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
     let senders = flows.iter().map(|flow| sender(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
-    let mut loaded: Vec<(&str, Loaded)> = Vec::new();
-    for arm in senders.iter().filter_map(Seated::ours) {
-        if !loaded.iter().any(|(name, _)| *name == arm.name) && !kernel::is_registered(arm) {
-            loaded.push((arm.name, Loaded::load(arm).map_err(refused)?));
-        }
-    }
+    let arms = Arms::of(senders.iter());
     let objects = objects_of(super::INFO.name, flows, &Arrangement::default())?;
     let plans: Vec<trial::Flow<'_>> = senders
         .iter()
@@ -143,6 +138,7 @@ fn run_flows(
     };
     let mut attempt = 1;
     loop {
+        let _loaded = arms.load().map_err(refused)?;
         let mut seen: Vec<Seen> = flows.iter().map(|_| Seen::default()).collect();
         let measured = trial::run_several(&several, |flow, info| seen[flow].count(info));
         let measured = measured.map_err(refused)?;
@@ -225,16 +221,10 @@ fn run(
     mut recording: Option<&mut Recording>,
 ) -> Result<Outcome, Error> {
     let seated = sender(arm)?;
-    let ours = seated.ours();
     let refused =
         |refusal: Error| Error::new(format!("testbed `linux`, arm {}: {refusal}", arm.label));
     let traced = recording.as_deref_mut().is_some_and(|recording| recording.log().is_some());
-    // A pinned arm is used as it is; its reports belong to whoever traces it.
-    let loaded = ours
-        .filter(|arm| !kernel::is_registered(arm))
-        .map(Loaded::load)
-        .transpose()
-        .map_err(refused)?;
+    let arms = Arms::of([&seated]);
     let trial = Trial {
         receiver: &scenario.receiver,
         path: &scenario.path,
@@ -250,10 +240,11 @@ fn run(
     };
     let mut attempt = 1;
     loop {
+        let loaded = arms.load().map_err(refused)?;
         let mut seen = Seen { every_change: traced, ..Seen::default() };
         let measured = trial::run(&trial, |info| seen.take(info)).map_err(refused)?;
         let mut exit = None;
-        if let Some(loaded) = &loaded {
+        if let Some(loaded) = loaded.first() {
             // The first end of startup counts, unless it was a false alarm. What a socket reports
             // that is closed already, its link gone, is none.
             let in_time = |report: &kernel::Exit| {
@@ -287,6 +278,28 @@ fn run(
             only_what_arrived(&mut outcome);
         }
         return Ok(outcome);
+    }
+}
+
+/// Arms that have to be loaded for a trial.
+struct Arms(Vec<&'static KernelArm>);
+
+impl Arms {
+    /// Those of these senders. A pinned arm is used as it is; its reports belong to whoever traces it.
+    fn of<'a>(senders: impl IntoIterator<Item = &'a Seated<'a>>) -> Arms {
+        let mut arms: Vec<&KernelArm> = Vec::new();
+        for arm in senders.into_iter().filter_map(Seated::ours) {
+            if !arms.iter().any(|known| known.name == arm.name) && !kernel::is_registered(arm) {
+                arms.push(arm);
+            }
+        }
+        Arms(arms)
+    }
+
+    /// Into the kernel, for one attempt: an arm that was loaded before may have learnt from what it
+    /// sent (Careful Resume does), and an attempt that is repeated knows nothing.
+    fn load(&self) -> Result<Vec<Loaded>, Error> {
+        self.0.iter().map(|arm| Loaded::load(arm)).collect()
     }
 }
 
