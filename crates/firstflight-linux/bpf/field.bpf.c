@@ -159,13 +159,9 @@ static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow,
 
 SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
 {
-	struct bpf_sock *sk = packet->sk;
-	struct tcp_sock *tp;
+	struct tcp_sock *tp = tcp_of(packet->sk);
 	struct flow *flow;
 
-	if (!sk)
-		return 1;
-	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp || at_rest(tp))
 		return 1;
 	/* With something outstanding only whether it is time to tell of it, now and then, and data that went ahead of the handshake's end. */

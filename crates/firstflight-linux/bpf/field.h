@@ -21,10 +21,17 @@ enum { AF_INET = 2, AF_INET6 = 10 };
 /* What the kernel calls the times that it keeps in ticks. */
 enum { RWND_LIMITED = 2, SNDBUF_LIMITED = 3 };
 enum { BPF_RB_NO_WAKEUP = 1 };
-enum { SYN_RECV = 3, FIN_WAIT2 = 5, TIME_WAIT = 6, CLOSE = 7, LAST_ACK = 9, CLOSING = 11 };
+enum { SYN_RECV = 3, FIN_WAIT2 = 5, TIME_WAIT = 6, CLOSE = 7, LAST_ACK = 9, CLOSING = 11, NEW_SYN_RECV = 12 };
 
 /* Layouts of the kernel's interface (linux/bpf.h), which never move. */
-struct bpf_sock;
+struct bpf_sock {
+	u32 bound_dev_if, family, type, protocol, mark, priority;
+	u32 src_ip4, src_ip6[4], src_port;
+	u16 dst_port, pad;
+	u32 dst_ip4, dst_ip6[4];
+	u32 state;
+};
+_Static_assert(__builtin_offsetof(struct bpf_sock, state) == 72, "as linux/bpf.h has it");
 struct bpf_sock_ops {
 	u32 op;
 	u32 args[4];
@@ -70,6 +77,9 @@ struct tcp_sock___closed {
 	struct minmax rtt_min;
 	u16 total_rto; /* from 6.7 */
 };
+struct sock___spoken {
+	u16 sk_protocol;
+};
 struct tcp_sock___flagged {
 	u8 bpf_sock_ops_cb_flags;
 };
@@ -80,6 +90,29 @@ struct inet_connection_sock___named {
 	const struct tcp_congestion_ops___named *icsk_ca_ops;
 };
 #pragma clang attribute pop
+
+/* From 6.2: a cast that the verifier makes, and no call. */
+extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
+
+/*
+ * The TCP socket that this is, if it is one and whole. To ask the helper costs as much as all else that is done for most packets, so where
+ * there is the cast what it asks for is looked at here: what waits for the end of a handshake, or of TIME_WAIT, is a shorter structure.
+ */
+static __always_inline struct tcp_sock *tcp_of(struct bpf_sock *sk)
+{
+	struct tcp_sock *tp;
+	u32 state;
+
+	if (!sk)
+		return NULL;
+	if (!bpf_ksym_exists(bpf_rdonly_cast))
+		return bpf_skc_to_tcp_sock(sk);
+	state = sk->state;
+	if (state == TIME_WAIT || state == NEW_SYN_RECV)
+		return NULL;
+	tp = bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock));
+	return ((struct sock___spoken *)tp)->sk_protocol == IPPROTO_TCP ? tp : NULL;
+}
 
 /* Layout of kernel/closed.rs: a member after the other. */
 struct closed {
@@ -434,16 +467,12 @@ static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow,
 SEC("sockops") int connection(struct bpf_sock_ops *socket)
 {
 	bool begins = socket->op == ACTIVE_ESTABLISHED || socket->op == PASSIVE_ESTABLISHED;
-	struct bpf_sock *sk;
 	struct tcp_sock *tp;
 	struct flow *flow;
 
 	if (!begins && (socket->op != STATE_CHANGED || socket->args[1] != CLOSE))
 		return 1;
-	sk = socket->sk;
-	if (!sk)
-		return 1;
-	tp = bpf_skc_to_tcp_sock(sk);
+	tp = tcp_of(socket->sk);
 	if (!tp)
 		return 1;
 	if (begins) {

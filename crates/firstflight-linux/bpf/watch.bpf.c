@@ -174,24 +174,14 @@ no_header:
 	bpf_ringbuf_discard(seen, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline struct tcp_sock *tcp_of(struct __sk_buff *packet)
-{
-	struct bpf_sock *sk = packet->sk;
-
-	return sk ? bpf_skc_to_tcp_sock(sk) : NULL;
-}
-
 SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
 {
-	struct tcp_sock *tp = tcp_of(packet);
+	struct tcp_sock *tp = tcp_of(packet->sk);
+	struct flow *flow = tp ? flow_of(tp) : NULL;
 	struct header header;
-	struct flow *flow;
 	bool data;
 
-	if (!tp || at_rest(tp))
-		return 1;
-	flow = flow_of(tp);
-	if (!flow)
+	if (!flow || at_rest(tp))
 		return 1;
 	header = header_of(packet);
 	data = has_data(packet, header);
@@ -206,7 +196,7 @@ SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
 
 SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
 {
-	struct tcp_sock *tp = tcp_of(packet);
+	struct tcp_sock *tp = tcp_of(packet->sk);
 	struct flow *flow = tp ? flow_of(tp) : NULL;
 	struct header header;
 
