@@ -37,6 +37,9 @@ fn canonical_names() {
         ("hystart(profile=gvisor,train=off)", "hystart(profile=gvisor,train=off)/cubic/prr"),
         (" slowstart / reno / immediate @( iw = 30 )", "slowstart/reno/immediate@(iw=30)"),
         ("slowstart/reno(beta=7/10)/immediate", "slowstart/reno(beta=0.7)/immediate"),
+        ("slowstart/reno(beta=999/1000)", "slowstart/reno(beta=0.999)/prr"),
+        ("slowstart/reno(beta=9999/16384)", "slowstart/reno(beta=9999/16384)/prr"),
+        ("slowstart/reno(beta=32767/50000)", "slowstart/reno(beta=0.65534)/prr"),
         ("slowstart/cubic(first=0.5)/prr(mode=crb)", "slowstart/cubic(first=0.5)/prr(mode=crb)"),
         ("slowstart/reno/halving(moderation=off)", "slowstart/reno/halving(moderation=off)"),
         ("oracle(exit=375000)", "oracle(exit=375000)/cubic/prr"),
@@ -56,6 +59,16 @@ fn canonical_names() {
     for (typed, full) in rows {
         assert_eq!(parse(typed).to_string(), full, "`{typed}` in full");
         assert_eq!(parse(full), parse(typed), "`{full}` read back");
+    }
+}
+
+#[test]
+fn a_fraction_has_six_digits_at_most_on_either_side() {
+    assert_eq!(parse("slowstart/reno(beta=100000/200000)"), parse("slowstart/reno(beta=0.5)"));
+    for wrong in ["1000000/2000000", "100000/0200000", "0.5000000", "+1/2", "/2", "1/"] {
+        let text = format!("slowstart/reno(beta={wrong})");
+        let refused = Arm::parse(&text);
+        assert!(refused.is_err(), "`{wrong}` is refused: {refused:?}");
     }
 }
 

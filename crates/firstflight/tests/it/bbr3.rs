@@ -591,6 +591,41 @@ fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
     assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (before, false));
 }
 
+/// The smallest RTT is what the last ten seconds had: less counts at once, more when that is over.
+#[test]
+fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
+    let cx = context::quic(1_000);
+    let mut bbr = Bbr3::new(Params::default());
+    let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
+    let start = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
+    let mut due = Vec::new();
+    // (ms after the first ACK, RTT of it in ms, the smallest from then on)
+    let acks = [(0, 60, 60), (100, 50, 50), (200, 70, 50), (9_000, 70, 50), (10_101, 70, 70)];
+    for (k, (after, rtt, least)) in (0..).zip(acks) {
+        let ack = Ack {
+            now: Time(start + after * MS),
+            acked: 1_000,
+            rtt: Some(Nanos(rtt * MS)),
+            tx_acked: Some(k),
+            tx_next: 10,
+            una: Seq(k + 1),
+            nxt: Seq(10),
+            inflight_before: 10_000 - k * 1_000,
+            inflight: 9_000 - k * 1_000,
+            delivered: (k + 1) * 1_000,
+            ..Ack::default()
+        };
+        bbr.sample(&ack, w, &cx);
+        bbr.signals(&mut |name, value| {
+            if name == "bbr_min_rtt" {
+                due.push((value / MS, least));
+            }
+        });
+    }
+    assert!(due.iter().all(|(found, least)| found == least), "found and due: {due:?}");
+    assert_eq!(due.len(), acks.len());
+}
+
 #[test]
 fn nothing_is_said_before_anything_was_sent() {
     let mut bbr = Bbr3::new(Params::default());

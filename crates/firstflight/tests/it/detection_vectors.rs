@@ -1218,6 +1218,10 @@ fn an_episode_is_undone_when_every_repeat_was_a_duplicate() {
     assert_eq!(undo.on_dsack(Seq(100)), None, "one of two proves nothing");
     assert_eq!(undo.on_dsack(Seq(101)), Some(Proof::Dsack), "both do");
     assert_eq!(undo.on_dsack(Seq(102)), None, "more are none of this episode's");
+    undo.open(Seq(200));
+    undo.on_repeat(at(3));
+    assert_eq!(undo.on_dsack(Seq(199)), None, "older data, and the only repeat stays open");
+    assert_eq!(undo.on_dsack(Seq(200)), Some(Proof::Dsack), "the repeat of the first segment");
 }
 
 /// Shows RFC3522 3.2-1.

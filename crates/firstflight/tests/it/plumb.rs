@@ -63,6 +63,23 @@ fn the_first_flight_leaves_as_trains_of_six_within_one_round_trip() {
     assert_eq!(train.wait(Time(MS), 6_000), Nanos(8 * MS), "the seventh with the next train");
 }
 
+/// A stack that sends in bursts asks whether each packet has to be told.
+#[test]
+fn it_heeds_every_packet_until_the_first_flight_is_over_and_none_afterwards() {
+    let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
+    plumb.start(Time(0), Seq(0));
+    plumb.on_rtt(Time(0), Nanos(30 * MS), &cx);
+    assert!(plumb.heeds_sending(), "before anything was sent");
+    plumb.before_send(&ready(0, 0), &mut w, &cx);
+    assert!(plumb.train().is_some() && plumb.heeds_sending(), "within the first flight");
+    plumb.on_timeout(Timeout::PersistentCongestion, Time(MS), Seq(10));
+    assert!(!plumb.heeds_sending(), "startup is over");
+    let mut trip = Trip::new("plumb", 20, 50, 500);
+    trip.run(30);
+    let flight = trip.c.startup().heeds_sending();
+    assert!(!flight, "the first flight is over, startup goes on");
+}
+
 /// Shows PLUMB 1-once.
 #[test]
 fn without_pacer_sample_data_or_room_there_is_no_first_flight() {
@@ -275,15 +292,16 @@ fn half_of_the_queue_and_three_packets_are_the_flows_own() {
 fn a_queue_of_others_gives_the_window_back() {
     let mut trip = Trip::new("plumb", 100, 50, 5_000);
     // From the second round on everything takes 10 ms more, whatever it does.
-    let (mut landing, mut given_back) = (None, None);
+    let (mut landing, mut given_back, mut rise) = (None, None, 0);
     for _ in 0..3_000 {
         if trip.now > 60 * MS {
             trip.others = 10 * MS;
         }
         let drains = |c: &firstflight::arm::ArmController| c.phase() == Phase::Drain;
         if !trip.step(&mut |before, _, after| {
-            if !drains(before) && drains(after) && landing.is_none() {
-                landing = Some(before.cwnd());
+            if !drains(before) && drains(after) {
+                landing = landing.or(Some(before.cwnd()));
+                rise = rise.max(signal(after, "rtt_floor_ns").expect("a floor") - 50 * MS);
             }
             if drains(before) && !drains(after) && given_back.is_none() {
                 given_back = Some(after.cwnd());
@@ -295,6 +313,9 @@ fn a_queue_of_others_gives_the_window_back() {
     let (landing, given_back) = (landing.expect("it landed"), given_back.expect("it looked"));
     assert!(given_back >= landing, "{landing} before, {given_back} after the look");
     assert_eq!(signal(&trip.c, "strikes").unwrap_or(0), 0, "no strike");
+    let threshold = signal(&trip.c, "rtt_threshold_ns");
+    let noise = rise + rise / 4;
+    assert_eq!(threshold, Some(50 * MS + noise), "{rise} ns and a quarter of it are noise now");
 }
 
 /// A flow whose ACKs carry the receiver's clock.

@@ -5,8 +5,8 @@ use crate::recovery_harness as harness;
 
 use firstflight::recovery::prr::{Branch, Evidence, Params, Rounding, Rules, SafeAck, TimerEntry};
 use firstflight::recovery::{
-    Cause, End, Entry, Immediate, LostRepeat, Progress, Prr, RateHalving, Recovery, Sack,
-    rate_halving, sack,
+    AnyRecovery, AnySettings, Cause, End, Entry, Immediate, LostRepeat, Policy, Progress, Prr,
+    RateHalving, Recovery, Sack, prr, rate_halving, sack,
 };
 use harness::{Scenario, arm, opened, progress, prr_params, run};
 
@@ -40,6 +40,44 @@ fn sends(policy: &mut dyn Recovery, mut pipe: u64) -> u64 {
         sent += 1;
     }
     sent
+}
+
+/// Windows, and packets sent, over an episode in which a packet is delivered at a time.
+fn course(policy: &mut dyn Recovery) -> Vec<(u64, u64)> {
+    policy.enter(&entry(Cause::Ack));
+    let pipes = (4..20).rev();
+    pipes
+        .map(|pipe| {
+            policy.on_ack(&progress(MSS, pipe * MSS, MSS));
+            (policy.cwnd(), sends(policy, pipe * MSS))
+        })
+        .collect()
+}
+
+#[test]
+fn a_policy_chosen_at_run_time_decides_as_it_does_itself() {
+    let bounds = [prr::Bound::Crb, prr::Bound::Ssrb, prr::Bound::Ub].map(Params::rfc6937);
+    let prr = [Params::rfc9937(), Params::linux()].into_iter().chain(bounds);
+    let mut pairs: Vec<(Box<dyn Recovery>, AnySettings)> = vec![
+        (Box::new(Immediate::default()), AnySettings::Immediate),
+        (Box::new(Sack::default()), AnySettings::Sack(sack::Params::default())),
+        (
+            Box::new(RateHalving::default()),
+            AnySettings::RateHalving(rate_halving::Params::default()),
+        ),
+    ];
+    pairs.extend(prr.map(|params| -> (Box<dyn Recovery>, _) {
+        (Box::new(Prr::new(params)), AnySettings::Prr(params))
+    }));
+    let mut courses = Vec::new();
+    for (mut own, settings) in pairs {
+        let own = course(&mut *own);
+        assert_eq!(own, course(&mut AnyRecovery::with(settings)), "{settings:?}");
+        courses.push(own);
+    }
+    courses.sort_unstable();
+    courses.dedup();
+    assert!(courses.len() >= 5, "what they decide tells them apart: {courses:?}");
 }
 
 mod immediate_cut {

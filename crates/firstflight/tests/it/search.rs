@@ -215,6 +215,8 @@ fn missed_bins_reset_by_the_rule_chosen() {
         (MissedBins::Bins(2),    3,           true),
         (MissedBins::Initial(2), 4,           false), // twice the two whole bins of 100 ms
         (MissedBins::Initial(2), 5,           true),
+        (MissedBins::Initial(3), 6,           false),
+        (MissedBins::Initial(3), 7,           true),
         (MissedBins::Off,        1_000_000,   false),
     ];
     for (missed_bins, passed, reset) in table {
