@@ -249,22 +249,22 @@ fn its_own_queue_is_drained_and_the_third_one_ends_it_without_a_loss() {
 /// it looks; and what three packets take, by the last whole round.
 fn taken_back(left_us: u64) -> (bool, u64) {
     let mut trip = Trip::new("plumb", 100, 50, 5_000);
-    let (mut landed, mut back) = (None, None);
+    let (mut landed, mut back) = (false, None);
     let mut rounds = vec![(0, 0, 0)];
     while back.is_none() {
         trip.others = match landed {
-            None if trip.now > 60 * MS => 10 * MS,
-            None => 0,
-            Some(_) => left_us * 1_000,
+            false if trip.now > 60 * MS => 10 * MS,
+            false => 0,
+            true => left_us * 1_000,
         };
         let more = trip.step(&mut |before, ack, after| {
             let &(_, _, end) = rounds.last().expect("one");
-            if landed.is_none() && ack.una.0 > end {
+            if !landed && ack.una.0 > end {
                 rounds.push((ack.now.0, ack.delivered, ack.nxt.0));
             }
             let drains = |c: &firstflight::arm::ArmController| c.phase() == Phase::Drain;
             if !drains(before) && drains(after) {
-                landed = Some(());
+                landed = true;
             }
             if drains(before) && !drains(after) {
                 back = Some(signal(after, "strikes") == Some(0));
