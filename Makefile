@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint package packages msrv deny semver unit docs site guide report web browser shots bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint lean package packages msrv deny semver unit docs site guide report web browser shots bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,7 +24,7 @@ test: ## everything we claim, checked; installs what it needs on Debian
 	cargo fmt --all --check || failed=1; \
 	$(MAKE) --no-print-directory timed-built || failed=1; \
 	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
-		$(addprefix timed-,unit python lint package docs site guide browser bare) || failed=1; \
+		$(addprefix timed-,unit python lint docs site guide browser bare) || failed=1; \
 	echo "make test took, of it beside each other all but what is built first:"; cat $(TIMES); \
 	[ -z "$$failed" ]
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
@@ -41,15 +41,18 @@ FEATURES = $$(tests/needs.sh --features)
 # Beside tests in real time: they come first.
 GENTLY = $(if $(LANES),nice -n 15)
 
-lint: ## words, formatting and clippy over everything, and over the program as most people build it; warnings are errors
+lint: ## words, formatting and clippy over everything; warnings are errors
 	tests/words.sh
 	tests/needs.sh kernel
 	@! grep -rl '#\[test\]' $$(awk '/^\[/ { lib = $$0 == "[lib]" } lib && /^test = false$$/ { print FILENAME }' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
 	cargo fmt --all --check
 	$(GENTLY) cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
-	$(GENTLY) cargo clippy --locked -p firstflight-cli -- -D warnings
 
-# What is compiled for `make lint` is used again; `make night` builds each crate alone, as the registry's client does.
+lean: ## clippy over the program as most people build it, with its default features; warnings are errors
+	cargo clippy --locked -p firstflight-cli -- -D warnings
+
+# CI runs this and `make lean` after `make test`. What is compiled for `make lint` is used again; `make night` builds each crate alone, as
+# the registry's client does.
 package: ## the crates as they would be published, checked outside this checkout
 	packaging/package.sh
 
@@ -92,6 +95,7 @@ kernel: ## of these, only what needs the kernel: controllers equal to the core, 
 
 night: ## what takes hours: fuzzing, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
+	$(MAKE) lean
 	packaging/package.sh --verify
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
 	$(MAKE) mutants
