@@ -92,6 +92,13 @@ impl Lie {
 }
 
 impl Access {
+    /// Its packets take the path's way and no other, at all times, and its receiver is honest.
+    pub(crate) fn keeps_to_the_path(&self) -> bool {
+        let Access { packets, reverse, lie, skips, stop, .. } = self;
+        let none = packets.is_none() && lie.is_none() && skips.is_none() && stop.is_none();
+        none && !reverse && self.of_its_own().is_none()
+    }
+
     /// What is done to its packets behind the path.
     pub(crate) fn of_its_own(&self) -> Option<&Access> {
         let Access { jitter, ack_jitter, ack_batch, steps, .. } = self;

@@ -337,11 +337,16 @@ impl<E: Ends> Flow<E> {
     /// Its receiver goes ahead of the clock: what will arrive before `limit` is taken as soon as it
     /// has left, at the time of its arrival. What a receiver does depends on what arrives and when, and
     /// the sender learns nothing of it before the acknowledgement arrives; so nothing changes, and a
-    /// packet is neither put on the wire nor an event of its own. Only for a flow that has both ways for
-    /// itself, on a way there that keeps the order, and if nobody looks at the receiver meanwhile.
+    /// packet is neither put on the wire nor an event of its own. Only on a way there that keeps
+    /// the order, and if nobody looks at the receiver meanwhile.
     pub(crate) fn goes_ahead_until(&mut self, limit: u64) {
         debug_assert!(self.access.is_none(), "a way of its own keeps no order");
         self.ahead = limit;
+    }
+
+    /// Whether its receiver does.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.ahead > 0
     }
 
     /// What queues see of its packets, and what its receiver says of their marks.

@@ -228,15 +228,20 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             .skipping(skips(id), numbers.branch(u64::from(id)))
             .written_by(&app, start)
     };
-    // All of them are waited for, and nothing is their own.
-    let alike = plans.iter().all(|plan| matches!(plan.app, App::Bulk(_)))
-        && *arrangement == Arrangement::default()
+    // Until then nobody looks at a receiver but at samples, and its packets take the path's way.
+    let waits = |app: &App| match app {
+        App::Bulk(_) | App::Responses(_) | App::Video { .. } => true,
+        App::Endless => arrangement.whole,
+        App::Blocks { .. } | App::Nada { .. } => false,
+    };
+    let ahead = plans.iter().all(|plan| waits(&plan.app))
+        && arrangement.access.iter().all(Access::keeps_to_the_path)
         && !shared.host.asks_acks()
         && !observer.watches();
     let flows = (0..).zip(plans).map(flow).collect();
     let flows = Bottleneck::new(shared, forward.into(), reverse.into(), flows, starts, ending)
         .arranged(arrangement);
-    Ok(if alike { flows.going_ahead() } else { flows }.run(observer))
+    Ok(if ahead { flows.going_ahead() } else { flows }.run(observer))
 }
 
 /// The earliest of many times, of which one is replaced at a time: a tree of groups of four, of which
@@ -301,7 +306,9 @@ impl Earliest {
 struct Bottleneck<E: Ends> {
     forward: Toward<E::Sent, E::Ack>,
     back: Way<E::Ack>,
-    /// What receivers that go ahead of the clock have sent; `None`: they do not.
+    /// Until when receivers go ahead of the clock, ns; zero if they do not.
+    ahead: u64,
+    /// What several of them have sent.
     later: Option<Later<E::Ack>>,
     flows: Vec<Flow<E>>,
     /// Flows whose data takes the way back.
@@ -342,6 +349,7 @@ impl<E: Ends> Bottleneck<E> {
         Bottleneck {
             forward,
             back,
+            ahead: 0,
             later: None,
             reversed: vec![false; flows.len()],
             flows,
@@ -360,12 +368,24 @@ impl<E: Ends> Bottleneck<E> {
         }
     }
 
-    /// See [`Flow::goes_ahead_until`]; if nobody looks at a receiver until all flows are through.
+    /// See [`Flow::goes_ahead_until`]; if nobody looks at a receiver but at samples.
     fn going_ahead(mut self) -> Self {
-        if self.flows.len() > 1 && self.sample.is_none() && goes_ahead(&self.forward, &self.back) {
-            self.later = Some(Later::default());
+        if goes_ahead(&self.forward, &self.back) {
+            self.ahead = if self.sample.is_some() { 0 } else { self.limit }.max(1);
+            // One flow has the way back for itself: what it sends may be on it before its time.
+            self.later = (self.flows.len() > 1).then(Later::default);
         }
         self
+    }
+
+    /// Receivers may go on to the next sample: all that arrives before the last one was taken.
+    fn go_on(&mut self, sample_at: u64) {
+        if self.ahead > 0 {
+            self.ahead = sample_at.min(self.limit).max(1);
+            for flow in self.flows.iter_mut().filter(|flow| flow.is_ahead()) {
+                flow.goes_ahead_until(self.ahead);
+            }
+        }
     }
 
     fn arranged(mut self, arrangement: &Arrangement) -> Self {
@@ -389,6 +409,7 @@ impl<E: Ends> Bottleneck<E> {
                 self.counted.push(self.flows.iter().map(Flow::counted).collect());
             }
             *sample_at = sample_at.saturating_add(self.sample.unwrap_or_default().0);
+            self.go_on(*sample_at);
         }
         while *queue_at <= now {
             self.queue.push(self.forward.queued_bytes(*queue_at));
@@ -517,8 +538,8 @@ impl<E: Ends> Bottleneck<E> {
                 Way::Link(link) if self.reversed[flow] => one.begin(now, link, observer),
                 _ => one.begin(now, &mut self.forward, observer),
             }
-            if self.later.is_some() {
-                one.goes_ahead_until(self.limit);
+            if self.ahead > 0 {
+                one.goes_ahead_until(self.ahead);
             }
             self.look_at(flow, now);
         }

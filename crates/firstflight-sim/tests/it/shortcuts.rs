@@ -6,7 +6,7 @@ use crate::hosts::{MS, SECOND, controller, digest, path, plan, shared};
 use firstflight::Nanos;
 use firstflight::startup::AnyStartup;
 use firstflight_sim::observe::{Observer, Record, Signals, Snapshot};
-use firstflight_sim::{App, FlowPlan, Hosts, JITTER, Setup, Shared, run_arm, run_arms};
+use firstflight_sim::{App, FlowPlan, Hosts, JITTER, Response, Setup, Shared, run_arm, run_arms};
 use proptest::prelude::*;
 
 /// Counts what it sees; `listens`: it also hears what the controller is told, each question of it.
@@ -63,7 +63,23 @@ proptest! {
     }
 }
 
-/// Plans of `count` flows that start within a second, each with an object of its own.
+/// What one flow carries: mostly an object, else responses or a video with pauses.
+fn app(mut draw: impl FnMut(u64) -> u64) -> App {
+    match draw(4) {
+        0 => {
+            let mut response =
+                || Response { pause: Nanos(draw(300) * MS), bytes: 1 + draw(200_000) };
+            App::Responses((0..3).map(|_| response()).collect())
+        }
+        1 => {
+            let (first, write) = (1 + draw(300_000), 1 + draw(100_000));
+            App::Video { bytes: first + 4 * write, first, write, every: Nanos(draw(400) * MS) }
+        }
+        _ => App::Bulk(1 + draw(1_000_000)),
+    }
+}
+
+/// Plans of `count` flows that start within a second, each with an application of its own.
 fn plans(
     host: Hosts,
     arms: &[&str],
@@ -72,7 +88,7 @@ fn plans(
 ) -> Vec<FlowPlan<AnyStartup>> {
     let mut one = || {
         let (start, arm) = (Nanos(draw(SECOND)), arms[draw(arms.len() as u64) as usize]);
-        let flow = plan(arm, host, App::Bulk(1 + draw(1_000_000)), start);
+        let flow = plan(arm, host, app(&mut draw), start);
         FlowPlan { rtt_extra: Nanos(draw(3) * 7 * MS), ..flow }
     };
     (0..count).map(|_| one()).collect()
@@ -86,14 +102,16 @@ proptest! {
         host in any_host(),
         text in any_path(),
         arms in prop::sample::subsequence(ARMS.to_vec(), 1..6),
-        count in 2u64..9,
+        count in 1u64..9,
+        sample in prop::option::of(1u64..700),
         jitter in any::<bool>(),
         limit in prop_oneof![4 => Just(100 * SECOND), 1 => MS..3 * SECOND],
         seed in any::<u64>(),
     ) {
         let path = path(&text);
         let jitter = if jitter { JITTER } else { Nanos::ZERO };
-        let shared = Shared { seed, jitter, ..shared(&path, host, limit) };
+        let sample = sample.map(|ms| Nanos(ms * MS));
+        let shared = Shared { seed, jitter, sample, ..shared(&path, host, limit) };
         let made = || {
             let mut x = seed;
             plans(host, &arms, count, |below| {
@@ -105,6 +123,7 @@ proptest! {
         let mut watcher = Watcher::default();
         let watched = run_arms(&shared, made(), Some(&mut watcher)).expect("as before");
         prop_assert_eq!(&alone.starts, &watched.starts);
+        prop_assert_eq!(&alone.delivered, &watched.delivered, "{:?} on {}", &arms, &text);
         for (alone, watched) in alone.flows.iter().zip(&watched.flows) {
             prop_assert_eq!(digest(alone), digest(watched), "{:?} on {}", &arms, &text);
         }
