@@ -2,12 +2,13 @@
 //! fitted to two of its numbers.
 
 use super::lab::{arm, own_exit};
-use super::sample::{Interval, bootstrap, mean, quantile};
+use super::sample::{Interval, bootstrap, quantile};
 use super::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::population::{Population, builtin};
 use firstflight_lab::scenario::Scenario;
+use firstflight_lab::stats::resample;
 use firstflight_sim::{Outcome, quic};
 use rayon::prelude::*;
 
@@ -78,7 +79,8 @@ fn run(population: &Population, index: u64, arms: &[NamedArm]) -> Result<Row, Er
 
 /// 100 times the share of rows that are so.
 fn percent(rows: &[Row], is: impl Fn(&Row) -> bool) -> Interval {
-    bootstrap(rows.len(), |units| 100.0 * mean(units, |i| f64::from(u8::from(is(&rows[i])))))
+    let so: Vec<f64> = rows.iter().map(|row| f64::from(u8::from(is(row)))).collect();
+    bootstrap(so.len(), |units| 100.0 * (resample::sum(units, &so) / units.len().max(1) as f64))
 }
 
 /// Of an arm's exits, those that its own rule decided, percent.
@@ -117,9 +119,12 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
         }
     }
     values.number("upload.threshold", of_exits(&|units| lowest(&left, units)));
+    let times =
+        |arm: usize| -> Vec<f64> { rows.iter().map(|row| row[arm].ms.unwrap_or(0.0)).collect() };
+    let (plain, search) = (times(PLAIN), times(SEARCH));
     let time = bootstrap(rows.len(), |units| {
-        let of = |arm: usize| mean(units, |i| rows[i][arm].ms.unwrap_or(0.0));
-        100.0 * (of(SEARCH) / of(PLAIN).max(f64::MIN_POSITIVE) - 1.0)
+        let of = |times: &[f64]| resample::sum(units, times) / units.len().max(1) as f64;
+        100.0 * (of(&search) / of(&plain).max(f64::MIN_POSITIVE) - 1.0)
     });
     values.number("upload.time", time);
     Ok(values.into())

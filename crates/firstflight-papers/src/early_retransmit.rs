@@ -1,12 +1,13 @@
 //! Early Retransmit: RFC 5827 with its two mitigations on web servers.
 
 use super::figure::{Figure, Series, Shape, axis};
-use super::sample::{Interval, bootstrap, quantile};
-use super::servers::{Counted, Knobs, Server, Service, calibrate, fit_web, serve, total};
+use super::sample::{Interval, bootstrap};
+use super::servers::{Counted, Fitted, Knobs, Server, Service, calibrate, fit_web, serve, total};
 use super::{Effort, Measured, Source, Values};
 use crate::source::published;
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
 use firstflight_lab::Error;
+use firstflight_lab::stats::resample;
 
 /// The arm of every server; Early Retransmit is loss detection, not part of an arm.
 pub(crate) const ARMS: &[&str] = &[RECOVERY];
@@ -43,7 +44,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
     let mut figures = Vec::new();
     let connections = effort.connections(4_000, 60_000);
     effort.tell("early-retransmit: fitting the loss of web paths");
-    let (lossy, residual) = fit_web(connections / 2)?;
+    let Fitted { knobs: lossy, residual, .. } = fit_web(connections / 2)?;
     for (service, own, name) in
         [(Service::Web, "web", "W-WEB"), (Service::Small, "small", "W-SMALL")]
     {
@@ -107,23 +108,18 @@ fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
 fn outcome(served: &[Vec<Counted>], fit: &str, service: &str, name: &str) -> Values {
     let (off, naive, both) = (&served[OFF], &served[NAIVE], &served[BOTH]);
     let n = off.len();
-    let of = |units: &[usize], all: &[Counted], read: fn(&Counted) -> f64| {
-        units.iter().map(|&i| read(&all[i])).sum::<f64>()
-    };
+    let each_of =
+        |all: &[Counted], read: fn(&Counted) -> f64| all.iter().map(read).collect::<Vec<f64>>();
+    let recoveries = [naive, off].map(|all| each_of(all, |one| one.recoveries));
     let more = bootstrap(n, |units| {
-        of(units, naive, |one| one.recoveries) / of(units, off, |one| one.recoveries)
+        resample::sum(units, &recoveries[0]) / resample::sum(units, &recoveries[1])
     });
-    let share = |all: &[Counted]| {
-        bootstrap(n, |units| {
-            100.0 * of(units, all, |one| one.early_spurious) / of(units, all, |one| one.early)
-        })
+    let early = [both, naive]
+        .map(|all| [each_of(all, |one| one.early_spurious), each_of(all, |one| one.early)]);
+    let share = |units: &[usize], [spurious, early]: &[Vec<f64>; 2]| {
+        100.0 * resample::sum(units, spurious) / resample::sum(units, early)
     };
-    let less = bootstrap(n, |units| {
-        let share = |all: &[Counted]| {
-            100.0 * of(units, all, |one| one.early_spurious) / of(units, all, |one| one.early)
-        };
-        share(both) - share(naive)
-    });
+    let less = bootstrap(n, |units| share(units, &early[0]) - share(units, &early[1]));
     let each = |read: fn(&[Counted]) -> f64, unit: &str| -> Vec<(String, String)> {
         served
             .iter()
@@ -137,7 +133,7 @@ fn outcome(served: &[Vec<Counted>], fit: &str, service: &str, name: &str) -> Val
         .note(fit)
         .sweep(each(per_thousand, " per 1000 responses"));
     values.number(format!("{service}.spurious.less"), less).sweep(each(spurious, " %"));
-    values.number(format!("{service}.spurious"), share(both));
+    values.number(format!("{service}.spurious"), bootstrap(n, |units| share(units, &early[0])));
     for quantile in [0.5, 0.1, 0.9] {
         let (change, told) = latency(both, off, quantile);
         values.number(format!("{service}.latency.p{:.0}", quantile * 100.0), change).note(told);
@@ -155,14 +151,13 @@ fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String)
     let (a, b) = (hits(ours), hits(base));
     let at = |units: &[usize], values: &[f64]| {
         // The shorter of two samples repeats some of its members.
-        quantile(units, share, |i| values[i % values.len().max(1)])
+        resample::quantile_of(units, values, share)
     };
     let n = a.len().min(b.len());
     if n == 0 {
         return (f64::NAN.into(), "no response was hit".into());
     }
-    let whole =
-        |values: &[f64]| quantile(&(0..values.len()).collect::<Vec<_>>(), share, |i| values[i]);
+    let whole = |values: &[f64]| resample::quantile(values.to_vec(), share);
     let estimate = 100.0 * (whole(&a) / whole(&b) - 1.0);
     let spread = bootstrap(n, |units| 100.0 * (at(units, &a) / at(units, &b) - 1.0));
     let told = format!(

@@ -1,7 +1,7 @@
-//! Intervals for rows: paired bootstrap over seeds or connections, with a generator of its own, so
-//! that the same run gives the same bytes.
+//! Intervals for rows: paired bootstrap over seeds or connections. What runs over thousands of them lies in
+//! the lab, which is optimised.
 
-use firstflight_path::random::Sequence;
+use firstflight_lab::stats::resample;
 
 /// Resamples behind every interval.
 pub const RESAMPLES: usize = 2_000;
@@ -41,27 +41,8 @@ impl Interval {
 /// A statistic of `n` units and its interval. The statistic gets the indices of a resample; the
 /// same index stands for the same seed or connection in every arm, which makes differences paired.
 pub(crate) fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
-    let mut units: Vec<usize> = (0..n).collect();
-    let estimate = statistic(&units);
-    if n < 2 {
-        return estimate.into();
-    }
-    let mut draws = Sequence::new(n as u64);
-    let mut values: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            for unit in &mut units {
-                *unit = draws.between(0, n as u64 - 1) as usize;
-            }
-            statistic(&units)
-        })
-        .filter(|value| !value.is_nan())
-        .collect();
-    if values.is_empty() {
-        return estimate.into();
-    }
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-    Interval { estimate, low: at(0.025), high: at(0.975) }
+    let (estimate, low, high) = resample::resampled(n, RESAMPLES, &statistic);
+    Interval { estimate, low, high }
 }
 
 /// The mean of `read` over these units.
@@ -76,10 +57,7 @@ pub(crate) fn sum(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
 
 /// The quantile of `read` over these units, by nearest rank.
 pub(crate) fn quantile(units: &[usize], share: f64, read: impl Fn(usize) -> f64) -> f64 {
-    let mut values: Vec<f64> = units.iter().map(|&unit| read(unit)).collect();
-    values.sort_by(f64::total_cmp);
-    let rank = (values.len() as f64 * share).ceil() as usize;
-    values.get(rank.clamp(1, values.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
+    resample::quantile(units.iter().map(|&unit| read(unit)).collect(), share)
 }
 
 #[cfg(test)]

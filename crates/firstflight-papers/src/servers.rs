@@ -275,20 +275,29 @@ pub(crate) const HIT_TARGET: f64 = 6.1;
 /// The baseline of that fit.
 pub(crate) const LINUX: Server = Server::linux26("slowstart/cubic/halving");
 
-/// The fitted loss, and the residual of the fit.
-pub(crate) fn fit_web(connections: u32) -> Result<(Knobs, f64), Error> {
+/// What fits.
+pub(crate) struct Fitted {
+    /// With the fitted loss.
+    pub knobs: Knobs,
+    /// Points of the share of responses that are hit.
+    pub residual: f64,
+    /// The connections of the fit with these knobs, under its baseline.
+    pub served: Vec<Counted>,
+}
+
+/// The fitted loss.
+pub(crate) fn fit_web(connections: u32) -> Result<Fitted, Error> {
     fit_web_from(FILE, connections)
 }
 
 /// The same from other bursts.
-pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Error> {
+pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<Fitted, Error> {
     let mut quiet = Quiet::default();
-    let mut measure = |g: f64| {
-        serve_again(Service::Web, Knobs { g, ..base }, LINUX, connections, &mut quiet)
-            .map(|all| hit_share(&all))
-    };
-    let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, &mut measure)?;
-    Ok((Knobs { g, ..base }, measure(g)? - HIT_TARGET))
+    let mut run =
+        |g: f64| serve_again(Service::Web, Knobs { g, ..base }, LINUX, connections, &mut quiet);
+    let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, |g| run(g).map(|all| hit_share(&all)))?;
+    let served = run(g)?;
+    Ok(Fitted { knobs: Knobs { g, ..base }, residual: hit_share(&served) - HIT_TARGET, served })
 }
 
 #[cfg(test)]

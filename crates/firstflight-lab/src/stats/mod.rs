@@ -11,6 +11,7 @@ pub mod front;
 pub mod holm;
 mod interval;
 pub mod ratio;
+pub mod resample;
 pub mod sketch;
 mod student;
 mod summary;

@@ -3,11 +3,12 @@
 use super::RTTS;
 use crate::lab::{Sender, Vary, arm, each_seed, grid, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
-use crate::servers::{Counted, Server, Service, fit_web, serve};
+use crate::servers::{Counted, Fitted, Server, Service, fit_web, serve};
 use crate::{Effort, Source, Try, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
+use firstflight_lab::stats::resample;
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{App, fairness_ppm};
@@ -307,7 +308,7 @@ pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
 pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
     let connections = effort.connections(4_000, 60_000);
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
-    let (knobs, _) = fit_web(connections / 2)?;
+    let Fitted { knobs, .. } = fit_web(connections / 2)?;
     let run = |arm| {
         serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections)
     };
@@ -321,8 +322,10 @@ pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
         });
         100.0 * pairs.count() as f64 / plain.len() as f64
     };
+    let rtos = [&ours, &plain].map(|all| all.iter().map(|one| one.rtos).collect::<Vec<_>>());
+    let n = plain.len().max(1) as f64;
     let change = bootstrap(plain.len(), |units| {
-        mean(units, |i| ours[i].rtos) - mean(units, |i| plain[i].rtos)
+        resample::sum(units, &rtos[0]) / n - resample::sum(units, &rtos[1]) / n
     });
     let told = format!(
         "fewer than 2 timeouts: {:.2} % of connections with plain slow start, {:.2} % with -03; from 1 to 0: {:.2} %, from 0 to 1: {:.2} %, \

@@ -6,6 +6,7 @@ use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, calibrate, se
 use crate::source::published;
 use crate::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
+use firstflight_lab::stats::resample;
 
 const SERVERS: [(&str, Server); 3] = [
     ("Linux", LINUX),
@@ -58,8 +59,7 @@ impl Share {
 }
 
 fn pool(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
-    let (part, whole) =
-        units.iter().fold((0.0, 0.0), |(part, whole), &i| (part + pairs[i].0, whole + pairs[i].1));
+    let (part, whole) = resample::sums(units, pairs);
     part / whole
 }
 

@@ -3,11 +3,12 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{
-    Counted, FILE, Knobs, LINUX, Quiet, Server, Service, fit_web, fit_web_from, serve, serve_again,
-    total,
+    Counted, FILE, Fitted, Knobs, LINUX, Quiet, Server, Service, fit_web, fit_web_from,
+    serve_again, total,
 };
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::Error;
+use firstflight_lab::stats::resample;
 
 const SERVERS: [(&str, Server); 6] = [
     ("Linux", LINUX),
@@ -45,7 +46,7 @@ fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
 }
 
 fn pool(units: &[usize], blocks: &[(f64, f64)]) -> f64 {
-    let (ms, n) = units.iter().fold((0.0, 0.0), |(ms, n), &i| (ms + blocks[i].0, n + blocks[i].1));
+    let (ms, n) = resample::sums(units, blocks);
     ms / n
 }
 
@@ -62,15 +63,13 @@ fn blocks(all: &[Counted], read: fn(&Counted) -> f64) -> Vec<f64> {
 /// A pooled count over another, of two arms.
 fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Interval {
     let (a, b) = (blocks(ours, read), blocks(base, read));
-    bootstrap(a.len(), |units| {
-        units.iter().map(|&i| a[i]).sum::<f64>() / units.iter().map(|&i| b[i]).sum::<f64>()
-    })
+    bootstrap(a.len(), |units| resample::sum(units, &a) / resample::sum(units, &b))
 }
 
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
-    let (knobs, residual) = fit_web(connections / 2)?;
+    let Fitted { knobs, residual, .. } = fit_web(connections / 2)?;
     let (mut served, mut quiet) = (Vec::new(), Quiet::default());
     for (name, server) in SERVERS {
         effort.tell(&format!("prr: {connections} web connections, {name}"));
@@ -152,8 +151,7 @@ fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Error> {
     let mut points = Vec::new();
     for (bursts, name, base) in bursts.into_iter().chain(sizes) {
         effort.tell(&format!("prr: web paths with {name}"));
-        let (knobs, _) = fit_web_from(base, connections)?;
-        let linux = serve(Service::Web, knobs, LINUX, connections)?;
+        let Fitted { served: linux, .. } = fit_web_from(base, connections)?;
         let share =
             100.0 * total(&linux, |one| one.below) / total(&linux, |one| one.recoveries).max(1.0);
         points.push(Under { name, bursts, share });
@@ -201,15 +199,14 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
     const CRB: usize = 3;
     const UB: usize = 4;
     let distance = |a: usize, b: usize| -> Interval {
-        let pairs: Vec<(f64, f64)> = served[a]
+        let apart: Vec<(f64, f64)> = served[a]
             .iter()
             .zip(&served[b])
             .filter_map(|(a, b)| Some((a.first_exit?, b.first_exit?)))
+            .map(|(a, b)| ((a - b).abs(), b))
             .collect();
-        bootstrap(pairs.len(), |units| {
-            let (apart, all) = units.iter().fold((0.0, 0.0), |sum, &i| {
-                (sum.0 + (pairs[i].0 - pairs[i].1).abs(), sum.1 + pairs[i].1)
-            });
+        bootstrap(apart.len(), |units| {
+            let (apart, all) = resample::sums(units, &apart);
             100.0 * apart / all
         })
     };
@@ -280,7 +277,7 @@ fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result
         ),
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
-        let (knobs, _) = fit_web_from(base, connections / 2)?;
+        let Fitted { knobs, .. } = fit_web_from(base, connections / 2)?;
         // Both have the same initial window where one of them names it.
         let mut quiet = Quiet::default();
         let mut run = |server| serve_again(Service::Web, knobs, server, connections, &mut quiet);
@@ -309,8 +306,7 @@ fn latency(served: &[Vec<Counted>], fit: &str) -> Values {
     let (linux, ssrb) = (&served[HALVING], &served[SSRB]);
     let (below, of) = (blocks(ssrb, |one| one.below), blocks(ssrb, |one| one.recoveries));
     let share = bootstrap(of.len(), |units| {
-        100.0 * units.iter().map(|&i| below[i]).sum::<f64>()
-            / units.iter().map(|&i| of[i]).sum::<f64>()
+        100.0 * resample::sum(units, &below) / resample::sum(units, &of)
     });
     let all = change(ssrb, linux, (0, u64::MAX));
     let points = (1..SERVERS.len()).map(|arm| {

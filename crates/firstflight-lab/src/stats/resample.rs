@@ -1,0 +1,63 @@
+//! Paired resampling of units that are few enough to be drawn one by one: seeds, connections. With a
+//! generator of its own, so that the same sample gives the same bytes.
+
+use firstflight_path::random::Sequence;
+
+/// A statistic of `n` units, and its 2.5th and 97.5th percentile over so many resamples; of fewer than two
+/// units, or if no resample gives a number, the statistic itself. The statistic gets the indices of a
+/// resample; the same index stands for the same unit in every arm, which makes differences paired.
+pub fn resampled(
+    n: usize,
+    resamples: usize,
+    statistic: &dyn Fn(&[usize]) -> f64,
+) -> (f64, f64, f64) {
+    let mut units: Vec<usize> = (0..n).collect();
+    let estimate = statistic(&units);
+    if n < 2 {
+        return (estimate, estimate, estimate);
+    }
+    let mut draws = Sequence::new(n as u64);
+    let mut values: Vec<f64> = (0..resamples)
+        .map(|_| {
+            for unit in &mut units {
+                *unit = draws.between(0, n as u64 - 1) as usize;
+            }
+            statistic(&units)
+        })
+        .filter(|value| !value.is_nan())
+        .collect();
+    if values.is_empty() {
+        return (estimate, estimate, estimate);
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+    (estimate, at(0.025), at(0.975))
+}
+
+/// The sum of these units' values.
+pub fn sum(units: &[usize], values: &[f64]) -> f64 {
+    units.iter().map(|&unit| values[unit]).sum()
+}
+
+/// The sums of these units' pairs.
+pub fn sums(units: &[usize], pairs: &[(f64, f64)]) -> (f64, f64) {
+    units.iter().fold((0.0, 0.0), |(a, b), &unit| (a + pairs[unit].0, b + pairs[unit].1))
+}
+
+/// The quantile of these values, by nearest rank; NaN of none.
+pub fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+    let rank = (values.len() as f64 * share).ceil() as usize;
+    let place = rank.clamp(1, values.len().max(1)) - 1;
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    // Numbers that compare as equal are equal to the bit.
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+/// The same of these units' values; units beyond the last value begin again with the first.
+pub fn quantile_of(units: &[usize], values: &[f64], share: f64) -> f64 {
+    let many = values.len().max(1);
+    let one = |&unit: &usize| values[if unit < many { unit } else { unit % many }];
+    quantile(units.iter().map(one).collect(), share)
+}
