@@ -8,6 +8,7 @@ use firstflight::detection::presets::Preset;
 use firstflight_lab::Error;
 use firstflight_lab::population::{Distribution, Population, Shape, Unit, Variable, builtin};
 use firstflight_lab::scenario::{Hosts, Scenario};
+use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{Outcome, tcp};
 use rayon::prelude::*;
@@ -161,11 +162,20 @@ impl Counted {
     }
 }
 
-/// Connections that lost nothing, repeated nothing and waited for no timer, with the packets that they sent:
-/// the same under losses of another frequency that spare these packets, and under arms that differ in nothing
-/// but their recovery.
+/// Connections as they were last, with the packets that they sent and which of these random losses took. They
+/// are the same under losses of another frequency that take the same; and under arms that differ in nothing
+/// but their recovery, if they lost nothing, repeated nothing and waited for no timer.
 #[derive(Debug, Default)]
-pub(crate) struct Quiet(Vec<Option<(u64, Counted)>>);
+pub(crate) struct Known(Vec<Option<Connection>>);
+
+#[derive(Clone, Debug)]
+struct Connection {
+    packets: u64,
+    taken: Vec<u64>,
+    /// The arm that it was; any if it was quiet.
+    arm: Option<&'static str>,
+    counted: Counted,
+}
 
 /// Packets that a connection may have put on its path beside its data.
 const BESIDE: u64 = 8;
@@ -177,17 +187,17 @@ pub(crate) fn serve(
     server: Server,
     connections: u32,
 ) -> Result<Vec<Counted>, Error> {
-    serve_again(service, knobs, server, connections, &mut Quiet::default())
+    serve_again(service, knobs, server, connections, &mut Known::default())
 }
 
-/// The same with those that were quiet before: of the same service with knobs that differed in `g` only, and of
-/// a server that differed in its recovery only.
+/// The same with those that ran before: of the same service with knobs that differed in `g` only, and of a
+/// server that differed in its recovery only.
 pub(crate) fn serve_again(
     service: Service,
     knobs: Knobs,
     server: Server,
     connections: u32,
-    quiet: &mut Quiet,
+    known: &mut Known,
 ) -> Result<Vec<Counted>, Error> {
     let named = arm(server.arm)?;
     let preset = |name: &str| {
@@ -195,11 +205,11 @@ pub(crate) fn serve_again(
     };
     let (sack, plain) = (preset(server.preset)?, preset("reno")?);
     let population = service.population(knobs)?;
-    quiet.0.resize(quiet.0.len().max(connections as usize), None);
+    known.0.resize(known.0.len().max(connections as usize), None);
     (0..connections)
         .into_par_iter()
-        .zip(&mut quiet.0)
-        .map(|(index, quiet)| {
+        .zip(&mut known.0)
+        .map(|(index, known)| {
             let index = u64::from(index);
             // One connection in 25 has no SACK.
             let plain_host = uniform(Stream::new(SEED, index, Purpose::Class).value(2)) < 0.04;
@@ -208,10 +218,12 @@ pub(crate) fn serve_again(
                 tcp::Host { early_retransmit: server.early, ..tcp::Host::with_preset(preset) };
             let drawn = population.draw(SEED, index);
             let path = population.path(&drawn)?;
-            if let Some((packets, counted)) = quiet
-                && path.spares(SEED, index, *packets + BESIDE)?
+            let falls = |path: &Path, packets: u64| path.falls(SEED, index, packets + BESIDE);
+            if let Some(known) = known
+                && known.arm.is_none_or(|arm| arm == server.arm)
+                && falls(&path, known.packets)?.eq(known.taken.iter().copied())
             {
-                return Ok(counted.clone());
+                return Ok(known.counted.clone());
             }
             let ground = Scenario {
                 host: Hosts::from(host),
@@ -223,11 +235,15 @@ pub(crate) fn serve_again(
             let done = together(&ground, vec![sender], SEED, Vary::Nothing(index), None)?;
             let Some(outcome) = done.flows.first() else { return Ok(Counted::default()) };
             let counted = Counted::of(outcome);
-            if outcome.packets_dropped + outcome.retransmissions + outcome.rtos == 0
-                && outcome.recoveries == 0
-                && quiet.is_none()
-            {
-                *quiet = Some((outcome.packets_sent, counted.clone()));
+            let quiet = outcome.packets_dropped + outcome.retransmissions + outcome.rtos == 0
+                && outcome.recoveries == 0;
+            let packets = outcome.packets_sent;
+            let taken: Vec<u64> = falls(&ground.path, packets)?.collect();
+            // A handshake that lost something may have put more on its path.
+            let counts = taken.iter().all(|taken| *taken >= BESIDE);
+            if counts && known.as_ref().is_none_or(|known| known.arm.is_some()) {
+                let arm = (!quiet).then_some(server.arm);
+                *known = Some(Connection { packets, taken, arm, counted: counted.clone() });
             }
             Ok(counted)
         })
@@ -283,6 +299,8 @@ pub(crate) struct Fitted {
     pub residual: f64,
     /// The connections of the fit with these knobs, under its baseline.
     pub served: Vec<Counted>,
+    /// What is known of them.
+    pub known: Known,
 }
 
 /// The fitted loss.
@@ -292,12 +310,13 @@ pub(crate) fn fit_web(connections: u32) -> Result<Fitted, Error> {
 
 /// The same from other bursts.
 pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<Fitted, Error> {
-    let mut quiet = Quiet::default();
+    let mut known = Known::default();
     let mut run =
-        |g: f64| serve_again(Service::Web, Knobs { g, ..base }, LINUX, connections, &mut quiet);
+        |g: f64| serve_again(Service::Web, Knobs { g, ..base }, LINUX, connections, &mut known);
     let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, |g| run(g).map(|all| hit_share(&all)))?;
     let served = run(g)?;
-    Ok(Fitted { knobs: Knobs { g, ..base }, residual: hit_share(&served) - HIT_TARGET, served })
+    let residual = hit_share(&served) - HIT_TARGET;
+    Ok(Fitted { knobs: Knobs { g, ..base }, residual, served, known })
 }
 
 #[cfg(test)]
@@ -305,20 +324,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_that_were_quiet_are_what_they_would_be_if_they_ran() {
-        let mut quiet = Quiet::default();
+    fn connections_that_are_known_are_what_they_would_be_if_they_ran() {
+        let mut known = Known::default();
         for (g, arm) in [
             (3e-3, "slowstart/cubic/halving"),
+            (3.1e-3, "slowstart/cubic/halving"),
             (1e-3, "slowstart/cubic/halving"),
             (2e-2, "slowstart/cubic/sack(lost=ignore)"),
             (3e-3, "slowstart/cubic/prr(mode=ssrb,lost=ignore)"),
         ] {
             let (knobs, server) = (Knobs { g, ..FILE }, Server::linux26(arm));
             let alone = serve(Service::Web, knobs, server, 60).expect("runs");
-            let again = serve_again(Service::Web, knobs, server, 60, &mut quiet).expect("runs");
+            let again = serve_again(Service::Web, knobs, server, 60, &mut known).expect("runs");
             assert_eq!(format!("{alone:?}"), format!("{again:?}"), "{arm} with {g}");
         }
-        let spared = quiet.0.iter().flatten().count();
+        let spared = known.0.iter().flatten().filter(|one| one.arm.is_none()).count();
         assert!((20..60).contains(&spared), "{spared} of 60 were quiet once");
+        let hit = known.0.iter().flatten().filter(|one| !one.taken.is_empty()).count();
+        assert!(hit > 0, "no connection that lost something was kept");
     }
 }

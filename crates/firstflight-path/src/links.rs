@@ -115,18 +115,23 @@ impl Path {
         ))
     }
 
-    /// Whether losses on the way there that have nothing to do with its queue (independent ones, bursts, every
-    /// n-th) spare the first `count` packets of a trial with these draws. Such a trial is the same on any two
-    /// paths that differ in these losses only and both spare its packets.
+    /// The ordinals of those of the first `count` packets of a trial with these draws that losses on the way
+    /// there take which have nothing to do with its queue (independent ones, bursts, every n-th). Such a trial is
+    /// the same on any two paths that differ in these losses only and take the same of its packets.
     ///
     /// # Errors
     /// If the path is none.
-    pub fn spares(&self, seed: u64, path_index: u64, count: u64) -> Result<bool, Error> {
+    pub fn falls(
+        &self,
+        seed: u64,
+        path_index: u64,
+        count: u64,
+    ) -> Result<impl Iterator<Item = u64> + use<>, Error> {
         let (forward, _) = self.directions(0, 0)?;
         let rich::Settings { loss_ppb, effects, .. } = forward.rich();
         let draws = Stream::new(seed, path_index, forward.way.purposes().1);
         let mut losses = Losses::new(loss_ppb, effects.ge, effects.loss_every, draws);
-        Ok((0..count).all(|ordinal| !losses.falls(ordinal)))
+        Ok((0..count).filter(move |ordinal| losses.falls(*ordinal)))
     }
 
     fn refuse_late_queue(&self) -> Result<(), Error> {

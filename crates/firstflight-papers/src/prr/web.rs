@@ -3,7 +3,7 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{
-    Counted, FILE, Fitted, Knobs, LINUX, Quiet, Server, Service, fit_web, fit_web_from,
+    Counted, FILE, Fitted, Knobs, Known, LINUX, Server, Service, fit_web, fit_web_from,
     serve_again, total,
 };
 use crate::{Effort, Measured, Source, Try, Values};
@@ -69,11 +69,11 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
-    let Fitted { knobs, residual, .. } = fit_web(connections / 2)?;
-    let (mut served, mut quiet) = (Vec::new(), Quiet::default());
+    let Fitted { knobs, residual, mut known, .. } = fit_web(connections / 2)?;
+    let mut served = Vec::new();
     for (name, server) in SERVERS {
         effort.tell(&format!("prr: {connections} web connections, {name}"));
-        served.push(serve_again(Service::Web, knobs, server, connections, &mut quiet)?);
+        served.push(serve_again(Service::Web, knobs, server, connections, &mut known)?);
     }
     let fit = format!(
         "fitted: burst probability {:.2e} per packet, residual {residual:+.2} points of 6.1 % hit; {connections} connections",
@@ -229,9 +229,9 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result
         "slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)",
     ];
     effort.tell("prr: web paths, initial window 3");
-    let mut quiet = Quiet::default();
+    let mut known = Known::default();
     let served = arms
-        .map(|arm| serve_again(Service::Web, knobs, Server::linux26(arm), connections, &mut quiet));
+        .map(|arm| serve_again(Service::Web, knobs, Server::linux26(arm), connections, &mut known));
     let [linux, standard, prr] = served;
     let (linux, standard, prr) = (linux?, standard?, prr?);
     let percent = |a: &[Counted], b: &[Counted], read: fn(&Counted) -> f64| {
@@ -277,10 +277,10 @@ fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result
         ),
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
-        let Fitted { knobs, .. } = fit_web_from(base, connections / 2)?;
-        // Both have the same initial window where one of them names it.
-        let mut quiet = Quiet::default();
-        let mut run = |server| serve_again(Service::Web, knobs, server, connections, &mut quiet);
+        let Fitted { knobs, known, .. } = fit_web_from(base, connections / 2)?;
+        // Both have the same initial window where one of them names it, which that of the fit is not.
+        let mut known = if linux.arm == LINUX.arm { known } else { Known::default() };
+        let mut run = |server| serve_again(Service::Web, knobs, server, connections, &mut known);
         let (linux, prr) = (run(linux)?, run(prr)?);
         let all = change(&prr, &linux, (0, u64::MAX));
         let large = change(&prr, &linux, (50_000, u64::MAX));
