@@ -80,7 +80,7 @@ fn run(population: &Population, index: u64, arms: &[NamedArm]) -> Result<Row, Er
 /// 100 times the share of rows that are so.
 fn percent(rows: &[Row], is: impl Fn(&Row) -> bool) -> Interval {
     let so: Vec<f64> = rows.iter().map(|row| f64::from(u8::from(is(row)))).collect();
-    bootstrap(so.len(), |units| 100.0 * (resample::sum(units, &so) / units.len().max(1) as f64))
+    bootstrap(so.len(), |units| 100.0 * resample::mean(units, &so))
 }
 
 /// Of an arm's exits, those that its own rule decided, percent.
@@ -123,8 +123,8 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
         |arm: usize| -> Vec<f64> { rows.iter().map(|row| row[arm].ms.unwrap_or(0.0)).collect() };
     let (plain, search) = (times(PLAIN), times(SEARCH));
     let time = bootstrap(rows.len(), |units| {
-        let of = |times: &[f64]| resample::sum(units, times) / units.len().max(1) as f64;
-        100.0 * (of(&search) / of(&plain).max(f64::MIN_POSITIVE) - 1.0)
+        let before = resample::mean(units, &plain).max(f64::MIN_POSITIVE);
+        100.0 * (resample::mean(units, &search) / before - 1.0)
     });
     values.number("upload.time", time);
     Ok(values.into())

@@ -149,17 +149,16 @@ fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String)
         hit.map(|one| one.ms).collect()
     };
     let (a, b) = (hits(ours), hits(base));
-    let at = |units: &[usize], values: &[f64]| {
-        // The shorter of two samples repeats some of its members.
-        resample::quantile_of(units, values, share)
-    };
     let n = a.len().min(b.len());
     if n == 0 {
         return (f64::NAN.into(), "no response was hit".into());
     }
     let whole = |values: &[f64]| resample::quantile(values.to_vec(), share);
     let estimate = 100.0 * (whole(&a) / whole(&b) - 1.0);
-    let spread = bootstrap(n, |units| 100.0 * (at(units, &a) / at(units, &b) - 1.0));
+    let spread = bootstrap(n, |units| {
+        let at = |values| resample::quantile_of(units, values, share);
+        100.0 * (at(&a) / at(&b) - 1.0)
+    });
     let told = format!(
         "{:.0} and {:.0} ms, {} and {} responses hit",
         whole(&b),

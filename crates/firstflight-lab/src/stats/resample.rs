@@ -39,6 +39,17 @@ pub fn sum(units: &[usize], values: &[f64]) -> f64 {
     units.iter().map(|&unit| values[unit]).sum()
 }
 
+/// The mean of these units' values.
+pub fn mean(units: &[usize], values: &[f64]) -> f64 {
+    sum(units, values) / units.len().max(1) as f64
+}
+
+/// The sum of the first of these units' pairs over that of the second.
+pub fn pooled(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
+    let (part, whole) = sums(units, pairs);
+    part / whole
+}
+
 /// The sums of these units' pairs.
 pub fn sums(units: &[usize], pairs: &[(f64, f64)]) -> (f64, f64) {
     units.iter().fold((0.0, 0.0), |(a, b), &unit| (a + pairs[unit].0, b + pairs[unit].1))
@@ -46,11 +57,11 @@ pub fn sums(units: &[usize], pairs: &[(f64, f64)]) -> (f64, f64) {
 
 /// The quantile of these values, by nearest rank; NaN of none.
 pub fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
-    let rank = (values.len() as f64 * share).ceil() as usize;
-    let place = rank.clamp(1, values.len().max(1)) - 1;
     if values.is_empty() {
         return f64::NAN;
     }
+    let rank = (values.len() as f64 * share).ceil() as usize;
+    let place = rank.clamp(1, values.len()) - 1;
     // Numbers that compare as equal are equal to the bit.
     *values.select_nth_unstable_by(place, f64::total_cmp).1
 }

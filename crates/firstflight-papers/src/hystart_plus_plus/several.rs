@@ -323,9 +323,8 @@ pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
         100.0 * pairs.count() as f64 / plain.len() as f64
     };
     let rtos = [&ours, &plain].map(|all| all.iter().map(|one| one.rtos).collect::<Vec<_>>());
-    let n = plain.len().max(1) as f64;
     let change = bootstrap(plain.len(), |units| {
-        resample::sum(units, &rtos[0]) / n - resample::sum(units, &rtos[1]) / n
+        resample::mean(units, &rtos[0]) - resample::mean(units, &rtos[1])
     });
     let told = format!(
         "fewer than 2 timeouts: {:.2} % of connections with plain slow start, {:.2} % with -03; from 1 to 0: {:.2} %, from 0 to 1: {:.2} %, \

@@ -45,7 +45,7 @@ impl Share {
 
     fn interval(self, all: &[Counted]) -> Interval {
         let pairs = self.pairs(all);
-        bootstrap(pairs.len(), |units| 100.0 * pool(units, &pairs))
+        bootstrap(pairs.len(), |units| 100.0 * resample::pooled(units, &pairs))
     }
 
     fn pairs(self, all: &[Counted]) -> Vec<(f64, f64)> {
@@ -54,13 +54,8 @@ impl Share {
 
     fn ratio(self, ours: &[Counted], base: &[Counted]) -> Interval {
         let (a, b) = (self.pairs(ours), self.pairs(base));
-        bootstrap(a.len(), |units| pool(units, &a) / pool(units, &b))
+        bootstrap(a.len(), |units| resample::pooled(units, &a) / resample::pooled(units, &b))
     }
-}
-
-fn pool(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
-    let (part, whole) = resample::sums(units, pairs);
-    part / whole
 }
 
 /// Fits burst probability and share of policed paths on the Standard arm.

@@ -45,15 +45,12 @@ fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
     all.chunks(BLOCK).map(|block| block.iter().map(of).fold((0.0, 0.0), add)).collect()
 }
 
-fn pool(units: &[usize], blocks: &[(f64, f64)]) -> f64 {
-    let (ms, n) = resample::sums(units, blocks);
-    ms / n
-}
-
 /// Change of the mean latency of hit responses, percent.
 fn change(ours: &[Counted], base: &[Counted], bytes: (u64, u64)) -> Interval {
     let (a, b) = (hits(ours, bytes), hits(base, bytes));
-    bootstrap(a.len(), |units| 100.0 * (pool(units, &a) / pool(units, &b) - 1.0))
+    bootstrap(a.len(), |units| {
+        100.0 * (resample::pooled(units, &a) / resample::pooled(units, &b) - 1.0)
+    })
 }
 
 fn blocks(all: &[Counted], read: fn(&Counted) -> f64) -> Vec<f64> {
