@@ -19,6 +19,7 @@
 #![deny(clippy::float_arithmetic)]
 
 #[cfg(feature = "bpf")]
+pub mod counters;
 pub mod kernel;
 pub mod link;
 pub mod lock;

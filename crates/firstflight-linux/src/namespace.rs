@@ -1,6 +1,7 @@
 //! Network namespaces without names: they live as long as somebody holds their descriptor or runs
 //! inside.
 
+use crate::counters::TcpCounters;
 use crate::refusal::refused;
 use crate::sys::prepare_child;
 use firstflight_path::Error;
@@ -97,6 +98,16 @@ impl Namespace {
                 .map_err(|error| refused("network namespaces", "CAP_SYS_ADMIN", &error.into()))?;
             Ok(work())
         })
+    }
+
+    /// What TCP has counted in this namespace.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered, or its counters cannot be read.
+    pub fn tcp_counters(&self) -> Result<TcpCounters, Error> {
+        let read = self.run(|| fs::read_to_string("/proc/thread-self/net/netstat"))?;
+        let text = read.map_err(|error| Error::new(format!("TCP's counters: {error}")))?;
+        Ok(TcpCounters::parse(&text))
     }
 
     /// Sets a sysctl of this namespace, such as `net/ipv4/tcp_ecn`.

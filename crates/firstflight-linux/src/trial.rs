@@ -7,6 +7,7 @@
 //! one writes, so that no handshake meets the others' queue. Programs of others connect as they do:
 //! their times count from the start of the client, and only what it writes is known of them.
 
+use crate::counters::TcpCounters;
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::sys::tcp_info;
 use firstflight_path::Error;
@@ -18,7 +19,6 @@ use nix::sys::socket::{
 pub use programs::Programs;
 use programs::{Fetched, Pair};
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -138,27 +138,14 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// None of them where they cannot be read.
     fn read(link: &LinkEmulator) -> Counters {
-        let text = link
-            .sender()
-            .run(|| fs::read_to_string("/proc/thread-self/net/netstat"))
-            .ok()
-            .and_then(Result::ok)
-            .unwrap_or_default();
-        Counters::parse(&text)
+        Counters::of(&link.sender().tcp_counters().unwrap_or_default())
     }
 
-    /// A line of names, and one of values under them.
-    fn parse(text: &str) -> Counters {
-        let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
-        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        let sum = |wanted: &[&str]| {
-            let pairs = names.split_whitespace().zip(values.split_whitespace());
-            pairs
-                .filter(|(name, _)| wanted.contains(name))
-                .filter_map(|(_, value)| value.parse::<u64>().ok())
-                .sum()
-        };
+    fn of(counted: &TcpCounters) -> Counters {
+        let sum =
+            |names: &[&str]| -> u64 { names.iter().filter_map(|name| counted.get(name)).sum() };
         Counters {
             lost_repeats: sum(&["TCPLostRetransmit"]),
             recoveries: sum(&["TCPSackRecovery", "TCPRenoRecovery"]),

@@ -195,7 +195,7 @@ fn the_kernels_own_hystart_leaves_where_ours_does_in_the_live_replay() {
     for (reason, how) in [("train", "Train"), ("delay", "Delay")] {
         let of = |row: &&Value| row["hystart.exit_reason"] == reason;
         let replayed = rows.iter().filter(of).count() as u64;
-        let counted = service.counter(&format!("TcpExtTCPHystart{how}Detect"));
+        let counted = service.counter(&format!("TCPHystart{how}Detect"));
         assert_eq!(replayed, counted, "exits by {reason}, replayed and counted: {rows:?}");
     }
 }

@@ -49,20 +49,8 @@ impl Random {
 
 /// Detections by train and by delay that this namespace counted.
 fn counters(link: &LinkEmulator) -> (u64, u64) {
-    let text = link
-        .sender()
-        .run(|| fs::read_to_string("/proc/thread-self/net/netstat"))
-        .expect("the namespace")
-        .expect("its counters");
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
-    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let of = |wanted: &str| {
-        let mut pairs = names.split_whitespace().zip(values.split_whitespace());
-        pairs
-            .find(|(name, _)| *name == wanted)
-            .and_then(|(_, value)| value.parse().ok())
-            .unwrap_or(0)
-    };
+    let counted = link.sender().tcp_counters().expect("the namespace and its counters");
+    let of = |name| counted.get(name).unwrap_or(0);
     (of("TCPHystartTrainDetect"), of("TCPHystartDelayDetect"))
 }
 

@@ -86,6 +86,12 @@ fn wait(most: usize, mut take: impl FnMut(&mut Vec<Row>)) -> Vec<Row> {
     rows
 }
 
+fn told_by(test: &FieldTest, most: usize) -> Vec<Row> {
+    wait(most, |rows| {
+        test.take(Duration::from_millis(20), |row| rows.push(row)).expect("rows");
+    })
+}
+
 fn whole(rows: &[Row]) {
     assert_eq!(rows.len(), CONNECTIONS);
     for row in rows {
@@ -147,9 +153,7 @@ fn connections_over_loopback_are_given_arms_and_leave_rows() {
     let Some(inside) = Inside::enter() else { return println!("skipped: needs a control group") };
     let Some(test) = drawing(&inside) else { return };
     transfers();
-    let rows = wait(CONNECTIONS, |rows| {
-        test.take(Duration::from_millis(20), |row| rows.push(row)).expect("rows");
-    });
+    let rows = told_by(&test, CONNECTIONS);
     whole(&rows);
     let counts = test.counts().expect("counters");
     assert_eq!(counts.assigned.iter().sum::<u64>(), 2 * CONNECTIONS as u64, "{counts:?}");
@@ -291,9 +295,7 @@ fn a_drawn_connection_whose_place_is_taken_has_its_arm_and_its_row() {
         test.look().expect("open connections");
         assert_eq!(test.open(), 4 * PAIRS, "both ends of all are open");
     });
-    let rows = wait(2 * PAIRS, |rows| {
-        test.take(Duration::from_millis(20), |row| rows.push(row)).expect("rows");
-    });
+    let rows = told_by(&test, 2 * PAIRS);
     whole_pairs(&rows);
     let counts = test.counts().expect("counters");
     assert_eq!(counts.assigned.iter().sum::<u64>(), 4 * PAIRS as u64, "{counts:?}");

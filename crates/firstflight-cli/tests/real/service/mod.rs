@@ -157,14 +157,10 @@ impl Service {
         set.unwrap_or_else(|refusal| panic!("{controller}: {refusal}"));
     }
 
-    /// What TCP has counted at the server's end, by the name that `nstat` has for it.
+    /// What TCP has counted at the server's end under this name of the kernel's.
     pub(crate) fn counter(&self, name: &str) -> u64 {
-        let mut ask = Command::new("nstat");
-        let told = self.link.sender().enter(ask.args(["-asz", name])).output().expect("nstat");
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        let value =
-            told.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
-        value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}: {told}"))
+        let counted = self.link.sender().tcp_counters().expect("TCP's counters");
+        counted.get(name).unwrap_or_else(|| panic!("this kernel has no {name}"))
     }
 
     /// So many, one after the other.
