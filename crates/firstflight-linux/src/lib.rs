@@ -18,8 +18,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(clippy::float_arithmetic)]
 
-#[cfg(feature = "bpf")]
 pub mod counters;
+#[cfg(feature = "bpf")]
 pub mod kernel;
 pub mod link;
 pub mod lock;
