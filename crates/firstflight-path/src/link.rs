@@ -94,11 +94,13 @@ impl Link {
         }
     }
 
-    /// Packets arrive in the order of their offers, each at most once. False also where that was not
-    /// looked into.
+    /// Packets arrive in the order of their offers, each at most once.
     #[inline]
     pub fn keeps_order(&self) -> bool {
-        matches!(self.kind, Kind::Plain(_))
+        match &self.kind {
+            Kind::Plain(_) => true,
+            Kind::Rich(link) => link.keeps_order(),
+        }
     }
 
     /// Back to time zero with the draws of another trial.

@@ -134,6 +134,25 @@ impl Path {
         Ok((0..count).filter(move |ordinal| losses.falls(*ordinal)))
     }
 
+    /// Those of the first `count` packets of a trial with these draws that others overtake on the way there,
+    /// by ordinal, with what they are late by, ns. Such a trial is the same on any two paths that differ only in
+    /// which packets are overtaken and have the same here.
+    ///
+    /// # Errors
+    /// If the path is none.
+    pub fn overtaken(
+        &self,
+        seed: u64,
+        path_index: u64,
+        count: u64,
+    ) -> Result<impl Iterator<Item = (u64, u64)> + use<>, Error> {
+        let settings = self.directions(0, 0)?.0.rich();
+        let (reorder, draws) = (settings.effects.reorder, settings.delays(seed, path_index));
+        let ordinals = 0..if reorder.is_some() { count } else { 0 };
+        Ok(ordinals
+            .filter_map(move |ordinal| Some((ordinal, rich::overtaken(reorder?, draws, ordinal)?))))
+    }
+
     fn refuse_late_queue(&self) -> Result<(), Error> {
         match self.effects().aqm {
             Some(aqm) if aqm.is_driven() => Err(Error::new(format!(

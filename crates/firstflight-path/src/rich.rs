@@ -87,26 +87,24 @@ impl Behind {
         });
         at = at.max(self.latest);
         debug_assert!(at >= departed, "arrives at {at} ns, before it departs at {departed} ns");
-        if let Some(extra) = self.reorder.and_then(|reorder| self.overtaken(reorder, ordinal)) {
+        if let Some(extra) = self.reorder.and_then(|one| overtaken(one, self.draws, ordinal)) {
             return at.saturating_add(extra);
         }
         self.latest = at;
         at
     }
+}
 
-    /// The extra delay of a packet that the others overtake.
-    fn overtaken(&self, reorder: Reorder, ordinal: u64) -> Option<u64> {
-        let choice = self.draws.branch(1).value(ordinal);
-        let (first, mean) = reorder.first;
-        let size = || self.draws.branch(2).value(ordinal);
-        if Coin::new(first).falls(choice) {
-            return Some(draw::exponential(size(), mean));
-        }
-        let (second, mean) = reorder.second?;
-        Coin::new(first.saturating_add(second))
-            .falls(choice)
-            .then(|| draw::exponential(size(), mean))
+/// The extra delay of a packet that the others overtake, by the draws behind the bottleneck.
+pub(crate) fn overtaken(reorder: Reorder, draws: Stream, ordinal: u64) -> Option<u64> {
+    let choice = draws.branch(1).value(ordinal);
+    let (first, mean) = reorder.first;
+    let size = || draws.branch(2).value(ordinal);
+    if Coin::new(first).falls(choice) {
+        return Some(draw::exponential(size(), mean));
     }
+    let (second, mean) = reorder.second?;
+    Coin::new(first.saturating_add(second)).falls(choice).then(|| draw::exponential(size(), mean))
 }
 
 /// What lies behind the server: losses at hand-overs, the delay, copies.
@@ -131,7 +129,7 @@ impl Tail {
     pub(crate) fn new(settings: &Settings, seed: u64, path_index: u64) -> Self {
         let effects = settings.effects;
         let losses = settings.losses(seed, path_index);
-        let draws = settings.way.stream(seed, path_index, Purpose::Jitter);
+        let draws = settings.delays(seed, path_index);
         let boundaries =
             || settings.handover.map(|handover| Boundaries::new(handover, seed, path_index));
         let extra = |handover: HandoverSettings| {
@@ -174,6 +172,11 @@ impl Settings {
     /// The draws of its losses.
     pub(crate) fn losses(&self, seed: u64, path_index: u64) -> Stream {
         Stream::new(seed, path_index, self.way.purposes().1)
+    }
+
+    /// The draws of what lies behind its server.
+    pub(crate) fn delays(&self, seed: u64, path_index: u64) -> Stream {
+        self.way.stream(seed, path_index, Purpose::Jitter)
     }
 }
 
@@ -298,5 +301,10 @@ impl Rich {
 
     pub(crate) fn propagation(&self) -> u64 {
         self.settings.propagation
+    }
+
+    /// Nothing is overtaken, nothing arrives twice: jitter and hand-overs move no packet before another.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.tail.behind.reorder.is_none() && self.tail.duplicates.0.never()
     }
 }
