@@ -57,7 +57,8 @@ a band: two thirds to one and a half times what was published). *Same direction,
 *larger*: beyond noise, another size, given as a factor of the published effect. *Not seen*: the
 95 % interval reaches no effect, or a stated condition is not met. *Opposite*: beyond noise on the
 other side. *Exact*: what follows from the algebra, and has to come out. Intervals are paired
-bootstrap over seeds or connections.
+bootstrap over seeds or connections; how many each measurement takes, and by which rule, stands in
+[`samples.toml`](../crates/firstflight-papers/papers/samples.toml).
 
 All {rows} rows, with intervals, what was accepted, assumptions and remarks, stand in
 [results.csv](results.csv) and in the page that this command writes:

@@ -25,13 +25,9 @@ const SHARES: [u32; 2] = [5, 10];
 /// Bytes of a full packet on the wire.
 const WIRE_PACKET: f64 = 1500.0;
 
-/// Seeds and seconds of a flow alone.
-fn lengths(effort: &Effort<'_>) -> (u32, u64) {
-    match effort.scale {
-        Scale::Glance => (2, 2),
-        Scale::Quick => (5, 20),
-        Scale::Full => (20, 20),
-    }
+/// Seconds of a flow alone.
+fn seconds(effort: &Effort<'_>) -> u64 {
+    if effort.scale == Scale::Glance { 2 } else { 20 }
 }
 
 /// What one endless flow delivered, percent of the link, and the 95th percentile of its packets'
@@ -58,22 +54,30 @@ fn lossy(name: &str, percent: u32) -> Result<String, Error> {
 
 /// One flow alone under each arm.
 fn goodput(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let (seeds, seconds) = lengths(effort);
+    let seconds = seconds(effort);
+    // The first version is far above both, and nothing is claimed of ABBA over Cuback.
+    let few = effort.sample("abba.goodput-others");
     for percent in SHARES {
         effort.tell("ABBA: goodput where packets are lost without a queue");
         for name in PATHS {
             let path = lossy(name, percent)?;
+            let seeds = effort.sample(&format!("abba.goodput-{name}"));
+            let others = few.min(seeds);
             let all = each_seed(seeds, |seed| {
                 let run = |arm| alone(&path, arm, seed, seconds).map(|(goodput, _)| goodput);
-                Ok([run(ARMS[0])?, run(ARMS[1])?, run(ARMS[2])?, run(ARMS[3])?])
+                let other = |arm| if seed <= others.into() { run(arm) } else { Ok(f64::NAN) };
+                Ok([run(ARMS[0])?, run(ARMS[1])?, other(ARMS[2])?, other(ARMS[3])?])
             })?;
-            let of = |arm: usize| bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm]));
+            let number = |arm: usize| if arm < 2 { all.len() } else { others as usize };
+            let of =
+                |arm: usize| bootstrap(number(arm), |units| mean(units, |unit| all[unit][arm]));
             for (arm, what) in ["cubic", "abba", "cuback", "first"].into_iter().enumerate() {
                 values.number(format!("{name}.{percent}.{what}"), of(arm)).case(&path);
             }
             for (arm, what) in [(3, "first-gain"), (1, "gain")] {
-                let gain =
-                    bootstrap(all.len(), |units| mean(units, |unit| all[unit][arm] - all[unit][0]));
+                let gain = bootstrap(number(arm), |units| {
+                    mean(units, |unit| all[unit][arm] - all[unit][0])
+                });
                 values.number(format!("{name}.{percent}.{what}"), gain).case(&path);
             }
         }
@@ -83,7 +87,7 @@ fn goodput(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
 
 /// Paths that lose nothing without a queue: nothing may change there.
 fn clean(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let (seeds, seconds) = lengths(effort);
+    let (seeds, seconds) = (effort.sample("abba.clean"), seconds(effort));
     effort.tell("ABBA: clean paths");
     for name in ["dsl", "lte", "5g"] {
         let path = format!("quicly15/{name}");
@@ -103,9 +107,9 @@ fn clean(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
 
 /// A flow of ABBA beside one of CUBIC.
 fn beside(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(10, 60) };
     effort.tell("ABBA: its share beside CUBIC");
     for name in ["dsl", "lte", "5g"] {
+        let seeds = effort.sample(&format!("abba.beside-{name}"));
         let path = format!("quicly15/{name}");
         let all = each_seed(seeds, |seed| {
             let start = Nanos::from_millis(seed * 37 % 1000);
@@ -151,7 +155,7 @@ fn climbs(text: &str, seed: u64) -> Result<f64, Error> {
 
 /// The link becomes faster.
 fn step(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(5, 20) };
+    let seeds = effort.sample("abba.step");
     effort.tell("ABBA: a link that becomes faster");
     let all = each_seed(seeds, |seed| {
         let of = |arm: usize| climbs(ARMS[arm], seed);
@@ -188,7 +192,7 @@ fn among(text: &str, path: &str, seed: u64, seconds: u64) -> Result<f64, Error> 
 }
 
 fn one_of_ten(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(10, 60) };
+    let seeds = effort.sample("abba.among");
     let seconds = if effort.scale == Scale::Glance { 5 } else { 60 };
     effort.tell("ABBA: one among ten");
     let all = each_seed(seeds, |seed| {

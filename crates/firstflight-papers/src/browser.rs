@@ -53,7 +53,7 @@ struct Uploads {
 fn uploads(effort: &Effort<'_>) -> Result<Uploads, Error> {
     let population = builtin::population("browser-upload")
         .ok_or_else(|| Error::new("the population `browser-upload` is missing"))??;
-    let drawn = effort.connections(40_000_u32, 400_000).into();
+    let drawn = u64::from(effort.sample("browser.uploads"));
     effort.tell(&format!("browser: {drawn} uploads under three arms"));
     let arms: Vec<NamedArm> = ARMS.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
     let fits = u64::from(IW) * quic::Host::default().payload();
@@ -73,8 +73,8 @@ fn run(population: &Population, index: u64, arms: &[NamedArm]) -> Result<Row, Er
         path_index: index,
         ..Scenario::new(population.path(&upload)?, upload.bytes)
     };
-    let of = |arm: usize| Ok(Upload::of(&scenario.simulate(&arms[arm], SEED, None)?));
-    Ok([of(PLAIN)?, of(HYSTART)?, of(SEARCH)?])
+    let outcomes = scenario.simulate_each(arms, SEED)?;
+    Ok([PLAIN, HYSTART, SEARCH].map(|arm| Upload::of(&outcomes[arm])))
 }
 
 /// 100 times the share of rows that are so.

@@ -69,7 +69,7 @@ fn shorter(times: &[[f64; 2]]) -> Interval {
 }
 
 fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let seeds = effort.seeds();
+    let seeds = effort.sample("careful.satellite");
     effort.tell("Careful Resume: a satellite");
     for (name, bytes) in [("satellite.large", 5_300_000), ("satellite.small", 1_000_000)] {
         let before = Before { path: SATELLITE, bytes };
@@ -88,11 +88,8 @@ fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     }
     effort.tell("Careful Resume: picoquic's satellite");
     let path = "pico/sat-250-3";
-    let (seeds, bytes) = match effort.scale {
-        Scale::Glance => (1, 2_000_000),
-        Scale::Quick => (1, 100_000_000),
-        Scale::Full => (3, 100_000_000),
-    };
+    let seeds = effort.sample("careful.pico");
+    let bytes = if effort.scale == Scale::Glance { 2_000_000 } else { 100_000_000 };
     let times = both(seeds, path, bytes, "careful", Before { path, bytes })?;
     for (arm, name) in ["pico.plain", "pico.resumed"].into_iter().enumerate() {
         let seconds = bootstrap(times.len(), |units| mean(units, |unit| times[unit][arm] / 1e3));
@@ -105,7 +102,7 @@ fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
 fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     effort.tell("Careful Resume: a set that is wrong");
     let path = "rate=5Mbit,rtt=100ms,queue=0.1bdp";
-    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(10, 30) };
+    let seeds = effort.sample("careful.wrong");
     for (what, earlier) in [
         ("ten times the rate", "rate=50Mbit,rtt=100ms,queue=0.1bdp"),
         ("an RTT that has doubled", "rate=5Mbit,rtt=50ms,queue=0.2bdp"),

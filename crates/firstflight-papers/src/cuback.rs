@@ -85,11 +85,8 @@ fn gain(paths: &[Vec<Matched>], seconds: usize) -> Interval {
 
 /// The newcomer of the draft.
 fn newcomers(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let (seeds, stays) = match effort.scale {
-        Scale::Glance => (2, 10),
-        Scale::Quick => (10, 60),
-        Scale::Full => (100, 60),
-    };
+    let seeds = effort.sample("cuback.newcomers");
+    let stays = if effort.scale == Scale::Glance { 10 } else { 60 };
     let mut paths = Vec::new();
     for path in PATHS {
         effort.tell("Cuback: a newcomer against CUBIC");
@@ -124,7 +121,7 @@ fn newcomers(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
 
 /// The pairs of quicly's pull request 688.
 fn shares(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    let seeds = if effort.scale == Scale::Glance { 2 } else { 60 };
+    let seeds = effort.sample("cuback.shares");
     for (path, name) in [("quicly15/bdp20", "20"), ("quicly15/bdp40", "40")] {
         effort.tell("Cuback: its share beside CUBIC");
         let all = each_seed(seeds, |seed| {

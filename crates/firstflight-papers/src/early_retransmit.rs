@@ -1,8 +1,10 @@
 //! Early Retransmit: RFC 5827 with its two mitigations on web servers.
 
 use super::figure::{Figure, Series, Shape, axis};
-use super::sample::{Interval, bootstrap};
-use super::servers::{Counted, Fitted, Knobs, Server, Service, calibrate, fit_web, serve, total};
+use super::sample::{Interval, bootstrap, bootstrap_each};
+use super::servers::{
+    Counted, Fitted, Knobs, Known, Server, Service, blocks, calibrate, fit_web, serve_again, total,
+};
 use super::{Effort, Measured, Source, Values};
 use crate::source::published;
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
@@ -42,24 +44,29 @@ fn per_thousand(all: &[Counted]) -> f64 {
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let mut values = unit_values();
     let mut figures = Vec::new();
-    let connections = effort.connections(4_000, 60_000);
     effort.tell("early-retransmit: fitting the loss of web paths");
-    let Fitted { knobs: lossy, residual, .. } = fit_web(connections / 2)?;
+    let Fitted { knobs: lossy, residual, .. } = fit_web(effort)?;
     for (service, own, name) in
         [(Service::Web, "web", "W-WEB"), (Service::Small, "small", "W-SMALL")]
     {
+        let connections = effort.sample(&format!("early-retransmit.{own}"));
         effort.tell(&format!("early-retransmit: fitting reordering, {name}"));
-        let naive = |reordered: f64| {
-            serve(service, Knobs { reordered, ..lossy }, SERVERS[NAIVE].1, connections)
-        };
-        let reordered = calibrate((1e-5, 0.2), SPURIOUS, effort.either(6, 9), |share| {
-            naive(share).map(|all| spurious(&all))
+        let fitted = effort.sample("early-retransmit.fit").min(connections);
+        let mut known = Known::default();
+        let reordered = calibrate((1e-5, 0.2), SPURIOUS, effort.either(6, 9), |reordered| {
+            let knobs = Knobs { reordered, ..lossy };
+            serve_again(service, knobs, SERVERS[NAIVE].1, fitted, &mut known)
+                .map(|all| spurious(&all))
         })?;
         let knobs = Knobs { reordered, ..lossy };
         let mut served = Vec::new();
         for (arm, server) in SERVERS {
             effort.tell(&format!("early-retransmit: {connections} connections, {name}, {arm}"));
-            served.push(serve(service, knobs, server, connections)?);
+            // Another loss detection waits for other timers.
+            let mut others = Known::default();
+            let known =
+                if server.preset == SERVERS[NAIVE].1.preset { &mut known } else { &mut others };
+            served.push(serve_again(service, knobs, server, connections, known)?);
         }
         let fit = format!(
             "fitted: burst probability {:.2e} (residual {residual:+.2} points of 6.1 % hit), {:.3} % of packets overtaken (naive: {:.1} % spurious of {:.0} early repeats, target 24, 20 to 28 accepted); {connections} connections",
@@ -68,15 +75,18 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
             spurious(&served[NAIVE]),
             total(&served[NAIVE], |one| one.early)
         );
-        values.extend(outcome(&served, &fit, own, name));
-        figures.push(quantiles(&served, name));
+        let both = latency(&served[BOTH], &served[OFF]);
+        values.extend(outcome(&served, &both, &fit, own, name));
+        figures.push(quantiles(&served, &both, name));
     }
     Ok(Measured { values, figures, ..Measured::default() })
 }
 
+/// Of the latency, in the order of the pictures.
+const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
+
 /// Change of the latency at three quantiles, beside the published one.
-fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
-    const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
+fn quantiles(served: &[Vec<Counted>], both: &[(Interval, String); 3], name: &str) -> Figure {
     let names = SHARES
         .iter()
         .enumerate()
@@ -84,10 +94,15 @@ fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
     let series =
         [(BOTH, "early retransmit, mitigated"), (NAIVE, "early retransmit, naive"), (RACK, "RACK")]
             .map(|(arm, arm_name)| {
-                let changes = SHARES.iter().enumerate().map(|(row, share)| {
-                    (row as f64, latency(&served[arm], &served[OFF], *share).0)
-                });
-                Series::with_intervals(arm_name, changes)
+                let own;
+                let changes = if arm == BOTH {
+                    both
+                } else {
+                    own = latency(&served[arm], &served[OFF]);
+                    &own
+                };
+                let changes = changes.iter().enumerate();
+                Series::with_intervals(arm_name, changes.map(|(row, (one, _))| (row as f64, *one)))
             });
     Figure::new(
         format!("Latency of responses hit by a loss, {name}"),
@@ -105,17 +120,21 @@ fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
 }
 
 /// Values of a service, under its name in front.
-fn outcome(served: &[Vec<Counted>], fit: &str, service: &str, name: &str) -> Values {
+fn outcome(
+    served: &[Vec<Counted>],
+    latencies: &[(Interval, String); 3],
+    fit: &str,
+    service: &str,
+    name: &str,
+) -> Values {
     let (off, naive, both) = (&served[OFF], &served[NAIVE], &served[BOTH]);
-    let n = off.len();
-    let each_of =
-        |all: &[Counted], read: fn(&Counted) -> f64| all.iter().map(read).collect::<Vec<f64>>();
-    let recoveries = [naive, off].map(|all| each_of(all, |one| one.recoveries));
+    let recoveries = [naive, off].map(|all| blocks(all, |one| one.recoveries));
+    let n = recoveries[0].len();
     let more = bootstrap(n, |units| {
         resample::sum(units, &recoveries[0]) / resample::sum(units, &recoveries[1])
     });
     let early = [both, naive]
-        .map(|all| [each_of(all, |one| one.early_spurious), each_of(all, |one| one.early)]);
+        .map(|all| [blocks(all, |one| one.early_spurious), blocks(all, |one| one.early)]);
     let share = |units: &[usize], [spurious, early]: &[Vec<f64>; 2]| {
         100.0 * resample::sum(units, spurious) / resample::sum(units, early)
     };
@@ -134,15 +153,16 @@ fn outcome(served: &[Vec<Counted>], fit: &str, service: &str, name: &str) -> Val
         .sweep(each(per_thousand, " per 1000 responses"));
     values.number(format!("{service}.spurious.less"), less).sweep(each(spurious, " %"));
     values.number(format!("{service}.spurious"), bootstrap(n, |units| share(units, &early[0])));
-    for quantile in [0.5, 0.1, 0.9] {
-        let (change, told) = latency(both, off, quantile);
-        values.number(format!("{service}.latency.p{:.0}", quantile * 100.0), change).note(told);
+    for place in [1, 0, 2] {
+        let (change, told) = &latencies[place];
+        let name = format!("{service}.latency.p{:.0}", SHARES[place] * 100.0);
+        values.number(name, *change).note(told);
     }
     values.of_case(name)
 }
 
-/// Change of a quantile of the latency of hit responses, each arm's own hits, percent.
-fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String) {
+/// Change of the quantiles of the latency of hit responses, each arm's own hits, percent.
+fn latency(ours: &[Counted], base: &[Counted]) -> [(Interval, String); SHARES.len()] {
     let hits = |all: &[Counted]| -> Vec<f64> {
         let hit =
             all.iter().flat_map(|one| &one.responses).filter(|one| one.hit && one.bytes > 1448);
@@ -151,22 +171,20 @@ fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String)
     let (a, b) = (hits(ours), hits(base));
     let n = a.len().min(b.len());
     if n == 0 {
-        return (f64::NAN.into(), "no response was hit".into());
+        return SHARES.map(|_| (f64::NAN.into(), "no response was hit".into()));
     }
-    let whole = |values: &[f64]| resample::quantile(values.to_vec(), share);
-    let estimate = 100.0 * (whole(&a) / whole(&b) - 1.0);
-    let spread = bootstrap(n, |units| {
-        let at = |values| resample::quantile_of(units, values, share);
-        100.0 * (at(&a) / at(&b) - 1.0)
+    let whole = [&a, &b].map(|values| resample::quantiles(values.clone(), &SHARES));
+    let spread = bootstrap_each(n, |units| {
+        let [a, b] = [&a, &b].map(|values| resample::quantiles_of(units, values, &SHARES));
+        a.iter().zip(b).map(|(a, b)| 100.0 * (a / b - 1.0)).collect()
     });
-    let told = format!(
-        "{:.0} and {:.0} ms, {} and {} responses hit",
-        whole(&b),
-        whole(&a),
-        b.len(),
-        a.len()
-    );
-    (Interval { estimate, ..spread }, told)
+    std::array::from_fn(|share| {
+        let [ours, base] = [&whole[0], &whole[1]].map(|quantiles| quantiles[share]);
+        let estimate = 100.0 * (ours / base - 1.0);
+        let (hit, hit_before) = (a.len(), b.len());
+        let told = format!("{base:.0} and {ours:.0} ms, {hit_before} and {hit} responses hit");
+        (Interval { estimate, ..spread[share] }, told)
+    })
 }
 
 /// The rule itself: what must hold.

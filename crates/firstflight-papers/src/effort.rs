@@ -1,5 +1,15 @@
 //! How much to spend on a measurement.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// For a glance, quick, in full: by document and measurement.
+type Samples = BTreeMap<String, BTreeMap<String, [u32; 3]>>;
+
+static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
+    toml::from_str(include_str!("../papers/samples.toml")).expect("papers/samples.toml can be read")
+});
+
 /// How much to spend.
 #[derive(Clone, Copy)]
 pub struct Effort<'a> {
@@ -21,12 +31,19 @@ pub enum Scale {
 }
 
 impl Effort<'_> {
-    /// Seeds of a laboratory case.
-    pub fn seeds(&self) -> u32 {
+    /// How many seeds, draws or connections a measurement takes: `document.name` of
+    /// `papers/samples.toml`.
+    ///
+    /// # Panics
+    /// If the file has no such name, which a test would see.
+    pub fn sample(&self, name: &str) -> u32 {
+        let known = name.split_once('.').and_then(|(table, key)| SAMPLES.get(table)?.get(key));
+        let [glance, quick, full] =
+            *known.unwrap_or_else(|| panic!("papers/samples.toml has no `{name}`"));
         match self.scale {
-            Scale::Glance => 2,
-            Scale::Quick => 6,
-            Scale::Full => 30,
+            Scale::Glance => glance,
+            Scale::Quick => quick,
+            Scale::Full => full,
         }
     }
 
@@ -35,21 +52,30 @@ impl Effort<'_> {
         if self.scale == Scale::Full { full } else { quick }
     }
 
-    /// Connections of a population: a glance takes a fortieth of a quick run.
-    pub fn connections<T: From<u32> + std::ops::Div<Output = T> + Ord>(
-        &self,
-        quick: T,
-        full: T,
-    ) -> T {
-        match self.scale {
-            Scale::Glance => (quick / T::from(40)).max(T::from(40)),
-            Scale::Quick => quick,
-            Scale::Full => full,
-        }
-    }
-
     /// Says what is being measured now.
     pub(crate) fn tell(&self, what: &str) {
         (self.tell)(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_run_takes_no_smaller_sample() {
+        let all = SAMPLES.iter().flat_map(|(of, table)| table.iter().map(move |one| (of, one)));
+        let mut seen = 0;
+        for (document, (name, [glance, quick, full])) in all {
+            assert!(glance <= quick && quick <= full && *full > 0, "{document}.{name}");
+            seen += 1;
+        }
+        assert!(seen > 50, "the table has every measurement, not {seen}");
+    }
+
+    #[test]
+    #[should_panic(expected = "papers/samples.toml has no `hystart.nothing`")]
+    fn a_measurement_without_a_size_is_a_mistake() {
+        Effort { scale: Scale::Glance, tell: &|_| {} }.sample("hystart.nothing");
     }
 }

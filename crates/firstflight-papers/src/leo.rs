@@ -5,7 +5,6 @@ use super::cuback::WITHOUT_END;
 use super::lab::{arm, each_seed, grid, own_exit};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
-use crate::Scale;
 use firstflight::Nanos;
 use firstflight_lab::Error;
 use firstflight_lab::arms::NamedArm;
@@ -39,21 +38,30 @@ type Row = [Download; ARMS.len()];
 
 /// The lines of the population, and what is changed in them.
 struct Lines {
+    /// In `papers/samples.toml`.
+    key: &'static str,
     name: &'static str,
     lossy: bool,
     jitter: &'static str,
 }
 
 const LINES: [Lines; 3] = [
-    Lines { name: "lines as assumed", lossy: true, jitter: "" },
-    Lines { name: "without random loss", lossy: false, jitter: "" },
-    Lines { name: "without random loss, jitter up to 10 ms", lossy: false, jitter: ",jitter=10ms" },
+    Lines { key: "assumed", name: "lines as assumed", lossy: true, jitter: "" },
+    Lines { key: "clean", name: "without random loss", lossy: false, jitter: "" },
+    Lines {
+        key: "jitter",
+        name: "without random loss, jitter up to 10 ms",
+        lossy: false,
+        jitter: ",jitter=10ms",
+    },
 ];
 
 /// Downloads of so many bytes on lines of the population.
+///
+/// BBR carries the first `bbr` of them.
 fn downloads(
     population: &Population,
-    connections: u64,
+    (connections, bbr): (u64, u64),
     bytes: u64,
     lines: &Lines,
 ) -> Result<Vec<Row>, Error> {
@@ -72,14 +80,24 @@ fn downloads(
             path_index: index,
             ..Scenario::new(path, bytes)
         };
-        let of = |place: usize| -> Result<Download, Error> {
-            let outcome = scenario.simulate(&arms[place], SEED, None)?;
-            Ok(Download {
-                ms: outcome.delivered_after.map(|after| after.0 as f64 / 1e6),
-                left_at: own_exit(&outcome).map(|exit| exit.cwnd as f64 / bdp),
-            })
+        let arms = if index < bbr { &arms[..] } else { &arms[..BBR] };
+        let outcomes = if lines.jitter.is_empty() {
+            // HyStart sees nothing in most of them: that is slow start.
+            scenario.simulate_each(arms, SEED)?
+        } else {
+            let alone = arms.iter().map(|arm| scenario.simulate(arm, SEED, None));
+            alone.collect::<Result<Vec<_>, Error>>()?
         };
-        Ok([of(HYSTART)?, of(PLAIN)?, of(BBR)?])
+        let of = |place: usize| {
+            let outcome = outcomes.get(place);
+            Download {
+                ms: outcome
+                    .and_then(|outcome| outcome.delivered_after)
+                    .map(|after| after.0 as f64 / 1e6),
+                left_at: outcome.and_then(own_exit).map(|exit| exit.cwnd as f64 / bdp),
+            }
+        };
+        Ok([HYSTART, PLAIN, BBR].map(of))
     };
     (0..connections).into_par_iter().map(one).collect()
 }
@@ -97,20 +115,25 @@ fn over(rows: &[Row], slow: usize, fast: usize) -> Interval {
 fn starlink(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let population = builtin::population("leo-starlink")
         .ok_or_else(|| Error::new("the population `leo-starlink` is missing"))??;
-    let sizes: &[u64] = match effort.scale {
-        Scale::Glance => &[10_000_000],
-        Scale::Quick => &[10_000_000, 30_000_000],
-        Scale::Full => &[10_000_000, 30_000_000, 100_000_000],
-    };
-    let connections = effort.connections(100_u32, 400).into();
     effort.tell("Starlink: HyStart and BBR");
-    for &bytes in sizes {
+    for megabytes in [10, 30, 100] {
         for lines in &LINES {
-            let case = format!("{} MB, {}", bytes / 1_000_000, lines.name);
-            let rows = downloads(&population, connections, bytes, lines)?;
-            let ended = rows.iter().filter(|row| row.iter().all(|one| one.ms.is_some())).count();
-            let told =
-                format!("{ended} of {connections} downloads end within 900 s under all arms");
+            let sample = |who: &str| {
+                u64::from(effort.sample(&format!("leo.{megabytes}MB-{}{who}", lines.key)))
+            };
+            let (connections, bbr) = (sample(""), sample("-bbr"));
+            if connections == 0 {
+                continue;
+            }
+            let case = format!("{megabytes} MB, {}", lines.name);
+            let rows = downloads(&population, (connections, bbr), megabytes * 1_000_000, lines)?;
+            let ended = |arms: &[usize]| {
+                rows.iter().filter(|row| arms.iter().all(|&arm| row[arm].ms.is_some())).count()
+            };
+            let told = format!(
+                "{} of {connections} downloads end within 900 s under both",
+                ended(&[HYSTART, PLAIN])
+            );
             let slower = over(&rows, HYSTART, PLAIN);
             values.number("starlink.hystart", slower).case(&case).note(&told);
             let exits: Vec<f64> = rows.iter().filter_map(|row| row[HYSTART].left_at).collect();
@@ -124,6 +147,8 @@ fn starlink(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
                 );
                 values.number("starlink.early", early).case(&case).note(&told);
             }
+            let told =
+                format!("{} of {bbr} downloads end within 900 s under both", ended(&[PLAIN, BBR]));
             values.number("starlink.bbr", over(&rows, PLAIN, BBR)).case(&case).note(&told);
         }
     }
@@ -164,7 +189,7 @@ fn unused(who: &NamedArm, seed: u64) -> Result<[f64; 3], Error> {
 fn jump(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     effort.tell("low orbits: the RTT jumps");
     let (bbr, cubic) = (arm(ARMS[BBR])?, arm(ARMS[PLAIN])?);
-    let seeds = if effort.scale == Scale::Glance { 2 } else { effort.either(10, 30) };
+    let seeds = effort.sample("leo.jump");
     let left = each_seed(seeds, |seed| Ok([unused(&bbr, seed)?, unused(&cubic, seed)?]))?;
     let more = |who: usize, when: usize| {
         bootstrap(left.len(), |units| {
@@ -191,7 +216,7 @@ fn window(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
             Scenario { host, ..Scenario::new(path.clone(), 10_000_000) }
         })
         .collect();
-    let seeds = effort.seeds();
+    let seeds = effort.sample("leo.window");
     let arms = ["bbr", "bbr(rwnd=on)"];
     let times =
         grid(effort, "BBR's startup and receive windows", &cells, &arms, seeds, |_, done| {

@@ -45,6 +45,12 @@ pub(crate) fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interv
     Interval { estimate, low, high }
 }
 
+/// The same of several statistics.
+pub(crate) fn bootstrap_each(n: usize, statistics: impl Fn(&[usize]) -> Vec<f64>) -> Vec<Interval> {
+    let all = resample::resampled_each(n, RESAMPLES, &statistics).into_iter();
+    all.map(|(estimate, low, high)| Interval { estimate, low, high }).collect()
+}
+
 /// The mean of `read` over these units.
 pub(crate) fn mean(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
     units.iter().map(|&unit| read(unit)).sum::<f64>() / units.len().max(1) as f64

@@ -1,17 +1,22 @@
 //! Connections of web and video servers in 2011: the populations `us-web`, `us-small` and
 //! `in-video` with their knobs turned, and how many connections run under an arm.
 
+use super::Effort;
 use super::lab::{Sender, Vary, arm, together};
 use firstflight::Nanos;
 use firstflight::detection::early_retransmit;
 use firstflight::detection::presets::Preset;
 use firstflight_lab::Error;
-use firstflight_lab::population::{Distribution, Population, Shape, Unit, Variable, builtin};
+use firstflight_lab::arms::NamedArm;
+use firstflight_lab::population::{
+    Distribution, Drawn, Population, Shape, Unit, Variable, builtin,
+};
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{Outcome, tcp};
 use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 /// Seed of every population: all arms meet the same draws.
 const SEED: u64 = 1;
@@ -162,18 +167,20 @@ impl Counted {
     }
 }
 
-/// Connections as they were last, with the packets that they sent and which of these random losses took. They
-/// are the same under losses of another frequency that take the same; and under arms that differ in nothing
-/// but their recovery, if they lost nothing, repeated nothing and waited for no timer.
-#[derive(Debug, Default)]
+/// Connections as they were last, with the packets that they sent, and which of these random losses took and
+/// others overtook. They are the same under losses and overtaking of another frequency that meet the same
+/// packets; and under recoveries and early retransmits of another kind, if they lost nothing, repeated
+/// nothing, waited for no timer and kept their order.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Known(Vec<Option<Connection>>);
 
 #[derive(Clone, Debug)]
 struct Connection {
     packets: u64,
     taken: Vec<u64>,
-    /// The arm that it was; any if it was quiet.
-    arm: Option<&'static str>,
+    overtaken: Vec<(u64, u64)>,
+    /// The arm that it was, and its early retransmit; any if it was quiet.
+    server: Option<(&'static str, Option<early_retransmit::Options>)>,
     counted: Counted,
 }
 
@@ -190,8 +197,8 @@ pub(crate) fn serve(
     serve_again(service, knobs, server, connections, &mut Known::default())
 }
 
-/// The same with those that ran before: of the same service with knobs that differed in `g` only, and of a
-/// server that differed in its recovery only.
+/// The same with those that ran before: of the same service with knobs that differed in `g` and `reordered`
+/// only, and of a server that differed in its recovery and its early retransmit only.
 pub(crate) fn serve_again(
     service: Service,
     knobs: Knobs,
@@ -199,55 +206,129 @@ pub(crate) fn serve_again(
     connections: u32,
     known: &mut Known,
 ) -> Result<Vec<Counted>, Error> {
-    let named = arm(server.arm)?;
-    let preset = |name: &str| {
-        Preset::named(name).copied().ok_or_else(|| Error::new(format!("no preset `{name}`")))
-    };
-    let (sack, plain) = (preset(server.preset)?, preset("reno")?);
-    let population = service.population(knobs)?;
+    let served = Serving::new(service, knobs, server)?;
     known.0.resize(known.0.len().max(connections as usize), None);
     (0..connections)
         .into_par_iter()
         .zip(&mut known.0)
         .map(|(index, known)| {
             let index = u64::from(index);
-            // One connection in 25 has no SACK.
-            let plain_host = uniform(Stream::new(SEED, index, Purpose::Class).value(2)) < 0.04;
-            let preset = if plain_host { plain } else { sack };
-            let host =
-                tcp::Host { early_retransmit: server.early, ..tcp::Host::with_preset(preset) };
-            let drawn = population.draw(SEED, index);
-            let path = population.path(&drawn)?;
+            let drawn = served.population.draw(SEED, index);
+            let path = served.population.path(&drawn)?;
             let falls = |path: &Path, packets: u64| path.falls(SEED, index, packets + BESIDE);
+            let overtaken =
+                |path: &Path, packets: u64| path.overtaken(SEED, index, packets + BESIDE);
+            let this = (server.arm, server.early);
             if let Some(known) = known
-                && known.arm.is_none_or(|arm| arm == server.arm)
+                && known.server.is_none_or(|server| server == this)
                 && falls(&path, known.packets)?.eq(known.taken.iter().copied())
+                && overtaken(&path, known.packets)?.eq(known.overtaken.iter().copied())
             {
                 return Ok(known.counted.clone());
             }
-            let ground = Scenario {
-                host: Hosts::from(host),
-                limit: Nanos::from_secs(900),
-                ..Scenario::new(path, 1)
+            let Some(outcome) = served.run(index, &drawn, path.clone())? else {
+                return Ok(Counted::default());
             };
-            let sender =
-                Sender { arm: &named, app: population.app(&drawn, SEED), start: Nanos::ZERO };
-            let done = together(&ground, vec![sender], SEED, Vary::Nothing(index), None)?;
-            let Some(outcome) = done.flows.first() else { return Ok(Counted::default()) };
-            let counted = Counted::of(outcome);
+            let counted = Counted::of(&outcome);
             let quiet = outcome.packets_dropped + outcome.retransmissions + outcome.rtos == 0
                 && outcome.recoveries == 0;
             let packets = outcome.packets_sent;
-            let taken: Vec<u64> = falls(&ground.path, packets)?.collect();
-            // A handshake that lost something may have put more on its path.
-            let counts = taken.iter().all(|taken| *taken >= BESIDE);
-            if counts && known.as_ref().is_none_or(|known| known.arm.is_some()) {
-                let arm = (!quiet).then_some(server.arm);
-                *known = Some(Connection { packets, taken, arm, counted: counted.clone() });
+            let taken: Vec<u64> = falls(&path, packets)?.collect();
+            let overtaken: Vec<(u64, u64)> = overtaken(&path, packets)?.collect();
+            // A handshake that lost something or waited for it may have put more on its path.
+            let counts = taken.iter().chain(overtaken.iter().map(|(ordinal, _)| ordinal));
+            if counts.min().is_none_or(|first| *first >= BESIDE)
+                && known.as_ref().is_none_or(|known| known.server.is_some())
+            {
+                let server = (!quiet || !overtaken.is_empty()).then_some(this);
+                let counted = counted.clone();
+                *known = Some(Connection { packets, taken, overtaken, server, counted });
             }
             Ok(counted)
         })
         .collect()
+}
+
+/// A server's population and hosts.
+struct Serving {
+    population: Population,
+    arm: NamedArm,
+    early: Option<early_retransmit::Options>,
+    sack: Preset,
+    plain: Preset,
+}
+
+impl Serving {
+    fn new(service: Service, knobs: Knobs, server: Server) -> Result<Serving, Error> {
+        let preset = |name: &str| {
+            Preset::named(name).copied().ok_or_else(|| Error::new(format!("no preset `{name}`")))
+        };
+        Ok(Serving {
+            population: service.population(knobs)?,
+            arm: arm(server.arm)?,
+            early: server.early,
+            sack: preset(server.preset)?,
+            plain: preset("reno")?,
+        })
+    }
+
+    /// One connection on its path.
+    fn run(&self, index: u64, drawn: &Drawn, path: Path) -> Result<Option<Outcome>, Error> {
+        // One connection in 25 has no SACK.
+        let plain = uniform(Stream::new(SEED, index, Purpose::Class).value(2)) < 0.04;
+        let preset = if plain { self.plain } else { self.sack };
+        let host = tcp::Host { early_retransmit: self.early, ..tcp::Host::with_preset(preset) };
+        let ground = Scenario {
+            host: Hosts::from(host),
+            limit: Nanos::from_secs(900),
+            ..Scenario::new(path, 1)
+        };
+        let app = self.population.app(drawn, SEED);
+        let sender = Sender { arm: &self.arm, app, start: Nanos::ZERO };
+        let done = together(&ground, vec![sender], SEED, Vary::Nothing(index), None)?;
+        Ok(done.flows.into_iter().next())
+    }
+}
+
+/// The paths on which each connection of one server has run.
+#[derive(Default)]
+pub(crate) struct Met(Vec<Vec<(Path, Counted)>>);
+
+/// Runs so many connections of one server, of which some have run on the same path before.
+pub(crate) fn serve_once_on_each_path(
+    service: Service,
+    knobs: Knobs,
+    server: Server,
+    connections: u32,
+    met: &mut Met,
+) -> Result<Vec<Counted>, Error> {
+    let served = Serving::new(service, knobs, server)?;
+    met.0.resize(met.0.len().max(connections as usize), Vec::new());
+    (0..connections)
+        .into_par_iter()
+        .zip(&mut met.0)
+        .map(|(index, met)| {
+            let index = u64::from(index);
+            let drawn = served.population.draw(SEED, index);
+            let path = served.population.path(&drawn)?;
+            if let Some((_, counted)) = met.iter().find(|(before, _)| *before == path) {
+                return Ok(counted.clone());
+            }
+            let outcome = served.run(index, &drawn, path.clone())?;
+            let counted = outcome.as_ref().map(Counted::of).unwrap_or_default();
+            met.push((path, counted.clone()));
+            Ok(counted)
+        })
+        .collect()
+}
+
+/// Connections of which one resample counts as one: resampling single ones a thousand times over
+/// would cost more than it tells.
+pub(crate) const BLOCK: usize = 20;
+
+/// The sums over blocks of connections.
+pub(crate) fn blocks(all: &[Counted], read: fn(&Counted) -> f64) -> Vec<f64> {
+    all.chunks(BLOCK).map(|block| block.iter().map(read).sum()).collect()
 }
 
 /// A pooled sum over connections.
@@ -292,6 +373,7 @@ pub(crate) const HIT_TARGET: f64 = 6.1;
 pub(crate) const LINUX: Server = Server::linux26("slowstart/cubic/halving");
 
 /// What fits.
+#[derive(Clone)]
 pub(crate) struct Fitted {
     /// With the fitted loss.
     pub knobs: Knobs,
@@ -303,9 +385,22 @@ pub(crate) struct Fitted {
     pub known: Known,
 }
 
+/// The last fit of the file's bursts: several documents start from it.
+static FITTED: Mutex<Option<(u32, Fitted)>> = Mutex::new(None);
+
 /// The fitted loss.
-pub(crate) fn fit_web(connections: u32) -> Result<Fitted, Error> {
-    fit_web_from(FILE, connections)
+pub(crate) fn fit_web(effort: &Effort<'_>) -> Result<Fitted, Error> {
+    let connections = effort.sample("web.fit");
+    // Not held while the fit runs, or a thread of the pool that waited for it would not help.
+    let last = || FITTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((of, fitted)) = &*last()
+        && *of == connections
+    {
+        return Ok(fitted.clone());
+    }
+    let fitted = fit_web_from(FILE, connections)?;
+    *last() = Some((connections, fitted.clone()));
+    Ok(fitted)
 }
 
 /// The same from other bursts.
@@ -326,21 +421,33 @@ mod tests {
     #[test]
     fn connections_that_are_known_are_what_they_would_be_if_they_ran() {
         let mut known = Known::default();
-        for (g, arm) in [
-            (3e-3, "slowstart/cubic/halving"),
-            (3.1e-3, "slowstart/cubic/halving"),
-            (1e-3, "slowstart/cubic/halving"),
-            (2e-2, "slowstart/cubic/sack(lost=ignore)"),
-            (3e-3, "slowstart/cubic/prr(mode=ssrb,lost=ignore)"),
+        let naive = Some(early_retransmit::Options::NAIVE);
+        for (g, reordered, arm, early) in [
+            (3e-3, 0.0, "slowstart/cubic/halving", None),
+            (3.1e-3, 0.0, "slowstart/cubic/halving", None),
+            (1e-3, 0.0, "slowstart/cubic/halving", None),
+            (2e-2, 0.0, "slowstart/cubic/sack(lost=ignore)", None),
+            (3e-3, 0.0, "slowstart/cubic/prr(mode=ssrb,lost=ignore)", None),
+            (3e-3, 0.1, "slowstart/cubic/prr(mode=ssrb,lost=ignore)", None),
+            (3e-3, 0.1, "slowstart/cubic/prr(mode=ssrb,lost=ignore)", naive),
+            (3e-3, 0.02, "slowstart/cubic/prr(mode=ssrb,lost=ignore)", naive),
+            (3e-3, 0.2, "slowstart/cubic/prr(mode=ssrb,lost=ignore)", naive),
         ] {
-            let (knobs, server) = (Knobs { g, ..FILE }, Server::linux26(arm));
+            let knobs = Knobs { g, reordered, ..FILE };
+            let server = Server { early, ..Server::linux26(arm) };
             let alone = serve(Service::Web, knobs, server, 60).expect("runs");
             let again = serve_again(Service::Web, knobs, server, 60, &mut known).expect("runs");
-            assert_eq!(format!("{alone:?}"), format!("{again:?}"), "{arm} with {g}");
+            assert_eq!(
+                format!("{alone:?}"),
+                format!("{again:?}"),
+                "{arm} with {g}, {reordered} overtaken"
+            );
         }
-        let spared = known.0.iter().flatten().filter(|one| one.arm.is_none()).count();
+        let spared = known.0.iter().flatten().filter(|one| one.server.is_none()).count();
         assert!((20..60).contains(&spared), "{spared} of 60 were quiet once");
         let hit = known.0.iter().flatten().filter(|one| !one.taken.is_empty()).count();
         assert!(hit > 0, "no connection that lost something was kept");
+        let late = known.0.iter().flatten().filter(|one| !one.overtaken.is_empty()).count();
+        assert!(late > 0, "no connection with a packet that was overtaken was kept");
     }
 }

@@ -248,7 +248,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
             include_str!("../papers/rapid-start.toml"),
             rapid_start::measured,
             rapid_start::production::ARMS,
-            9,
+            8,
         ),
         (include_str!("../papers/best.toml"), best::measured, best::exits::ARMS, 18),
         (include_str!("../papers/gvisor.toml"), gvisor::measured, gvisor::ARMS, 6),

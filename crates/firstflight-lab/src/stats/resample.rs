@@ -11,27 +11,37 @@ pub fn resampled(
     resamples: usize,
     statistic: &dyn Fn(&[usize]) -> f64,
 ) -> (f64, f64, f64) {
+    resampled_each(n, resamples, &|units| vec![statistic(units)])[0]
+}
+
+/// The same of several statistics of the same resamples.
+pub fn resampled_each(
+    n: usize,
+    resamples: usize,
+    statistics: &dyn Fn(&[usize]) -> Vec<f64>,
+) -> Vec<(f64, f64, f64)> {
     let mut units: Vec<usize> = (0..n).collect();
-    let estimate = statistic(&units);
-    if n < 2 {
-        return (estimate, estimate, estimate);
-    }
+    let estimates = statistics(&units);
     let mut draws = Sequence::new(n as u64);
-    let mut values: Vec<f64> = (0..resamples)
+    let drawn: Vec<Vec<f64>> = (0..if n < 2 { 0 } else { resamples })
         .map(|_| {
             for unit in &mut units {
                 *unit = draws.between(0, n as u64 - 1) as usize;
             }
-            statistic(&units)
+            statistics(&units)
         })
-        .filter(|value| !value.is_nan())
         .collect();
-    if values.is_empty() {
-        return (estimate, estimate, estimate);
-    }
-    values.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-    (estimate, at(0.025), at(0.975))
+    let interval = |(which, &estimate): (usize, &f64)| {
+        let values = drawn.iter().map(|drawn| drawn[which]).filter(|value| !value.is_nan());
+        let mut values: Vec<f64> = values.collect();
+        if values.is_empty() {
+            return (estimate, estimate, estimate);
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+        (estimate, at(0.025), at(0.975))
+    };
+    estimates.iter().enumerate().map(interval).collect()
 }
 
 /// The sum of these units' values.
@@ -56,19 +66,27 @@ pub fn sums(units: &[usize], pairs: &[(f64, f64)]) -> (f64, f64) {
 }
 
 /// The quantile of these values, by nearest rank; NaN of none.
-pub fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let rank = (values.len() as f64 * share).ceil() as usize;
-    let place = rank.clamp(1, values.len()) - 1;
-    // Numbers that compare as equal are equal to the bit.
-    *values.select_nth_unstable_by(place, f64::total_cmp).1
+pub fn quantile(values: Vec<f64>, share: f64) -> f64 {
+    quantiles(values, &[share])[0]
+}
+
+/// Several of them.
+pub fn quantiles(mut values: Vec<f64>, shares: &[f64]) -> Vec<f64> {
+    let one = |&share: &f64| {
+        if values.is_empty() {
+            return f64::NAN;
+        }
+        let rank = (values.len() as f64 * share).ceil() as usize;
+        let place = rank.clamp(1, values.len()) - 1;
+        // Numbers that compare as equal are equal to the bit.
+        *values.select_nth_unstable_by(place, f64::total_cmp).1
+    };
+    shares.iter().map(one).collect()
 }
 
 /// The same of these units' values; units beyond the last value begin again with the first.
-pub fn quantile_of(units: &[usize], values: &[f64], share: f64) -> f64 {
+pub fn quantiles_of(units: &[usize], values: &[f64], shares: &[f64]) -> Vec<f64> {
     let many = values.len().max(1);
     let one = |&unit: &usize| values[if unit < many { unit } else { unit % many }];
-    quantile(units.iter().map(one).collect(), share)
+    quantiles(units.iter().map(one).collect(), shares)
 }

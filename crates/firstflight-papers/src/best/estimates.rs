@@ -52,7 +52,7 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
             "1bdp",
             200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000),
         )?;
-        let seeds: Vec<u64> = (1..=u64::from(effort.seeds())).collect();
+        let seeds: Vec<u64> = (1..=u64::from(effort.sample("best.round5"))).collect();
         let medians = seeds
             .into_par_iter()
             .map(|seed| {
@@ -105,7 +105,7 @@ fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Values, Error> {
         .map(|(round, percentile)| format!("best-published(round={round},percentile={percentile})"))
         .collect();
     let arms: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let seeds = effort.either(2, 10);
+    let seeds = effort.sample("best.rounds");
     let times =
         grid(effort, "best: rounds and percentiles", &cells, &arms, seeds, |ground, outcome| {
             (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e9

@@ -72,7 +72,7 @@ fn search(effort: &Effort<'_>, cells: &[Scenario]) -> Result<Vec<Best>, Error> {
     let texts: Vec<String> =
         thresholds.iter().map(|bytes| format!("oracle(exit={bytes})")).collect();
     let arms: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let seeds = effort.either(1, 3);
+    let seeds = effort.sample("best.search");
     let what = format!(
         "best: search of the best exit, {} trials",
         cells.len() * arms.len() * seeds as usize
@@ -163,7 +163,7 @@ fn other_hosts(
 
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let cells = cells()?;
-    let seeds = effort.either(4, 30);
+    let seeds = effort.sample("best.exits");
     let what = format!("best: exits on GEO, {} trials", cells.len() * ARMS.len() * seeds as usize);
     let trials = grid(effort, &what, &cells, ARMS, seeds, seen)?;
     let mut values = Values::default();
@@ -300,7 +300,7 @@ fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>),
         .iter()
         .flat_map(|(queue, _)| SIZES.map(|bytes| ground(&path, queue, bytes)))
         .collect::<Result<Vec<_>, Error>>()?;
-    let seeds = effort.either(4, 30);
+    let seeds = effort.sample("best.granted");
     let what = format!(
         "best: exits on GEO with a cold terminal, {} trials",
         cells.len() * ARMS.len() * seeds as usize

@@ -43,7 +43,7 @@ fn downloads(effort: &Effort<'_>) -> Result<Values, Error> {
             cells.push(recommended(geo(release, bytes)?));
         }
     }
-    let seeds = effort.seeds();
+    let seeds = effort.sample("best.downloads");
     let read = |ground: &Scenario, outcome: &Outcome| {
         (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6
     };
@@ -114,7 +114,7 @@ fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
         geo("geo_cold", 100_000_000)?,
         leo,
     ];
-    let seeds = effort.either(4, 30);
+    let seeds = effort.sample("best.returns");
     let found: Grid<Exit> = grid(
         effort,
         "best: exits on return paths",
@@ -181,7 +181,7 @@ fn uplink(effort: &Effort<'_>) -> Result<Values, Error> {
     let (published, robust) = (arm("best-published")?, arm("best")?);
     let mut values = Values::default();
     for (name, ground) in cells {
-        let seeds: Vec<u64> = (1..=u64::from(effort.seeds())).collect();
+        let seeds: Vec<u64> = (1..=u64::from(effort.sample("best.uplink"))).collect();
         let decided = |arm: &firstflight_lab::arms::NamedArm| {
             let run = |&seed: &u64| {
                 let mut decided = Decided::default();

@@ -112,7 +112,7 @@ impl Bench {
 
 pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("gvisor: benchmarks of one flow");
-    let (ms, seeds) = effort.either((200, 3), (1000, 10));
+    let (ms, seeds) = (effort.either(200, 1000), effort.sample("gvisor.near"));
     let mut rigs = Vec::new();
     for rtt_us in effort.either(vec![50, 500], vec![10, 50, 100, 500]) {
         for buffer_kb in [256, 1000] {

@@ -202,7 +202,7 @@ impl Fitted {
 
 pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     effort.tell("gvisor: the fit on the off run");
-    let seeds = effort.seeds();
+    let seeds = effort.sample("gvisor.fit");
     let mut tried = Vec::new();
     for (name, preset) in REPAIRS {
         for buffer in BUFFERS {
@@ -284,7 +284,7 @@ fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, E
     let mut all = Vec::new();
     for (name, stack) in stacks {
         for queue in effort.either(vec!["1bdp"], vec!["0.5bdp", "1bdp", "1.5bdp"]) {
-            let fitted = Fitted::new(name, queue, stack, effort.either(2, 4))?;
+            let fitted = Fitted::new(name, queue, stack, effort.sample("gvisor.flips"))?;
             all.push((setting(name, queue, stack), seen(&fitted)));
         }
     }

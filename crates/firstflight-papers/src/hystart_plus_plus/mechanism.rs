@@ -44,7 +44,7 @@ impl Observer for Entry {
 /// Lost repeats and silence at 100 ms, 3 MB, under each recovery.
 pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
     effort.tell("hystart++: what recovery does");
-    let draws = effort.either(2, 10);
+    let draws = u64::from(effort.sample("hystart.mechanism"));
     let jobs: Vec<(usize, usize, u64)> = (0..HOSTS.len())
         .flat_map(|hosts| {
             (0..STARTUPS.len())

@@ -90,7 +90,7 @@ impl Lab {
             }
         }
         // For the reader only: fewer seeds than a gate asks for.
-        let seeds = effort.either(2, 6);
+        let seeds = effort.sample("hystart.single");
         let what = format!(
             "hystart++: {} trials with preset {detection}",
             cells.len() * ARMS.len() * seeds as usize

@@ -3,7 +3,7 @@
 use super::RTTS;
 use crate::lab::{Sender, Vary, arm, each_seed, grid, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
-use crate::servers::{Counted, Fitted, Server, Service, fit_web, serve};
+use crate::servers::{Counted, Fitted, Server, Service, blocks, fit_web, serve};
 use crate::{Effort, Source, Try, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
@@ -19,7 +19,7 @@ const DRAFT03: &str = "hystart++-draft03";
 /// Shares of flows of both arms on one path.
 pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     effort.tell("hystart++: fairness, 60 s");
-    let (seeds, few) = (effort.either(3, 30), effort.either(2, 8));
+    let few = effort.sample("hystart.fairness-elsewhere");
     let mut values = Values::default();
     for rtt in effort.either(vec![100], vec![100, 25]) {
         for each in [1, 2] {
@@ -32,6 +32,7 @@ pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, E
                 preset: "windows",
                 recovery: "prr",
             };
+            let seeds = effort.sample(&format!("hystart.fairness-{rtt}ms-{each}"));
             let (difference, told) = less_fair(case, seeds)?;
             let value = values
                 .number("fairness", difference)
@@ -220,7 +221,7 @@ fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
 /// What set-ups with starts seconds apart give, for the reader.
 pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("hystart++: flows seconds apart, no SACK, random loss");
-    let seeds = effort.either(2, 10);
+    let seeds = effort.sample("hystart.apart");
     let mut all = Values::default();
     for setup in SETUPS {
         let (plain, ours) = (Pool::run(setup, PLAIN, seeds)?, Pool::run(setup, DRAFT03, seeds)?);
@@ -276,7 +277,7 @@ pub(super) fn told(gains: &Gains) -> Vec<(String, String)> {
 /// differs from RTT to RTT.
 pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
     effort.tell("hystart++: a finer grid of sizes");
-    let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
+    let (host, seeds) = (hosts_of_tcp("windows")?, effort.sample("hystart.finer"));
     let sizes = [
         1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000,
         15_000_000, 20_000_000,
@@ -306,9 +307,9 @@ pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
 
 /// Timeouts of connections of ours: the histogram of timeouts has to shift down.
 pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
-    let connections = effort.connections(4_000, 60_000);
+    let connections = effort.sample("hystart.web");
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
-    let Fitted { knobs, .. } = fit_web(connections / 2)?;
+    let Fitted { knobs, .. } = fit_web(effort)?;
     let run = |arm| {
         serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections)
     };
@@ -322,9 +323,11 @@ pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
         });
         100.0 * pairs.count() as f64 / plain.len() as f64
     };
-    let rtos = [&ours, &plain].map(|all| all.iter().map(|one| one.rtos).collect::<Vec<_>>());
-    let change = bootstrap(plain.len(), |units| {
-        resample::mean(units, &rtos[0]) - resample::mean(units, &rtos[1])
+    let number = blocks(&plain, |_| 1.0);
+    let rtos = [&ours, &plain].map(|all| blocks(all, |one| one.rtos));
+    let change = bootstrap(number.len(), |units| {
+        let more = resample::sum(units, &rtos[0]) - resample::sum(units, &rtos[1]);
+        more / resample::sum(units, &number)
     });
     let told = format!(
         "fewer than 2 timeouts: {:.2} % of connections with plain slow start, {:.2} % with -03; from 1 to 0: {:.2} %, from 0 to 1: {:.2} %, \

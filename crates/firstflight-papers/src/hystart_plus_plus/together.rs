@@ -9,7 +9,7 @@ use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, quantile, sum};
 use crate::source::published;
-use crate::{Effort, Measured, Scale, Values};
+use crate::{Effort, Measured, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
@@ -265,15 +265,6 @@ fn percent(gain: Interval) -> String {
     format!("{:+.1} % [{:+.1}, {:+.1}]", gain.estimate, gain.low, gain.high)
 }
 
-/// Draws of a run.
-fn draws(effort: &Effort<'_>) -> usize {
-    match effort.scale {
-        Scale::Glance => 2,
-        Scale::Quick => 6,
-        Scale::Full => 40,
-    }
-}
-
 /// The primary cells and the controls: the long object only where it is gated.
 fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -297,7 +288,7 @@ fn cells() -> Vec<Cell> {
 /// # Errors
 /// If a path or an arm of the table is refused.
 pub fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
-    let draws = draws(effort);
+    let draws = effort.sample("hystart.together") as usize;
     effort.tell(&format!("hystart++: flows together, {draws} draws"));
     let lab = Lab::run(cells(), draws)?;
     let of = |hosts: usize, rtt: u64, sizes: &[u64]| {
@@ -448,7 +439,7 @@ fn finding(
 /// Other ways to start, at 100 ms: what moves the size.
 fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Error> {
     effort.tell("hystart++: other starts");
-    let draws = effort.either(2, 12);
+    let draws = effort.sample("hystart.other-starts") as usize;
     let mut points = Vec::new();
     for (name, starts, iw) in [
         ("each flow starts within 20 ms", Starts::Scattered, 10),

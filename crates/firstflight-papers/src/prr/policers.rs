@@ -75,7 +75,7 @@ impl Bulk {
                 }
             }
         }
-        let seeds = effort.either(4, 30);
+        let seeds = effort.sample("prr.bulk");
         let found = grid(effort, "prr: bulk through policers", &cells, ARMS, seeds, Seen::of)?;
         Ok(Bulk { cases, found, seeds: seeds as usize })
     }
@@ -219,7 +219,7 @@ fn rounds(bulk: &Bulk) -> Values {
 
 /// Videos of which every one meets a policer, no other loss.
 fn video(effort: &Effort<'_>) -> Result<Values, Error> {
-    let connections = effort.connections(150, 2_000);
+    let connections = effort.sample("prr.policed");
     let knobs = Knobs { policed: 1.0, ..FILE };
     let mut served: Vec<Vec<Counted>> = Vec::new();
     for (arm, name) in ARMS.iter().zip(NAMES) {

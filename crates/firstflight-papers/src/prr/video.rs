@@ -2,7 +2,10 @@
 
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
-use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, calibrate, serve, total};
+use crate::servers::{
+    Counted, FILE, Knobs, LINUX, Met, Server, Service, calibrate, serve, serve_once_on_each_path,
+    total,
+};
 use crate::source::published;
 use crate::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
@@ -60,8 +63,13 @@ impl Share {
 
 /// Fits burst probability and share of policed paths on the Standard arm.
 fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Error> {
-    let connections = effort.connections(150, 800);
-    let standard = |knobs: Knobs| serve(Service::Video, knobs, SERVERS[STANDARD].1, connections);
+    let connections = effort.sample("prr.video-fit");
+    // Shares of policed paths begin with the same loss, and differ in which paths are policed only.
+    let mut met = Met::default();
+    let mut standard = |knobs: Knobs| {
+        let server = SERVERS[STANDARD].1;
+        serve_once_on_each_path(Service::Video, knobs, server, connections, &mut met)
+    };
     let mut best: Option<(f64, Knobs, f64, f64)> = None;
     let mut tried = Vec::new();
     for policed in effort.either(vec![0.0, 0.3, 0.6], vec![0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]) {
@@ -96,7 +104,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Error> {
 
 pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let (knobs, fit, tried) = fit(effort)?;
-    let connections = effort.connections(400, 6_000);
+    let connections = effort.sample("prr.video");
     let served = run(effort, knobs, connections)?;
     let cells = |share: Share, name: &str| -> Vec<(String, String)> {
         let published = &published("prr", name).values;
@@ -189,7 +197,7 @@ fn explain(
 
 /// The second run with an initial window of three segments.
 fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
-    let connections = effort.connections(150, 2_000);
+    let connections = effort.sample("prr.video3");
     effort.tell("prr: video, initial window 3");
     let serve = |arm| serve(Service::Video, knobs, Server::linux26(arm), connections);
     let linux = serve("slowstart/cubic/halving@(iw=3)")?;
@@ -197,11 +205,15 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let prr = serve("slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)")?;
     let mut values = Values::default();
     for (name, share) in [("m5", M5), ("m6", M6), ("m7", M7)] {
+        let percent = |all: &[Counted]| {
+            let Interval { estimate, low, high } = share.interval(all);
+            format!("{estimate:.2} % [{low:.2}, {high:.2}]")
+        };
         let told = format!(
-            "Linux {:.2} %, Standard {:.2} %, PRR {:.2} %",
-            share.of(&linux),
-            share.of(&standard),
-            share.of(&prr)
+            "Linux {}, Standard {}, PRR {}",
+            percent(&linux),
+            percent(&standard),
+            percent(&prr)
         );
         values.words(format!("video3.{name}"), told);
     }
@@ -220,7 +232,7 @@ struct Shared {
 fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Error> {
     let mut points = Vec::new();
     for &knobs in tried {
-        let served = run(effort, knobs, effort.connections(150, 1_000))?;
+        let served = run(effort, knobs, effort.sample("prr.shares"))?;
         let m5 = |a: usize, b: usize| M5.ratio(&served[a], &served[b]).estimate;
         let (to_linux, to_prr) = (m5(PRR, HALVING), m5(STANDARD, PRR));
         points.push(Shared {
@@ -234,7 +246,7 @@ fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Error> 
         });
     }
     let last = tried.get(tried.len() / 2).copied().unwrap_or(BASE);
-    let connections = effort.connections(150, 1_000);
+    let connections = effort.sample("prr.shares");
     let prr = serve(Service::Video, last, SERVERS[PRR].1, connections)?;
     for (name, arm) in [
         ("rate halving down to half", "slowstart/cubic/halving(floor=half)"),
@@ -263,9 +275,9 @@ fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Co
 /// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of
 /// the differences in M6.
 fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
-    let connections = effort.connections(200, 2_000);
+    let connections = effort.sample("prr.control");
     let flat = Knobs { independent: true, ..knobs };
-    let fitted = effort.connections(100, 400);
+    let fitted = effort.sample("prr.control-fit");
     let g = calibrate((1e-4, 0.2), REPEATED, effort.either(5, 8), |g| {
         serve(Service::Video, Knobs { g, ..flat }, SERVERS[STANDARD].1, fitted)
             .map(|all| M5.of(&all))

@@ -3,8 +3,8 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{
-    Counted, FILE, Fitted, Knobs, Known, LINUX, Server, Service, fit_web, fit_web_from,
-    serve_again, total,
+    BLOCK, Counted, FILE, Fitted, Knobs, Known, LINUX, Server, Service, blocks, fit_web,
+    fit_web_from, serve_again, total,
 };
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::Error;
@@ -30,10 +30,6 @@ pub(crate) const ARMS: &[&str] = &[
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const SSRB: usize = 2;
-/// Connections of which one resample counts as one: resampling single ones a thousand times over
-/// would cost more than it tells.
-const BLOCK: usize = 20;
-
 /// The latency of responses that were hit: sum and number, by blocks of connections.
 fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
     let of = |one: &Counted| {
@@ -53,10 +49,6 @@ fn change(ours: &[Counted], base: &[Counted], bytes: (u64, u64)) -> Interval {
     })
 }
 
-fn blocks(all: &[Counted], read: fn(&Counted) -> f64) -> Vec<f64> {
-    all.chunks(BLOCK).map(|block| block.iter().map(read).sum()).collect()
-}
-
 /// A pooled count over another, of two arms.
 fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Interval {
     let (a, b) = (blocks(ours, read), blocks(base, read));
@@ -64,9 +56,9 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
 }
 
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
-    let connections = effort.connections(16_000, 60_000);
+    let connections = effort.sample("prr.web");
     effort.tell("prr: fitting the loss of web paths");
-    let Fitted { knobs, residual, mut known, .. } = fit_web(connections / 2)?;
+    let Fitted { knobs, residual, mut known, .. } = fit_web(effort)?;
     let mut served = Vec::new();
     for (name, server) in SERVERS {
         effort.tell(&format!("prr: {connections} web connections, {name}"));
@@ -82,7 +74,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         .iter_mut()
         .find(|value| value.name.starts_with("web.latency") && !source.holds(value))
     {
-        value.tried(&other_paths(effort, source, connections / 4)?);
+        value.tried(&other_paths(effort, source)?);
     }
     values.extend(counts(&served));
     let under = pipe_under(effort)?;
@@ -93,12 +85,15 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         value.sweep(under.iter().map(|one| {
             (
                 one.name.clone(),
-                format!("{:.1} % with rate halving (published 45 % with PRR)", one.share),
+                format!(
+                    "{:.1} % [{:.1}, {:.1}] with rate halving (published 45 % with PRR)",
+                    one.share.estimate, one.share.low, one.share.high
+                ),
             )
         }));
     }
     values.extend(exit_windows(&served));
-    values.extend(three_segments(effort, knobs, connections / 2)?);
+    values.extend(three_segments(effort, knobs)?);
     Ok(Measured { values, figures: vec![by_size(&served)], ..Measured::default() })
 }
 
@@ -109,13 +104,13 @@ struct Under {
     /// The loss bursts are other ones; else the sizes of the responses.
     bursts: bool,
     /// Percent.
-    share: f64,
+    share: Interval,
 }
 
 /// What bursts move and what sizes move.
 fn ranges(all: &[Under]) -> String {
     let range = |bursts: bool| {
-        let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share);
+        let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share.estimate);
         let (low, high) = shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), share| {
             (low.min(share), high.max(share))
         });
@@ -132,7 +127,6 @@ fn ranges(all: &[Under]) -> String {
 /// under other shapes of the loss bursts and other sizes of the responses, the frequency of bursts
 /// fitted anew for each.
 fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Error> {
-    let connections = effort.connections(2_000, 8_000);
     let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)].map(
         |(packets, h)| {
             (
@@ -148,9 +142,13 @@ fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Error> {
     let mut points = Vec::new();
     for (bursts, name, base) in bursts.into_iter().chain(sizes) {
         effort.tell(&format!("prr: web paths with {name}"));
+        let connections = match base.sizes {
+            Some(times) => effort.sample(&format!("prr.below-{times}")),
+            None => effort.sample("prr.below"),
+        };
         let Fitted { served: linux, .. } = fit_web_from(base, connections)?;
-        let share =
-            100.0 * total(&linux, |one| one.below) / total(&linux, |one| one.recoveries).max(1.0);
+        let pairs: Vec<(f64, f64)> = linux.iter().map(|one| (one.below, one.recoveries)).collect();
+        let share = bootstrap(pairs.len(), |units| 100.0 * resample::pooled(units, &pairs));
         points.push(Under { name, bursts, share });
     }
     Ok(points)
@@ -219,7 +217,8 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
 }
 
 /// The second run with an initial window of three segments: the same numbers without gates.
-fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Values, Error> {
+fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
+    let connections = effort.sample("prr.web3");
     let arms = [
         "slowstart/cubic/halving@(iw=3)",
         "slowstart/cubic/sack(lost=ignore)@(iw=3)",
@@ -245,7 +244,7 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result
 }
 
 /// The latency on other paths and with other first windows, the loss fitted anew for each.
-fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result<Vec<Try>, Error> {
+fn other_paths(effort: &Effort<'_>, source: &Source) -> Result<Vec<Try>, Error> {
     let other = |packets, h| Knobs { bursts: Some((packets, h)), ..FILE };
     let three = |arm| Server::linux26(arm);
     let mut points = Vec::new();
@@ -274,6 +273,8 @@ fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result
         ),
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
+        let long = base.sizes.is_some_and(|times| times >= 10.0);
+        let connections = effort.sample(if long { "prr.elsewhere-long" } else { "prr.elsewhere" });
         let Fitted { knobs, known, .. } = fit_web_from(base, connections / 2)?;
         // Both have the same initial window where one of them names it, which that of the fit is not.
         let mut known = if linux.arm == LINUX.arm { known } else { Known::default() };

@@ -97,14 +97,14 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
 
 /// What the production experiment gained and lost, and what it was read from.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, Found), Error> {
-    let found = run(effort, effort.connections(14_000, 140_000), &|_| {})?;
+    let found = run(effort, effort.sample("rapid-start.production").into(), &|_| {})?;
     let mut values = times(&found);
     values.extend(by_group(&found));
     values.extend(by_size(&found));
     values.extend(by_fill(&found));
     values.extend(best_together(&found));
     values.extend(losses(&found));
-    let swept = other_assumptions(effort)?;
+    let swept = other_assumptions(effort, &found)?;
     // Whatever leaves its band gets the sweep, once per claim.
     let mut told = "";
     for value in values.iter_mut() {
@@ -164,9 +164,9 @@ struct Turned {
     loss_ratio: f64,
 }
 
-/// The production experiment at both ends of the range that fits nearly as well, and with one knob
-/// turned away from the best fit.
-fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Error> {
+/// The production experiment as it was found, at both ends of the range that fits nearly as well, and with
+/// one knob turned away from the best fit.
+fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, Error> {
     let population = population()?;
     let [q, k, s] = [population.knobs.q, population.knobs.k, population.knobs.s];
     let ends = population.assumptions.iter().flat_map(|one| {
@@ -187,17 +187,25 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Error> {
     for (knob, name, [q, k, s], rates) in
         own.into_iter().chain(ends.map(|(name, knobs)| (Knob::Buffers, name, knobs, 1.0)))
     {
-        let turned = run(effort, effort.connections(3_000, 14_000), &|population| {
+        let with = |population: &mut Population| {
             (population.knobs.q, population.knobs.k, population.knobs.s) = (q, k, s);
             for group in &mut population.groups {
                 if let Some(slower) = group.get(Variable::RateDown).map(|rate| rate.times(rates)) {
                     group.set(Variable::RateDown, slower);
                 }
             }
-        })?;
+        };
+        let turned;
+        let turned = if knob == Knob::None {
+            found
+        } else {
+            turned = run(effort, effort.sample("rapid-start.turned").into(), &with)?;
+            &turned
+        };
         let losses: Vec<String> =
             (0..NAMES.len()).map(|arm| format!("{:.2}", turned.all(arm).loss_pct.mean)).collect();
         let [base, rapid] = [turned.all(0), turned.all(RAPID)];
+        let gain = Found::gain(rapid);
         let bins = turned.names(Part::Size);
         let edge = |name: Option<&String>| {
             name.and_then(|name| turned.entry(Part::Size, name, RAPID))
@@ -205,11 +213,13 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Error> {
         };
         let told = format!(
             "mean loss {} % (slow start, jumpstart, rapid-no-jump, rapidstart; published 1.52, 1.61, 1.92, 1.98), rapidstart {:.2} x, at P99 {:.2} x; \
-             time {:+.1} %, smallest objects {:+.1} %, largest published bin {:+.1} %",
+             time {:+.1} % [{:+.1}, {:+.1}], smallest objects {:+.1} %, largest published bin {:+.1} %",
             losses.join(", "),
             rapid.loss_pct.mean / base.loss_pct.mean,
             rapid.loss_pct.p99.value / base.loss_pct.p99.value,
-            -Found::gain(rapid).estimate,
+            -gain.estimate,
+            -gain.high,
+            -gain.low,
             -edge(bins.first()),
             -edge(bins.iter().rev().find(|name| !name.contains("and more")))
         );
@@ -217,7 +227,7 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Error> {
             knob,
             setting: format!("{name} (q {q:.3}, k {k:.5}, s {s:.3})"),
             told,
-            gain: Found::gain(rapid).estimate,
+            gain: gain.estimate,
             loss_ratio: rapid.loss_pct.mean / base.loss_pct.mean,
         });
     }
