@@ -1,4 +1,4 @@
-# What can be done here, by name. `make test` checks everything that is claimed; CI runs it, and `make fresh`.
+# What can be done here, by name. CI runs `make test` and, of what follows it here, all that does not take hours (`.ci/run`).
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -12,22 +12,22 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint lean package packages msrv deny semver unit docs site guide report web browser shots bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint lean package packages cluster sockets msrv deny semver unit docs site guide report web browser shots bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 # Servers, links and kernels are tested in real time, minutes in which no core has work: Python, lints, documentation and pages go on beside
 # them, after everything is built. What fails does not keep the rest from being seen.
-test: ## everything we claim, checked; installs what it needs on Debian
+test: ## what a change can break, checked; installs what it needs on Debian
 	@failed=; mkdir -p $(TARGET); rm -f $(TIMES); \
 	cargo fmt --all --check || failed=1; \
 	$(MAKE) --no-print-directory timed-built || failed=1; \
 	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
-		$(addprefix timed-,unit python lint docs site guide browser bare) || failed=1; \
+		$(addprefix timed-,unit python lint docs site guide bare) || failed=1; \
 	echo "make test took, of it beside each other all but what is built first:"; cat $(TIMES); \
 	[ -z "$$failed" ]
-	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
+	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
 
 # How long each part takes.
 TIMES = $(TARGET)/times.log
@@ -58,7 +58,7 @@ package: ## the crates as they would be published, checked outside this checkout
 
 # `--tests`, unlike `--lib`, leaves out libraries whose Cargo.toml says `test = false`: they have no tests inside.
 built:
-	tests/needs.sh unit kernel python browser
+	tests/needs.sh unit kernel python
 	cargo test --locked --workspace $(FEATURES) --tests --no-run
 
 # PROFILE=dev tries the scripts with builds that are made anyway.
@@ -101,7 +101,10 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	$(MAKE) mutants
 	NIGHT=1 cargo test --locked --workspace $(FEATURES) --test it read_back
 	NIGHT=1 cargo test --locked -p firstflight --all-features --test it
-	NIGHT=1 cargo test --locked -p firstflight-cli $(FEATURES) --test real killed
+	NIGHT=1 cargo test --locked -p firstflight-cli --features quic --test it -- identified runners
+	NIGHT=1 cargo test --locked -p firstflight-replay --all-features identify
+	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
+	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real killed
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
@@ -113,8 +116,15 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
 	crates/firstflight-linux/kernels.sh
 
-python: ## the Python package: types, tests, notebooks, a Ray cluster on this machine; `make night` tests its wheel
+python: ## the Python package: types, tests, notebooks; `make night` tests its wheel
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh
+
+cluster: ## the Python package on a Ray cluster on this machine: workers that die, the same bytes
+	CARGO_TARGET_DIR=$(TARGET) python/test.sh --ray
+
+sockets: ## our controllers in s2n-quic with its own sockets, whose cryptography is compiled for this alone
+	tests/needs.sh unit
+	cargo test --locked -p firstflight-quic --all-features --test it s2n::
 
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $(FEATURES)

@@ -9,7 +9,7 @@ needs deb
 needs kernel
 engine
 # The commands and options of `make test`, so that `PROFILE=dev` finds the program built.
-cargo build --quiet --locked --profile "$profile" --workspace --all-features --bin firstflight
+cargo build --quiet --locked --profile "$profile" --workspace $(tests/needs.sh --features) --bin firstflight
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

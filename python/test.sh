@@ -4,6 +4,7 @@
 #
 #   python/test.sh          the package around the engine of the workspace's build, which is the one that all tests share
 #   python/test.sh --wheel  its wheel, as people install it: maturin builds every crate below it again, with fewer features
+#   python/test.sh --ray    what needs Ray, and nothing else: its install takes as long as all tests that do without
 set -euo pipefail
 # Nothing here asks anybody anything; a tool that reads what happens to stand on standard input would be misled.
 exec </dev/null
@@ -39,20 +40,28 @@ else
     cp "$target/debug/lib_engine.so" "$packages/firstflight/_engine.abi3.so"
 fi
 
-"$venv/bin/ruff" check --quiet --no-cache .
-"$venv/bin/ruff" format --quiet --no-cache --check .
 # A checkout may hold an engine built by `maturin develop`; what is tested is the installed package.
 export MYPYPATH=tests MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
-"$venv/bin/mypy"
-for notebook in notebooks/*.ipynb; do
-    script=$target/$(basename "$notebook" .ipynb).py
-    "$venv/bin/jupytext" --quiet --to py:percent --output "$script" "$notebook"
-    "$venv/bin/mypy" --config-file pyproject.toml "$script"
-done
+tests=("$here/tests" --ignore "$here/tests/test_ray.py")
+if [ "${1:-}" = --ray ]; then
+    ray=$(sed -n 's/^ray = \["\([^"]*\)".*/\1/p' pyproject.toml)
+    "$venv/bin/pip" install --quiet --disable-pip-version-check "$ray" || skip "pip cannot install Ray"
+    tests=("$here/tests/test_ray.py")
+else
+    "$venv/bin/ruff" check --quiet --no-cache .
+    "$venv/bin/ruff" format --quiet --no-cache --check .
+    "$venv/bin/mypy"
+    for notebook in notebooks/*.ipynb; do
+        script=$target/$(basename "$notebook" .ipynb).py
+        "$venv/bin/jupytext" --quiet --to py:percent --output "$script" "$notebook"
+        "$venv/bin/mypy" --config-file pyproject.toml "$script"
+    done
+fi
 
 # From a folder of its own: what Python starts here, and every worker of Ray, would find the sources without their engine before the
 # installed package.
 mkdir -p "$target/python-tests"
 cd "$target/python-tests"
-"$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider "$here/tests"
-"$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules --pyargs firstflight
+"$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider "${tests[@]}"
+[ "${1:-}" = --ray ] ||
+    "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules --pyargs firstflight

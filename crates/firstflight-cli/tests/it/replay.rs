@@ -492,9 +492,12 @@ fn startups_on_a_real_stack_are_identified() {
         "rate=22Mbit,rtt=110ms,queue=1.2bdp",
         "rate=70Mbit,rtt=28ms,queue=80ms",
     ];
+    // With `NIGHT` set (`make night`) what the page says is made again; otherwise one of its paths.
+    let night = std::env::var_os("NIGHT").is_some();
+    let paths = if night { &paths[..] } else { &paths[..1] };
     let folder = tempfile::tempdir().expect("a folder");
     let (mut right, mut unknown) = (0, 0);
-    for (index, path) in paths.into_iter().enumerate() {
+    for (index, &path) in paths.iter().enumerate() {
         let files = foreign_qlogs(&folder.path().join(index.to_string()), path, &senders.join(","));
         let sent = |file: &std::path::PathBuf| {
             lines_with(&fs::read_to_string(file).expect("a qlog"), &["transport:packet_sent"])
@@ -527,6 +530,9 @@ fn startups_on_a_real_stack_are_identified() {
         "{right} of {all} captures of the seven are right, {unknown} of {count} of Plumb unknown"
     );
     assert!(right * 10 >= all * 9 && unknown == count, "{told}");
+    if !night {
+        return;
+    }
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/identify.md");
     let page = fs::read_to_string(page).expect("the page");
     assert!(page.contains(&told), "docs/identify.md should say: {told}");

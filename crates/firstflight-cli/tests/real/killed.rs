@@ -1,5 +1,5 @@
 //! kill -9 at random moments, from the first instruction on, while connections come and go: whatever
-//! is killed, nothing of it stays in the kernel, rows can be read, and the service goes on. Five
+//! is killed, nothing of it stays in the kernel, rows can be read, and the service goes on. Three
 //! moments of each, twenty with NIGHT=1.
 
 use super::service::{Group, ONE, Service, assert_no_program, programs};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PATH: &str = "rate=100Mbit,rtt=4ms,queue=20ms";
 
 fn moments() -> usize {
-    if std::env::var_os("NIGHT").is_some() { 20 } else { 5 }
+    if std::env::var_os("NIGHT").is_some() { 20 } else { 3 }
 }
 
 /// By chance, below `most`; no test depends on which.

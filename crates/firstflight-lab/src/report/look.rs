@@ -48,7 +48,7 @@ pub fn looks<'a>(arms: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
             looks[arm] = Some(free.unwrap_or(arm % LOOKS));
         }
     }
-    debug_assert!(arms.len() > COLOURS || looks.iter().flatten().all(|look| *look < COLOURS));
+    assert!(arms.len() > COLOURS || looks.iter().flatten().all(|look| *look < COLOURS));
     looks.into_iter().flatten().collect()
 }
 
