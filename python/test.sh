@@ -43,6 +43,7 @@ fi
 # A checkout may hold an engine built by `maturin develop`; what is tested is the installed package.
 export MYPYPATH=tests MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
 tests=("$here/tests" --ignore "$here/tests/test_ray.py")
+examples=(--pyargs firstflight --ignore "$packages/firstflight/ray.py")
 if [ "${1:-}" = --ray ]; then
     ray=$(sed -n 's/^ray = \["\([^"]*\)".*/\1/p' pyproject.toml)
     "$venv/bin/pip" install --quiet --disable-pip-version-check "$ray" || skip "pip cannot install Ray"
@@ -64,4 +65,4 @@ mkdir -p "$target/python-tests"
 cd "$target/python-tests"
 "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider "${tests[@]}"
 [ "${1:-}" = --ray ] ||
-    "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules --pyargs firstflight
+    "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules "${examples[@]}"
