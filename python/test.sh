@@ -48,6 +48,7 @@ if [ "${1:-}" = --ray ]; then
     ray=$(sed -n 's/^ray = \["\([^"]*\)".*/\1/p' pyproject.toml)
     "$venv/bin/pip" install --quiet --disable-pip-version-check "$ray" || skip "pip cannot install Ray"
     tests=("$here/tests/test_ray.py")
+    examples=(--pyargs firstflight.ray)
 else
     "$venv/bin/ruff" check --quiet --no-cache .
     "$venv/bin/ruff" format --quiet --no-cache --check .
@@ -64,5 +65,4 @@ fi
 mkdir -p "$target/python-tests"
 cd "$target/python-tests"
 "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider "${tests[@]}"
-[ "${1:-}" = --ray ] ||
-    "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules "${examples[@]}"
+"$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules "${examples[@]}"
