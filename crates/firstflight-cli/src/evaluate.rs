@@ -478,7 +478,7 @@ const COLUMNS: [(&str, Side); 5] = [
 ];
 
 /// Columns of every rule in every cell.
-const RAW: [&str; 22] = [
+const RAW: [&str; 21] = [
     "section",
     "cell",
     "metric",
@@ -496,7 +496,6 @@ const RAW: [&str; 22] = [
     "margin",
     "limit",
     "beyond",
-    "missed",
     "chance",
     "marked",
     "worst_seed",
@@ -576,7 +575,6 @@ fn values(section: &str, row: &CellRow) -> Vec<Value> {
         row.margin.into(),
         row.limit.into(),
         row.beyond.into(),
-        row.missed.into(),
         row.chance.into(),
         row.marked.into(),
         row.worst_seed.into(),

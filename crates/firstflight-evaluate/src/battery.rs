@@ -212,7 +212,8 @@ fn check_scenario(scenario: &Scenario, grids: &Grids) -> Result<(), Error> {
 fn check_judge(judge: &Judge, scenario: Option<&Scenario>) -> Result<(), Error> {
     let metric = metric_named(&judge.metric)?;
     let bad = |what: &str| Err(Error::new(format!("{} {what}", judge.metric)));
-    if matches!(judge.rule, Rule::Below | Rule::Above) && judge.limit.is_none() {
+    let limited = matches!(judge.rule, Rule::Below | Rule::Above | Rule::NotMoreOftenThanBaseline);
+    if limited && judge.limit.is_none() {
         return bad("has a rule with a limit, and no `limit`");
     }
     if judge.and_beyond && judge.limit.is_none() {

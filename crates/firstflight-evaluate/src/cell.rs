@@ -30,6 +30,8 @@ pub struct PlannedFlow {
     pub sizes: Option<LogNormal>,
     /// What its round trip is longer than the path's.
     pub rtt_extra: Nanos,
+    /// Its own longer ways, in place of the cell's: from when, by how much more than that.
+    pub steps: Vec<(Nanos, Nanos)>,
     /// Its ACKs are let go at multiples of this.
     pub ack_batch: Nanos,
     /// Its ACKs are late by up to this.
@@ -138,7 +140,9 @@ impl Cell {
 
     /// The longest idle round trip of a flow.
     pub fn rtt(&self) -> Nanos {
-        let extra = self.flows.iter().map(|flow| flow.rtt_extra.0).max().unwrap_or(0);
+        let own =
+            |flow: &PlannedFlow| flow.steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
+        let extra = self.flows.iter().map(|flow| flow.rtt_extra.0 + own(flow)).max().unwrap_or(0);
         let steps = self.steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
         Nanos(self.path.rtt() + extra + steps)
     }
@@ -280,7 +284,7 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
     let steps = scenario
         .rtt_steps
         .as_ref()
-        .map_or(Ok(Vec::new()), |text| read_steps(&values.fill(text)?, &path))?;
+        .map_or(Ok(Vec::new()), |text| read_steps(&values.fill(text)?, path.rtt()))?;
     let hosts = scenario.transport.as_deref();
     let host = hosts.map_or(Ok(Hosts::default()), |text| read_hosts(&values.fill(text)?))?;
     let judges = scenario.judge.iter().filter(|judge| {
@@ -328,6 +332,10 @@ fn read_flow(
         .checked_sub(path.rtt())
         .map(Nanos)
         .ok_or_else(|| Error::new("a flow's `rtt` is below the path's"))?;
+    let steps = flow
+        .rtt_steps
+        .as_ref()
+        .map_or(Ok(Vec::new()), |text| read_steps(&values.fill(text)?, rtt))?;
     let (start, apart) = (time(&flow.start)?, time(&flow.apart)?);
     let stop = maybe(&flow.stop)?;
     let (app, sizes) = read_app(&values.fill(&flow.app)?, Nanos(end.0.saturating_sub(start.0)))?;
@@ -355,6 +363,7 @@ fn read_flow(
         app: app.clone(),
         sizes,
         rtt_extra,
+        steps: steps.clone(),
         ack_batch,
         ack_jitter,
         ecn,
@@ -448,15 +457,18 @@ fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> 
 }
 
 /// `TIME:RTT/TIME:RTT` as what is longer than the path's round trip.
-fn read_steps(text: &str, path: &Path) -> Result<Vec<(Nanos, Nanos)>, Error> {
+/// No shorter than `least` ns.
+fn read_steps(text: &str, least: u64) -> Result<Vec<(Nanos, Nanos)>, Error> {
     let bad = || {
-        Error::new(format!("rtt_steps={text}: allowed: TIME:RTT/TIME:RTT, no RTT below the path's"))
+        Error::new(format!(
+            "rtt_steps={text}: allowed: TIME:RTT/TIME:RTT, no RTT below that before"
+        ))
     };
     text.split('/')
         .map(|step| {
             let (at, rtt) = step.split_once(':').ok_or_else(bad)?;
             let [at, rtt] = [at, rtt].map(|text| size::time(text).map_err(|_| bad()));
-            Ok((at?, Nanos(rtt?.0.checked_sub(path.rtt()).ok_or_else(bad)?)))
+            Ok((at?, Nanos(rtt?.0.checked_sub(least).ok_or_else(bad)?)))
         })
         .collect()
 }

@@ -175,15 +175,11 @@ impl Declaration {
 
     /// It sends another codepoint than was declared: a sentence about it.
     fn codepoint(&self, arm: &NamedArm) -> Vec<String> {
-        let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else {
-            return Vec::new();
-        };
-        let made = parts.controller_with(SlowStart, Config::quic(1_200), Time(0), Seq(0));
-        let (declared, sends) = match (self.ecn, made.is_l4s()) {
-            (Some(Ecn::Ect1), false) => {
+        let (declared, sends) = match (self.ecn, sends_ect1(arm)) {
+            (Some(Ecn::Ect1), Some(false)) => {
                 ("ecn = \"ect1\"", "sends ECT(0) and answers a mark as a loss")
             }
-            (Some(Ecn::Ect0), true) => {
+            (Some(Ecn::Ect0), Some(true)) => {
                 ("ecn = \"ect0\"", "sends ECT(1) and answers the share of marks")
             }
             _ => return Vec::new(),
@@ -225,4 +221,11 @@ impl Declaration {
         let said: Vec<String> = all.into_iter().flatten().collect();
         (!said.is_empty()).then(|| format!("Declared by the author: {}.", said.join("; ")))
     }
+}
+
+/// Whether it sends ECT(1) where the path lets it, as the simulator does it; `None` of those that are
+/// not ours.
+pub(crate) fn sends_ect1(arm: &NamedArm) -> Option<bool> {
+    let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else { return None };
+    Some(parts.controller_with(SlowStart, Config::quic(1_200), Time(0), Seq(0)).is_l4s())
 }

@@ -1,9 +1,9 @@
 //! From values per seed to a verdict per cell, and from those to one per criterion.
 
 use crate::metric::{MetricDoc, metric_named};
-use crate::report::{CellRow, Verdict};
+use crate::report::{CellRow, RuleName, Verdict};
 use crate::schema::{Judge, Rule};
-use crate::student::Paired;
+use crate::student::{Paired, more_often};
 use firstflight_lab::stats::holm::holm;
 
 /// What one rule read in one cell: a pair per seed, the algorithm's and the baseline's.
@@ -27,6 +27,15 @@ pub(crate) const LEVEL: f64 = 0.05;
 
 /// Rules that count seeds take this share of them.
 const SHARE_OF_SEEDS: f64 = 0.1;
+
+/// What a row is compared by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compared {
+    difference: Option<f64>,
+    interval: Option<[f64; 2]>,
+    upper: Option<f64>,
+    chance: Option<f64>,
+}
 
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let known: Vec<f64> = values.iter().flatten().copied().collect();
@@ -59,13 +68,14 @@ impl Readings<'_> {
         Some(self.judge.limit? + self.judge.limit_per_rtt_s * self.rtt_s)
     }
 
-    /// A value at or beyond the limit; for a relative rule beyond is the metric's bad side. A value
-    /// that is not known is not beyond, but where the baseline's is known it is missed.
+    /// A value at or beyond the limit; for rules beside the baseline beyond is the metric's bad side.
+    /// A value that is not known is not beyond.
     fn is_beyond(&self, value: Option<f64>, metric: &MetricDoc) -> bool {
         let (Some(limit), Some(value)) = (self.limit(), value) else { return false };
         match self.judge.rule {
-            Rule::Below => value >= limit,
             Rule::Above => value <= limit,
+            Rule::NotMoreOftenThanBaseline if metric.high_is_good => value <= limit,
+            Rule::Below | Rule::NotMoreOftenThanBaseline => value >= limit,
             _ if metric.high_is_good => value < limit,
             _ => value > limit,
         }
@@ -76,43 +86,61 @@ impl Readings<'_> {
         count as f64 / self.seeds.len().max(1) as f64
     }
 
-    /// In so many seeds it is known of the baseline and not of the algorithm, which did not get
-    /// there.
-    fn missed(&self) -> f64 {
-        self.share(|seed| self.ours[seed].is_none() && self.theirs[seed].is_some())
+    /// Seeds in which both are known, and in how many more of them the algorithm is beyond the limit
+    /// than the baseline.
+    fn more_often(&self, metric: &MetricDoc) -> (u32, i32) {
+        let known = self.ours.iter().zip(&self.theirs).filter(|(a, b)| a.is_some() && b.is_some());
+        known.fold((0, 0), |(seeds, more), (ours, theirs)| {
+            let is = |value: &Option<f64>| i32::from(self.is_beyond(*value, metric));
+            (seeds + 1, more + is(ours) - is(theirs))
+        })
+    }
+
+    /// What is compared with the baseline, or with the cell before.
+    fn compared(&self, metric: &MetricDoc, differences: &[(u64, f64)]) -> Compared {
+        if self.judge.rule == Rule::NotMoreOftenThanBaseline {
+            return match self.more_often(metric) {
+                (0, _) => Compared::default(),
+                (seeds, more) => Compared {
+                    difference: Some(f64::from(more) / f64::from(seeds)),
+                    chance: Some(more_often(seeds, more)),
+                    ..Compared::default()
+                },
+            };
+        }
+        let values: Vec<f64> = differences.iter().map(|(_, difference)| *difference).collect();
+        let Some(paired) = Paired::of(&values, self.margin()) else { return Compared::default() };
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let interval = || Some([finite(paired.low)?, finite(paired.high)?]);
+        Compared {
+            difference: Some(paired.mean),
+            interval: interval(),
+            upper: finite(paired.upper),
+            chance: Some(paired.chance),
+        }
     }
 
     /// The row, as far as it needs no other row; a relative rule is undecided.
     pub(crate) fn row(&self) -> CellRow {
         let metric = metric_named(&self.judge.metric).expect("the battery was checked");
-        let (judge, margin) = (self.judge, self.margin());
+        let judge = self.judge;
         let differences = self.differences(metric);
-        let values: Vec<f64> = differences.iter().map(|(_, difference)| *difference).collect();
-        let paired = Paired::of(&values, margin);
+        let compared = self.compared(metric, &differences);
         let worst = differences.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         let first = differences.first().map(|(seed, _)| *seed).or(self.seeds.first().copied());
-        let missed = self.missed();
-        let beyond = self.share(|seed| {
-            let [ours, theirs] = [self.ours[seed], self.theirs[seed]];
-            let excused = judge.unless_baseline && self.is_beyond(theirs, metric);
-            self.is_beyond(ours, metric) && !excused
-        });
+        let beyond = self.share(|seed| self.is_beyond(self.ours[seed], metric));
         let known = self.ours.iter().any(Option::is_some);
         let verdict = match judge.rule {
-            _ if !known && missed < SHARE_OF_SEEDS => Verdict::Report,
+            _ if !known => Verdict::Report,
             Rule::Report => Verdict::Report,
-            Rule::Below | Rule::Above if beyond.max(missed) >= SHARE_OF_SEEDS => Verdict::Concern,
+            Rule::Below | Rule::Above if beyond >= SHARE_OF_SEEDS => Verdict::Concern,
             Rule::Below | Rule::Above => Verdict::Pass,
             Rule::NotRising if self.before.is_empty() => Verdict::Report,
-            Rule::NotMoreThanBaseline if missed >= SHARE_OF_SEEDS => Verdict::Concern,
-            Rule::NotMoreThanBaseline | Rule::NotRising if paired.is_none() => Verdict::Report,
-            Rule::NotMoreThanBaseline if judge.and_beyond && beyond < SHARE_OF_SEEDS => {
-                Verdict::Pass
-            }
-            Rule::NotMoreThanBaseline | Rule::NotRising => Verdict::Undecided,
+            _ if compared.chance.is_none() => Verdict::Report,
+            _ => Verdict::Undecided,
         };
         let relative = verdict == Verdict::Undecided;
-        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let chance = compared.chance.filter(|_| relative);
         CellRow {
             cell: self.cell.to_owned(),
             metric: judge.metric.clone(),
@@ -125,23 +153,23 @@ impl Readings<'_> {
             seeds: self.seeds.len() as u32,
             value: mean(&self.ours),
             baseline: mean(&self.theirs),
-            difference: paired.map(|paired| paired.mean),
-            interval: paired.and_then(|paired| Some([finite(paired.low)?, finite(paired.high)?])),
-            upper: paired.and_then(|paired| finite(paired.upper)),
+            difference: compared.difference,
+            interval: compared.interval,
+            upper: compared.upper,
             margin: matches!(judge.rule, Rule::NotMoreThanBaseline | Rule::NotRising)
-                .then_some(margin),
+                .then(|| self.margin()),
             limit: self.limit(),
             beyond: self.limit().map(|_| beyond),
-            missed,
-            chance: paired.filter(|_| relative).map(|paired| paired.chance),
-            marked: relative && paired.is_some_and(|paired| paired.chance < LEVEL),
+            chance,
+            marked: chance.is_some_and(|chance| chance < LEVEL),
             worst_seed: worst.map(|(seed, _)| *seed).or(first),
             verdict,
         }
     }
 }
 
-/// Settles all relative rules of a report together (Holm), and what is within its margin.
+/// Settles all relative rules of a report together (Holm). Which of them are judged does not depend
+/// on what they found: what excuses a row is looked at afterwards.
 pub(crate) fn settle(rows: &mut [&mut CellRow]) {
     let mut open: Vec<&mut CellRow> = rows
         .iter_mut()
@@ -150,16 +178,27 @@ pub(crate) fn settle(rows: &mut [&mut CellRow]) {
         .collect();
     let chances: Vec<f64> = open.iter().filter_map(|row| row.chance).collect();
     for (row, rejected) in open.iter_mut().zip(holm(&chances, LEVEL)) {
-        let within = row.upper.zip(row.margin).is_some_and(|(upper, margin)| {
-            // Of equal differences the interval is a point, which may be the margin itself.
-            upper < margin || row.interval.is_some_and(|[low, high]| low >= high && high <= margin)
-        });
-        row.verdict = match (rejected, within) {
-            (true, _) => Verdict::Concern,
-            (_, true) => Verdict::Pass,
-            _ => Verdict::Undecided,
+        row.verdict = match rejected {
+            _ if is_within(row) => Verdict::Pass,
+            true => Verdict::Concern,
+            false => Verdict::Undecided,
         };
     }
+}
+
+/// A relative rule has nothing to find: the interval excludes the margin, or it is worse within the
+/// limit, or in less than a tenth of the seeds.
+fn is_within(row: &CellRow) -> bool {
+    if row.rule == RuleName::NotMoreOftenThanBaseline {
+        return row.difference.is_some_and(|more| more < SHARE_OF_SEEDS);
+    }
+    let excused = row.rule == RuleName::NotMoreThanBaseline
+        && row.beyond.is_some_and(|beyond| beyond < SHARE_OF_SEEDS);
+    excused
+        || row.upper.zip(row.margin).is_some_and(|(upper, margin)| {
+            // Of equal differences the interval is a point, which may be the margin itself.
+            upper < margin || row.interval.is_some_and(|[low, high]| low >= high && high <= margin)
+        })
 }
 
 /// The verdict of a criterion with these rows.
@@ -174,4 +213,103 @@ pub(crate) fn together<'a>(rows: impl Iterator<Item = &'a CellRow>) -> Verdict {
         };
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(text: &str) -> Judge {
+        toml::from_str(&format!("window = \"whole\"\n{text}")).expect("a rule")
+    }
+
+    /// Ten seeds.
+    fn row(judge: &Judge, ours: [f64; 10], theirs: [f64; 10]) -> CellRow {
+        let all = |values: [f64; 10]| values.map(Some).to_vec();
+        let readings = Readings {
+            cell: "a",
+            judge,
+            seeds: (1..=10).collect(),
+            ours: all(ours),
+            theirs: all(theirs),
+            before: Vec::new(),
+            queue_ms: None,
+            rtt_s: 0.1,
+        };
+        readings.row()
+    }
+
+    /// The verdict of the first of these rows beside so many others in which nothing differs.
+    fn settled(first: &CellRow, others: usize) -> Verdict {
+        let idle = judge("metric = \"util\"\nrule = \"not-more-than-baseline\"");
+        let idle = row(&idle, [0.9; 10], [0.9; 10]);
+        let mut rows: Vec<CellRow> = vec![first.clone()];
+        rows.extend(vec![idle; others]);
+        settle(&mut rows.iter_mut().collect::<Vec<_>>());
+        rows[0].verdict
+    }
+
+    fn ones(number: usize) -> [f64; 10] {
+        std::array::from_fn(|seed| if seed < number { 1.0 } else { 0.0 })
+    }
+
+    #[test]
+    fn more_often_than_the_baseline_is_judged_with_all_others() {
+        let rule =
+            judge("metric = \"starved\"\nrule = \"not-more-often-than-baseline\"\nlimit = 1");
+        for (ours, theirs, others, verdict) in [
+            (10, 0, 2_000, Verdict::Concern),
+            (9, 0, 2_000, Verdict::Concern),
+            (8, 0, 2_000, Verdict::Undecided),
+            (8, 0, 100, Verdict::Concern),
+            (10, 5, 2_000, Verdict::Undecided),
+            (1, 0, 0, Verdict::Undecided),
+            (5, 5, 0, Verdict::Pass),
+            (0, 10, 0, Verdict::Pass),
+        ] {
+            let found = row(&rule, ones(ours), ones(theirs));
+            assert_eq!(settled(&found, others), verdict, "{ours}, {theirs} beside {others}");
+        }
+    }
+
+    #[test]
+    fn good_metrics_are_beyond_a_limit_at_its_other_side() {
+        let rule = judge("metric = \"closed\"\nrule = \"not-more-often-than-baseline\"\nlimit = 0");
+        let blind = row(&rule, [0.0; 10], [1.0; 10]);
+        assert_eq!((blind.beyond, blind.difference), (Some(1.0), Some(1.0)));
+        assert_eq!(row(&rule, [1.0; 10], [0.0; 10]).difference, Some(-1.0));
+    }
+
+    #[test]
+    fn within_its_limit_worse_is_no_concern_and_counts_among_the_rules_all_the_same() {
+        let rule = judge(
+            "metric = \"util\"\nrule = \"not-more-than-baseline\"\nlimit = 0.8\nand_beyond = true",
+        );
+        let within = row(&rule, [0.85; 10], [0.95; 10]);
+        assert_eq!((within.verdict, within.chance), (Verdict::Undecided, Some(0.0)));
+        assert_eq!(settled(&within, 0), Verdict::Pass);
+        assert_eq!(settled(&row(&rule, [0.7; 10], [0.95; 10]), 0), Verdict::Concern);
+    }
+
+    #[test]
+    fn what_is_not_known_is_neither_beyond_nor_compared() {
+        for text in [
+            "metric = \"starved\"\nrule = \"not-more-often-than-baseline\"\nlimit = 1",
+            "metric = \"util\"\nrule = \"not-more-than-baseline\"",
+            "metric = \"util\"\nrule = \"above\"\nlimit = 0.5",
+        ] {
+            let rule = judge(text);
+            let readings = Readings {
+                cell: "a",
+                judge: &rule,
+                seeds: vec![1, 2],
+                ours: vec![None; 2],
+                theirs: vec![Some(1.0); 2],
+                before: Vec::new(),
+                queue_ms: None,
+                rtt_s: 0.1,
+            };
+            assert_eq!(readings.row().verdict, Verdict::Report, "{text}");
+        }
+    }
 }

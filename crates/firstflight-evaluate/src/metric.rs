@@ -2,6 +2,7 @@
 
 use crate::run::Run;
 use crate::schema::{Judge, Window};
+use firstflight::Nanos;
 use firstflight_lab::flows::{App, Counted};
 use firstflight_lab::nearest;
 use firstflight_lab::outcome::Outcome;
@@ -101,17 +102,13 @@ pub const METRICS: &[MetricDoc] = &[
         "",
         "what the flows lose of the goodput that they have alone: (alone - now) / alone",
     )),
-    harm(of(
-        "harm_fct",
-        "",
-        "what the completion time of flows with an end grows, geometric mean: (now - alone) / now",
-    )),
+    harm(of("harm_fct", "", "what `fct_ms` grows: (now - alone) / now")),
     harm(of("harm_rtt", "", "what their round trip grows at p95: (now - alone) / now")),
     harm(of("harm_kept", "", "what they lose of 1 - loss: (alone - now) / alone")),
     after_event(of(
         "t90_s",
         "s",
-        "from the event until goodput stays at nine tenths of its later mean for 5 s, in windows of the longer of 1 s and 5 RTT",
+        "from the event until goodput stays at nine tenths of its later mean for 5 s, in windows of the longer of 1 s and 5 RTT; to the end if it never does",
     )),
     after_event(of(
         "overshoot_ms",
@@ -126,7 +123,7 @@ pub const METRICS: &[MetricDoc] = &[
     times(of(
         "fct_ms",
         "ms",
-        "completion time from the first byte sent to the last delivered, geometric mean of the flows",
+        "completion time from the first byte sent to the last delivered, geometric mean of the flows; one that does not get there is as late as the end",
     )),
     of(
         "frame_p95_ms",
@@ -149,6 +146,11 @@ pub const METRICS: &[MetricDoc] = &[
     )),
     of("rate_pps", "packets/s", "packets that a flow sends"),
     of("packets_per_rtt", "", "the same in an idle round trip"),
+    times(of(
+        "ect0_rate_pps",
+        "packets/s",
+        "`rate_pps` where marks have to be answered as losses (RFC 3168); of an algorithm that sends ECT(1) unknown",
+    )),
     good(of(
         "packets_10_rtt",
         "",
@@ -162,13 +164,14 @@ pub const METRICS: &[MetricDoc] = &[
     good(of(
         "backoff",
         "",
-        "after the last ACK: the smallest ratio of a gap between two expiries of the timer to the one before, from the third gap on, while gaps are below 60 s; packets within a millisecond are one expiry, those of the first idle round trip none",
+        "after the last ACK: the smallest ratio of a gap between two expiries of the timer to the one before, from the third gap on, while gaps are below 60 s; packets within a millisecond of the first are one expiry, those of the first idle round trip none",
     )),
     of(
         "silent_packets",
         "",
         "packets sent after the last ACK over the window then, in packets, plus two; below 1 is as it should be",
     ),
+    of("in_recovery", "", "1 if a recovery episode was open when the last ACK had come"),
     of(
         "breaker",
         "",
@@ -187,7 +190,7 @@ pub(crate) fn metric_named(name: &str) -> Result<&'static MetricDoc, Error> {
 
 /// It is read from the times of single packets.
 pub(crate) fn needs_sends(metric: &str) -> bool {
-    matches!(metric, "backoff" | "silent_packets")
+    matches!(metric, "backoff" | "silent_packets" | "in_recovery")
 }
 
 /// It compares with a run in which all receivers are honest.
@@ -290,7 +293,8 @@ pub(crate) fn measure(
             let all = all.filter(|all| !all.is_empty())?;
             Some(all.iter().filter(|closed| **closed).count() as f64 / all.len() as f64)
         }
-        "rate_pps" => Some(sent(run, &flows, span)? / flows.len() as f64),
+        "ect0_rate_pps" if run.sends_ect1 => None,
+        "rate_pps" | "ect0_rate_pps" => Some(sent(run, &flows, span)? / flows.len() as f64),
         "packets_per_rtt" => {
             Some(sent(run, &flows, span)? / flows.len() as f64 * run.path.rtt() as f64 / 1e9)
         }
@@ -304,6 +308,9 @@ pub(crate) fn measure(
             let silence = &run.silence;
             let window = silence.cwnd as f64 / PACKET as f64 + 2.0;
             (silence.last_ack > 0).then(|| silence.sent.len() as f64 / window)
+        }
+        "in_recovery" => {
+            (run.silence.last_ack > 0).then(|| f64::from(u8::from(run.silence.in_recovery)))
         }
         "breaker" if run.outcome.counted.is_empty() => None,
         "breaker" => Some(f64::from(u8::from(flows.iter().any(|flow| trips(run, *flow))))),
@@ -489,6 +496,10 @@ fn recovery(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     let event = sample(run, run.cell.event?.0);
     let last = run.outcome.delivered.len().checked_sub(1)?;
     let later = goodput(run, flows, (event + last.checked_sub(event)? / 3, last))?;
+    let never = Some(seconds(last - event, run.every));
+    if later <= 0.0 {
+        return never;
+    }
     let bin = bin(run, 1_000_000_000, 5);
     let needed = (5_000_000_000 / run.every) as usize;
     let mut since = None;
@@ -502,7 +513,7 @@ fn recovery(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
             return Some(seconds(start - event, run.every));
         }
     }
-    None
+    never
 }
 
 fn finite(run: &Run<'_>, flows: &[usize]) -> Vec<usize> {
@@ -514,13 +525,17 @@ fn finite(run: &Run<'_>, flows: &[usize]) -> Vec<usize> {
 }
 
 fn completion(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
-    let times: Option<Vec<f64>> = finite(run, flows)
-        .into_iter()
-        .map(|flow| run.outcome.flows[flow].delivered_after.map(|time| time.0 as f64 / 1e6))
-        .collect();
-    let times = times.filter(|times| !times.is_empty())?;
-    let sum: f64 = times.iter().map(|time| libm::log(*time)).sum();
-    Some(libm::exp(sum / times.len() as f64))
+    let flows = finite(run, flows);
+    let time = |flow: &usize| {
+        let never = || {
+            let planned = run.cell.flows[run.flows[*flow]].start;
+            let began = run.outcome.starts[*flow].map_or(planned.0, |start| start.0);
+            Nanos(run.cell.time.0.saturating_sub(began).max(1))
+        };
+        run.outcome.flows[*flow].delivered_after.unwrap_or_else(never).0 as f64 / 1e6
+    };
+    let sum: f64 = flows.iter().map(|flow| libm::log(time(flow))).sum();
+    (!flows.is_empty()).then(|| libm::exp(sum / flows.len() as f64))
 }
 
 /// A frame that comes later interrupts a conversation (ITU-T G.114), ns.
@@ -590,12 +605,10 @@ fn backoff(run: &Run<'_>) -> Option<f64> {
     let silence = &run.silence;
     let quiet = silence.last_ack + run.path.rtt();
     let mut expiries: Vec<u64> = Vec::new();
-    let mut before = 0;
     for at in silence.sent.iter().copied().filter(|at| *at > quiet) {
-        if expiries.is_empty() || at - before > 1_000_000 {
+        if expiries.last().is_none_or(|first| at - first > 1_000_000) {
             expiries.push(at);
         }
-        before = at;
     }
     let gaps: Vec<f64> = expiries.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     let ratios =

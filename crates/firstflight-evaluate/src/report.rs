@@ -76,6 +76,8 @@ pub enum RuleName {
     Below,
     /// See [`Rule::Above`].
     Above,
+    /// See [`Rule::NotMoreOftenThanBaseline`].
+    NotMoreOftenThanBaseline,
     /// See [`Rule::NotRising`].
     NotRising,
     /// See [`Rule::Report`].
@@ -88,6 +90,7 @@ impl From<Rule> for RuleName {
             Rule::NotMoreThanBaseline => RuleName::NotMoreThanBaseline,
             Rule::Below => RuleName::Below,
             Rule::Above => RuleName::Above,
+            Rule::NotMoreOftenThanBaseline => RuleName::NotMoreOftenThanBaseline,
             Rule::NotRising => RuleName::NotRising,
             Rule::Report => RuleName::Report,
         }
@@ -120,7 +123,7 @@ pub struct CellRow {
     /// Mean with the baseline in its seat.
     pub baseline: Option<f64>,
     /// Mean of the paired differences, turned so that more is worse. Of `not-rising`, from the cell
-    /// before.
+    /// before; of `not-more-often-than-baseline`, of the shares of seeds at or beyond the limit.
     pub difference: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
@@ -130,11 +133,10 @@ pub struct CellRow {
     pub margin: Option<f64>,
     /// The limit, for rules with one.
     pub limit: Option<f64>,
-    /// Share of the seeds beyond it.
+    /// Share of the seeds at or beyond it.
     pub beyond: Option<f64>,
-    /// Share of the seeds in which the baseline got there and the algorithm did not.
-    pub missed: f64,
-    /// One-sided probability of such a difference if the true one were the margin.
+    /// One-sided probability of such a difference if the true one were the margin; of
+    /// `not-more-often-than-baseline` at most, if both were as often beyond the limit.
     pub chance: Option<f64>,
     /// The same below 0.05, before it is judged together with all others.
     pub marked: bool,

@@ -1,11 +1,13 @@
 //! One cell run once: an arm in the seat, a seed, the samples that metrics are read from.
 
 use crate::cell::{Cell, PlannedFlow};
+use crate::declare::sends_ect1;
+use firstflight::event::Phase;
 use firstflight::{Nanos, Time};
 use firstflight_lab::flows::{Access, App, Arrangement, JITTER, SharingFlow, Together};
 use firstflight_lab::scenario::rtt_jitter;
 use firstflight_lab::testbed::sim;
-use firstflight_lab::{NamedArm, Scenario, Testbed};
+use firstflight_lab::{Hosts, NamedArm, Scenario, Testbed};
 use firstflight_path::{Error, PACKET, Path, Purpose, Rate, Stream};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Snapshot};
@@ -35,6 +37,8 @@ pub(crate) struct Run<'a> {
     pub(crate) silence: Silence,
     /// A flow sent so many packets that it was stopped.
     pub(crate) runaway: bool,
+    /// The seat sends ECT(1), where a mark need not be answered as a loss.
+    pub(crate) sends_ect1: bool,
 }
 
 /// Which of a cell's runs.
@@ -70,6 +74,8 @@ pub(crate) struct Silence {
     pub(crate) last_ack: u64,
     /// The window right after it.
     pub(crate) cwnd: u64,
+    /// A recovery episode was open then.
+    pub(crate) in_recovery: bool,
     /// When packets left since.
     pub(crate) sent: Vec<u64>,
 }
@@ -82,6 +88,7 @@ impl Observer for Silence {
         match snapshot.event {
             Cause::Ack => {
                 (self.last_ack, self.cwnd) = (snapshot.now.0, snapshot.state.cwnd);
+                self.in_recovery = snapshot.state.phase == Phase::Recovery;
                 self.sent.clear();
             }
             Cause::Sent => self.sent.push(snapshot.now.0),
@@ -174,7 +181,7 @@ impl Planned {
                 jitter: Nanos(if cell.phase { packet_time } else { 0 }),
                 ack_jitter: flow.ack_jitter,
                 ack_batch: flow.ack_batch,
-                steps: cell.steps.clone(),
+                steps: if flow.steps.is_empty() { cell.steps.clone() } else { flow.steps.clone() },
                 stop: flow.stop,
                 packets: Some(most),
                 ecn: flow.ecn,
@@ -208,6 +215,9 @@ pub(crate) fn refusal(
     bed: &'static dyn Testbed,
     arms: [&NamedArm; 2],
 ) -> Option<Error> {
+    if cell.host != Hosts::default() && bed.info().only_hosts().is_some() {
+        return Some(Error::new("its hosts are those of a simulated TCP"));
+    }
     let refused = |arm: &NamedArm| {
         let Planned { scenario, flows, arrangement, .. } =
             Planned::new(cell, Seat::of(bed, arm, 1));
@@ -229,7 +239,8 @@ impl<'a> Run<'a> {
         let seat_place = flows.iter().position(|place| cell.flows[*place].arm.is_none());
         let mut silence = Silence { flow: seat_place.unwrap_or(0) as u32, ..Silence::default() };
         let sample = Nanos(every);
-        let outcome = if seat.bed.info().name == sim::BED.info().name {
+        let simulated = seat.bed.info().name == sim::BED.info().name;
+        let outcome = if simulated {
             let observer = seat.sends.then_some(&mut silence as &mut dyn Observer);
             let sample = Some(sample);
             scenario
@@ -242,7 +253,9 @@ impl<'a> Run<'a> {
         let path = scenario.path;
         let runaway =
             outcome.flows.iter().any(|flow| flow.packets_sent.is_some_and(|sent| sent >= most));
-        Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway })
+        // Stacks and kernels send ECT(0), whatever an arm of ours would.
+        let sends_ect1 = simulated && sends_ect1(seat.arm) == Some(true);
+        Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway, sends_ect1 })
     }
 
     /// Bytes that flows of the seat delivered.

@@ -161,6 +161,9 @@ pub struct Flow {
     pub app: String,
     /// Their round trip, if it is not the path's; not below it.
     pub rtt: Option<String>,
+    /// Changes of their propagation delay, in place of the scenario's: `TIME:RTT/TIME:RTT`, no RTT
+    /// below theirs.
+    pub rtt_steps: Option<String>,
     /// Their ACKs are let go at multiples of this.
     pub ack_batch: Option<String>,
     /// Their ACKs are late by up to this.
@@ -250,6 +253,8 @@ pub enum Rule {
     Below,
     /// Concern if it is at or below the limit in a tenth of the seeds.
     Above,
+    /// Concern if it is at or beyond the limit in more seeds than with the baseline, beyond chance.
+    NotMoreOftenThanBaseline,
     /// Concern if it is larger than in the cell before, beyond chance.
     NotRising,
     /// A number for the reader.
@@ -276,7 +281,7 @@ pub struct Judge {
     /// The margin is at least this share of what the queue holds, for delays in ms.
     #[serde(default)]
     pub margin_of_queue: f64,
-    /// The limit of `below` and `above`.
+    /// The limit of `below`, `above` and `not-more-often-than-baseline`.
     pub limit: Option<f64>,
     /// A limit that grows by this with the path's round trip, per second of it.
     #[serde(default)]
@@ -284,9 +289,6 @@ pub struct Judge {
     /// Worse than the baseline counts only where it also is beyond the limit.
     #[serde(default)]
     pub and_beyond: bool,
-    /// Beyond the limit counts only in seeds where the baseline is not.
-    #[serde(default)]
-    pub unless_baseline: bool,
     /// Only in cells with one of these values.
     #[serde(default)]
     pub at: Vec<String>,

@@ -66,13 +66,6 @@ impl CellRow {
     /// Why it is a concern, in a sentence without its end.
     pub fn why(&self, baseline: &str) -> String {
         let what = format!("{} is {}", self.what(), self.ours());
-        if self.missed >= 0.1 {
-            let share = figure(self.missed * 100.0);
-            return format!(
-                "{} is not reached in {share} % of the seeds in which {baseline} gets there",
-                self.what()
-            );
-        }
         match self.rule {
             RuleName::Below | RuleName::Above => {
                 let side = if self.rule == RuleName::Below { "below" } else { "above" };
@@ -81,6 +74,19 @@ impl CellRow {
                 format!(
                     "{what}, {} with {baseline}; it should stay {side} {limit} and does not in {share} % of the seeds",
                     self.theirs()
+                )
+            }
+            RuleName::NotMoreOftenThanBaseline => {
+                let side = if self.high_is_good { "at most" } else { "at least" };
+                let limit = self.limit.map_or(String::new(), figure);
+                let share = |share: f64| figure(share * 100.0);
+                let beyond = self.beyond.unwrap_or(0.0);
+                let theirs = beyond - self.difference.unwrap_or(0.0);
+                format!(
+                    "{} is {side} {limit} in {} % of the seeds, {} % with {baseline}",
+                    self.what(),
+                    share(beyond),
+                    share(theirs)
                 )
             }
             RuleName::NotRising => {

@@ -1,8 +1,9 @@
 //! Controls: known offenders are found, and CUBIC in CUBIC's seat is not one.
 
 use crate::{asked, row, run};
-use firstflight::event::{Ack, Context, Ready, Window};
+use firstflight::event::{Ack, Context, Ready, Signal, Window};
 use firstflight::startup::{Grown, Startup};
+use firstflight::units::Rate;
 use firstflight_evaluate::{Battery, Effort, Evaluation, Report, Verdict};
 use firstflight_lab::{NamedArm, OwnStartup};
 use std::sync::Arc;
@@ -66,6 +67,14 @@ fn timers_of_the_simulator_back_off() {
 }
 
 #[test]
+fn silence_in_recovery_begins_in_recovery() {
+    let report = evaluated(some("5.1.1", "silence-in-recovery", &[]), "slowstart/cubic/prr");
+    let rules = &report.criteria[0];
+    assert_eq!(rules.verdict, Verdict::Pass, "{:?}", rules.judges);
+    assert_eq!(row(rules, "in_recovery", "recovery").value, Some(1.0));
+}
+
+#[test]
 fn cubic_in_the_seat_of_cubic_is_clean() {
     let battery = some("5.1.3", "grid", &[("queue", &["0.5bdp", "1bdp"]), ("n", &["1", "4"])]);
     let report = evaluated(battery, "slowstart/cubic/prr");
@@ -90,10 +99,84 @@ impl Startup for Fixed {
     }
 }
 
-fn fixed(battery: Battery) -> Report {
-    let startup = OwnStartup::new("fixed", Arc::default(), || Box::new(Fixed));
-    let algorithm = NamedArm::with_own("fixed", startup, "").expect("an arm");
+fn own(battery: Battery, make: impl Fn() -> Box<Own> + Send + Sync + 'static) -> Report {
+    let startup = OwnStartup::new("own", Arc::default(), move || make());
+    let algorithm = NamedArm::with_own("own", startup, "@(pace=on)").expect("an arm");
     run(&Evaluation { algorithm, ..asked(battery, "slowstart", Effort::Quick) })
+}
+
+type Own = dyn Startup<Saved = ()>;
+
+fn fixed(battery: Battery) -> Report {
+    own(battery, || Box::new(Fixed))
+}
+
+/// 24 Mbit/s from the first sample of the round trip on, whatever happens: 1.2 times the rate of a path
+/// of 20 Mbit/s.
+struct Constant;
+
+impl Startup for Constant {
+    type Saved = ();
+
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    fn absorbs(&mut self, _: Signal, _: &Ack, _: &Context) -> bool {
+        true
+    }
+
+    fn before_send(&mut self, _: &Ready, w: &mut Window, _: &Context) {
+        w.cwnd = u64::MAX;
+    }
+
+    fn grow(&mut self, _: &Ack, _: u64, _: &mut Window, _: &Context) -> Grown {
+        Grown::default()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate(3_000_000))
+    }
+}
+
+fn constant(battery: Battery) -> Report {
+    own(battery, || Box::new(Constant))
+}
+
+#[test]
+fn a_constant_rate_above_the_capacity_is_found_by_what_asks_for_less() {
+    let losses = constant(some("5.1.1", "loss", &[("loss", &["70%", "90%"])]));
+    assert_eq!(losses.criteria[0].verdict, Verdict::Concern, "{:?}", losses.criteria[0].judges);
+    for scenario in ["silence", "silence-in-recovery"] {
+        let silence = constant(some("5.1.1", scenario, &[]));
+        let backoff = row(&silence.criteria[0], "backoff", "");
+        assert_eq!(backoff.verdict, Verdict::Concern, "{backoff:?}");
+    }
+    // Beside CUBIC: harm, starvation, and a breaker that trips.
+    let mut battery = some("5.2.1", "joins", &[("queue", &["1bdp"])]);
+    let scenario = &mut battery.criteria[0].scenario[0];
+    scenario.quick.insert("cell".into(), vec!["20/80".into()]);
+    let breaker = Battery::builtin().expect("it comes with the program").criteria;
+    battery.criteria.extend(breaker.into_iter().filter(|one| one.criterion == "7.2"));
+    let beside = constant(battery);
+    for (place, metric) in [(0, "harm_x"), (0, "starved"), (1, "breaker")] {
+        let concerns = beside.criteria[place].concerns();
+        let found = concerns.iter().any(|row| row.metric == metric);
+        assert!(found, "{metric}: {:?}", beside.criteria[place].judges);
+    }
+}
+
+#[test]
+fn a_scalable_answer_of_a_sender_of_ect0_is_found_and_of_ect1_is_not() {
+    let battery = || some("7.1", "response", &[("share", &["5%", "10%"])]);
+    for (arm, found) in
+        [("slowstart/dctcp", true), ("slowstart/prague", false), ("slowstart/reno", false)]
+    {
+        let report = evaluated(battery(), arm);
+        let concerns = report.criteria[0].concerns();
+        let is = concerns.iter().any(|row| row.metric == "ect0_rate_pps");
+        assert_eq!(is, found, "{arm}: {:?}", report.criteria[0].judges);
+    }
 }
 
 #[test]

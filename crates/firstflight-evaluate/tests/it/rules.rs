@@ -32,7 +32,7 @@ fn a_rule_with_a_limit_counts_seeds() {
     for (rule, verdict) in [
         ("rule = \"below\", limit = 0.5", Verdict::Concern),
         ("rule = \"below\", limit = 2", Verdict::Pass),
-        ("rule = \"below\", limit = 0.5, unless_baseline = true", Verdict::Pass),
+        ("rule = \"not-more-often-than-baseline\", limit = 0.5", Verdict::Pass),
         ("rule = \"above\", limit = 0.5", Verdict::Pass),
         ("rule = \"above\", limit = 1", Verdict::Concern),
         ("rule = \"report\"", Verdict::Report),
@@ -138,5 +138,19 @@ fn numbers_of_a_known_run_are_what_they_must_be() {
     for (metric, low, high, why) in table {
         let value = value(metric);
         assert!((low..=high).contains(&value), "{metric} is {value}: {why}");
+    }
+}
+
+#[test]
+fn what_never_happens_is_as_late_as_the_end() {
+    let text = "[[scenario]]\nid = \"a\"\npath = \"rate=5Mbit,rtt=40ms,queue=1bdp,steps=6s:off/200s:5Mbit\"\nfor = \"30s\"\nevent = \"6s\"\nflow = [{ who = \"@algorithm\", app = \"100MB\" }]\njudge = [\n\
+        { metric = \"t90_s\", window = \"whole\", rule = \"not-more-than-baseline\" },\n\
+        { metric = \"fct_ms\", window = \"whole\", rule = \"not-more-than-baseline\" }]\n";
+    let report = evaluated(text, "slowstart/reno");
+    for (metric, end) in [("t90_s", 24.0), ("fct_ms", 30_000.0)] {
+        let row = row(&report.criteria[0], metric, "/a");
+        let value = row.value.expect("a number");
+        assert!((value - end).abs() <= 0.01 * end, "{metric} is {value} instead of {end}");
+        assert_eq!(row.verdict, Verdict::Pass, "neither gets there: {row:?}");
     }
 }
