@@ -225,3 +225,31 @@ fn cubic_in_the_seat_of_cubic_is_clean_in_a_hundred_batteries() {
     println!("{} of 100 batteries of {rules} rules with a concern: {found:?}", found.len());
     assert!(found.len() <= 11, "of 100 batteries these have a concern: {found:?}");
 }
+
+/// A breaker beside a tenth of independent loss trips by chance, with CUBIC as with CUBIC: the rule that
+/// counts seeds finds a difference no more often than it may.
+#[test]
+#[ignore = "many batteries: make night"]
+fn cubic_trips_breakers_as_often_as_cubic_in_a_hundred_batteries() {
+    let breaker = Battery::builtin().expect("it comes with the program").criteria;
+    let breaker: Vec<_> = breaker.into_iter().filter(|one| one.criterion == "7.2").collect();
+    let mut found = Vec::new();
+    let (mut trips, mut batteries) = (0.0, 0.0);
+    for repetition in 0..100 {
+        let mut battery = some("5.1.1", "loss", &[("loss", &["10%"])]);
+        battery.criteria.extend(breaker.clone());
+        let mut evaluation = asked(battery, "slowstart/cubic/prr", Effort::Standard);
+        evaluation.seed = 1 + 1_000 * repetition;
+        let report = run(&evaluation);
+        let row = row(&report.criteria[1], "breaker", "10%");
+        trips += row.value.expect("packets are counted");
+        batteries += 1.0;
+        if row.verdict == Verdict::Concern {
+            found.push(evaluation.seed);
+        }
+    }
+    let share = trips / batteries;
+    println!("{} of 100 with a concern: {found:?}; {share:.2} of the runs trip", found.len());
+    assert!((0.05..0.95).contains(&share), "nothing is by chance: {share} trip");
+    assert!(found.len() <= 11, "of 100 batteries these have a concern: {found:?}");
+}
