@@ -56,7 +56,11 @@ def dropped(kind, out):
 
 
 def measure(kind, options, group):
-    out = pathlib.Path(tempfile.mkdtemp(prefix="firstflight-load-"))
+    with tempfile.TemporaryDirectory(prefix="firstflight-load-") as out:
+        measure_in(pathlib.Path(out), kind, options, group)
+
+
+def measure_in(out, kind, options, group):
     serve = f"echo $$ > {group}/cgroup.procs && exec {options.load} serve 0.0.0.0:{PORT} {options.bytes}"
     server = subprocess.Popen(["sh", "-c", serve], stdout=subprocess.PIPE, text=True)
     server.stdout.readline()

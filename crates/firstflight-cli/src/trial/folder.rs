@@ -119,7 +119,13 @@ impl Folder {
         let file = self.mature();
         write_whole(&file, |out| out.write_all(mature.as_bytes()))?;
         let text = |name: &str| state[name].as_str().unwrap_or_default();
-        let mut pairs = vec![("baseline", text("baseline"))];
+        let baseline = text("baseline");
+        // Nobody who looks has named it, so that its absence is no wrong option.
+        if !arms_of(&mature).contains(baseline) {
+            let what = format!("no connection with {baseline} began long enough ago");
+            return Err(Error::new(format!("{}: {what}", self.0.display())));
+        }
+        let mut pairs = vec![("baseline", baseline)];
         let settle = number("settle_s").unwrap_or(0).to_string();
         if text("unit") == "time" {
             pairs.push(("settle", &settle));
@@ -198,6 +204,12 @@ impl Folder {
     }
 }
 
+/// Those that have a row.
+fn arms_of(rows: &str) -> HashSet<String> {
+    let rows = rows.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    rows.filter_map(|row| Some(row["arm"].as_str()?.to_owned())).collect()
+}
+
 /// Since 1970.
 pub(super) fn seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -222,7 +234,10 @@ mod tests {
         let mature = folder.gather(40).expect("rows");
         assert_eq!(mature, row(1, 10, "fin") + &row(3, 11, "open"), "2 is too young, 1 is over");
         assert!(folder.gather(5).is_err(), "all are too young");
-        folder.write_state(&Value::Null).expect("a state");
+        let state = json!({"baseline": "kernel:cubic", "ended_s": 60});
+        folder.write_state(&state).expect("a state");
+        let why = folder.look(&[]).expect_err("the baseline has no row").to_string();
+        assert!(why.contains("no connection with kernel:cubic began long enough ago"), "{why}");
         assert!(Folder::new(folder.path()).is_err(), "one trial in a folder");
     }
 

@@ -122,15 +122,11 @@ fn no_file_of_watch_or_trial_tells_an_address_a_port_or_payload() {
         firstflight(&["trial", "analyse", out, "--json", &json, "--report", &page]);
     }
     let files = secrets.assert_in_none(&[Path::new(&place)]);
-    // The look's two, if there were two arms to compare. Where all clients fell to the second one, the baseline has no row.
+    // The look's two, if there were two arms to compare.
     let look = [file("look.json"), file("look.html")];
     let written = look.iter().filter(|file| Path::new(file).is_file()).count();
     assert!(files >= 18 + written, "{files} files were searched, {written} of the look");
-    let drawn = fs::read_to_string(format!("{folder}/mature.jsonl")).expect("rows");
-    match looked.status.code() {
-        Some(2) => assert!(written == 0 && !drawn.contains("kernel:cubic"), "{looked:?}: {drawn}"),
-        code => assert!(code == Some(1) || written == 2, "{looked:?}"),
-    }
+    assert!(looked.status.code() == Some(1) || written == 2, "{looked:?}");
     if cfg!(feature = "parquet") {
         assert!(Path::new(&format!("{parquet}/000001.parquet")).is_file(), "Parquet was searched");
     }
