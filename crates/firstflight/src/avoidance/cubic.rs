@@ -242,7 +242,7 @@ impl CurveEpoch {
         }
         // RFC9438 4.2-target: the target lies one RTT ahead, not below the window and not above one
         // and a half of it.
-        let target = curve.at(t_us + srtt.micros()).clamp(cwnd, cwnd + cwnd / 2);
+        let target = curve.at(t_us + srtt.micros()).max(cwnd).min(cwnd + cwnd / 2);
         // RFC9438 4.4-1, 4.5-1: within one RTT, by the share that this ACK has of the window.
         cwnd + div_carry(target - cwnd, acked, &mut self.carry, cwnd)
     }
