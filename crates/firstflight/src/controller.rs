@@ -26,7 +26,7 @@ use crate::avoidance::{Avoidance, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Timeout, Transport, Window};
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
-use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
+use crate::startup::{EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use episode::{Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
@@ -261,10 +261,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            if self.startup.heeds_epoch() {
-                let age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
-                (self.cx.young_epoch, self.cx.newborn_epoch) =
-                    (Context::is_young(age), Context::is_newborn(age));
+            if self.startup.heeds_epoch() == EpochUse::Everywhere {
+                self.note_epoch(ack.now);
             }
             self.startup.on_rtt(ack.now, rtt, &self.cx);
             self.avoidance.on_rtt(ack.now, rtt, self.w, self.episode.is_some());
@@ -561,9 +559,19 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     #[inline]
+    fn note_epoch(&mut self, now: Time) {
+        let age = self.avoidance.epoch_start().map(|start| now.since(start));
+        (self.cx.young_epoch, self.cx.newborn_epoch) =
+            (Context::is_young(age), Context::is_newborn(age));
+    }
+
+    #[inline]
     fn sample(&mut self, ack: &Ack) {
         self.cx.pacing_rate = self.pacing_rate();
         self.cx.limited = self.limited(ack);
+        if self.startup.heeds_epoch() == EpochUse::Sampling {
+            self.note_epoch(ack.now);
+        }
         let before = self.w.cwnd;
         match self.startup.sample(ack, self.w, &self.cx) {
             Verdict::Stay => {}

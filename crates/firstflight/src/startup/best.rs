@@ -28,7 +28,7 @@ pub use params::{Counts, FallbackParams, Outcome, Params, Why};
 use super::hystart_plus_plus::{HyStartPlusPlus, SavedStage};
 use super::search::{self, Search};
 use super::slow_start::SlowStart;
-use super::{ExitReason, Grown, Startup, Verdict};
+use super::{EpochUse, ExitReason, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
@@ -477,8 +477,11 @@ impl Startup for Best {
     }
 
     #[inline]
-    fn heeds_epoch(&self) -> bool {
-        matches!(&self.fallback, Fallback::Search(search) if search.heeds_epoch())
+    fn heeds_epoch(&self) -> EpochUse {
+        match &self.fallback {
+            Fallback::Search(search) => search.heeds_epoch(),
+            _ => EpochUse::Nowhere,
+        }
     }
 
     fn start(&mut self, now: Time, nxt: Seq) {

@@ -20,7 +20,7 @@
 mod samples;
 
 use super::slow_start::double;
-use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
+use super::{EpochUse, ExitReason, Grown, Handover, Leave, Startup, Verdict};
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::options::params;
 use crate::units::{Seq, Time};
@@ -228,6 +228,11 @@ impl Startup for BestPublished {
     #[inline]
     fn heeds_sending(&self) -> bool {
         false
+    }
+
+    #[inline]
+    fn heeds_epoch(&self) -> EpochUse {
+        EpochUse::Sampling
     }
 
     fn start(&mut self, now: Time, nxt: Seq) {

@@ -129,6 +129,17 @@ pub enum Resumption {
     Refuted,
 }
 
+/// Where a startup looks at how old an epoch of avoidance is ([`Startup::heeds_epoch`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EpochUse {
+    /// In none of its hooks.
+    Nowhere,
+    /// In [`Startup::sample`] alone (published BEST and SEARCH 3.1).
+    Sampling,
+    /// In any hook: told with every RTT sample (HyStart, for its minimum).
+    Everywhere,
+}
+
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
 /// because at least two algorithms need it, or one cannot do without, and its comment names them.
 pub trait Startup {
@@ -161,10 +172,10 @@ pub trait Startup {
         true
     }
 
-    /// Whether it looks at [`Context::young_epoch`] or [`Context::newborn_epoch`]; those who do not need not be
-    /// told with every ACK.
-    fn heeds_epoch(&self) -> bool {
-        true
+    /// In which hooks it looks at [`Context::young_epoch`] or [`Context::newborn_epoch`]; in others it need
+    /// not be told. The same for all of its life.
+    fn heeds_epoch(&self) -> EpochUse {
+        EpochUse::Everywhere
     }
 
     /// A packet or burst left, while startup goes on (BBR marks some to measure the delivery rate).

@@ -37,7 +37,7 @@ pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, V
 
 use super::slow_start::double;
 use super::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
+    EpochUse, ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -563,8 +563,8 @@ impl Startup for Search {
     }
 
     #[inline]
-    fn heeds_epoch(&self) -> bool {
-        self.params.skip_young_epoch
+    fn heeds_epoch(&self) -> EpochUse {
+        if self.params.skip_young_epoch { EpochUse::Sampling } else { EpochUse::Nowhere }
     }
 
     fn start(&mut self, _now: Time, _nxt: Seq) {
