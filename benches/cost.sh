@@ -46,10 +46,10 @@ awk '{ cost[$1] = $2 }
         if (cost[many] && cost[one]) printf "%-18s %14.2f of %s; the goal is %s\n", many, cost[many] / cost[one], one, goal
     }
     END {
-        bound("quic-30ms", 700); bound("quic-600ms", 770); bound("quic-30ms-loss", 695); bound("quic-600ms-loss", 720)
-        bound("tcp-30ms", 875); bound("tcp-600ms", 1065); bound("tcp-30ms-loss", 860); bound("tcp-600ms-loss", 1055)
-        bound("quic-1", 775); bound("quic-10", 920); bound("quic-100", 1005); bound("quic-1000", 1890)
-        bound("tcp-1", 1030); bound("tcp-10", 1125); bound("tcp-100", 1190); bound("tcp-1000", 1380)
+        bound("quic-30ms", 680); bound("quic-600ms", 750); bound("quic-30ms-loss", 670); bound("quic-600ms-loss", 700)
+        bound("tcp-30ms", 855); bound("tcp-600ms", 1045); bound("tcp-30ms-loss", 840); bound("tcp-600ms-loss", 1035)
+        bound("quic-1", 755); bound("quic-10", 905); bound("quic-100", 990); bound("quic-1000", 1880)
+        bound("tcp-1", 1010); bound("tcp-10", 1105); bound("tcp-100", 1170); bound("tcp-1000", 1365)
         ratio("quic-100", "quic-1-of-100", 1.3); ratio("quic-1000", "quic-1-of-1000", 1.6)
         ratio("tcp-100", "tcp-1-of-100", 1.3); ratio("tcp-1000", "tcp-1-of-1000", 1.6)
         exit failed
