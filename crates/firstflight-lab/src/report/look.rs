@@ -33,6 +33,7 @@ fn startup(arm: &str) -> &str {
 /// The look of each of these arms: its startup's, unless another of them has that colour already.
 /// Two arms have the same colour only where there are more than six, and never the same look below
 /// 25 arms.
+#[allow(clippy::missing_panics_doc, reason = "what it asserts follows from its own loops")]
 pub fn looks<'a>(arms: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     let arms: Vec<&str> = arms.into_iter().collect();
     let mut looks: Vec<Option<usize>> = vec![None; arms.len()];
