@@ -34,8 +34,8 @@ TIMES = $(TARGET)/times.log
 timed-%:
 	@tests/timed.sh $(TIMES) $* $(MAKE) --no-print-directory $*
 
-# One set of features for all that is compiled here, so that each crate is built once: everything, or all but the kernel's where clang and
-# libelf cannot be had. Asked for when a recipe runs.
+# One set of features for all that is compiled here, so that each crate is built once: everything but s2n-quic's sockets, and without the
+# kernel's where clang and libelf cannot be had. Asked for when a recipe runs.
 FEATURES = $$(tests/needs.sh --features)
 
 # Beside tests in real time: they come first.

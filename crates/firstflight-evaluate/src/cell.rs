@@ -140,11 +140,11 @@ impl Cell {
 
     /// The longest idle round trip of a flow.
     pub fn rtt(&self) -> Nanos {
-        let own =
-            |flow: &PlannedFlow| flow.steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
-        let extra = self.flows.iter().map(|flow| flow.rtt_extra.0 + own(flow)).max().unwrap_or(0);
-        let steps = self.steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
-        Nanos(self.path.rtt() + extra + steps)
+        let longest =
+            |steps: &[(Nanos, Nanos)]| steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
+        let of_flow = |flow: &PlannedFlow| flow.rtt_extra.0 + longest(&flow.steps);
+        let extra = self.flows.iter().map(of_flow).max().unwrap_or(0);
+        Nanos(self.path.rtt() + extra + longest(&self.steps))
     }
 }
 
@@ -456,8 +456,7 @@ fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> 
     Ok((App::Bulk(bytes), None))
 }
 
-/// `TIME:RTT/TIME:RTT` as what is longer than the path's round trip.
-/// No shorter than `least` ns.
+/// `TIME:RTT/TIME:RTT` as what is longer than a round trip of `least` ns; no RTT is below that.
 fn read_steps(text: &str, least: u64) -> Result<Vec<(Nanos, Nanos)>, Error> {
     let bad = || {
         Error::new(format!(

@@ -207,46 +207,37 @@ pub(crate) fn serve_again(
     known: &mut Known,
 ) -> Result<Vec<Counted>, Error> {
     let served = Serving::new(service, knobs, server)?;
-    known.0.resize(known.0.len().max(connections as usize), None);
-    (0..connections)
-        .into_par_iter()
-        .zip(&mut known.0)
-        .map(|(index, known)| {
-            let index = u64::from(index);
-            let drawn = served.population.draw(SEED, index);
-            let path = served.population.path(&drawn)?;
-            let falls = |path: &Path, packets: u64| path.falls(SEED, index, packets + BESIDE);
-            let overtaken =
-                |path: &Path, packets: u64| path.overtaken(SEED, index, packets + BESIDE);
-            let this = (server.arm, server.early);
-            if let Some(known) = known
-                && known.server.is_none_or(|server| server == this)
-                && falls(&path, known.packets)?.eq(known.taken.iter().copied())
-                && overtaken(&path, known.packets)?.eq(known.overtaken.iter().copied())
-            {
-                return Ok(known.counted.clone());
-            }
-            let Some(outcome) = served.run(index, &drawn, path.clone())? else {
-                return Ok(Counted::default());
-            };
-            let counted = Counted::of(&outcome);
-            let quiet = outcome.packets_dropped + outcome.retransmissions + outcome.rtos == 0
-                && outcome.recoveries == 0;
-            let packets = outcome.packets_sent;
-            let taken: Vec<u64> = falls(&path, packets)?.collect();
-            let overtaken: Vec<(u64, u64)> = overtaken(&path, packets)?.collect();
-            // A handshake that lost something or waited for it may have put more on its path.
-            let counts = taken.iter().chain(overtaken.iter().map(|(ordinal, _)| ordinal));
-            if counts.min().is_none_or(|first| *first >= BESIDE)
-                && known.as_ref().is_none_or(|known| known.server.is_some())
-            {
-                let server = (!quiet || !overtaken.is_empty()).then_some(this);
-                let counted = counted.clone();
-                *known = Some(Connection { packets, taken, overtaken, server, counted });
-            }
-            Ok(counted)
-        })
-        .collect()
+    served.each(connections, &mut known.0, |index, drawn, path, known| {
+        let falls = |path: &Path, packets: u64| path.falls(SEED, index, packets + BESIDE);
+        let overtaken = |path: &Path, packets: u64| path.overtaken(SEED, index, packets + BESIDE);
+        let this = (server.arm, server.early);
+        if let Some(known) = known
+            && known.server.is_none_or(|server| server == this)
+            && falls(&path, known.packets)?.eq(known.taken.iter().copied())
+            && overtaken(&path, known.packets)?.eq(known.overtaken.iter().copied())
+        {
+            return Ok(known.counted.clone());
+        }
+        let Some(outcome) = served.run(index, drawn, path.clone())? else {
+            return Ok(Counted::default());
+        };
+        let counted = Counted::of(&outcome);
+        let quiet = outcome.packets_dropped + outcome.retransmissions + outcome.rtos == 0
+            && outcome.recoveries == 0;
+        let packets = outcome.packets_sent;
+        let taken: Vec<u64> = falls(&path, packets)?.collect();
+        let overtaken: Vec<(u64, u64)> = overtaken(&path, packets)?.collect();
+        // A handshake that lost something or waited for it may have put more on its path.
+        let counts = taken.iter().chain(overtaken.iter().map(|(ordinal, _)| ordinal));
+        if counts.min().is_none_or(|first| *first >= BESIDE)
+            && known.as_ref().is_none_or(|known| known.server.is_some())
+        {
+            let server = (!quiet || !overtaken.is_empty()).then_some(this);
+            let counted = counted.clone();
+            *known = Some(Connection { packets, taken, overtaken, server, counted });
+        }
+        Ok(counted)
+    })
 }
 
 /// A server's population and hosts.
@@ -270,6 +261,24 @@ impl Serving {
             sack: preset(server.preset)?,
             plain: preset("reno")?,
         })
+    }
+
+    /// So many connections, each with its draws, its path and what was kept of it earlier.
+    fn each<T: Clone + Default + Send>(
+        &self,
+        connections: u32,
+        kept: &mut Vec<T>,
+        one: impl Fn(u64, &Drawn, Path, &mut T) -> Result<Counted, Error> + Sync,
+    ) -> Result<Vec<Counted>, Error> {
+        kept.resize(kept.len().max(connections as usize), T::default());
+        let all = (0..connections).into_par_iter().zip(kept);
+        all.map(|(index, kept)| {
+            let index = u64::from(index);
+            let drawn = self.population.draw(SEED, index);
+            let path = self.population.path(&drawn)?;
+            one(index, &drawn, path, kept)
+        })
+        .collect()
     }
 
     /// One connection on its path.
@@ -303,23 +312,15 @@ pub(crate) fn serve_once_on_each_path(
     met: &mut Met,
 ) -> Result<Vec<Counted>, Error> {
     let served = Serving::new(service, knobs, server)?;
-    met.0.resize(met.0.len().max(connections as usize), Vec::new());
-    (0..connections)
-        .into_par_iter()
-        .zip(&mut met.0)
-        .map(|(index, met)| {
-            let index = u64::from(index);
-            let drawn = served.population.draw(SEED, index);
-            let path = served.population.path(&drawn)?;
-            if let Some((_, counted)) = met.iter().find(|(before, _)| *before == path) {
-                return Ok(counted.clone());
-            }
-            let outcome = served.run(index, &drawn, path.clone())?;
-            let counted = outcome.as_ref().map(Counted::of).unwrap_or_default();
-            met.push((path, counted.clone()));
-            Ok(counted)
-        })
-        .collect()
+    served.each(connections, &mut met.0, |index, drawn, path, met| {
+        if let Some((_, counted)) = met.iter().find(|(before, _)| *before == path) {
+            return Ok(counted.clone());
+        }
+        let outcome = served.run(index, drawn, path.clone())?;
+        let counted = outcome.as_ref().map(Counted::of).unwrap_or_default();
+        met.push((path, counted.clone()));
+        Ok(counted)
+    })
 }
 
 /// Connections of which one resample counts as one: resampling single ones a thousand times over

@@ -121,7 +121,7 @@ impl Folder {
         let text = |name: &str| state[name].as_str().unwrap_or_default();
         let baseline = text("baseline");
         // Nobody who looks has named it, so that its absence is no wrong option.
-        if !arms_of(&mature).contains(baseline) {
+        if !has_row_of(&mature, baseline) {
             let what = format!("no connection with {baseline} began long enough ago");
             return Err(Error::new(format!("{}: {what}", self.0.display())));
         }
@@ -204,10 +204,9 @@ impl Folder {
     }
 }
 
-/// Those that have a row.
-fn arms_of(rows: &str) -> HashSet<String> {
-    let rows = rows.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    rows.filter_map(|row| Some(row["arm"].as_str()?.to_owned())).collect()
+fn has_row_of(rows: &str, arm: &str) -> bool {
+    let mut rows = rows.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    rows.any(|row| row["arm"] == arm)
 }
 
 /// Since 1970.
