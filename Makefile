@@ -12,22 +12,26 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint lean package packages cluster sockets msrv deny semver unit docs site guide report web browser shots bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-# Servers, links and kernels are tested in real time, minutes in which no core has work: Python, lints, documentation and pages go on beside
-# them, after everything is built. What fails does not keep the rest from being seen.
-test: ## what a change can break, checked; installs what it needs on Debian
-	@failed=; mkdir -p $(TARGET); rm -f $(TIMES); \
+# Two cores are kept busy. What needs nothing that is built goes on beside the compiler, which has less than two things to do for a third of
+# its time; servers, links and kernels are tested in real time, minutes in which hardly a core has work, beside all other tests.
+test: ## what a change can break, tested; installs what it needs on Debian
+	@failed=; mkdir -p $(TARGET); rm -f $(TIMES) $(TARGET)/{unit,live}.log; \
 	cargo fmt --all --check || failed=1; \
+	tests/needs.sh unit kernel python || failed=1; \
+	nice -n 15 $(MAKE) --no-print-directory --keep-going --output-sync=target $(addprefix timed-,types guide bare) & beside=$$!; \
 	$(MAKE) --no-print-directory timed-built || failed=1; \
-	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
-		$(addprefix timed-,unit python lint docs site guide bare) || failed=1; \
-	echo "make test took, of it beside each other all but what is built first:"; cat $(TIMES); \
+	wait $$beside || failed=1; \
+	LANES=1 $(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=target $(addprefix timed-,live unit python) || failed=1; \
+	echo "make test took, all until \"built\" beside each other and what follows, too:"; cat $(TIMES); \
 	[ -z "$$failed" ]
-	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
+	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; python, guide and bare parts as above\n", passed, ignored }' $(TARGET)/unit.log $(TARGET)/live.log
+
+check: lint docs site ## what can be said without running a test: clippy over everything, documentation and pages; warnings are errors
 
 # How long each part takes.
 TIMES = $(TARGET)/times.log
@@ -38,28 +42,31 @@ timed-%:
 # kernel's where clang and libelf cannot be had. Asked for when a recipe runs.
 FEATURES = $$(tests/needs.sh --features)
 
-# Beside tests in real time: they come first.
+# Tests in real time come first.
 GENTLY = $(if $(LANES),nice -n 15)
+
+# What is built once for all: tests (but of libraries whose Cargo.toml says `test = false`), the program and Python's engine. With `--tests` dependencies have the features that tests ask of them:
+# without it the lab and all above it would be compiled once more for the program.
+BUILD = cargo build --locked --workspace $(FEATURES) --tests --lib --bin firstflight
 
 lint: ## words, formatting and clippy over everything; warnings are errors
 	tests/words.sh
 	tests/needs.sh kernel
 	@! grep -rl '#\[test\]' $$(awk '/^\[/ { lib = $$0 == "[lib]" } lib && /^test = false$$/ { print FILENAME }' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
 	cargo fmt --all --check
-	$(GENTLY) cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 
 lean: ## clippy over the program as most people build it, with its default features; warnings are errors
 	cargo clippy --locked -p firstflight-cli -- -D warnings
 
-# CI runs this and `make lean` after `make test`. What is compiled for `make lint` is used again; `make night` builds each crate alone, as
+# CI runs this and `make lean` after `make check`. What is compiled for `make lint` is used again; `make night` builds each crate alone, as
 # the registry's client does.
 package: ## the crates as they would be published, checked outside this checkout
 	packaging/package.sh
 
-# `--tests`, unlike `--lib`, leaves out libraries whose Cargo.toml says `test = false`: they have no tests inside.
 built:
 	tests/needs.sh unit kernel python
-	cargo test --locked --workspace $(FEATURES) --tests --no-run
+	$(BUILD)
 
 # PROFILE=dev tries the scripts with builds that are made anyway.
 packages: ## what people install, made and tried where nothing else is: static program, .deb, container, wheels (target/dist)
@@ -86,9 +93,17 @@ semver: ## what the crates export against what is published (cargo-semver-checks
 unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command
 	tests/needs.sh unit kernel
 	@mkdir -p $(TARGET)
-	cargo test --locked --workspace --no-fail-fast $(FEATURES) --tests | tee $(TARGET)/test.log
+	$(GENTLY) cargo test --locked --workspace --no-fail-fast $(FEATURES) --tests $(if $(LANES),$(call LANE,rest)) | tee $(TARGET)/unit.log
 	@# Without make's jobserver, of which rustdoc is told and which it cannot open.
-	env -u MAKEFLAGS cargo test --locked --workspace --no-fail-fast $(FEATURES) --doc | tee -a $(TARGET)/test.log
+	env -u MAKEFLAGS $(GENTLY) cargo test --locked --workspace --no-fail-fast $(FEATURES) --doc | tee -a $(TARGET)/unit.log
+
+# Cargo starts a test's program by another one, which leaves out those of the other lane.
+LANE = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/tests/lane.sh', '$(1)']"
+
+live: ## of these, what runs in real time: the kernel's controllers, servers, links and field tests
+	tests/needs.sh unit kernel
+	@mkdir -p $(TARGET)
+	cargo test --locked --workspace --no-fail-fast $(FEATURES) --tests $(call LANE,live) | tee $(TARGET)/live.log
 
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
@@ -116,8 +131,11 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
 	crates/firstflight-linux/kernels.sh
 
+types: ## the Python package's style and types
+	CARGO_TARGET_DIR=$(TARGET) python/test.sh --types
+
 python: ## the Python package: types, tests, notebooks; `make night` tests its wheel
-	CARGO_TARGET_DIR=$(TARGET) python/test.sh
+	CARGO_TARGET_DIR=$(TARGET) $(GENTLY) python/test.sh $(if $(LANES),--tests)
 
 cluster: ## the Python package on a Ray cluster on this machine: workers that die, the same bytes
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --ray
@@ -130,7 +148,7 @@ docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $(FEATURES)
 
 site: ## the documentation as a site, target/site; broken links and stale pictures are errors
-	cargo build --locked --workspace $(FEATURES) --bin firstflight
+	$(BUILD)
 	CARGO_TARGET_DIR=$(TARGET) docs/site/build.sh $(TARGET)/debug/firstflight
 
 # In a folder of its own: a copy would put its program where ours is. `make night` also runs the tests and looks at the new arm.
@@ -149,7 +167,7 @@ web: ## the playground's engine, target/web/engine.wasm: `firstflight ui` of thi
 # pictures of every kind; all seven would take more processor time than the browser does, and `make night` has them.
 REPRODUCED ?= best gvisor
 browser: web ## reports of every kind and the playground in headless Chromium, and Chromium as a client of HTTP/3; PLANS=300 compares more
-	cargo build --locked --workspace $(FEATURES) --bin firstflight
+	$(BUILD)
 	tests/web/run.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm
 	$(TARGET)/debug/firstflight compare --report $(REPORT)
 	$(TARGET)/debug/firstflight ab --population geo --flows 2000 --baseline hystart --arms slowstart,hystart++,rapid --report $(TARGET)/ab.html >/dev/null
@@ -163,7 +181,7 @@ browser: web ## reports of every kind and the playground in headless Chromium, a
 		FIRSTFLIGHT_ADVICE=$(TARGET)/advise.html FIRSTFLIGHT_REPLAY=$(TARGET)/replay.html FIRSTFLIGHT_DIFF=$(TARGET)/diff.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight FIRSTFLIGHT_ENGINE_FILE=$(TARGET)/web/engine.wasm VENV=$(TARGET)/venv tests/browser/run.sh
 
 shots: web site ## pictures of every page at two widths, light and dark, and tables at 80 and 120 columns, target/shots; what looks wrong is an error
-	cargo build --locked --workspace $(FEATURES) --bin firstflight
+	$(BUILD)
 	VENV=$(TARGET)/venv tests/browser/shots.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm $(TARGET)/site $(TARGET)/shots
 
 bare: ## the core crate without std and without alloc

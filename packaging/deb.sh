@@ -8,8 +8,10 @@ part=deb
 needs deb
 needs kernel
 engine
-# The commands and options of `make test`, so that `PROFILE=dev` finds the program built.
-cargo build --quiet --locked --profile "$profile" --workspace $(tests/needs.sh --features) --bin firstflight
+# As `make built` builds it, so that `PROFILE=dev` finds the program.
+same=()
+[ "$profile" != dev ] || same=(--tests --lib)
+cargo build --quiet --locked --profile "$profile" --workspace $(tests/needs.sh --features) "${same[@]}" --bin firstflight
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

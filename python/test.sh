@@ -3,6 +3,7 @@
 # no Python with pip, says so and skips; with CI=true that is an error.
 #
 #   python/test.sh          the package around the engine of the workspace's build, which is the one that all tests share
+#   python/test.sh --types  style and types alone, for which nothing is built; with --tests all the rest
 #   python/test.sh --wheel  its wheel, as people install it: maturin builds every crate below it again, with fewer features
 #   python/test.sh --ray    what needs Ray, and nothing else: its install takes as long as all tests that do without
 set -euo pipefail
@@ -24,8 +25,21 @@ if ! cmp -s requirements.txt "$venv/requirements.txt"; then
     cp requirements.txt "$venv/requirements.txt"
 fi
 
+export MYPYPATH=tests MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
+if [[ ! ${1:-} =~ ^--(tests|ray)$ ]]; then
+    "$venv/bin/ruff" check --quiet --no-cache .
+    "$venv/bin/ruff" format --quiet --no-cache --check .
+    "$venv/bin/mypy"
+    for notebook in notebooks/*.ipynb; do
+        script=$target/$(basename "$notebook" .ipynb).py
+        "$venv/bin/jupytext" --quiet --to py:percent --output "$script" "$notebook"
+        "$venv/bin/mypy" --config-file pyproject.toml "$script"
+    done
+fi
+[ "${1:-}" != --types ] || exit 0
+
 # With the command of the same checkout, whose output the package's has to equal to the byte.
-(cd .. && cargo build --quiet --locked --workspace $(tests/needs.sh --features) --lib --bin firstflight)
+(cd .. && cargo build --quiet --locked --workspace $(tests/needs.sh --features) --tests --lib --bin firstflight)
 export FIRSTFLIGHT_BINARY=$target/debug/firstflight
 
 packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
@@ -41,7 +55,6 @@ else
 fi
 
 # A checkout may hold an engine built by `maturin develop`; what is tested is the installed package.
-export MYPYPATH=tests MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
 tests=("$here/tests" --ignore "$here/tests/test_ray.py")
 examples=(--pyargs firstflight --ignore "$packages/firstflight/ray.py")
 if [ "${1:-}" = --ray ]; then
@@ -49,15 +62,6 @@ if [ "${1:-}" = --ray ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check "$ray" || skip "pip cannot install Ray"
     tests=("$here/tests/test_ray.py")
     examples=(--pyargs firstflight.ray)
-else
-    "$venv/bin/ruff" check --quiet --no-cache .
-    "$venv/bin/ruff" format --quiet --no-cache --check .
-    "$venv/bin/mypy"
-    for notebook in notebooks/*.ipynb; do
-        script=$target/$(basename "$notebook" .ipynb).py
-        "$venv/bin/jupytext" --quiet --to py:percent --output "$script" "$notebook"
-        "$venv/bin/mypy" --config-file pyproject.toml "$script"
-    done
 fi
 
 # From a folder of its own: what Python starts here, and every worker of Ray, would find the sources without their engine before the
