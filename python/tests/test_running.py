@@ -70,7 +70,7 @@ LONG: list[Callable[[], object]] = [
     lambda: ff.ab(flows=100_000_000),
     lambda: ff.compare(repeat=100_000),
     lambda: ff.compare(arms=Slow, repeat=1000),
-    lambda: ff.reproduce("hystart++"),
+    lambda: ff.reproduce("early-retransmit"),
     lambda: ff.Population("cdn").draw(100_000_000),
 ]
 

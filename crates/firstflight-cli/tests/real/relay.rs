@@ -114,12 +114,21 @@ fn the_queue_drops_what_does_not_fit_and_the_report_counts_it() {
     let mut buffer = [0; 2000];
     let heard = std::iter::from_fn(|| client.recv_from(&mut buffer).ok()).count();
     let said = relay.end();
-    assert!((10..100).contains(&heard), "{heard} of 100 passed a queue of ten: {said}");
+    // A server that a busy machine lets wait loses some at its socket: they never reach the queue.
+    let met = forwarded(&said);
+    assert!((60..=100).contains(&met), "{met} packets met the queue: {said}");
+    assert!((10..met).contains(&heard), "{heard} of {met} passed a queue of ten: {said}");
+    let dropped = met - heard;
     assert!(
-        said.contains(&format!("(Queue {})", 100 - heard)),
-        "{heard} passed, so {} were dropped: {said}",
-        100 - heard
+        said.contains(&format!("{heard} delivered, {dropped} dropped (Queue {dropped})")),
+        "{heard} passed, so {dropped} were dropped: {said}"
     );
+}
+
+/// Packets that came to the direction towards the client.
+fn forwarded(said: &str) -> usize {
+    let forward = said.lines().find_map(|line| line.strip_prefix("forward: ")).expect("a line");
+    forward.split(' ').next().and_then(|count| count.parse().ok()).expect("a number")
 }
 
 #[test]
@@ -133,9 +142,9 @@ fn with_upload_the_queue_is_in_front_of_the_server() {
     let mut buffer = [0; 2000];
     let heard = std::iter::from_fn(|| client.recv_from(&mut buffer).ok()).count();
     let said = relay.end();
-    let forward = said.lines().find(|line| line.starts_with("forward")).expect("a line");
-    assert!(
-        forward.starts_with("forward: 100 packets"),
+    assert_eq!(
+        forwarded(&said),
+        100,
         "all hundred of the client meet the forward direction: {said}"
     );
     assert!((10..100).contains(&heard), "{heard} of 100 passed: {said}");

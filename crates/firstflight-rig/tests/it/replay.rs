@@ -96,7 +96,7 @@ fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
             stack(Own::NoqCubic),
             Control::Noq(Plan::new(Arm::parse("hystart++").expect("an arm"))),
         ] {
-            let row = finds(logged(path, control, 20_000_000), "noq", rate, rtt);
+            let row = finds(logged(path, control, 10_000_000), "noq", rate, rtt);
             assert_eq!(row.transport, "quic");
         }
     }
@@ -109,7 +109,7 @@ fn rate_and_rtt_found_in_a_log_of_quinn_are_those_of_the_path() {
             stack(Own::QuinnCubic),
             Control::Quinn(Plan::new(Arm::parse("hystart++").expect("an arm"))),
         ] {
-            finds(logged(path, control, 20_000_000), "quinn", rate, rtt);
+            finds(logged(path, control, 10_000_000), "quinn", rate, rtt);
         }
     }
 }
