@@ -83,20 +83,21 @@ fn stack(own: Own) -> Control {
     Control::Own(OwnControl { own, initial_window: 10, beside: Plan::new(arm) })
 }
 
-const PATHS: [(&str, f64, f64); 3] = [
-    ("rate=100Mbit,rtt=30ms,queue=30ms", 100.0, 30.0),
-    ("rate=20Mbit,rtt=80ms,queue=1bdp", 20.0, 80.0),
-    ("rate=50Mbit,rtt=600ms,queue=300ms", 50.0, 600.0),
+/// Rate, RTT, and an object that takes long enough to be sent at the rate.
+const PATHS: [(&str, f64, f64, u64); 3] = [
+    ("rate=100Mbit,rtt=30ms,queue=30ms", 100.0, 30.0, 8_000_000),
+    ("rate=20Mbit,rtt=80ms,queue=1bdp", 20.0, 80.0, 4_000_000),
+    ("rate=50Mbit,rtt=600ms,queue=300ms", 50.0, 600.0, 20_000_000),
 ];
 
 #[test]
 fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
-    for (path, rate, rtt) in PATHS {
+    for (path, rate, rtt, object) in PATHS {
         for control in [
             stack(Own::NoqCubic),
             Control::Noq(Plan::new(Arm::parse("hystart++").expect("an arm"))),
         ] {
-            let row = finds(logged(path, control, 10_000_000), "noq", rate, rtt);
+            let row = finds(logged(path, control, object), "noq", rate, rtt);
             assert_eq!(row.transport, "quic");
         }
     }
@@ -104,12 +105,12 @@ fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
 
 #[test]
 fn rate_and_rtt_found_in_a_log_of_quinn_are_those_of_the_path() {
-    for (path, rate, rtt) in PATHS {
+    for (path, rate, rtt, object) in PATHS {
         for control in [
             stack(Own::QuinnCubic),
             Control::Quinn(Plan::new(Arm::parse("hystart++").expect("an arm"))),
         ] {
-            finds(logged(path, control, 10_000_000), "quinn", rate, rtt);
+            finds(logged(path, control, object), "quinn", rate, rtt);
         }
     }
 }
