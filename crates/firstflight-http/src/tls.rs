@@ -10,6 +10,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig,
     SignatureScheme, version::TLS13,
@@ -82,8 +83,8 @@ pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Error> {
 
 /// SHA-256 of the public key, base64.
 fn pin(certificate: &CertificateDer<'_>) -> Option<String> {
-    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
-    Some(BASE64_STANDARD.encode(digest(&SHA256, parsed.public_key().raw)))
+    let key = ParsedCertificate::try_from(certificate).ok()?.subject_public_key_info();
+    Some(BASE64_STANDARD.encode(digest(&SHA256, &key)))
 }
 
 /// Whom a client trusts.
