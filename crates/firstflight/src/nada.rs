@@ -4,7 +4,7 @@
 //! how many. Queueing delay, losses and marks become one number, the aggregate congestion signal, in
 //! units of time; the rate moves until that number is `XREF * RMAX / rate`. So two flows that see the
 //! same queue share it equally, and a flow alone at the rate `r` keeps a queue of 10 ms times
-//! `RMAX / r`. While nothing waits and nothing was lost the rate follows what arrives, and half more.
+//! `RMAX / r`. While nothing waits and nothing was lost the rate follows what arrives, and a fifth more.
 //! Follows: RFC 8698 (February 2020). State: 80 bytes.
 //!
 //! This is the arithmetic alone, of both ends: what the receiver filters and sums up is a
@@ -160,22 +160,20 @@ impl Nada {
         let offset = signal - target;
         let change = signal - i128::from(before);
         let steps = i128::from(passed) * offset + 2 * TAU * change;
-        // Below 2^40 bit/s times less than 2^63 times 2^54 ns^2.
-        let less = match rate.checked_mul(steps) {
-            Some(product) => product / (2 * TAU * TAU),
-            None if steps > 0 => rate,
-            None => -i128::from(max),
-        };
+        // Rates are below 2^40 bit/s, passed time and signals below 2^29 ns; times the rate the target
+        // is below 2^86: all together less than 2^116.
+        let less = rate * steps / (2 * TAU * TAU);
         (rate - less).clamp(0, i128::from(max)) as u64
     }
 }
 
-/// The rate follows what arrives (RFC8698 4.3-ramp: equations 3 and 4): at most half more (GAMMA_MAX), and no
-/// more than waits 50 ms if the path carries none of it.
+/// The rate follows what arrives (RFC8698 4.3-ramp: equations 3 and 4), and no more on top than waits 50 ms if
+/// the path carries none of it. With what filters add that is less than a quarter, so the bound of a
+/// half (GAMMA_MAX) is kept, too.
 fn ramp_up(rate: u64, rtt: Nanos, received: u64) -> u64 {
     let filtered = rtt.0.saturating_add(DELTA.0 + DFILT);
     let received = u128::from(received.min(Params::MOST));
-    let more = (received * u128::from(QBOUND) / u128::from(filtered)).min(received / 2);
+    let more = received * u128::from(QBOUND) / u128::from(filtered);
     rate.max((received + more) as u64)
 }
 

@@ -270,8 +270,8 @@ impl Abba {
             How::First(queue) => {
                 return Some(cwnd.saturating_add(queue.grow(acked, beta, carry)?).min(MAX_BYTES));
             }
-            How::Second(model) if model.stage == Stage::Known && model.latest_us > 0 => model,
-            How::Second(_) => return None,
+            // Before a cut and while it is recovered from there is no line, which shows no room.
+            How::Second(model) => model,
         };
         // ABBA 4-cap.
         let below = u128::from(cwnd) * u128::from(beta.num())

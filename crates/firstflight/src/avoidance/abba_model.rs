@@ -75,12 +75,12 @@ impl Line {
 
     /// The line passes through the origin.
     pub fn is_from_origin(&self) -> bool {
-        self.den > 0 && self.through == 0 && self.rtt_us == 0
+        self.den > 0 && self.through == 0
     }
 
     /// The line rises, so that a round trip says something.
     pub fn is_fit(&self) -> bool {
-        self.den > 0 && self.num > 0
+        self.num > 0
     }
 
     /// The round trip that this window should show, microseconds; `None` without a line.

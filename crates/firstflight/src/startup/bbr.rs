@@ -142,16 +142,6 @@ impl Bbr {
         }
     }
 
-    /// The estimated bandwidth, bytes per second.
-    pub fn max_bw(&self) -> Rate {
-        Rate(self.max_bw)
-    }
-
-    /// Rounds without growth so far.
-    pub fn full_bw_count(&self) -> u8 {
-        self.full_count
-    }
-
     /// The estimated BDP, four packets at least.
     fn bdp(&self, cx: &Context) -> u64 {
         self.inflight(1, cx)
@@ -330,10 +320,9 @@ impl Startup for Bbr {
         let by_peer = self.params.rwnd && ack.acked > 0 && !ack.cwnd_limited;
         let sample = self.delivery.on_ack(ack, ack.app_limited || by_peer);
         let begins = self.round(sample);
-        // BBR bw-1: what the application limited counts only if it is more.
-        if let Some(Sample { rate: Some(rate), app_limited, .. }) = sample
-            && (!app_limited || rate.0 >= self.max_bw)
-        {
+        // BBR bw-1: what the application limited counts only if it is more; until it leaves, nothing is
+        // forgotten, and so does everything else.
+        if let Some(Sample { rate: Some(rate), .. }) = sample {
             self.max_bw = self.max_bw.max(rate.0);
         }
         let high_loss = self.high_loss(ack, sample);
