@@ -182,9 +182,9 @@ impl Factors {
 }
 
 /// What a decrease factor may be, in words.
-const FACTOR: &str = "0.05 to 1, at most four decimals";
+const FACTOR: &str = "0.05 to below 1, at most four decimals";
 /// The same where `off` leaves it at the ordinary one.
-const OFF_OR_FACTOR: &str = "off, or 0.05 to 1, at most four decimals";
+const OFF_OR_FACTOR: &str = "off, or 0.05 to below 1, at most four decimals";
 
 /// A decrease factor: below one, and not so small that a window vanishes.
 fn is_factor(ratio: Ratio) -> bool {

@@ -45,7 +45,7 @@ params! {
             "the least that a round trip with losses leaves of the short-term model";
         /// `Headroom`.
         pub headroom: Ratio = Ratio::new(3, 20),
-            "headroom" ["0 to 0.5" if |room: Ratio| 2 * room.num() <= room.den()]
+            "headroom" ["above 0 to 0.5" if |room: Ratio| 2 * room.num() <= room.den()]
             "share of the long-term volume left to others while cruising";
         /// Precautionary bandwidth probing.
         pub precaution: bool = true, "precaution" [] "after a probe that lost too much only touch its volume, then try again";

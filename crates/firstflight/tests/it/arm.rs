@@ -108,7 +108,7 @@ fn refusals_say_what_is_wrong() {
         ("slowstart@iw=3", "arm `slowstart@iw=3`: parentheses do not match"),
         (
             "slowstart/reno(beta=1.0)",
-            "reno: `beta` takes 0.05 to 1, at most four decimals, not `1.0`",
+            "reno: `beta` takes 0.05 to below 1, at most four decimals, not `1.0`",
         ),
         (
             "hystart(train=off,delay=off)",
@@ -120,7 +120,7 @@ fn refusals_say_what_is_wrong() {
         ),
         (
             "slowstart/reno(beta=0.123457)",
-            "reno: `beta` takes 0.05 to 1, at most four decimals, not `0.123457`",
+            "reno: `beta` takes 0.05 to below 1, at most four decimals, not `0.123457`",
         ),
         ("slowstart@(early=c)", "the sender: `early` takes off, naive, a, b, ab, not `c`"),
         (
@@ -178,6 +178,81 @@ fn every_name_in_the_catalogue_parses_and_makes_a_controller() {
     for avoidance in AVOIDANCES {
         for recovery in RECOVERIES {
             parse(&format!("slowstart/{}/{}", avoidance.name, recovery.name));
+        }
+    }
+}
+
+/// The ends of a range that help gives, `0.05 to below 1` say: the smallest value that is allowed, the
+/// largest, and the values just outside, each as text.
+fn ends(values: &str) -> Option<([String; 2], [String; 2])> {
+    let (before, after) = values.split_once(" to ")?;
+    let low = before.rsplit(' ').next()?;
+    let (after, below) = after.strip_prefix("below ").map_or((after, false), |rest| (rest, true));
+    let high = after.split([' ', ',']).next()?;
+    let above = before.ends_with("above 0");
+    // In steps of a ten-thousandth where there is a point, else of one.
+    let scale = if low.contains('.') || high.contains('.') { 10_000.0 } else { 1.0 };
+    let steps = |text: &str| text.parse::<f64>().ok().map(|value| (value * scale).round() as u64);
+    let text = |steps: u64| match scale {
+        1.0 => steps.to_string(),
+        _ => format!("{}.{:04}", steps / 10_000, steps % 10_000),
+    };
+    let first = steps(low)? + u64::from(above);
+    let last = steps(high)? - u64::from(below);
+    // Below zero nothing can be written.
+    let under = first.checked_sub(1).map_or("-1".to_owned(), text);
+    Some(([text(first), text(last)], [under, text(last + 1)]))
+}
+
+/// What help says of an option is what it takes, to the last step.
+#[test]
+fn every_range_is_the_one_that_help_gives() {
+    let mut checked = 0;
+    for (parts, before) in [
+        (STARTUPS, ""),
+        (AVOIDANCES, "slowstart/"),
+        (RECOVERIES, "slowstart/cubic/"),
+        (SENDER, "slowstart"),
+    ] {
+        for part in parts {
+            for doc in part.options {
+                let Some((inside, outside)) = ends(doc.values) else { continue };
+                for (values, allowed) in [(inside, true), (outside, false)] {
+                    for value in values {
+                        let text = format!("{before}{}({}={value})", part.name, doc.key);
+                        let parsed = Arm::parse(&text);
+                        let refused = matches!(parsed, Err(ArmError::BadValue { .. }));
+                        assert_eq!(refused, !allowed, "`{text}`, of {}: {parsed:?}", doc.values);
+                        checked += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(checked > 200, "{checked} values");
+}
+
+/// ABBA computes with a share of at most three digits on either side, DCTCP and Prague with a hundredth at
+/// least.
+#[test]
+fn shares_and_weights_have_bounds() {
+    for (gain, allowed) in [
+        ("1", true),
+        ("998/999", true),
+        ("1/999", true),
+        ("1/1000", false),
+        ("1001/1000", false),
+        ("3/2", false),
+    ] {
+        let text = format!("slowstart/abba(gain={gain})");
+        assert_eq!(Arm::parse(&text).is_ok(), allowed, "`{text}`");
+    }
+    for (option, allowed) in
+        [("gain=1/100", true), ("gain=1/101", false), ("gain=3/299", true), ("gain=3/301", false)]
+    {
+        for avoidance in ["dctcp", "prague"] {
+            let text = format!("slowstart/{avoidance}({option})");
+            assert_eq!(Arm::parse(&text).is_ok(), allowed, "`{text}`");
         }
     }
 }
