@@ -150,7 +150,11 @@ fn an_ack_grows_by_half_at_most() {
 /// Shows ABBA quicly-cap, ABBA 4-cap.
 #[test]
 fn growth_yields_to_the_cut_until_the_window_is_well_past_it() {
-    for (beta, most_ppm) in [(Ratio::new(7, 10), 268_430), (Ratio::new(17, 20), 114_439)] {
+    // Of 70 000 bytes: a window of 100 000 times 0.7 is as much as before the cut and yields no more, one
+    // of 82 352 times 0.85 still does.
+    for (beta, most_ppm, last) in
+        [(Ratio::new(7, 10), 268_430, 99_999), (Ratio::new(17, 20), 114_439, 82_352)]
+    {
         for (cap, most) in [(true, 12_000 * most_ppm / 1_000_000), (false, 7_200)] {
             let mut rig =
                 Rig::new(Params { beta, cap, gain: Ratio::new(3, 5), ..Params::default() });
@@ -161,12 +165,12 @@ fn growth_yields_to_the_cut_until_the_window_is_well_past_it() {
             // CUBIC begins its epoch down here, and has nothing to add above.
             rig.grow(0);
             // From the origin to 100 s; then a sample that says there is no path at all.
-            let edge = 70_000 * beta.den() / beta.num() + 1;
+            let edge = last + 1;
             rig.w = avoiding(edge.max(rig.abba.high().map_or(0, |high| high.cwnd) * 2));
             rig.grow(0);
             assert!(rig.abba.line().is_from_origin(), "{beta}");
             rig.sample(0.001, false);
-            rig.w = avoiding(edge - 2);
+            rig.w = avoiding(last);
             assert!(rig.grow(12_000).abs_diff(most) <= 1, "{beta}, cap {cap}");
             rig.w = avoiding(edge);
             assert!(rig.grow(12_000).abs_diff(7_200) <= 1, "{beta}, beyond");
@@ -242,15 +246,39 @@ fn well_past_the_cut_the_line_starts_at_the_origin() {
     }
 }
 
+/// Shows ABBA 3.4-redraw: once, and where the cut left no line it is the floor of a round trip that the
+/// window is to show.
+#[test]
+fn a_line_from_the_origin_is_drawn_once_and_without_a_line_before_through_the_floor() {
+    let mut rig = Rig::new(Params::default());
+    for rtt_ms in [96.0, 110.0] {
+        rig.sample(rtt_ms, false);
+    }
+    rig.cut(Signal::Loss);
+    // The window is back before recovery is over: the low point is no lower than the high one.
+    rig.w = avoiding(100_000);
+    rig.abba.on_recovery_end(rig.w);
+    assert_eq!(rig.abba.line(), Line::default());
+    rig.w = avoiding(130_001);
+    rig.grow(0);
+    assert_eq!(rig.abba.line(), Line::from_origin(130_001, 96_000));
+    rig.w = avoiding(140_000);
+    rig.grow(0);
+    assert_eq!(rig.abba.line(), Line::from_origin(130_001, 96_000), "and stays");
+}
+
 /// Shows ABBA 3-first.
 #[test]
 fn without_a_cut_or_after_a_timeout_it_is_cubic() {
     let mut rig = Rig::new(Params::default());
     rig.sample(100.0, false);
     rig.sample(50.0, false);
+    rig.grow(1);
     assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
     let mut rig = Rig::known(Params::default());
     rig.abba.on_rto(rig.now, 0, rig.w, &context());
+    rig.w = avoiding(200_000);
+    rig.grow(1);
     assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
     let mut rig = Rig::known(Params::default());
     rig.abba.on_persistent_congestion(rig.now);
@@ -280,9 +308,45 @@ fn a_cut_forgets_the_line_and_a_false_alarm_restores_it() {
         assert!(line.is_fit());
         rig.cut(Signal::Loss);
         assert_eq!(rig.abba.line(), Line::default());
+        // At 110 ms the line shows no room for the window; at 100 ms it did.
+        rig.sample(110.0, true);
         rig.abba.restore(saved);
         assert_eq!((rig.abba.line(), rig.abba.low()), (line, Some(point(70_000, 100.0))));
+        rig.w = avoiding(80_000);
+        assert_eq!(rig.grow(40_000) / 1_000, 0, "the sample is no part of what was wrong");
+        rig.sample(100.0, false);
+        assert!(rig.grow(40_000) > 3_000, "and now there is room");
     }
+}
+
+/// Shows ABBA 4-larger: where CUBIC grows faster than the room that is left, its growth counts.
+#[test]
+fn cubics_growth_counts_where_it_is_the_larger() {
+    let mut plain = Cubic::default();
+    let before = avoiding(100_000);
+    plain.reduce(&cut(Signal::Loss), before, &context());
+    let mut rig = Rig::known(Params::default());
+    let (mut larger, mut equal) = (0, 0);
+    for tenth in 0..200_u64 {
+        rig.now = Time(tenth * 100_000_000);
+        // A room of one millisecond, or of eight, whatever the window.
+        let due = rig.abba.line().at(rig.w.cwnd).expect("a line");
+        rig.sample(f64::from(due) / 1e3 - if tenth % 2 == 0 { 1.0 } else { 8.0 }, false);
+        let mut beside = rig.w;
+        let ack = Ack {
+            now: rig.now,
+            acked: 10_000,
+            srtt: Some(Nanos::from_millis(100)),
+            ..Ack::default()
+        };
+        plain.grow(&ack, 10_000, &mut beside, &context());
+        rig.grow(10_000);
+        assert!(rig.w.cwnd >= beside.cwnd, "{} at {tenth}, CUBIC's {}", rig.w.cwnd, beside.cwnd);
+        larger += u32::from(rig.w.cwnd > beside.cwnd);
+        equal += u32::from(rig.w.cwnd == beside.cwnd);
+        rig.w = beside;
+    }
+    assert!(larger > 10 && equal > 10, "{larger} and {equal}: both were the larger one");
 }
 
 #[test]
@@ -318,6 +382,23 @@ proptest! {
         let want = (acked as f64 * 2.0 / 3.0 * (1.0 - reference / cwnd as f64)).clamp(0.0, (cwnd / 2) as f64);
         let is = THIRDS.grow(line, cwnd, latest, acked, &mut 0).unwrap_or(0) as f64;
         prop_assert!((is - want).abs() <= 1.0 + want * 1e-6, "{is} instead of {want}");
+    }
+
+    /// Shows ABBA quicly-cap: of growth into the room and the most per byte acknowledged the smaller
+    /// counts, to the 2^-32 of a byte that is carried on.
+    #[test]
+    fn growth_is_capped_to_the_part_of_a_byte(
+        cwnd in 1_000u64..1 << 20, rtt in 1_000u32..200_000, latest in 0.0f64..1.0, acked in 1u64..500, most_ppm in 1u32..1_000_000, large in any::<bool>(),
+    ) {
+        let (line, latest) = (Line::from_origin(cwnd, rtt), (f64::from(rtt) * latest) as u32);
+        let acked = if large { acked * cwnd / 1_000 } else { acked };
+        let exact = |most_ppm| {
+            let mut carry = 0;
+            let grown = Gain { share: Ratio::new(2, 3), most_ppm }.grow(line, cwnd, latest, acked, &mut carry);
+            grown.map(|bytes| (u128::from(bytes) << 32) + u128::from(carry))
+        };
+        let most = ((u128::from(acked) * u128::from(most_ppm)) << 32).div_ceil(1_000_000);
+        prop_assert_eq!(exact(most_ppm), exact(0).map(|room| room.min(most)));
     }
 
     /// Never less than what it stands on would set from the same window, never more than half on top.

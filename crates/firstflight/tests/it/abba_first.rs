@@ -118,6 +118,7 @@ fn a_round_trip_of_growth_is_two_milliseconds_of_queue_within_bounds() {
     let abe = Some(Ratio::new(17, 20));
     for (what, bottom_ms, signal, acked, grown) in [
         ("2 of 62 ms", 60.0, Signal::Loss, 62_000, 2_000),
+        ("2 of 17 ms, less than 3/14", 15.0, Signal::Loss, 17_000, 2_000),
         ("a fortieth at least", 85.0, Signal::Loss, 40_000, 1_000),
         ("3/14 at most after a loss", 1.0, Signal::Loss, 14_000, 3_000),
         ("3/34 after marks, if they cut to 0.85", 1.0, Signal::Ecn, 34_000, 3_000),
@@ -146,6 +147,17 @@ fn growth_is_faster_only_at_the_bottom_of_a_queue_that_can_be_told_from_full() {
         let mut rig = Rig::full(Params::default(), bottom_ms);
         rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
         assert_eq!(rig.grow(1_000, rtt_ms) > CUBICS, faster, "{what}");
+    }
+    // 21/20 of the latest sample have to be below the full queue's round trip: 380.95 ms of 400.
+    for (bottom_ms, faster) in [(380.9, true), (381.0, false), (385.0, false)] {
+        let mut rig = Rig::new(Params::default());
+        rig.sample(bottom_ms);
+        rig.cut(Signal::Loss, true);
+        rig.ack(400.0, 400.0, true);
+        rig.ack(390.0, 395.0, true);
+        rig.abba.on_recovery_end(rig.w);
+        rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
+        assert_eq!(rig.grow(1_000, bottom_ms) > CUBICS, faster, "{bottom_ms} ms of 400");
     }
     let mut unseen = Rig::new(Params::default());
     unseen.sample(60.0);
@@ -190,6 +202,29 @@ fn a_queue_that_stays_away_for_twice_the_time_to_fill_it_is_looked_for_anew() {
                 assert_eq!(plateau("w_max"), Some(80_000), "{over:?}");
             }
         }
+    }
+}
+
+/// Shows ABBA1 5.3-interval: of CUBIC's time and Reno's the shorter. From 7 to 10 segments CUBIC takes
+/// 1.957 s, Reno 3 of 9/17 a round trip of 100 ms, 0.567 s; times the cube root of 100/60 and twice 1.344 s. The
+/// epoch that counts is the one that the last cut began.
+#[test]
+fn a_small_window_is_back_in_renos_time() {
+    for (after_ms, anew) in [(1_335.0, false), (1_350.0, true)] {
+        let mut rig = Rig::full(Params::default(), 60.0);
+        // An epoch with a window ten times as large, which another cut ends.
+        rig.grow(0, 65.0);
+        rig.w.cwnd = 10_000;
+        rig.cut(Signal::Loss, false);
+        rig.abba.on_recovery_end(rig.w);
+        assert_eq!(rig.w.cwnd, 7_000);
+        let marked = Ack { now: rig.now, ce: true, ..Ack::default() };
+        rig.abba.on_ack(&marked, &context::quic(MSS));
+        let since = rig.now;
+        rig.grow(0, 65.0);
+        rig.now = since + millis(after_ms);
+        rig.grow(0, 65.0);
+        assert_eq!(rig.w.ssthresh == UNSET_SSTHRESH, anew, "after {after_ms} ms");
     }
 }
 
@@ -250,6 +285,59 @@ fn a_false_alarm_gives_back_all_but_the_time_of_the_last_queue() {
         (before.full(), before.bottom(), before.threshold())
     );
     assert_ne!(after, before, "when the queue was seen stays");
+}
+
+/// Shows ABBA1 3-undo: what belongs to the moment stays: the smallest and the latest sample, the smoothed
+/// round trip, and when a queue was seen.
+#[test]
+fn a_false_alarm_takes_back_no_sample_and_no_queue() {
+    // Twice the time to fill the queue is 10 s; marks after 5 s stay seen.
+    let mut rig = Rig::full(Params::default(), 60.0);
+    let since = rig.now;
+    rig.grow(0, 65.0);
+    let (saved, w) = (rig.abba.save(), rig.w);
+    rig.now = since + Nanos::from_secs(5);
+    let marked = Ack { now: rig.now, ce: true, srtt: Some(millis(65.0)), ..Ack::default() };
+    rig.abba.on_ack(&marked, &context::quic(MSS));
+    rig.cut(Signal::Loss, false);
+    rig.abba.restore(saved);
+    rig.w = w;
+    rig.now = since + millis(10_010.0);
+    rig.grow(0, 65.0);
+    assert_ne!(rig.w.ssthresh, UNSET_SSTHRESH, "marks of a false alarm are marks");
+
+    // The smallest sample: 60 with a variance of 5 makes a bottom of 55, but none below what was seen.
+    let mut rig = Rig::full(Params::default(), 60.0);
+    assert_eq!(rig.queue().bottom(), 60_000);
+    let saved = rig.abba.save();
+    rig.ack(40.0, 60.0, true);
+    rig.cut(Signal::Loss, false);
+    rig.abba.restore(saved);
+    assert_eq!(rig.queue().bottom(), 55_000);
+
+    // The latest sample: at 60 ms the queue is drained, at 70 ms it is not.
+    for (rtt_ms, faster) in [(60.0, true), (70.0, false)] {
+        let mut rig = Rig::full(Params::default(), 60.0);
+        rig.sample(60.0);
+        rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
+        let saved = rig.abba.save();
+        rig.ack(rtt_ms, 60.0, true);
+        rig.abba.restore(saved);
+        let ack = Ack { now: rig.now, acked: 1_000, srtt: Some(millis(60.0)), ..Ack::default() };
+        rig.abba.grow(&ack, 1_000, &mut rig.w, &context::quic(MSS));
+        assert_eq!(rig.w.cwnd - 100_000 > CUBICS, faster, "after {rtt_ms} ms");
+    }
+
+    // The smoothed round trip before the ACK that ends a slow start's recovery is the full queue's.
+    let mut rig = Rig::new(Params::default());
+    rig.sample(60.0);
+    rig.cut(Signal::Loss, true);
+    let saved = rig.abba.save();
+    rig.ack(100.0, 100.0, true);
+    rig.abba.restore(saved);
+    rig.ack(90.0, 95.0, true);
+    rig.abba.on_recovery_end(rig.w);
+    assert_eq!(rig.queue().full(), Some(100_000));
 }
 
 /// Shows ABBA1 5.2-update: a timeout ends a period (D4).

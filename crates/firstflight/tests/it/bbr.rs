@@ -6,8 +6,8 @@ use crate::rig::{MSS, Rig};
 
 use firstflight::arm::{Arm, ArmController};
 use firstflight::signal::delivery::Delivery;
-use firstflight::startup::bbr::{Bbr, Params};
-use firstflight::startup::{Startup, Verdict};
+use firstflight::startup::bbr::{Bbr, HandOver, Params};
+use firstflight::startup::{Handover, Leave, Startup, Verdict};
 use firstflight::{
     Ack, Config, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport, Window,
 };
@@ -238,6 +238,7 @@ fn exiting_startup_on_bandwidth_plateau() {
         let bw = pipe.signal("bbr_max_bw");
         assert!(bw.abs_diff(rate) * 50 <= rate, "{rate} B/s over {rtt} ns: estimated {bw}");
         assert_eq!(pipe.signal("bbr_full_count"), 3);
+        assert_eq!(u64::from(pipe.c.rounds()), pipe.signal("bbr_rounds"), "rounds are its own");
         let exit = pipe.c.exit().expect("startup ends");
         assert_eq!(exit.reason, ExitReason::Plateau);
         assert!(pipe.drain.is_some(), "by way of Drain");
@@ -430,6 +431,227 @@ fn six_ranges_of_more_than_two_percent_fill_the_pipe() {
     }
 }
 
+/// BBR by hand: packets of 1000 bytes, a flight of a hundred at a time, the application the limit so that
+/// only losses fill the pipe.
+pub(crate) struct Flights<S> {
+    pub(crate) bbr: S,
+    cx: firstflight::Context,
+    now: u64,
+    sent: u64,
+    acked: u64,
+    /// It got as far as Drain.
+    pub(crate) drained: bool,
+    /// What was said when it left.
+    left: Option<Leave>,
+}
+
+impl<S: Startup> Flights<S> {
+    pub(crate) fn new(mut bbr: S) -> Flights<S> {
+        bbr.start(Time(0), Seq(0));
+        let cx = context::quic(1_000);
+        Flights { bbr, cx, now: 0, sent: 0, acked: 0, drained: false, left: None }
+    }
+
+    /// A hundred packets leave.
+    pub(crate) fn send(&mut self) {
+        let w = Window { cwnd: 100_000, ssthresh: u64::MAX };
+        for _ in 0..100 {
+            self.sent += 1;
+            let inflight = (self.sent - self.acked) * 1_000;
+            let (now, nxt) = (Time(self.now), Seq(self.sent));
+            self.bbr.on_sent(&Sent { now, bytes: 1_000, nxt, inflight, srtt: None }, w, &self.cx);
+        }
+        self.now += 100 * MS;
+    }
+
+    /// ACKs of so many packets; those of `losses` tell that so much was lost of a flight of this size.
+    pub(crate) fn ack(
+        &mut self,
+        packets: u64,
+        losses: std::ops::Range<u64>,
+        lost: u64,
+        flight: u64,
+    ) {
+        for k in 0..packets {
+            self.now += MS / 10;
+            let lost = if losses.contains(&k) { lost } else { 0 };
+            let ack = Ack {
+                now: Time(self.now),
+                acked: 1_000,
+                lost,
+                min_rtt: Some(Nanos(100 * MS)),
+                tx_acked: Some(self.acked),
+                tx_next: self.sent,
+                inflight_before: flight,
+                inflight: (self.sent - self.acked - 1) * 1_000,
+                app_limited: true,
+                ..Ack::default()
+            };
+            self.acked += 1;
+            let w = Window { cwnd: 100_000, ssthresh: u64::MAX };
+            if let Verdict::Leave(leave) = self.bbr.sample(&ack, w, &self.cx) {
+                (self.drained, self.left) = (true, Some(leave));
+            }
+            self.drained |= self.bbr.phase() != Phase::Startup;
+        }
+    }
+}
+
+/// Shows BBR loss-1: more than two percent of the flight in which the first loss showed; as much is not.
+#[test]
+fn two_percent_of_the_flight_are_not_too_much_and_a_byte_more_is() {
+    for (lost, flight, leaves) in
+        [(333, 100_000, false), (334, 100_000, true), (334, 101_000, false), (167, 50_000, true)]
+    {
+        let mut flights = Flights::new(Bbr::new(Params::default()));
+        flights.send();
+        flights.ack(100, 10..16, lost, flight);
+        flights.send();
+        flights.ack(99, 0..0, 0, 0);
+        assert_eq!(flights.left.is_some(), leaves, "six times {lost} of {flight}");
+    }
+}
+
+/// Shows BBR loss-1: a round of losses begins with the first loss, or with the end of the one before as
+/// long as something is lost in each.
+#[test]
+fn rounds_of_losses_follow_each_other_while_there_are_losses() {
+    // Two flights are out at any time, so a round that begins within one ends with the next but one.
+    // (flight and ACKs of it that tell of a packet lost, whether six of them fall into one round)
+    for (losses, leaves, what) in [
+        (&[(4, 95..98), (5, 0..3)][..], true, "the first loss begins it"),
+        (&[(1, 50..51), (4, 95..98), (5, 0..3)], false, "one ended in between"),
+        (
+            &[(1, 50..51), (6, 95..98), (7, 0..3)],
+            true,
+            "a round without losses is followed by none",
+        ),
+    ] {
+        let mut flights = Flights::new(Bbr::new(Params::default()));
+        flights.send();
+        for flight in 0..10 {
+            flights.send();
+            let acks = losses.iter().find(|(of, _)| *of == flight).map(|(_, acks)| acks.clone());
+            flights.ack(100, acks.unwrap_or(0..0), 1_000, 100_000);
+        }
+        assert_eq!(flights.drained, leaves, "{what}");
+    }
+}
+
+/// What avoidance takes over is the BDP; by option, and only after losses, what a round
+/// has delivered if that is more.
+#[test]
+fn what_is_handed_over_after_losses_and_after_a_plateau() {
+    for (handover, expected) in
+        [(HandOver::Bdp, Handover::LossFree), (HandOver::LongTerm, Handover::AfterLoss)]
+    {
+        let mut flights = Flights::new(Bbr::new(Params { handover, ..Params::default() }));
+        flights.send();
+        flights.ack(100, 10..16, 1_000, 100_000);
+        flights.send();
+        flights.ack(100, 0..0, 0, 0);
+        let Leave { reason, ssthresh, cwnd, handover, estimate } = flights.left.expect("an end");
+        assert_eq!((reason, handover, cwnd), (ExitReason::HighLoss, expected, Some(ssthresh)));
+        let bdp = estimate.expect("the BDP");
+        assert_eq!(
+            ssthresh == bdp,
+            expected == Handover::LossFree,
+            "{ssthresh} with a BDP of {bdp}"
+        );
+        assert!(ssthresh >= bdp && ssthresh <= 101_000, "{ssthresh}");
+    }
+    let mut pipe = Pipe::new("bbr(handover=longterm)", 1_250_000, 30 * MS);
+    pipe.run(60_000);
+    let exit = pipe.c.exit().expect("a plateau");
+    assert_eq!((exit.reason, Some(exit.cwnd)), (ExitReason::Plateau, exit.estimate));
+}
+
+/// The window up to which this ACK would still let it grow.
+pub(crate) fn grows_up_to<S: Startup + Copy>(bbr: &S, ack: &Ack, cx: &firstflight::Context) -> u64 {
+    let (mut grows, mut stays) = (0, 1 << 30);
+    while stays - grows > 1 {
+        let cwnd = u64::midpoint(grows, stays);
+        let verdict = { *bbr }.sample(ack, Window { cwnd, ssthresh: u64::MAX }, cx);
+        if verdict == Verdict::Stay { stays = cwnd } else { grows = cwnd }
+    }
+    stays
+}
+
+/// Shows BBR cwnd-1, BBR aggregation-1: the window grows up to two BDPs, and by option up to what ACKs
+/// bring beyond the bandwidth since they last fell behind it on top.
+#[test]
+fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
+    let cx = context::quic(1_000);
+    for aggregation in [false, true] {
+        let mut bbr = Bbr::new(Params { aggregation, ..Params::default() });
+        bbr.start(Time(0), Seq(0));
+        let w = Window { cwnd: 300_000, ssthresh: u64::MAX };
+        let (mut now, rtt) = (0, 102_400_000);
+        // A round at 1 MB/s, a BDP of 102 400 bytes; then some in which the application sends next to
+        // nothing.
+        for (nxt, bytes) in (1..).zip([102_400, 1_024, 1_024, 1_024]) {
+            let sent = Sent { now: Time(now), bytes, nxt: Seq(nxt), inflight: bytes, srtt: None };
+            bbr.on_sent(&sent, Window { cwnd: 1_000, ..w }, &cx);
+            now += rtt;
+            let ack = Ack {
+                now: Time(now),
+                acked: bytes,
+                min_rtt: Some(Nanos(rtt)),
+                tx_acked: Some(nxt - 1),
+                tx_next: nxt,
+                inflight: 1_000_000,
+                app_limited: true,
+                ..Ack::default()
+            };
+            bbr.sample(&ack, w, &cx);
+        }
+        // (ms later, bytes of an ACK, the most beyond the bandwidth so far)
+        for (later, acked, beyond) in [(0, 3_000, 4_024), (1, 2_000, 5_024), (10, 1_000, 5_024)] {
+            now += later * MS;
+            let ack = Ack {
+                now: Time(now),
+                acked,
+                min_rtt: Some(Nanos(rtt)),
+                tx_next: 4,
+                inflight: 1_000_000,
+                app_limited: true,
+                ..Ack::default()
+            };
+            let due = 204_800 + if aggregation { beyond } else { 0 };
+            assert_eq!(
+                grows_up_to(&bbr, &ack, &cx),
+                due,
+                "aggregation {aggregation}, {acked} bytes"
+            );
+            bbr.sample(&ack, w, &cx);
+        }
+    }
+}
+
+/// Shows BBR cwnd-1: until the initial window is delivered it grows whatever the model says.
+#[test]
+fn next_to_nothing_is_known_until_the_initial_window_is_delivered() {
+    let cx = context::quic(1_000);
+    for (acked, grows) in [(9_999, true), (10_000, false)] {
+        let mut bbr = Bbr::new(Params::default());
+        bbr.start(Time(0), Seq(0));
+        let w = Window { cwnd: 500_000, ssthresh: u64::MAX };
+        let sent = Sent { now: Time(0), bytes: 10_000, nxt: Seq(10), inflight: 10_000, srtt: None };
+        bbr.on_sent(&sent, w, &cx);
+        let rtt = Some(Nanos(30 * MS));
+        let ack = Ack {
+            now: Time(30 * MS),
+            acked,
+            min_rtt: rtt,
+            tx_acked: Some(9),
+            tx_next: 10,
+            ..Ack::default()
+        };
+        let due = if grows { Verdict::Hold { cwnd: 500_000 + acked } } else { Verdict::Stay };
+        assert_eq!(bbr.sample(&ack, w, &cx), due, "{acked} of 10000 bytes");
+    }
+}
+
 /// Shows BBR rto-1.
 #[test]
 fn a_timeout_ends_it() {
@@ -438,12 +660,20 @@ fn a_timeout_ends_it() {
         rig.fill();
         rig.wait(30);
         rig.ack(MSS);
+        let before = rig.c.pacing_rate().map(|rate| rate.0);
         rig.timeout(Timeout::Rto);
         assert_eq!(rig.c.exit().map(|exit| exit.reason), Some(ExitReason::Timeout));
+        let least = if transport == Transport::Quic { 2 * MSS } else { MSS };
+        assert_eq!(rig.c.cwnd(), least);
         rig.wait(1_000);
-        rig.ack(MSS);
+        rig.ack(9 * MSS);
         rig.fill();
-        assert!(rig.c.cwnd() < 10 * MSS, "slow start from the smallest window: {}", rig.c.cwnd());
+        rig.wait(30);
+        rig.ack(MSS);
+        let cwnd = rig.c.cwnd();
+        assert!(least < cwnd && cwnd < 10 * MSS, "slow start from the smallest window: {cwnd}");
+        let rate = rig.c.pacing_rate().map(|rate| rate.0);
+        assert!(rate < before, "and of it the usual rate: {rate:?} after {before:?}");
     }
 }
 

@@ -211,6 +211,66 @@ fn rapid_start_hands_over_an_estimate() {
     assert_eq!((w.cwnd, cuback.pending()), (700_000 + MSS, 0));
 }
 
+/// What is shown: the plateau and the window before the cut; while it grows what is pending and what is due.
+/// Persistent congestion leaves nothing to climb back to.
+#[test]
+fn signals_say_what_is_due_while_it_grows() {
+    let cx = context(MSS, 50);
+    let shown = |cuback: &Cuback| {
+        let mut all = Vec::new();
+        cuback.signals(&mut |name, value| all.push((name, value)));
+        all
+    };
+    let mut cuback = Cuback::new(Params::default());
+    assert_eq!(shown(&cuback).iter().filter(|(name, _)| *name == "due").count(), 0);
+    cuback.reduce(&cut(Signal::Loss, 100 * MSS), avoiding(100 * MSS), &cx);
+    assert_eq!(shown(&cuback), [("w_max", 100 * MSS), ("cwnd_prior", 100 * MSS)]);
+    let mut w = avoiding(70 * MSS);
+    acked(&mut cuback, &mut w, MSS, &cx);
+    let due = curve(70 * MSS, 100 * MSS, 100 * MSS, 50, MSS).due(70 * MSS);
+    assert_eq!(
+        shown(&cuback),
+        [("w_max", 100 * MSS), ("cwnd_prior", 100 * MSS), ("pending", MSS), ("due", due)]
+    );
+    cuback.on_persistent_congestion(Time(0));
+    acked(&mut cuback, &mut w, 0, &cx);
+    assert_eq!(shown(&cuback)[..2], [("w_max", w.cwnd), ("cwnd_prior", w.cwnd)]);
+    assert_eq!(curve(70 * MSS, 100 * MSS, 100 * MSS, 0, MSS).cubic(0), None, "no RTT, no curve");
+}
+
+/// A factor of reduction of many digits grows the window as the short one next to it.
+#[test]
+fn a_factor_of_five_digits_grows_like_seven_tenths() {
+    let cx = context(MSS, 20);
+    let windows = [Ratio::new(7, 10), Ratio::new(45_874, 65_535)].map(|beta| {
+        let params = Params { beta, ..Params::default() };
+        let (mut cuback, mut w) = after_loss(30 * MSS, params, &cx);
+        for _ in 0..100 {
+            let window = w.cwnd;
+            acked(&mut cuback, &mut w, window, &cx);
+        }
+        w.cwnd / MSS
+    });
+    assert!(windows[0] > 60 && windows[0].abs_diff(windows[1]) <= 1, "{windows:?} packets");
+}
+
+/// Of a window that something else has set `reach` says what it says once growth has seen it.
+#[test]
+fn how_far_growth_gets_is_asked_of_any_window() {
+    let cx = context(MSS, 50);
+    let (mut cuback, mut w) = after_loss(100 * MSS, Params::default(), &cx);
+    acked(&mut cuback, &mut w, 20 * MSS, &cx);
+    let flight = 1_000 * MSS;
+    let reach = |cuback: &Cuback, w: Window| cuback.reach(&Ack::default(), flight, w, &cx);
+    for packets in [75, 90, 99, 150] {
+        let mut other = avoiding(packets * MSS);
+        let (asked, mut seen) = (reach(&cuback, other), cuback);
+        acked(&mut seen, &mut other, 0, &cx);
+        assert_eq!(asked, reach(&seen, other), "{packets} packets");
+        assert_ne!(asked, reach(&cuback, w), "{packets} packets are not {}", w.cwnd / MSS);
+    }
+}
+
 /// Shows CUBACK 688-alpha, CUBACK 3-marks.
 #[test]
 fn a_whole_segment_per_window_only_after_losses() {

@@ -211,6 +211,35 @@ fn a_standing_window_looks_at_the_curve_every_thirty_second_of_a_second() {
     }
 }
 
+/// Shows LINUX cubic-standstill: within a tick of 1/1024 s the curve stays, even if the window has moved.
+#[test]
+fn a_window_that_moved_looks_at_the_curve_once_per_tick() {
+    for (micros, looks) in [(500, false), (1_000, true)] {
+        let mut cubic = Cubic::new(Params::linux());
+        let mut w = cut(&mut cubic, 1000);
+        grow(&mut cubic, &mut w, START, Nanos::from_millis(100), MSS);
+        w.cwnd += MSS;
+        let now = START + Nanos::from_micros(micros);
+        let gain = grow(&mut cubic, &mut w, now, Nanos::from_secs(20), 38 * MSS);
+        assert_eq!(gain > 0, looks, "{micros} us later it grows by {} segments", gain / MSS);
+    }
+}
+
+/// Shows LINUX cubic-reno: with 717/1024 Reno grows by a segment for each 15/8 of the window, which are 26
+/// segments of 14; the last of them that are acknowledged wait for one more.
+#[test]
+fn reno_is_followed_segment_by_segment() {
+    let (mut cubic, rtt) = (Cubic::new(Params::linux()), Nanos::from_millis(10));
+    let mut w = cut(&mut cubic, 20);
+    assert_eq!(w.cwnd, 14 * MSS);
+    // Of 104 segments three times 26 are counted: three segments ahead, a segment for each 14 / 3.
+    assert_eq!(grow(&mut cubic, &mut w, START, rtt, 104 * MSS), 26 * MSS);
+    w.cwnd = 14 * MSS;
+    // The next completes the fourth: a segment for each 14 / 4.
+    let later = START + Nanos::from_millis(40);
+    assert_eq!(grow(&mut cubic, &mut w, later, rtt, 12 * MSS), 4 * MSS);
+}
+
 /// Shows LINUX cubic-credit.
 #[test]
 fn parts_of_segments_add_up() {

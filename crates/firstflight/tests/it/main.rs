@@ -7,6 +7,7 @@ mod account;
 mod ack_clock;
 mod any_history;
 mod arm;
+mod avoidance_hooks;
 mod bbr;
 mod bbr3;
 mod best;

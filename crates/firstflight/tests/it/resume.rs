@@ -3,9 +3,9 @@
 use crate::rig::{MSS, RTT, Rig};
 
 use firstflight::arm::Arm;
-use firstflight::resume::{Observation, Saved};
+use firstflight::resume::{Observation, Saved, is_resumable, unsaved};
 use firstflight::startup::{Resumption, Startup};
-use firstflight::{Ack, Event, Nanos, Transport};
+use firstflight::{Ack, Congestion, Event, Nanos, Timeout, Transport};
 
 /// A connection with somebody who observes it.
 struct Observed {
@@ -135,4 +135,72 @@ fn a_saved_set_is_an_arm() {
     }
     let other = Arm::parse("slowstart").expect("an arm");
     assert_eq!(set(300_000, RTT, 1_000).resume(other), None, "nothing to put it into");
+}
+
+/// Shows CR9959 observe-arm: those that start by `careful` or `plumb`, whatever was saved.
+#[test]
+fn two_startups_can_use_what_was_saved() {
+    for (text, without, can) in [
+        ("careful(saved=7,rtt=30)/reno", "careful/reno", true),
+        ("plumb(train=4,saved=7)", "plumb(train=4)", true),
+        ("slowstart", "slowstart", false),
+        ("rapid(jump=off)", "rapid(jump=off)", false),
+    ] {
+        let arm = Arm::parse(text).expect("an arm");
+        assert_eq!(is_resumable(arm), can, "{text}");
+        assert_eq!(unsaved(arm), Arm::parse(without).expect("an arm"), "{text}");
+    }
+}
+
+/// Shows CR9959 observe-1: a round ends when what was sent before it began is acknowledged, and nothing
+/// from before a timeout or a recovery belongs to it; of two rounds as large the first one's word counts.
+#[test]
+fn a_round_is_one_round_trip_and_begins_anew_after_a_timeout() {
+    let mut one = Observed::new("careful/reno", Transport::Quic);
+    one.rig.grow_to(80 * MSS);
+    one.rig.loss(20 * MSS, MSS);
+    one.rig.complete_after_losses();
+    // Ten packets are out when the round begins behind an ACK of the eleventh.
+    let left = one.rig.inflight() - 10 * MSS;
+    one.hear(&one.rig.record(left));
+    for packet in 1..=9 {
+        one.hear(&Ack { app_limited: true, ..one.rig.record(MSS) });
+        assert_eq!(one.saved().map(|saved| saved.1), Some(false), "packet {packet} of ten");
+    }
+    one.hear(&one.rig.record(MSS));
+    assert_eq!(one.saved(), Some((10, true)), "the application was the limit in it");
+    one.rig.send(10 * MSS);
+    one.round(1, false);
+    one.rig.send(10 * MSS);
+    one.round(1, false);
+    assert_eq!(one.saved(), Some((10, true)), "as large a round changes nothing");
+    // Of a round with twelve packets a timeout leaves six.
+    one.rig.send(12 * MSS);
+    for _ in 0..6 {
+        one.hear(&one.rig.record(MSS));
+    }
+    let congestion = Congestion {
+        now: one.rig.now,
+        timeout: Timeout::Rto,
+        nxt: one.rig.nxt(),
+        inflight_before: one.rig.inflight(),
+    };
+    one.observation.take(&Event::Congestion(congestion), &one.rig.c);
+    for _ in 0..6 {
+        one.hear(&one.rig.record(MSS));
+    }
+    assert_eq!(one.saved(), Some((10, true)), "no round of twelve");
+}
+
+/// Packets that have become smaller are what the saved window is counted in.
+#[test]
+fn the_size_of_a_packet_is_the_last_one() {
+    let mut one = Observed::new("careful", Transport::Quic);
+    one.rig.fill();
+    one.round(2, false);
+    let size = |one: &Observed| one.observation.saved().map(|saved| saved.mss);
+    assert_eq!(size(&one), Some(MSS));
+    let event = Event::Mss { now: one.rig.now, mss: 600 };
+    one.observation.take(&event, &one.rig.c);
+    assert_eq!(size(&one), Some(600));
 }

@@ -248,6 +248,36 @@ fn after_a_loss_larger_steps_wait_longer() {
     }
 }
 
+/// After a timeout the threshold is half of what was in flight, two segments at
+/// least, and Prague's larger steps wait as after a loss.
+#[test]
+fn a_timeout_halves_what_was_in_flight() {
+    let (mut prague, cx) = (prague(), context(25));
+    let mut dctcp = Dctcp::new(dctcp::Params::default());
+    for (inflight, expected) in [(80_000, 40_000), (3_000, 2_000)] {
+        let w = avoiding(100_000);
+        assert_eq!(prague.on_rto(Time(0), inflight, w, &cx), expected, "Prague of {inflight}");
+        assert_eq!(dctcp.on_rto(Time(0), inflight, w, &cx), expected, "DCTCP of {inflight}");
+        assert_eq!(prague.wait(), 50, "4 MB/s, as after a loss");
+    }
+}
+
+/// Shows PRAGUE ce-cut.
+#[test]
+fn marks_leave_two_packets() {
+    let cx = context(10);
+    let (mut prague, mut acks) = (prague(), windows());
+    for _ in 0..40 {
+        prague.on_ack(&acks.next(Nanos::from_millis(25), 10, 10), &cx);
+    }
+    let marked = acks.next(Nanos::from_millis(25), 10, 10);
+    for (cwnd, expected) in [(3_000, 2_000), (1_500, 1_500)] {
+        let mut prague = prague;
+        let left = prague.answer_marks(&marked, avoiding(cwnd), &cx).map(|left| left.cwnd);
+        assert_eq!(left, Some(expected), "of {cwnd} bytes, all marked");
+    }
+}
+
 /// Shows PRAGUE init-rate.
 #[test]
 fn the_cut_that_ends_a_slow_start_is_a_half() {
