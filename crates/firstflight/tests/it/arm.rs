@@ -1,6 +1,8 @@
 //! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a
 //! reason.
 
+use crate::rig::{MSS, Rig};
+
 use firstflight::arm::SenderParams;
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list,
@@ -325,5 +327,81 @@ fn options_of_the_sender_stand_alone_in_parentheses() {
     for text in ["rapid@", "rapid@iw", "rapid@sender(iw=30)"] {
         let refused = Arm::parse(text);
         assert!(matches!(refused, Err(ArmError::Parentheses(_))), "`{text}`: {refused:?}");
+    }
+}
+
+/// Names of signals are columns of traces: each part has its own, each once.
+#[test]
+fn each_part_shows_its_signals() {
+    const SEARCH: &str = "search_max_norm_percent search_max_look_bins search_exits search_continued \
+        search_warming search_rtt_inflated search_zero_sent search_resets search_reset_passed_bins \
+        search_empty_queue_target_bytes search_full_queue_target_bytes";
+    let best = format!(
+        "best_clock_kbps best_median_kbps best_chunk_kbps best_release_period_ns best_aim_bytes \
+        best_set best_late best_inflated best_pacer best_few best_ambiguous best_unstable \
+        best_disagree best_restarts best_skipped_acks {SEARCH}"
+    );
+    let rows = [
+        ("slowstart", ""),
+        ("limited", "lss_rest"),
+        (
+            "hystart",
+            "hystart_min_rtt_ns hystart_round_min_ns hystart_samples hystart_round_start_ns \
+            hystart_last_ack_ns hystart_end_mark hystart_found",
+        ),
+        (
+            "hystart++",
+            "hspp_last_min_ns hspp_round_min_ns hspp_samples hspp_window_end hspp_css_entries \
+            hspp_css_returns",
+        ),
+        ("search", SEARCH),
+        ("best", &best),
+        (
+            "best-published",
+            "best_samples best_median_mbps best_decided_mbps best_decided_packets best_decided \
+            best_zero_median best_not_due best_sticky",
+        ),
+        ("rapid", "rtt_floor_ns rtt_threshold_ns"),
+        (
+            "bbr",
+            "bbr_max_bw bbr_full_bw bbr_full_count bbr_rounds bbr_lost_in_round bbr_loss_events",
+        ),
+        (
+            "bbr3",
+            "bbr_state bbr_max_bw bbr_bw bbr_min_rtt bbr_rounds bbr_full_count bbr_extra_acked",
+        ),
+        ("careful", "careful_pipe"),
+        ("plumb", "rtt_floor_ns rtt_threshold_ns calm_rounds bunched strikes"),
+        ("jumpstart", ""),
+        ("oracle", ""),
+    ];
+    assert_eq!(rows.map(|row| row.0).to_vec(), STARTUPS.iter().map(|s| s.name).collect::<Vec<_>>());
+    let avoidances = [
+        ("cubic", "cwnd_prior"),
+        ("cuback", "cwnd_prior"),
+        ("abba", "cwnd_prior"),
+        ("reno", ""),
+        ("dctcp", "alpha_millionths"),
+        ("prague", "alpha_millionths prague_wait_rounds"),
+    ];
+    let names = avoidances.map(|row| row.0).to_vec();
+    assert_eq!(names, AVOIDANCES.iter().map(|a| a.name).collect::<Vec<_>>());
+    let shown = |arm: &str| {
+        let mut rig = Rig::quic(arm, 10 * MSS);
+        for _ in 0..3 {
+            rig.fill();
+            rig.wait(30);
+            rig.ack(5 * MSS);
+        }
+        let mut all = Vec::new();
+        rig.c.signals(&mut |name, _| all.push(name));
+        all.join(" ")
+    };
+    for (startup, signals) in rows {
+        let due = [signals, "cwnd_prior"].join(" ");
+        assert_eq!(shown(startup), due.trim(), "{startup}");
+    }
+    for (avoidance, signals) in avoidances {
+        assert_eq!(shown(&format!("slowstart/{avoidance}")), signals, "{avoidance}");
     }
 }

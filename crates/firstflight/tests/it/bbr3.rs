@@ -268,6 +268,7 @@ fn startup_ends_by_more_than_two_percent_in_six_places() {
             flights.ack(100, losses, lost, 100_000);
         }
         assert_eq!(flights.drained, leaves, "{places} times {lost} of 101000");
+        assert_eq!(flights.bbr.state() != State::Startup, leaves, "{:?}", flights.bbr.state());
     }
 }
 
@@ -311,10 +312,14 @@ fn the_bound_is_the_flight_in_which_the_loss_rate_was_still_two_percent() {
 /// and to four packets.
 #[test]
 fn on_a_very_short_path_the_window_is_what_offload_needs() {
-    // Bytes in 102.4 us; a millisecond of 2.77 times that rate less 1 %; the window in QUIC and TCP.
-    for (bytes, quic, tcp) in
-        [(1_024, 27_423, 3 * 27_423), (10_240, 65_536, 3 * 65_536), (100, 6_000, 9_000)]
-    {
+    // Bytes in so many ns; a millisecond of 2.77 times that rate less 1 %, or two BDPs and the ACK itself:
+    // the window in QUIC and TCP.
+    for (bytes, ns, quic, tcp) in [
+        (1_024, 102_400, 27_423, 3 * 27_423),
+        (10_240, 102_400, 65_536, 3 * 65_536),
+        (100, 102_400, 6_000, 9_000),
+        (1_024_000, 10_240_000, 3 * 1_024_000, 3 * 1_024_000),
+    ] {
         for (transport, due) in [(Transport::Quic, quic), (Transport::Tcp, tcp)] {
             let cx = Context { transport, iw: bytes, ..context::quic(1_500) };
             let mut bbr = Bbr3::new(Params::default());
@@ -324,9 +329,9 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
             let sent = Sent { now: Time(0), bytes, nxt: Seq(1), inflight: bytes, srtt: None };
             bbr.on_sent(&sent, w, &cx);
             let ack = Ack {
-                now: Time(102_400),
+                now: Time(ns),
                 acked: bytes,
-                rtt: Some(Nanos(102_400)),
+                rtt: Some(Nanos(ns)),
                 tx_acked: Some(if transport == Transport::Tcp { (bytes - 1) / 1_500 } else { 0 }),
                 tx_next: bytes.div_ceil(1_500),
                 una: Seq(1),
@@ -337,8 +342,8 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
             assert_eq!(grows_up_to(&bbr, &ack, &cx), due, "{transport:?}, {bytes} bytes");
             // Less than the initial window is delivered: whatever the model says.
             let cx = Context { iw: bytes + 1, ..cx };
-            let w = Window { cwnd: 1_000_000, ..w };
-            assert_eq!(bbr.sample(&ack, w, &cx), Verdict::Hold { cwnd: 1_000_000 + bytes });
+            let w = Window { cwnd: 10_000_000, ..w };
+            assert_eq!(bbr.sample(&ack, w, &cx), Verdict::Hold { cwnd: 10_000_000 + bytes });
         }
     }
 }
@@ -769,7 +774,14 @@ fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
     let start = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
     let mut due = Vec::new();
     // (ms after the first ACK, RTT of it in ms, the smallest from then on)
-    let acks = [(0, 60, 60), (100, 50, 50), (200, 70, 50), (9_000, 70, 50), (10_101, 70, 70)];
+    let acks = [
+        (0, 60, 60),
+        (100, 50, 50),
+        (200, 70, 50),
+        (9_000, 70, 50),
+        (10_100, 70, 50),
+        (10_101, 70, 70),
+    ];
     for (k, (after, rtt, least)) in (0..).zip(acks) {
         let ack = Ack {
             now: Time(start + after * MS),
@@ -800,6 +812,33 @@ fn nothing_is_said_before_anything_was_sent() {
     let mut bbr = Bbr3::new(Params::default());
     let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
     assert_eq!(bbr.sample(&Ack::default(), w, &context::quic(1_000)), Verdict::Stay);
+}
+
+/// Shows BBR3 probe-rtt: more than five seconds without a sample as small, not five.
+#[test]
+fn after_five_seconds_without_a_smaller_rtt_it_drains() {
+    for (after, state) in [(5_000, State::Startup), (5_001, State::ProbeRtt)] {
+        let cx = context::quic(1_000);
+        let mut bbr = Bbr3::new(Params::default());
+        let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
+        let start = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
+        for (k, ms) in [(0, 0), (1, after)] {
+            let ack = Ack {
+                now: Time(start + ms * MS),
+                acked: 1_000,
+                rtt: Some(Nanos(60 * MS)),
+                tx_acked: Some(k),
+                tx_next: 10,
+                una: Seq(k + 1),
+                nxt: Seq(10),
+                inflight_before: 10_000 - k * 1_000,
+                inflight: 9_000 - k * 1_000,
+                ..Ack::default()
+            };
+            bbr.sample(&ack, w, &cx);
+        }
+        assert_eq!(bbr.state(), state, "{after} ms after the smallest");
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Careful Resume: the figures of RFC 9959's examples and both sides of its tests. Amounts are
 //! packets of 1000 bytes; ten go out first, a window of 300 over 600 ms was saved.
 
+use crate::bbr::Pipe;
 use crate::rig::{MSS, Rig};
 
-use firstflight::{Ack, ExitReason, Nanos, Phase, Seq, Timeout, Transport};
+use firstflight::{
+    Ack, Congestion, ExitReason, Nanos, Phase, Ready, Seq, Time, Timeout, Transport,
+};
 use proptest::prelude::*;
 
 const ARM: &str = "careful(saved=300,rtt=600)";
@@ -231,6 +234,85 @@ fn an_ack_of_the_handshake_is_not_the_first_round_trip() {
     rig.deliver(&ack);
     rig.fill();
     assert_eq!((rig.c.cwnd(), rig.c.phase()), ((FIRST + 1) * MSS, Phase::Startup));
+}
+
+/// Where nothing was saved it is slow start, and by option HyStart++, ACK by ACK.
+#[test]
+fn without_a_saved_set_it_is_what_it_grows_by() {
+    for (careful, usual) in [
+        ("careful", "slowstart"),
+        ("careful(hystart=on)", "hystart++"),
+        // A jump that would not be one.
+        ("careful(hystart=on,saved=2)", "hystart++"),
+    ] {
+        let mut pipes = [careful, usual].map(|arm| Pipe::new(arm, 1_250_000, 40_000_000));
+        for (until, what) in [(600, "startup"), (1_500, "after a timeout"), (4_000, "and on")] {
+            let windows = pipes.each_mut().map(|pipe| {
+                pipe.queue = 60_000;
+                let mut windows = Vec::new();
+                while pipe.go(until, |pipe| windows.last() != Some(&pipe.c.cwnd())) {
+                    windows.push(pipe.c.cwnd());
+                }
+                windows
+            });
+            assert!(windows[1].len() > 20, "{usual}, {what}: {} windows", windows[1].len());
+            assert_eq!(windows[0], windows[1], "{careful}, {what}");
+            assert_eq!(pipes[0].c.phase(), pipes[1].c.phase(), "{careful}, {what}");
+            assert_eq!(pipes[0].c.pacing_rate(), pipes[1].c.pacing_rate(), "{careful}, {what}");
+            for pipe in &mut pipes {
+                pipe.c.on_congestion(&Congestion {
+                    now: Time(pipe.now),
+                    timeout: Timeout::Rto,
+                    nxt: Seq(pipe.sent),
+                    inflight_before: pipe.inflight,
+                });
+            }
+        }
+        let reasons = pipes.map(|pipe| pipe.c.exit().map(|exit| exit.reason));
+        assert_eq!(reasons[0], reasons[1], "{careful}");
+    }
+}
+
+/// After a silence longer than a timeout there is no jump.
+#[test]
+fn a_sender_that_was_silent_for_longer_than_a_timeout_does_not_jump() {
+    for (idle, timeout, jumps) in
+        [(1_000, 1_000, true), (1_001, 1_000, false), (5_000, 0, true), (0, 1_000, true)]
+    {
+        let mut rig = reconnoitred(ARM, Transport::Quic, 29, Nanos::from_millis(600));
+        let ready = Ready {
+            idle: Nanos::from_millis(idle),
+            timeout: Nanos::from_millis(timeout),
+            ..rig.ready()
+        };
+        rig.c.before_send(&ready);
+        assert_eq!(rig.c.phase() == Phase::Jump, jumps, "{idle} ms with a timeout of {timeout}");
+    }
+}
+
+/// Shows CR9959 recon-defer: it waits for more data than the window has room for.
+#[test]
+fn a_jump_waits_until_there_is_more_to_send_than_fits() {
+    let mut rig = reconnoitred(ARM, Transport::Quic, 15, Nanos::from_millis(600));
+    let room = rig.c.cwnd() - rig.inflight();
+    for (backlog, phase) in [(room, Phase::Startup), (room + 1, Phase::Jump)] {
+        rig.c.before_send(&Ready { backlog, ..rig.ready() });
+        assert_eq!(rig.c.phase(), phase, "{backlog} bytes, room for {room}");
+    }
+}
+
+/// Shows CR9959 check-1: a jump of which more than a round trip later nothing came back is checked by an
+/// ACK of older packets, and so is one that fills the window.
+#[test]
+fn a_jump_is_checked_when_its_time_is_over_or_its_window_full() {
+    for (wait, sent, checked) in
+        [(600, 50, false), (601, 50, true), (0, 120, false), (0, 121, true)]
+    {
+        let mut rig = jumping(ARM, Transport::Quic, sent);
+        rig.wait(wait);
+        rig.ack(MSS);
+        assert_eq!(rig.c.phase() != Phase::Jump, checked, "{wait} ms later, {sent} packets sent");
+    }
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 //! period, undo, timeouts, idling, growth gates, pacing, and where TCP and QUIC differ. Any history
 //! at all is `any_history.rs`; here the right answer is known.
 
-use crate::hand_fed;
+use crate::{context, hand_fed};
 
 use firstflight::avoidance::{Cubic, Reno, reno};
 use firstflight::controller::Controller;
@@ -11,7 +11,8 @@ use firstflight::recovery::{Immediate, Prr, Sack, prr, sack};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params as HyStartParams};
 use firstflight::startup::{ExitReason, Grown, Oracle, SlowStart, Startup, Verdict};
 use firstflight::{
-    Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Sent, Seq, Time, Timeout, Window,
+    Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, Signal, Time, Timeout,
+    UNSET_SSTHRESH, Window,
 };
 use hand_fed::{Fed, MS, MSS, Usual, config, fed, usual};
 
@@ -123,7 +124,7 @@ impl Startup for Diary {
     }
     fn on_congestion(
         &mut self,
-        _signal: firstflight::Signal,
+        _signal: Signal,
         _beta: Ratio,
         _ack: &Ack,
         w: Window,
@@ -698,6 +699,57 @@ fn the_oracle_that_knows_the_rate_fills_the_path_with_the_first_ack() {
     flow.c.before_send(&flow.ready());
     let ack = flow.acked(2 * MSS);
     assert_eq!(flow.ack(ack), 32 * MSS, "without a pacer it is the plain oracle");
+}
+
+/// Shows OURS oracle-rate: until everything that was out with the first ACK is back the window stands; a loss,
+/// a timeout or a pause makes it slow start. It asks for packets that leave only until the jump has left.
+#[test]
+fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble() {
+    let cx = Context { iw: 30 * MSS, ..context::quic(MSS) };
+    let jumped = || {
+        let mut oracle = Oracle::new(300 * MSS, true);
+        let mut w = Window { cwnd: 30 * MSS, ssthresh: UNSET_SSTHRESH };
+        assert!(oracle.heeds_sending(), "its threshold is not set");
+        let ready = |ms| Ready {
+            now: Time(ms * MS),
+            backlog: u64::MAX,
+            srtt: Some(Nanos(100 * MS)),
+            ..Ready::default()
+        };
+        oracle.before_send(&ready(0), &mut w, &cx);
+        assert!(oracle.heeds_sending() && oracle.reach(MSS, w, &cx) == u64::MAX);
+        oracle.before_send(&ready(100), &mut w, &cx);
+        assert!(!oracle.heeds_sending(), "the jump has left");
+        assert_eq!((w.cwnd, w.ssthresh), (60 * MSS, 300 * MSS));
+        let ack = |una| Ack { una: Seq(una), nxt: Seq(60), acked: MSS, ..Ack::default() };
+        assert_eq!(oracle.grow(&ack(1), MSS, &mut w, &cx), Grown::default());
+        assert_eq!(w.cwnd, 299 * MSS);
+        (oracle, w, ack)
+    };
+    let gain = |oracle: &Oracle| (oracle.pacing_gain().num(), oracle.pacing_gain().den());
+    let (mut oracle, mut w, ack) = jumped();
+    for una in [2, 59, 60] {
+        oracle.grow(&ack(una), MSS, &mut w, &cx);
+        assert_eq!((w.cwnd, gain(&oracle)), (299 * MSS, (1, 1)), "{una} of 60 are back");
+    }
+    oracle.grow(&ack(61), MSS / 2, &mut w, &cx);
+    assert_eq!((w.cwnd, gain(&oracle)), (299 * MSS + MSS / 2, (2, 1)), "and slow start again");
+    let ends: [fn(&mut Oracle); 4] = [
+        |oracle| oracle.on_timeout(Timeout::Rto, Time(0), Seq(60)),
+        |oracle| oracle.on_idle(Time(0), Seq(60)),
+        |oracle| assert_eq!(oracle.reached(), ExitReason::Oracle),
+        |oracle| {
+            let (w, cx) = (Window { cwnd: MSS, ssthresh: MSS }, context::quic(MSS));
+            let none =
+                oracle.on_congestion(Signal::Loss, Ratio::new(1, 2), &Ack::default(), w, &cx);
+            assert!(none.is_none(), "the arm's own recovery");
+        },
+    ];
+    for (which, end) in ends.iter().enumerate() {
+        let (mut oracle, w, _) = jumped();
+        end(&mut oracle);
+        assert_eq!((gain(&oracle), oracle.reach(MSS, w, &cx)), ((2, 1), 2 * MSS), "end {which}");
+    }
 }
 
 /// Aims at the window itself, as an estimate may that turns out to be exactly that.

@@ -539,6 +539,8 @@ fn an_arrival_within_the_delay_cancels_it() {
     );
     assert!(early.on_timer(&flight(2, 1)), "the hole is still there when the delay ends");
     assert_eq!(early.counts().fired, 1, "firing is counted");
+    early.on_dsack();
+    assert_eq!(early.counts().later_dsacked, 1, "and that the repeat turned out to be needless");
 }
 
 // ----------------------------------------------------------------------------------------------------------------------- 6 RACK
@@ -1186,6 +1188,10 @@ fn persistent_congestion_needs_losses_further_apart_than_three_probe_timeouts() 
     assert!(
         !declared(Some(at(1200)), &fates, &all),
         "#2 was sent before the first sample, #3 to #8 span exactly 6 s: not declared"
+    );
+    assert!(
+        !declared(Some(at(1000)), &fates, &all),
+        "nor was #2 sent after a sample of the same moment"
     );
     assert!(!declared(None, &fates, &all), "without a sample nothing is declared");
     assert!(

@@ -97,6 +97,30 @@ fn the_mean_interval_is_that_of_tfrc() {
     assert_eq!(intervals.since_loss(), Some((100, 25)));
 }
 
+/// Shows RFC8698 4.2-expiry: the delay is warped for seven mean intervals, and over one more turns into the
+/// plain one (D2); a mean of nothing remembers nothing.
+#[test]
+fn a_loss_is_forgotten_after_seven_mean_intervals() {
+    let signal = |since_loss| {
+        let mut nada = Nada::new(Params::default());
+        let queueing = Nanos::from_millis(200);
+        nada.on_report(
+            Time(0),
+            Nanos::ZERO,
+            &Report { queueing, packets: 60, since_loss, ..Report::default() },
+        );
+        nada.signal().micros()
+    };
+    // 50 ms times exp(-1.5) of 200 ms.
+    for (since, us) in
+        [(0, 11_156), (699, 11_156), (700, 11_156), (750, 105_578), (799, 198_111), (800, 200_000)]
+    {
+        let found = signal(Some((since, 100)));
+        assert!(found.abs_diff(us) <= 2, "{since} packets after: {found} us instead of {us}");
+    }
+    assert_eq!((signal(None), signal(Some((0, 0)))), (200_000, 200_000));
+}
+
 fn any_report() -> impl Strategy<Value = Report> {
     let small_or_any = || prop_oneof![0..2_000_000_000_u64, any::<u64>()];
     (

@@ -116,6 +116,8 @@ fn dctcp_cuts_by_half_of_alpha_and_halves_after_a_loss() {
         (None, 100_000),
     ] {
         let mut dctcp = Dctcp::new(dctcp::Params { alpha, ..dctcp::Params::default() });
+        let share = alpha.map_or(0, |alpha| u64::from(ONE) * alpha.num() / alpha.den());
+        assert_eq!(u64::from(dctcp.alpha()), share, "what is assumed, {alpha:?}");
         let left = dctcp.reduce(&cut(Signal::Ecn, false), avoiding(100_000), &context(10));
         assert_eq!((left.cwnd, left.ssthresh), (expected, expected), "alpha {alpha:?}");
         let left = dctcp.reduce(&cut(Signal::Loss, false), avoiding(100_000), &context(10));

@@ -48,6 +48,31 @@ fn a_train_comes_back_at_the_rate_of_the_bottleneck() {
     }
 }
 
+/// Shows PLUMB 2-run: half a round trip is no silence yet, and a fall of less than a quarter of the rise none.
+#[test]
+fn a_run_goes_on_over_half_a_round_trip_and_small_falls() {
+    let train = [(2_000, 2_000, 2), (4_000, 4_000, 4), (6_000, 6_000, 6)];
+    let rate = |next| heard(&[&train[..], &[next]].concat()).estimate(1).map(|e| e.rate.0);
+    // Together six packets in 19 ms whose RTT rose by less than a quarter of that: no queue.
+    assert_eq!(rate((21_000, 6_000, 8)), None, "15 ms of 30");
+    assert_eq!(rate((21_001, 6_000, 8)), Some(1_000_000), "the train before has ended");
+    assert_eq!(rate((8_000, 5_001, 14)), Some(2_000_000), "0.999 of 4 ms: twelve packets in 6 ms");
+    assert_eq!(rate((8_000, 4_999, 14)), Some(1_000_000), "1.001 of 4 ms");
+}
+
+/// Shows PLUMB 8-rate: by a clock of ticks a run lasts four of them.
+#[test]
+fn by_a_coarse_clock_a_run_lasts_four_ticks() {
+    for (last, found) in [(5_999, false), (6_000, true)] {
+        let mut sounding = Sounding::by_ticks(3, Nanos(MS));
+        sounding.on_rtt(Nanos(RTT));
+        for (at, over, packets) in [(2_000, 2_000, 2), (4_000, 4_000, 4), (last, 6_000, 6)] {
+            sounding.on_arrival(arrival(at, over, packets), Nanos(RTT), 1, MSS);
+        }
+        assert_eq!(sounding.estimate(1).is_some(), found, "from 2 to {last} us");
+    }
+}
+
 /// Shows PLUMB 2-run.
 #[test]
 fn a_run_ends_where_the_rtt_falls_or_after_a_silence() {
