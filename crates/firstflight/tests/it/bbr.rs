@@ -9,7 +9,8 @@ use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
 use firstflight::startup::{Handover, Leave, Startup, Verdict};
 use firstflight::{
-    Ack, Config, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+    Ack, Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport,
+    Window,
 };
 use std::collections::VecDeque;
 
@@ -500,15 +501,21 @@ impl<S: Startup> Flights<S> {
 /// Shows BBR loss-1: more than two percent of the flight in which the first loss showed; as much is not.
 #[test]
 fn two_percent_of_the_flight_are_not_too_much_and_a_byte_more_is() {
-    for (lost, flight, leaves) in
-        [(333, 100_000, false), (334, 100_000, true), (334, 101_000, false), (167, 50_000, true)]
-    {
-        let mut flights = Flights::new(Bbr::new(Params::default()));
+    let (two, three) = (Ratio::new(1, 50), Ratio::new(3, 100));
+    for (loss, lost, flight, leaves) in [
+        (two, 333, 100_000, false),
+        (two, 334, 100_000, true),
+        (two, 334, 101_000, false),
+        (two, 167, 50_000, true),
+        (three, 500, 100_000, false),
+        (three, 501, 100_000, true),
+    ] {
+        let mut flights = Flights::new(Bbr::new(Params { loss, ..Params::default() }));
         flights.send();
         flights.ack(100, 10..16, lost, flight);
         flights.send();
         flights.ack(99, 0..0, 0, 0);
-        assert_eq!(flights.left.is_some(), leaves, "six times {lost} of {flight}");
+        assert_eq!(flights.left.is_some(), leaves, "six times {lost} of {flight}, {loss}");
     }
 }
 

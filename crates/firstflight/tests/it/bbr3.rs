@@ -8,7 +8,8 @@ use crate::rig::{MSS, Rig};
 use firstflight::startup::bbr3::{Bbr3, Params, State};
 use firstflight::startup::{Startup, Verdict};
 use firstflight::{
-    Ack, Context, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+    Ack, Context, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport,
+    Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -255,8 +256,15 @@ fn a_share_of_the_long_term_volume_is_left_to_others() {
 fn startup_ends_by_more_than_two_percent_in_six_places() {
     // One at the end of a flight, others while the next comes back; the packet that ends this round of
     // losses left between the two, with 101 in flight.
-    for (places, lost, leaves) in [(6, 405, true), (6, 404, false), (5, 2_000, false)] {
-        let mut flights = Flights::new(Bbr3::new(Params::default()));
+    let (two, three) = (Ratio::new(1, 50), Ratio::new(3, 100));
+    for (loss, places, lost, leaves) in [
+        (two, 6, 405, true),
+        (two, 6, 404, false),
+        (two, 5, 2_000, false),
+        (three, 6, 607, true),
+        (three, 6, 606, false),
+    ] {
+        let mut flights = Flights::new(Bbr3::new(Params { loss, ..Params::default() }));
         flights.send();
         for flight in 0..5 {
             flights.send();
@@ -277,8 +285,8 @@ fn startup_ends_by_more_than_two_percent_in_six_places() {
 /// on top.
 #[test]
 fn the_bound_is_the_flight_in_which_the_loss_rate_was_still_two_percent() {
-    let bound = |before: u64, last: u64| {
-        let mut pipe = pipe("bbr3(probertt=off)", FAST, 30 * MS);
+    let bound = |loss: u64, before: u64, last: u64| {
+        let mut pipe = pipe(&format!("bbr3(probertt=off,loss=0.0{loss})"), FAST, 30 * MS);
         reach(&mut pipe, State::Up, 20_000);
         pipe.go(pipe.now / MS + 60, |pipe| state(pipe) != State::Up);
         for lost in [before, last] {
@@ -297,12 +305,14 @@ fn the_bound_is_the_flight_in_which_the_loss_rate_was_still_two_percent() {
         }
         bound(&pipe, "bbr_inflight_longterm").expect("a bound") as f64
     };
-    let flight = bound(0, 20_000) * 0.98 + 20_000.0;
+    let flight = bound(2, 0, 20_000) * 0.98 + 20_000.0;
     assert!(flight > 300_000.0 && flight < 600_000.0, "{flight} in flight");
-    for (before, last) in [(0, 40_000), (4_000, 20_000), (5_000, 30_000)] {
-        let rest = flight - last as f64;
-        let due = rest + (0.02 * rest - before as f64) / 0.98;
-        let found = bound(before, last);
+    for (loss, before, last) in
+        [(2, 0, 40_000), (2, 4_000, 20_000), (2, 5_000, 30_000), (4, 0, 40_000), (4, 5_000, 40_000)]
+    {
+        let (rest, share) = (flight - last as f64, loss as f64 / 100.0);
+        let due = rest + (share * rest - before as f64) / (1.0 - share);
+        let found = bound(loss, before, last);
         assert!((found - due).abs() < 3.0, "{found} instead of {due}: {before} and {last} lost");
     }
 }

@@ -708,6 +708,30 @@ fn under_pacing_it_is_silent() {
     }
 }
 
+/// Shows BEST chunk-2: how often a return path releases ACKs, if that is within a quarter of the smallest RTT; on
+/// a plain one it is not learned.
+#[test]
+fn the_release_period_of_a_return_path_is_learned() {
+    for (period, learned) in [(Some(2), true), (Some(4), true), (Some(15), false), (None, false)] {
+        let back = period.map_or(Return::Plain, |ms| Return::Batch {
+            period: ms * MS,
+            cap: usize::MAX,
+            lo: 10_000,
+            hi: 20_000,
+        });
+        let mut best = Best::new(ALONE);
+        run(&mut best, &Link { back, ..LEO }, Nanos::from_millis(400), false);
+        let mut found = 0;
+        best.signals(&mut |name, value| {
+            if name == "best_release_period_ns" {
+                found = value;
+            }
+        });
+        let due = period.filter(|_| learned).unwrap_or(0) * MS;
+        assert!(found.abs_diff(due) <= due / 10, "{found} ns of {period:?} ms");
+    }
+}
+
 /// Acceptance test number one, its robust half: ACKs released every 40 or 5 ms, 30 us apart.
 /// Shows BEST chunk-2.
 #[test]

@@ -60,9 +60,14 @@ fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> 
 fn cuts_are_in_whole_segments() {
     // from, last plateau -> window and plateau, in segments: floor(717/1024 n), at least 2;
     // floor(1741/2048 n) below the last plateau.
-    for (last, from, window, w_max) in
-        [(0, 1000, 700, 1000), (0, 100, 70, 100), (0, 3, 2, 3), (0, 2, 2, 2), (200, 100, 70, 85)]
-    {
+    for (last, from, window, w_max) in [
+        (0, 5120, 3585, 5120),
+        (0, 1000, 700, 1000),
+        (0, 100, 70, 100),
+        (0, 3, 2, 3),
+        (0, 2, 2, 2),
+        (200, 100, 70, 85),
+    ] {
         let mut cubic = Cubic::new(Params::linux());
         if last > 0 {
             cut(&mut cubic, last);

@@ -1382,6 +1382,7 @@ fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
     assert_eq!(first, Choice::Lost(Id(0)), "the head goes first");
     board.send_again(Id(0), at(1));
     next.on_sent(first);
+    assert_eq!(next.high_rxt(), Id(1), "HighRxt is the end of the first repeat");
     assert_eq!(board.ledger.pipe(), 7, "six not lost, one repeated");
     let third = next.choose(&mut board, false);
     assert_eq!(third, Choice::Unsure(Id(2)), "rule 3 takes the lowest un-SACKed one");
@@ -1396,6 +1397,7 @@ fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
         board.send_again(Id(expected), at(1));
         next.on_sent(choice);
     }
+    assert_eq!(next.high_rxt(), Id(5), "and of those by rule 3");
     assert_eq!(next.choose(&mut board, true), Choice::New, "rule 2: new data");
     assert_eq!(
         next.choose(&mut board, false),
