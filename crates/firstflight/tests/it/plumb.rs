@@ -218,7 +218,11 @@ fn slow_growth_doubles_after_two_calm_rounds() {
 
 /// A flow whose queue has just made it land: window before and after.
 fn landed(arm: &str) -> (Trip, u64, u64) {
-    let mut trip = Trip::new(arm, 20, 50, 500);
+    lands(Trip::new(arm, 20, 50, 500))
+}
+
+/// This one until its queue makes it land.
+fn lands(mut trip: Trip) -> (Trip, u64, u64) {
     let mut window = None;
     while window.is_none() {
         let more = trip.step(&mut |before, _, after| {
@@ -829,6 +833,21 @@ fn after_a_false_alarm_it_goes_on() {
         r.ack(2 * MSS);
         assert_eq!(r.c.cwnd(), before + 4 * MSS, "{transport:?}: threefold growth goes on");
     }
+}
+
+/// Shows PLUMB 7-undo: the round of a false alarm is not measured, those after it are: it lands as ever.
+#[test]
+fn after_a_false_alarm_it_still_finds_what_the_path_holds() {
+    let mut trip = Trip::new("plumb", 20, 50, 500);
+    trip.run(120);
+    let ack = trip.next_ack().expect("an ACK");
+    assert_eq!((trip.c.exit(), trip.c.in_recovery()), (None, false));
+    trip.c.on_ack(&Ack { lost: MSS, tx_lost: ack.tx_acked.map(|tx| tx - 1), ..ack });
+    assert!(trip.c.in_recovery());
+    trip.c.on_spurious();
+    let (trip, before, after) = lands(trip);
+    assert!(before > trip.bdp(), "a queue: {before}");
+    assert_eq!(after, trip.bdp() + 2 * MSS, "what the path holds, and two packets");
 }
 
 /// Larger packets mean longer trains, and the windows that were there stay.

@@ -169,14 +169,15 @@ fn a_round_is_one_round_trip_and_begins_anew_after_a_timeout() {
     }
     one.hear(&one.rig.record(MSS));
     assert_eq!(one.saved(), Some((10, true)), "the application was the limit in it");
-    one.rig.send(10 * MSS);
-    one.round(1, false);
-    one.rig.send(10 * MSS);
-    one.round(1, false);
-    assert_eq!(one.saved(), Some((10, true)), "as large a round changes nothing");
+    // With nothing in flight the first ACK of the next flight is a round of its own.
+    for _ in 0..2 {
+        one.rig.send(11 * MSS);
+        one.round(1, false);
+        assert_eq!(one.saved(), Some((10, true)), "as large a round changes nothing");
+    }
     // Of a round with twelve packets a timeout leaves six.
-    one.rig.send(12 * MSS);
-    for _ in 0..6 {
+    one.rig.send(13 * MSS);
+    for _ in 0..7 {
         one.hear(&one.rig.record(MSS));
     }
     let congestion = Congestion {
@@ -190,6 +191,9 @@ fn a_round_is_one_round_trip_and_begins_anew_after_a_timeout() {
         one.hear(&one.rig.record(MSS));
     }
     assert_eq!(one.saved(), Some((10, true)), "no round of twelve");
+    one.rig.send(13 * MSS);
+    one.round(1, false);
+    assert_eq!(one.saved(), Some((12, false)), "and now one");
 }
 
 /// Packets that have become smaller are what the saved window is counted in.
