@@ -274,6 +274,70 @@ fn row_10_two_modes_are_ambiguous() {
     assert_eq!(outcome, Some(Outcome::Ambiguous), "half the samples at 1, half at 400 Mbit/s");
 }
 
+/// Bursts of six at 40 Mbit/s, so far apart that chunks read `hundredth_mbps`.
+fn bursts(hundredth_mbps: u64) -> Vec<u64> {
+    let (short, six) = (gap_at(4_000), 6 * gap_at(hundredth_mbps));
+    [short, short, short, short, short, six - 5 * short].repeat(10)
+}
+
+/// Shows BEST agree-5: while chunks grow by a quarter spacing is believed, and once they do not a quarter more
+/// than chunks at most.
+#[test]
+fn spacing_is_believed_while_chunks_grow() {
+    // What chunks would read of the round before and of this one in hundredths of Mbit/s, if they began and
+    // ended with a burst; which rate counts.
+    for (before, now, spacing) in
+        [(1_700, 2_700, true), (2_500, 2_700, false), (2_700, 2_700, false), (2_700, 2_500, false)]
+    {
+        let mut rig = Rig::new(ALONE, 20);
+        rig.round(100 * MS, MSS, &bursts(before));
+        rig.round(100 * MS, MSS, &bursts(now));
+        let (_, _, chunk_before) = rig.best.last_round();
+        let (verdict, outcome) = rig.round(100 * MS, MSS, &[]);
+        let (_, median, chunk) = rig.best.last_round();
+        assert_eq!(outcome, Some(Outcome::Set { why: Why::Pair }), "{before}, {now}");
+        let Verdict::Aim { ssthresh } = verdict else { panic!("no threshold: {verdict:?}") };
+        assert_eq!(4 * chunk.0 >= 5 * chunk_before.0, spacing, "{chunk_before:?}, then {chunk:?}");
+        assert!(median.0 > chunk.0 * 5 / 4, "spacing says more: {median:?}");
+        let due = if spacing { median } else { FineRate(chunk.0 * 5 / 4) };
+        let bytes = due.bytes_in(Nanos::from_millis(100));
+        assert!(ssthresh.abs_diff(bytes) <= 1, "{before}, {now}: {ssthresh}, not {bytes}");
+    }
+}
+
+/// Shows BEST agree-2: the receiver's clock is believed if two rounds agree and chunks do not say more than a
+/// quarter more.
+#[test]
+fn the_receivers_clock_is_believed_if_rounds_agree_and_chunks_do_not_say_more() {
+    // Each round's ticks per millisecond in hundredths: a path of 20 Mbit/s reads as that over them.
+    for (ticks, why, due) in [
+        ([100, 100], Why::ReceiverClock, 2_000),
+        ([50, 50], Why::ReceiverClock, 4_000),
+        ([120, 120], Why::ReceiverClock, 1_667),
+        ([135, 135], Why::Pair, 2_000),
+        ([100, 70], Why::Pair, 2_000),
+        ([0, 100], Why::Pair, 2_000),
+        ([100, 0], Why::Pair, 2_000),
+    ] {
+        let mut rig = Rig::new(ALONE, 20);
+        for rate in ticks {
+            let (gap, nxt, began) = (gap_at(2_000), rig.una + 82, rig.now);
+            for k in 0..=80 {
+                let gap = if k == 0 { 100 * MS } else { gap };
+                let passed = rig.now + gap - began;
+                rig.ts = (rate > 0).then(|| 5_000 + (passed * rate / 100 / MS) as u32);
+                rig.ack(gap, MSS, 100 * MS, nxt);
+            }
+        }
+        rig.ts = None;
+        let (verdict, outcome) = rig.round(100 * MS, MSS, &[]);
+        assert_eq!(outcome, Some(Outcome::Set { why }), "{ticks:?}");
+        let Verdict::Aim { ssthresh } = verdict else { panic!("no threshold: {verdict:?}") };
+        let bytes = due * 125;
+        assert!(ssthresh.abs_diff(bytes) <= bytes / 12, "{ticks:?}: {ssthresh}, not {bytes}");
+    }
+}
+
 /// Shows BEST agree-3.
 #[test]
 fn stability_is_a_quarter_and_equality_counts() {

@@ -246,6 +246,17 @@ fn row_5_without_a_round_before_nothing_is_judged() {
 
 // RFC 9406: growth
 
+/// A flight whose ACKs all come makes a window twice as large, a quarter larger in CSS, and in limited slow
+/// start larger by a quarter of the threshold.
+#[test]
+fn how_far_a_flight_gets_depends_on_the_stage() {
+    let reach = |f: &Flow| (f.alg.reach(80_000, f.w, &f.cx), f.alg.reach_beside(80_000, f.w));
+    assert_eq!(reach(&Flow::after_round(RFC, 40 * MS)), (160_000, None));
+    assert_eq!(reach(&Flow::in_css(RFC)), (100_000, None));
+    let lss = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
+    assert_eq!(reach(&lss).1, Some(86_000));
+}
+
 /// Shows RFC9406 4.2-15.
 #[test]
 fn rows_6_and_7_css_grows_by_a_quarter_and_keeps_the_remainder() {

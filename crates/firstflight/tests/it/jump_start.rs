@@ -91,3 +91,19 @@ fn marks_on_the_jump_end_it_without_a_retreat() {
     );
     assert_ne!(flow.c.phase(), Phase::Jump);
 }
+
+/// The ACK of what was sent before the jump says nothing of it: the first of the jump keeps what was used.
+#[test]
+fn an_ack_of_older_packets_does_not_end_the_jump() {
+    let mut flow = usual(JumpStart::new(Params::default()), config(false));
+    flow.send(5);
+    flow.c.before_send(&flow.ready());
+    flow.send(40);
+    for (una, phase) in [(4, Phase::Jump), (5, Phase::Jump), (6, Phase::Startup)] {
+        flow.una = una;
+        let ack = Ack { inflight_before: 40 * MSS, ..flow.acked(MSS) };
+        flow.ack(ack);
+        assert_eq!(flow.c.phase(), phase, "the jump began behind packet 4, {una} are back");
+    }
+    assert_eq!(flow.c.cwnd() / MSS, 41, "what was in flight, and slow start's growth");
+}

@@ -236,6 +236,27 @@ fn lands(mut trip: Trip) -> (Trip, u64, u64) {
     (trip, before, after)
 }
 
+/// Shows PLUMB 4-land: while no depth is sure it lands by the rate of a round of which half a round trip is
+/// behind.
+#[test]
+fn it_lands_in_the_second_half_of_a_round() {
+    let mut trip = Trip::new("plumb", 20, 50, 500);
+    let (mut end, mut began, mut landings) = (Seq(0), Time(0), 0);
+    while trip.c.exit().is_none()
+        && trip.step(&mut |before, ack, after| {
+            if ack.una > end {
+                (end, began) = (ack.nxt, ack.now);
+            }
+            if after.phase() == Phase::Drain && before.phase() != Phase::Drain {
+                landings += 1;
+                let spent = ack.now.since(began);
+                assert!(spent >= Nanos(25 * MS), "landing {landings} after {spent:?}");
+            }
+        })
+    {}
+    assert!(landings >= 2, "{landings} landings");
+}
+
 /// Shows PLUMB 4-sign, PLUMB 4-land, PLUMB 4-still, PLUMB 4-strike, PLUMB 4-leave.
 #[test]
 fn its_own_queue_is_drained_and_the_third_one_ends_it_without_a_loss() {
