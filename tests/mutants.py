@@ -4,7 +4,8 @@
 cargo-mutants says which mutants there are. Here every function that has one becomes a choice
 between its body and its mutated bodies, in a copy of the checkout that is compiled once; the
 environment variable FIRSTFLIGHT_MUTANT says which one a test program runs. A mutant that a test
-notices is caught; one that all tests with all cases pass is missed.
+notices is caught; one that all tests with all cases pass is missed. Those of
+mutants-equivalent.txt, which decide as the original does, make a second score without them.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+EQUIVALENT = ROOT / "tests" / "mutants-equivalent.txt"
 # Tests that read our sources: a mutant without a body lacks the comments in it, too, and nobody
 # should get credit for noticing that.
 UNFAIR = ["--skip", "conformance::"]
@@ -195,9 +197,18 @@ def passes(program, folder, mutant, seconds, arguments, cases):
         return None if run.wait() == 0 else f"exit status {run.returncode}"
 
 
-def judge(tests, folder, mutant):
+def near(file):
+    """Those that are named like the file or its folder, if there are any: they notice most."""
+    parts = Path(file).with_suffix("").parts[3:]
+    return [part for part in parts if part not in {"mod", "lib", "params"}]
+
+
+def judge(tests, folder, mutant, file=None):
     """The test that notices the mutant, if any does."""
-    for arguments, seconds, cases in [(SLOW, QUICK, 16), ([], FULL, None)]:
+    rounds = [(SLOW, QUICK, 16), ([], FULL, None)]
+    if file and near(file):
+        rounds.insert(0, (near(file), QUICK, 16))
+    for arguments, seconds, cases in rounds:
         for program in tests:
             if noticed := passes(program, folder, mutant, seconds, arguments, cases):
                 return noticed
@@ -211,6 +222,18 @@ def wilson(caught, judged):
     return 100 * (middle - half) / scale, 100 * (middle + half) / scale
 
 
+def equivalents(crate, mutants):
+    """Those that the file of equivalent ones has, each of which there has to be."""
+    keys = {mutant["key"] for mutant in mutants}
+    for row in EQUIVALENT.read_text().splitlines():
+        if row.startswith(f"crates/{crate}/"):
+            file, what, rest = row.split(" | ", 2)
+            key = (file, what, rest.rsplit(" | ", 1)[0])
+            if key not in keys:
+                sys.exit(f"{EQUIVALENT.name}: there is no {' | '.join(key)}")
+            yield key
+
+
 def drawn(crate, count, seed, pattern):
     listed = subprocess.run(
         ["cargo", "mutants", "-p", crate, "--list", "--json"],
@@ -220,13 +243,19 @@ def drawn(crate, count, seed, pattern):
         check=True,
     )
     mutants = json.loads(listed.stdout)
+    texts = {file: (ROOT / file).read_text().splitlines() for file in {m["file"] for m in mutants}}
+    for mutant in mutants:
+        # What it is called whatever stands above it: file, replacement and function, line.
+        line = texts[mutant["file"]][mutant["span"]["start"]["line"] - 1].strip()
+        mutant["key"] = (mutant["file"], mutant["name"].split(": ", 1)[1], line)
+    same = set(equivalents(crate, mutants))
     if pattern:
         chosen = [mutant for mutant in mutants if re.search(pattern, mutant["name"])]
     else:
         chosen = random.Random(seed).sample(mutants, min(count, len(mutants)))
     print(f"{crate}: {len(chosen)} of {len(mutants)} mutants, seed {seed}", flush=True)
     for number, mutant in enumerate(chosen, 1):
-        mutant["id"] = number
+        mutant["id"], mutant["equivalent"] = number, mutant["key"] in same
     return chosen
 
 
@@ -313,13 +342,17 @@ def main():
     folder, tests = copy / "crates" / options.crate, programs(copy, options.crate)
     if noticed := judge(tests, folder, 0):
         sys.exit(f"without a mutant, {noticed} fails")
-    missed, judged = [], 0
+    missed, equivalent, judged = [], 0, 0
     for mutant in sorted(left, key=lambda mutant: mutant["id"]):
-        noticed = judge(tests, folder, mutant["id"])
+        noticed = judge(tests, folder, mutant["id"], mutant["file"])
         judged += 1
         if noticed is None:
             missed.append(mutant)
-            print(f"missed {mutant['name']}", flush=True)
+            equivalent += mutant["equivalent"]
+            how = "equivalent" if mutant["equivalent"] else "missed"
+            print(f"{how} {mutant['name']}", flush=True)
+        elif mutant["equivalent"]:
+            sys.exit(f"{EQUIVALENT.name} has {mutant['name']}, which {noticed} notices")
         else:
             print(f"       {mutant['name']}: {noticed}", flush=True)
     for mutant in alone:
@@ -327,12 +360,20 @@ def main():
     for mutant in unviable:
         print(f"does not compile {mutant['name']}")
     caught = judged - len(missed)
-    low, high = wilson(caught, judged)
     print(
-        f"{options.crate}: caught {caught}, missed {len(missed)}, score "
-        f"{100 * caught / judged:.0f} % ({low:.0f} to {high:.0f} %); "
+        f"{options.crate}: caught {caught}, missed {len(missed)}, score {score(caught, judged)}; "
         f"{len(unviable)} do not compile, {len(alone)} not judged"
     )
+    if equivalent:
+        print(
+            f"without {equivalent} that decide as the original does: "
+            f"{score(caught, judged - equivalent)}"
+        )
+
+
+def score(caught, judged):
+    low, high = wilson(caught, judged)
+    return f"{100 * caught / judged:.0f} % ({low:.0f} to {high:.0f} %)"
 
 
 if __name__ == "__main__":
