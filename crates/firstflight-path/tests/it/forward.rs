@@ -88,6 +88,24 @@ fn flow_queues_share_a_link_whoever_offers_more() {
     assert!(slowest <= 3 * MS, "a sparse flow waits {slowest} ns");
 }
 
+/// FQ-CoDel without room drops from the front of its longest queue, half of it and 64 packets at most.
+#[test]
+fn without_room_the_oldest_half_of_the_longest_queue_goes_in_batches() {
+    for (holds, batch) in [(20, 11), (100, 51), (200, 64)] {
+        let text = format!("rate=1Mbit,rtt=30ms,queue={holds}pkt,fq_codel=flows:16/target:100s");
+        // One is in service, so that the last one finds no room.
+        let packets: Vec<(u64, Offered)> =
+            (0..holds + 2).map(|id| (0, packet(id, 1500, 0, Codepoint::NotEct))).collect();
+        let fates = drive(&mut driven(&text, 1), &packets);
+        let dropped: Vec<u64> = fates
+            .iter()
+            .filter(|(_, fate)| *fate == Fate::Drop(DropCause::Queue))
+            .map(|(id, _)| *id)
+            .collect();
+        assert_eq!(dropped, (1..=batch).collect::<Vec<_>>(), "of {holds} packets");
+    }
+}
+
 #[test]
 fn what_is_not_capable_of_ecn_is_dropped_where_others_are_marked() {
     // A standing queue of a flow that offers a tenth more than the link takes.

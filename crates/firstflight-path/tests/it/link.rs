@@ -22,6 +22,41 @@ fn arrival(fate: Fate) -> u64 {
     }
 }
 
+/// A flight that is told at once is its packets offered one after the other; where one might be lost there is
+/// none.
+#[test]
+fn a_flight_is_its_packets_offered_one_by_one() {
+    for rate in [933_100_000, 5_000_000, 570_000] {
+        let path = Path::new(rate, 200_000_000).with_queue(Queue::Packets(30));
+        let ((mut single, _), (mut together, _)) = (links(&path), links(&path));
+        let mut now = 12_345;
+        assert!(together.flight(now, DATA, 1).is_none(), "nothing is known of sizes");
+        assert_eq!(together.offer(now, DATA), single.offer(now, DATA));
+        for (count, later) in [(7, 0), (20, 1_000), (11, 5_000_000_000), (25, 9_000_000_000)] {
+            now += later;
+            let mut flight = together.flight(now, DATA, count).expect("room for all of them");
+            let latest = flight.latest(flight.serving(count));
+            for k in 0..count {
+                let (waits, at) = flight.next_arrival();
+                let due = Fate::Deliver { at, waited: waits, marked: false };
+                assert_eq!(single.offer(now, DATA), due, "packet {k} of {count} at {rate} bit/s");
+                assert!(at <= latest, "{at} is later than {latest}");
+            }
+            together.take_off(&flight, count);
+        }
+        assert_eq!(together.queued_bytes(now), single.queued_bytes(now));
+        assert!(together.flight(now, DATA, 30).is_none(), "the queue holds no more");
+        assert_eq!(
+            together.offer(now, DATA),
+            single.offer(now, DATA),
+            "and what follows is the same"
+        );
+        assert!(together.flight(now + 9_000_000_000, ACK, 1).is_none(), "of another size");
+    }
+    let (mut lossy, _) = links(&named("rate=5Mbit,rtt=200ms,queue=30pkt,loss=1%"));
+    assert!(lossy.flight(0, DATA, 1).is_none(), "any of them may be lost");
+}
+
 // T1: serialization is never rounded per packet. T2: nor does the remainder get lost over a million
 // packets.
 #[test]

@@ -1,6 +1,6 @@
 //! Paths as text: round trips, names, files, and every error line.
 
-use firstflight_path::{Path, Queue, Rate, builtins};
+use firstflight_path::{Path, Queue, Rate, builtins, nearest};
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -361,4 +361,25 @@ fn propagation_apart_from_serialization_makes_slow_lines_possible() {
     assert_eq!(parse(&path.to_string()), path);
     let far = parse("rate=20kbit,up=20kbit,prop=60ms,overhead=10B");
     assert_eq!(far.rtt(), 60_000_000 + 604_000_000 + 20_000_000, "both links, overhead counted");
+}
+
+/// A third of the letters wrong is a typing error, more is another word, and who types more than a hundred
+/// letters means none of ours.
+#[test]
+fn the_nearest_name_is_one_that_may_have_been_meant() {
+    let long = "a".repeat(100);
+    let longer = "a".repeat(102);
+    for (typed, known, found) in [
+        ("queue", "queue", true),
+        ("QUEUE", "queue", true),
+        ("qeue", "queue", true),
+        ("quxyz", "queue", false),
+        ("abcxyz", "abcdef", true),
+        ("abwxyz", "abcdef", false),
+        (&long[..], &long[..], true),
+        (&longer[..], &longer[..], false),
+        (&longer[..101], &longer[..101], false),
+    ] {
+        assert_eq!(nearest(typed, ["something", known]).is_some(), found, "{typed} for {known}");
+    }
 }

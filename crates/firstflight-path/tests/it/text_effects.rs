@@ -359,6 +359,22 @@ fn acks() -> impl Strategy<Value = Option<Acks>> {
     ])
 }
 
+/// What no text could say a value may: shares beyond all packets.
+#[test]
+fn a_share_of_marks_or_losses_is_at_most_all() {
+    let effects = Effects::default();
+    let path = Path::new(10_000_000, 30_000_000);
+    for (share, fits) in [(0, true), (1_000_000_000, true), (1_000_000_001, false)] {
+        let marks = Effects { ecn: Some(Ecn::Chance(share)), ..effects };
+        let burst = GilbertElliott { g: 0, burst: 2_000_000, h: share, k: 0 };
+        let losses = Effects { ge: Some(burst), ..effects };
+        for effects in [marks, losses] {
+            let checked = path.clone().with_effects(effects).check();
+            assert_eq!(checked.is_ok(), fits, "{share} of a billion: {checked:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
