@@ -96,6 +96,11 @@ fn without_room_the_oldest_half_of_the_longest_queue_goes_in_batches() {
         // One is in service, so that the last one finds no room.
         let packets: Vec<(u64, Offered)> =
             (0..holds + 2).map(|id| (0, packet(id, 1500, 0, Codepoint::NotEct))).collect();
+        let mut path = driven(&text, 1);
+        for (at, packet) in &packets[..5] {
+            path.offer(*at, *packet);
+        }
+        assert_eq!(path.queued_bytes(1), 4 * 1500, "all but the one in service");
         let fates = drive(&mut driven(&text, 1), &packets);
         let dropped: Vec<u64> = fates
             .iter()
