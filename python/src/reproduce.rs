@@ -41,7 +41,7 @@ pub(crate) fn reproduce(
                 }
             }
         };
-        reproduce_all(&chosen, &Effort { scale, tell: &tell }, &run.stop)
+        reproduce_all(&chosen, &Effort::new(scale, &tell), &run.stop)
     });
     if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);

@@ -74,13 +74,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Some(sources.iter().map(|source| source.steps).sum()),
     );
     let begun = AtomicBool::new(false);
-    let effort = Effort {
-        scale,
-        tell: &|what| {
-            progress.inc(u64::from(begun.swap(true, Ordering::Relaxed)));
-            progress.tell(what);
-        },
+    let tell = |what: &str| {
+        progress.inc(u64::from(begun.swap(true, Ordering::Relaxed)));
+        progress.tell(what);
     };
+    let effort = Effort::new(scale, &tell);
     let stop = stop_on_ctrl_c();
     let all = on_threads(options.threads, || reproduce(&sources, &effort, stop));
     drop(progress);

@@ -28,7 +28,7 @@ fn main() {
                 *last = (what.to_owned(), spent());
             };
             let before = spent();
-            one.run(&Effort { scale, tell: &tell }).expect("runs");
+            one.run(&Effort::new(scale, &tell)).expect("runs");
             tell("");
             println!("{:8} ms  {} in all\n", spent() - before, one.name);
         }

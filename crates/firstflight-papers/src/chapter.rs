@@ -85,7 +85,7 @@ pub struct Partial {
     pub documents: usize,
     /// Documents that were asked for.
     pub of: usize,
-    /// The one in which it was stopped.
+    /// The first one in which it was stopped, in the order of the list.
     pub stopped_in: &'static str,
 }
 

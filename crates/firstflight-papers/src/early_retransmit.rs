@@ -41,11 +41,11 @@ fn per_thousand(all: &[Counted]) -> f64 {
 }
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut values = unit_values();
     let mut figures = Vec::new();
     effort.tell("early-retransmit: fitting the loss of web paths");
-    let Fitted { knobs: lossy, residual, .. } = fit_web(effort)?;
+    let Fitted { knobs: lossy, residual, .. } = fit_web(effort, source)?;
     for (service, own, name) in
         [(Service::Web, "web", "W-WEB"), (Service::Small, "small", "W-SMALL")]
     {

@@ -1,7 +1,8 @@
 //! How much to spend on a measurement.
 
+use crate::servers::Fitted;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// For a glance, quick, in full: by document and measurement.
 type Samples = BTreeMap<String, BTreeMap<String, [u32; 3]>>;
@@ -10,13 +11,14 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     toml::from_str(include_str!("../papers/samples.toml")).expect("papers/samples.toml can be read")
 });
 
-/// How much to spend.
-#[derive(Clone, Copy)]
+/// How much to spend, and what one run's documents share.
 pub struct Effort<'a> {
     /// How many seeds and connections.
     pub scale: Scale,
-    /// Called with what is being measured now.
+    /// Called with what is being measured now; by documents side by side, on several threads.
     pub tell: &'a (dyn Fn(&str) + Sync),
+    /// The fitted loss of web paths, from which several documents start.
+    pub(crate) web: OnceLock<Fitted>,
 }
 
 /// How many seeds and connections an effort has.
@@ -30,7 +32,12 @@ pub enum Scale {
     Full,
 }
 
-impl Effort<'_> {
+impl<'a> Effort<'a> {
+    /// For one run.
+    pub fn new(scale: Scale, tell: &'a (dyn Fn(&str) + Sync)) -> Effort<'a> {
+        Effort { scale, tell, web: OnceLock::new() }
+    }
+
     /// How many seeds, draws or connections a measurement takes: `document.name` of
     /// `papers/samples.toml`.
     ///
@@ -76,6 +83,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "papers/samples.toml has no `hystart.nothing`")]
     fn a_measurement_without_a_size_is_a_mistake() {
-        Effort { scale: Scale::Glance, tell: &|_| {} }.sample("hystart.nothing");
+        Effort::new(Scale::Glance, &|_| {}).sample("hystart.nothing");
     }
 }

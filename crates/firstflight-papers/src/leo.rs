@@ -81,13 +81,7 @@ fn downloads(
             ..Scenario::new(path, bytes)
         };
         let arms = if index < bbr { &arms[..] } else { &arms[..BBR] };
-        let outcomes = if lines.jitter.is_empty() {
-            // HyStart sees nothing in most of them: that is slow start.
-            scenario.simulate_each(arms, SEED)?
-        } else {
-            let alone = arms.iter().map(|arm| scenario.simulate(arm, SEED, None));
-            alone.collect::<Result<Vec<_>, Error>>()?
-        };
+        let outcomes = scenario.simulate_each(arms, SEED)?;
         let of = |place: usize| {
             let outcome = outcomes.get(place);
             Download {

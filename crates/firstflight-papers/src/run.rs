@@ -1,17 +1,19 @@
-//! Running documents one after the other, until somebody has seen enough.
+//! Running documents side by side, until somebody has seen enough.
 
+use crate::servers::{ON_WEB_PATHS, fit_web_once};
 use crate::{Chapter, Effort, Partial, Reproduction, Scale, Source};
 use firstflight_lab::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Thrown through a measurement that is to end: experiments know no stop, but each says before it
 /// begins what it measures.
 struct Stopped;
 
 /// Measures every claim of these documents, on the current thread pool. If somebody sets `stop`,
-/// it ends before the next measurement with the documents that are through by then, and the result
-/// says that it is [`Partial`].
+/// each ends before its next measurement, and the result has the documents that are through by then
+/// and says that it is [`Partial`].
 ///
 /// # Errors
 /// If a path or an arm of the table is refused; one line if it is stopped before the first document
@@ -21,29 +23,48 @@ pub fn reproduce(
     effort: &Effort<'_>,
     stop: &AtomicBool,
 ) -> Result<Reproduction, Error> {
+    let failed = AtomicBool::new(false);
     let tell = |what: &str| {
-        if stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Stopped));
         }
         (effort.tell)(what);
     };
-    let watched = Effort { scale: effort.scale, tell: &tell };
+    let watched = Effort::new(effort.scale, &tell);
+    let on_web_paths = sources.iter().filter(|source| ON_WEB_PATHS.contains(&source.name)).count();
+    if on_web_paths > 1 && !stop.load(Ordering::Relaxed) {
+        fit_web_once(&watched)?;
+    }
+    let measure = |source: &'static Source| {
+        let done = catch_unwind(AssertUnwindSafe(|| source.run(&watched)));
+        if !matches!(done, Ok(Ok(_))) {
+            failed.store(true, Ordering::Relaxed);
+        }
+        done
+    };
+    let mut places: Vec<Option<thread::Result<Result<Chapter, Error>>>> = Vec::new();
+    places.resize_with(sources.len(), || None);
+    // A thread goes through a document by itself as long as there are others that have not begun: nobody
+    // waits for the last trial of each measurement. Only the last ones share their trials.
+    rayon::scope_fifo(|scope| {
+        for (source, place) in sources.iter().zip(&mut places) {
+            scope.spawn_fifo(|_| *place = Some(measure(source)));
+        }
+    });
     let mut chapters: Vec<Chapter> = Vec::with_capacity(sources.len());
-    let mut partial = None;
-    for source in sources {
-        match catch_unwind(AssertUnwindSafe(|| source.run(&watched))) {
-            Ok(chapter) => chapters.push(chapter?),
-            Err(thrown) if thrown.is::<Stopped>() => {
-                let (documents, of) = (chapters.len(), sources.len());
-                partial = Some(Partial { documents, of, stopped_in: source.name });
-                break;
-            }
-            Err(thrown) => resume_unwind(thrown),
+    let mut stopped_in = None;
+    for (source, done) in sources.iter().zip(places) {
+        match done {
+            Some(Ok(chapter)) => chapters.push(chapter?),
+            Some(Err(thrown)) if !thrown.is::<Stopped>() => resume_unwind(thrown),
+            _ => stopped_in = stopped_in.or(Some(source.name)),
         }
     }
     if chapters.is_empty() {
         return Err(Error::new("stopped before one document was through"));
     }
     let quick = effort.scale != Scale::Full;
+    let (documents, of) = (chapters.len(), sources.len());
+    let partial = stopped_in.map(|stopped_in| Partial { documents, of, stopped_in });
     Ok(Reproduction { partial, ..Reproduction::new(quick, chapters) })
 }

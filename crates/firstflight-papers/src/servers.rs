@@ -1,8 +1,8 @@
 //! Connections of web and video servers in 2011: the populations `us-web`, `us-small` and
 //! `in-video` with their knobs turned, and how many connections run under an arm.
 
-use super::Effort;
 use super::lab::{Sender, Vary, arm, together};
+use super::{Effort, Source};
 use firstflight::Nanos;
 use firstflight::detection::early_retransmit;
 use firstflight::detection::presets::Preset;
@@ -16,7 +16,6 @@ use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{Outcome, tcp};
 use rayon::prelude::*;
-use std::sync::{Mutex, PoisonError};
 
 /// Seed of every population: all arms meet the same draws.
 const SEED: u64 = 1;
@@ -386,22 +385,24 @@ pub(crate) struct Fitted {
     pub known: Known,
 }
 
-/// The last fit of the file's bursts: several documents start from it.
-static FITTED: Mutex<Option<(u32, Fitted)>> = Mutex::new(None);
+/// Documents that start from the fitted loss of web paths.
+pub(crate) const ON_WEB_PATHS: [&str; 3] = ["hystart++", "prr", "early-retransmit"];
 
-/// The fitted loss.
-pub(crate) fn fit_web(effort: &Effort<'_>) -> Result<Fitted, Error> {
-    let connections = effort.sample("web.fit");
-    // Not held while the fit runs, or a thread of the pool that waited for it would not help.
-    let last = || FITTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((of, fitted)) = &*last()
-        && *of == connections
-    {
-        return Ok(fitted.clone());
+/// The fitted loss, for one of these documents.
+pub(crate) fn fit_web(effort: &Effort<'_>, source: &Source) -> Result<Fitted, Error> {
+    debug_assert!(ON_WEB_PATHS.contains(&source.name), "{} is not in the list", source.name);
+    fit_web_once(effort).cloned()
+}
+
+/// The fitted loss. Documents side by side each fit it themselves unless it is there when they begin: none
+/// may wait for another, since a thread that waits takes up other work, and that may be who waits for the
+/// same.
+pub(crate) fn fit_web_once<'a>(effort: &'a Effort<'_>) -> Result<&'a Fitted, Error> {
+    if let Some(fitted) = effort.web.get() {
+        return Ok(fitted);
     }
-    let fitted = fit_web_from(FILE, connections)?;
-    *last() = Some((connections, fitted.clone()));
-    Ok(fitted)
+    let fitted = fit_web_from(FILE, effort.sample("web.fit"))?;
+    Ok(effort.web.get_or_init(|| fitted))
 }
 
 /// The same from other bursts.

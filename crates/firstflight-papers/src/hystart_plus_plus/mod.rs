@@ -194,7 +194,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     values.extend(several::others(effort)?);
     values.extend(several::fairness(effort, source)?);
     values.extend(unit_values());
-    values.extend(several::histogram(effort)?);
+    values.extend(several::histogram(effort, source)?);
     measured.figures.push(gains_by_size(&single, &fine));
     Ok(measured)
 }

@@ -306,10 +306,10 @@ pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
 }
 
 /// Timeouts of connections of ours: the histogram of timeouts has to shift down.
-pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
+pub(super) fn histogram(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     let connections = effort.sample("hystart.web");
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
-    let Fitted { knobs, .. } = fit_web(effort)?;
+    let Fitted { knobs, .. } = fit_web(effort, source)?;
     let run = |arm| {
         serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections)
     };

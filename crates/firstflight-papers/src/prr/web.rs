@@ -58,7 +58,7 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let connections = effort.sample("prr.web");
     effort.tell("prr: fitting the loss of web paths");
-    let Fitted { knobs, residual, mut known, .. } = fit_web(effort)?;
+    let Fitted { knobs, residual, mut known, .. } = fit_web(effort, source)?;
     let mut served = Vec::new();
     for (name, server) in SERVERS {
         effort.tell(&format!("prr: {connections} web connections, {name}"));

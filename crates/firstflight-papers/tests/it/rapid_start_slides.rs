@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 fn rows() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
     ROWS.get_or_init(|| {
-        let values = rapid_start::plot_values(&Effort { scale: Scale::Quick, tell: &|_| {} });
+        let values = rapid_start::plot_values(&Effort::new(Scale::Quick, &|_| {}));
         source("rapid-start").expect("the slides").rows_of_all(&values)
     })
 }

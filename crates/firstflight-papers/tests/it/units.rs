@@ -147,7 +147,7 @@ fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
     let tell = |_: &str| {
         begun.fetch_add(1, Ordering::Relaxed);
     };
-    let effort = Effort { scale: Scale::Glance, tell: &tell };
+    let effort = Effort::new(Scale::Glance, &tell);
     let mut pictures = Vec::new();
     let mut steps = Vec::new();
     for source in SOURCES.iter() {
@@ -237,9 +237,11 @@ fn a_run_that_is_stopped_keeps_the_documents_that_are_through() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let effort = Effort { scale: Scale::Glance, tell: &tell };
+    let effort = Effort::new(Scale::Glance, &tell);
     let sources = ["early-retransmit", "rapid-start"].map(|name| source(name).expect("a document"));
-    let all = reproduce(&sources, &effort, &stop).expect("one is through");
+    // On one thread one document is through before the next begins.
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let all = alone.install(|| reproduce(&sources, &effort, &stop)).expect("one is through");
     let names: Vec<&str> = all.sources.iter().map(|chapter| chapter.name).collect();
     assert_eq!(names, ["early-retransmit"]);
     assert_eq!(all.partial, Some(Partial { documents: 1, of: 2, stopped_in: "rapid-start" }));
@@ -250,6 +252,45 @@ fn a_run_that_is_stopped_keeps_the_documents_that_are_through() {
     let none = reproduce(&sources, &effort, &stop).map(|_| ());
     let line = none.expect_err("nothing is through").to_string();
     assert_eq!(line, "stopped before one document was through");
+}
+
+#[test]
+fn documents_side_by_side_give_what_they_give_alone_and_in_order() {
+    let effort = || Effort::new(Scale::Glance, &|_| {});
+    let sources = ["prr", "early-retransmit", "neqo", "careful", "hystart++"]
+        .map(|name| source(name).expect("a document"));
+    let go = AtomicBool::new(false);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+    let together = pool.install(|| reproduce(&sources, &effort(), &go)).expect("runs");
+    assert_eq!(together.partial, None);
+    let alone: Vec<_> = sources.iter().map(|source| source.run(&effort()).expect("runs")).collect();
+    // In words, where what is not a number is equal to itself.
+    for (together, alone) in together.sources.iter().zip(&alone) {
+        assert_eq!(
+            format!("{together:?}"),
+            format!("{alone:?}"),
+            "{} on three threads",
+            alone.name
+        );
+    }
+    assert_eq!(together.sources.len(), alone.len());
+}
+
+#[test]
+fn documents_side_by_side_end_together_when_somebody_stops_them() {
+    let stop = AtomicBool::new(false);
+    let begun = AtomicU64::new(0);
+    let tell = |_: &str| {
+        // The short one of two is through by then.
+        stop.store(begun.fetch_add(1, Ordering::Relaxed) > 8, Ordering::Relaxed);
+    };
+    let effort = Effort::new(Scale::Glance, &tell);
+    let sources = ["prr", "browser"].map(|name| source(name).expect("a document"));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads");
+    let all = pool.install(|| reproduce(&sources, &effort, &stop)).expect("one is through");
+    let names: Vec<&str> = all.sources.iter().map(|chapter| chapter.name).collect();
+    assert_eq!(names, ["browser"]);
+    assert_eq!(all.partial, Some(Partial { documents: 1, of: 2, stopped_in: "prr" }));
 }
 
 /// A published point that nothing shows or is held against would go stale unseen.
