@@ -118,6 +118,13 @@ pub(super) struct Connection {
     pub(super) settings: Vec<(u64, Vec<FlowResult>)>,
 }
 
+/// Whether some connections also run the baseline against itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checks {
+    None,
+    All,
+}
+
 /// Keys the other seeds of the check apart from every seed a user may choose next.
 const OTHER_SEEDS: u64 = 0x4141_6368_6563_6b21;
 
@@ -149,6 +156,7 @@ impl Test {
         &self,
         index: u64,
         settings: &[Population],
+        checks: Checks,
     ) -> Result<Connection, Error> {
         let (drawn, scenario, app) = self.scenario(&self.population, index)?;
         let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| match app {
@@ -175,7 +183,8 @@ impl Test {
             with(scenario, &app, arm, seed).map(|outcome| read(&app, &outcome))
         };
         let (results, fits) = each(&scenario, &app)?;
-        let aa = if index.is_multiple_of(self.aa_stride()) {
+        let checked = |every: u64| checks == Checks::All && index.is_multiple_of(every);
+        let aa = if checked(self.aa_stride()) {
             // Both runs differ from the first in the chance of the path and by up to half a
             // millisecond of round trip, so that neither is the original, and a path
             // without chance is no trivial case.
@@ -192,7 +201,7 @@ impl Test {
         } else {
             None
         };
-        let repeats = if index.is_multiple_of(self.aa_stride() * 4) {
+        let repeats = if checked(self.aa_stride() * 4) {
             Some(run(&scenario, 0, self.seed)? == results[0])
         } else {
             None
@@ -237,6 +246,29 @@ mod tests {
     use firstflight::Nanos;
 
     #[test]
+    fn without_checks_the_arms_give_the_same() {
+        let test = Test {
+            population: builtin::population("cdn").expect("built in").expect("a population"),
+            arms: parse_arms("slowstart,rapid").expect("arms"),
+            flows: 64,
+            seed: 3,
+            iw: 10,
+            burst: 2,
+            limit: Nanos::from_secs(300),
+            host: Hosts::default(),
+            detection: None,
+            clock: Clock::Receiver,
+        };
+        for index in [0, 4, 8] {
+            let [with, without] = [Checks::All, Checks::None]
+                .map(|checks| test.connection(index, &[], checks).expect("runs"));
+            assert_eq!((with.results, with.ideal_ns), (without.results, without.ideal_ns));
+            assert!(with.aa.is_some() && with.repeats == Some(true), "{index} is checked");
+            assert!(without.aa.is_none() && without.repeats.is_none(), "{index} is not");
+        }
+    }
+
+    #[test]
     fn both_ends_of_an_assumption_are_what_their_own_population_gives() {
         for name in ["geo", "us-web", "fixed-2025"] {
             let test = Test {
@@ -254,10 +286,10 @@ mod tests {
             let settings = test.settings();
             let mut same = 0;
             for index in (0..40).map(|n| n * test.sensitivity_stride()) {
-                let ours = test.connection(index, &settings).expect("runs");
+                let ours = test.connection(index, &settings, Checks::All).expect("runs");
                 for (setting, given) in settings.iter().zip(&ours.settings) {
                     let alone = Test { population: setting.clone(), ..test.clone() };
-                    let alone = alone.connection(index, &[]).expect("runs");
+                    let alone = alone.connection(index, &[], Checks::All).expect("runs");
                     assert_eq!(given, &(alone.drawn.bytes, alone.results), "{name} {index}");
                     same += usize::from(given.1 == ours.results);
                 }

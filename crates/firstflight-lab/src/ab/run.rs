@@ -1,7 +1,7 @@
 //! Running a test: block after block, connections of a block in parallel, one set of tallies per
 //! thread.
 
-use super::flow::Connection;
+use super::flow::{Checks, Connection};
 use super::rows::Row;
 use super::{Tallies, Test, shard};
 use crate::population::Population;
@@ -58,6 +58,15 @@ impl Test {
         self.run_blocks(blocks, run.resume.as_deref(), watch)
     }
 
+    /// The whole test without the baseline against itself and without its repeats: for who wants the arms'
+    /// numbers of a test whose machinery is checked elsewhere. Of a small test that is a third of what runs.
+    ///
+    /// # Errors
+    /// If this is no test.
+    pub fn run_arms_only(&self, watch: &mut Watch<'_>) -> Result<Tallies, Error> {
+        self.run_checked(0..self.blocks(), None, watch, Checks::None)
+    }
+
     /// The same for any blocks, each once: a range of them is a range of connections,
     /// [`Test::block`] of them each.
     ///
@@ -69,8 +78,18 @@ impl Test {
         resume: Option<&File>,
         watch: &mut Watch<'_>,
     ) -> Result<Tallies, Error> {
+        self.run_checked(blocks, resume, watch, Checks::All)
+    }
+
+    fn run_checked(
+        &self,
+        blocks: impl IntoIterator<Item = u64>,
+        resume: Option<&File>,
+        watch: &mut Watch<'_>,
+        checks: Checks,
+    ) -> Result<Tallies, Error> {
         self.check()?;
-        let (experiment, settings) = (self.experiment(), self.settings());
+        let (experiment, settings) = (self.experiment(), (self.settings(), checks));
         let mut total = Tallies::new(&experiment);
         let threads = rayon::current_num_threads().max(1);
         let worker = || Mutex::new(Worker { tallies: Tallies::new(&experiment), rows: Vec::new() });
@@ -116,7 +135,7 @@ impl Test {
     fn block_into(
         &self,
         flows: std::ops::Range<u64>,
-        settings: &[Population],
+        (settings, checks): &(Vec<Population>, Checks),
         workers: &[Mutex<Worker>],
         watch: &mut Watch<'_>,
         done: &mut Tallies,
@@ -132,7 +151,7 @@ impl Test {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let connection: Connection = self.connection(index, settings)?;
+                let connection: Connection = self.connection(index, settings, *checks)?;
                 worker.tallies.add(self, &connection);
                 if with_rows {
                     worker.rows.extend(Row::of(&connection));
