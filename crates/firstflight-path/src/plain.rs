@@ -184,6 +184,32 @@ impl Plain {
         self.deliver(ordinal, end, start - now)
     }
 
+    /// When a packet arrives that is offered at `now`, and how long it waits: see [`crate::Link::carry`].
+    #[inline(always)]
+    pub(crate) fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
+        if len != self.alike
+            || (!self.loss.never() && self.loss.falls(self.losses.value(self.ordinal)))
+        {
+            return None;
+        }
+        let (start, carried) = if now > self.busy {
+            self.spare = self.holds;
+            (now, 0)
+        } else {
+            (self.busy, self.beyond)
+        };
+        if self.spare == 0 {
+            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
+            if self.spare == 0 {
+                return None;
+            }
+        }
+        self.ordinal += 1;
+        self.spare -= u64::from(start > now);
+        let end = self.serve(now, start, carried);
+        Some((end.saturating_add(self.propagation), start - now))
+    }
+
     /// What becomes of `count` packets of `len` bytes that are offered at `now` together, if each of them
     /// arrives: see [`crate::Link::flight`].
     #[inline(always)]

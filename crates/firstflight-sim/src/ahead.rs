@@ -27,6 +27,8 @@ pub struct Outgoing<S> {
 pub trait Ahead<S> {
     /// A packet of `len` bytes leaves at `now`; what becomes of it, if that is known already.
     fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate>;
+    /// The same, if it arrives and that can be told at once: see [`Link::carry`].
+    fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)>;
     /// `count` packets of `len` bytes leave at `now`, if that can be told of all at once: see
     /// [`Link::flight`].
     fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight>;
@@ -42,6 +44,10 @@ impl<S> Ahead<S> for Link {
     #[inline]
     fn send(&mut self, now: u64, len: u32, _packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
         Some(self.offer(now, len))
+    }
+    #[inline(always)]
+    fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
+        Link::carry(self, now, len)
     }
     #[inline(always)]
     fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
@@ -167,6 +173,14 @@ impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
                 gate.send(now, packet());
                 None
             }
+        }
+    }
+
+    #[inline(always)]
+    fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
+        match self {
+            Toward::Link(link) => link.carry(now, len),
+            Toward::Gate(_) => None,
         }
     }
 

@@ -768,6 +768,30 @@ impl<E: Ends> Flow<E> {
     ) -> Option<Fate> {
         self.sent += 1;
         let len = self.ends.data_len(sent);
+        let Some((at, waited)) = forward.carry(now, len) else {
+            return self.leave_as_it_may(now, sent, forward, back, observer);
+        };
+        self.note_left(now, sent);
+        if at.saturating_add(self.extra.0) < self.ahead {
+            self.take_one_ahead(sent, (at, waited, false), back, observer);
+        } else {
+            self.waits.add(waited);
+            self.send(sent, at, false);
+        }
+        Some(Fate::Deliver { at, waited, marked: false })
+    }
+
+    /// The same of a packet of which nothing is known yet.
+    #[inline(never)]
+    fn leave_as_it_may<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
+        &mut self,
+        now: u64,
+        sent: &E::Sent,
+        forward: &mut F,
+        back: &mut B,
+        observer: &mut O,
+    ) -> Option<Fate> {
+        let len = self.ends.data_len(sent);
         let fate = forward.send(now, len, || Outgoing {
             flow: self.id,
             bucket: self.bucket,
@@ -776,27 +800,46 @@ impl<E: Ends> Flow<E> {
             l4s: self.l4s,
             sent: *sent,
         });
-        if let Some(app) = &mut self.app {
-            app.on_sent(Time(now), self.ends.offset(sent));
-            app.on_left(Time(now), self.ends.number(sent));
-        }
+        self.note_left(now, sent);
         match fate {
             Some(Fate::Deliver { at, waited, marked })
                 if at.saturating_add(self.extra.0) < self.ahead =>
             {
-                let at = at.saturating_add(self.extra.0);
-                self.waits.add(waited);
-                self.audit.on_taken(at);
-                let marked = marked && !self.hides_marks;
-                self.until(at, back, observer);
-                let ack = self.ends.on_sent_data(Time(at), sent, marked);
-                self.taken(at, ack, back, observer);
-                self.due.held_ack = due(self.ends.ack_due());
+                self.take_one_ahead(sent, (at, waited, marked), back, observer);
             }
             Some(fate) => self.land(sent, Time(now), fate),
             None => {}
         }
         fate
+    }
+
+    /// The application hears that a packet left.
+    #[inline(always)]
+    fn note_left(&mut self, now: u64, sent: &E::Sent) {
+        if let Some(app) = &mut self.app {
+            app.on_sent(Time(now), self.ends.offset(sent));
+            app.on_left(Time(now), self.ends.number(sent));
+        }
+    }
+
+    /// The receiver takes a packet ahead of the clock, which arrives then, after it waited so long, with a
+    /// mark or not.
+    #[inline(always)]
+    fn take_one_ahead<O: Observer, B: Back<E::Ack>>(
+        &mut self,
+        sent: &E::Sent,
+        (at, waited, marked): (u64, u64, bool),
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        let at = at.saturating_add(self.extra.0);
+        self.waits.add(waited);
+        self.audit.on_taken(at);
+        let marked = marked && !self.hides_marks;
+        self.until(at, back, observer);
+        let ack = self.ends.on_sent_data(Time(at), sent, marked);
+        self.taken(at, ack, back, observer);
+        self.due.held_ack = due(self.ends.ack_due());
     }
 
     /// What becomes of a packet that left at `left` is known.

@@ -20,22 +20,38 @@ enum Reason {
     Probe,
 }
 
+/// Which segment leaves, and whether it did before.
+type Chosen = (Id, bool);
+
+/// A segment that leaves: which, its bytes, and whether it left before.
+struct Leaving {
+    id: Id,
+    from: u64,
+    len: u64,
+    repeat: bool,
+}
+
 impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
     #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
-        if self.owed.head || self.owed.probe || self.owed.limited {
-            let owed = self.send_owed(now);
-            if owed.is_some() {
-                return owed;
-            }
-        }
-        let sent = self.send_admitted(now);
-        if sent.is_none() {
+        let owes = self.owed.head || self.owed.probe || self.owed.limited;
+        let owed = if owes { self.send_owed(now).map(|chosen| self.known(chosen)) } else { None };
+        let Some(Leaving { id, from, len, repeat }) = owed.or_else(|| self.send_admitted(now)) else {
             self.in_burst = false;
             self.arm();
-        }
-        sent
+            return None;
+        };
+        // Put together in one place: what is written piece by piece in several is read as a whole too early.
+        let (len, stamp, echo) = (len as u32, ticks(now), self.peer_stamp);
+        Some(Transmit { id, segment: Segment { from, len, stamp, echo, marked: false }, repeat })
+    }
+
+    /// A segment that has left, by the scoreboard.
+    #[inline(always)]
+    fn known(&self, (id, repeat): Chosen) -> Leaving {
+        let (start, end) = (self.board.start(id).0, self.board.end(id).0);
+        Leaving { id, from: start, len: end - start, repeat }
     }
 
     /// How many segments may leave now, at most `most`, each new and of full size and each as
@@ -147,7 +163,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     #[cold]
-    fn send_owed(&mut self, now: Time) -> Option<Transmit> {
+    fn send_owed(&mut self, now: Time) -> Option<Chosen> {
         if core::mem::take(&mut self.owed.head) && !self.board.is_empty() {
             let head = self.board.first();
             // Everything may have been acknowledged in the same instant.
@@ -166,7 +182,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
 
     /// RFC8985 7.3: new data, else the highest segment; afterwards the retransmission timer runs
     /// from now.
-    fn send_probe(&mut self, now: Time) -> Transmit {
+    fn send_probe(&mut self, now: Time) -> Chosen {
         let kind = Tlp::kind(self.new_len().is_some());
         let sent = match kind {
             Kind::New => self.send(now, Choice::New, Reason::Probe),
@@ -176,7 +192,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             }
         };
         self.counters.probes += 1;
-        (self.probe_start, self.probe_len) = (sent.segment.from, u64::from(sent.segment.len));
+        let Leaving { from, len, .. } = self.known(sent);
+        (self.probe_start, self.probe_len) = (from, len);
         self.tlp.on_sent(kind, Seq(self.board.nxt()));
         self.rto.restart(now, self.rtt.rto());
         sent
@@ -199,7 +216,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     #[inline(always)]
-    fn send_admitted(&mut self, now: Time) -> Option<Transmit> {
+    fn send_admitted(&mut self, now: Time) -> Option<Leaving> {
         let new = self.new_len();
         let choice = self.choose(new.is_some());
         let len = match choice {
@@ -219,8 +236,15 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return None;
         }
         Some(match choice {
-            Choice::New => self.send_new(now, len, Reason::Window),
-            _ => self.send(now, choice, Reason::Window),
+            Choice::New => {
+                let from = self.board.nxt();
+                let id = self.send_new(now, len, Reason::Window);
+                Leaving { id, from, len, repeat: false }
+            }
+            _ => {
+                let chosen = self.send(now, choice, Reason::Window);
+                self.known(chosen)
+            }
         })
     }
 
@@ -266,7 +290,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     #[inline(never)]
-    fn send(&mut self, now: Time, choice: Choice, reason: Reason) -> Transmit {
+    fn send(&mut self, now: Time, choice: Choice, reason: Reason) -> Chosen {
         let again = match choice {
             Choice::Lost(id) | Choice::Unsure(id) => Some(id),
             Choice::Rescue => self.board.highest_unsacked(),
@@ -274,20 +298,21 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         };
         let Some(id) = again else {
             let len = self.mss.min(self.written - self.board.nxt());
-            return self.send_new(now, len, reason);
+            return (self.send_new(now, len, reason), false);
         };
         self.board.push_again(now, id);
         self.on_repeat(now, id, reason);
         if self.episode == Episode::Fast && reason != Reason::Probe {
             self.next_seg.on_sent(choice);
         }
-        let (start, end) = (self.board.start(id), self.board.end(id));
-        Transmit { id, segment: self.leave(now, start.0, end.0), repeat: true }
+        let Leaving { from, len, .. } = self.known((id, true));
+        self.count_sent(now, from + len, len, len);
+        (id, true)
     }
 
     /// The next `len` bytes leave for the first time.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, len: u64, reason: Reason) -> Transmit {
+    fn send_new(&mut self, now: Time, len: u64, reason: Reason) -> Id {
         self.tail_at = now;
         if let Some(early) = &mut self.early {
             early.cancel();
@@ -298,16 +323,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if self.episode == Episode::Fast && reason != Reason::Probe {
             self.next_seg.on_sent(Choice::New);
         }
-        Transmit { id, segment: self.leave(now, start, start + len), repeat: false }
-    }
-
-    /// A segment leaves that the scoreboard knows of.
-    #[inline(always)]
-    fn leave(&mut self, now: Time, start: u64, end: u64) -> Segment {
-        let len = end - start;
-        self.count_sent(now, end, len, len);
-        let stamp = ticks(now);
-        Segment { from: start, len: len as u32, stamp, echo: self.peer_stamp, marked: false }
+        self.count_sent(now, start + len, len, len);
+        id
     }
 
     /// What ends at `end` has left, of `bytes` together, the last segment with `len` of them.
