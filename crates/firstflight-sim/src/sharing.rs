@@ -290,6 +290,10 @@ impl Earliest {
         let mut earliest = at.min(self.horizon()) << self.bits | place as u64;
         // There are as many inner nodes as groups.
         let mut node = self.groups.len() + place;
+        if node > 0 && self.groups[(node - 1) / 4][(node - 1) % 4] == earliest {
+            // An ACK that is on its way is most often heard after what the flow does next.
+            return;
+        }
         while node > 0 {
             let child = node - 1;
             node = child / 4;

@@ -37,7 +37,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
         let owes = self.owed.head || self.owed.probe || self.owed.limited;
         let owed = if owes { self.send_owed(now).map(|chosen| self.known(chosen)) } else { None };
-        let Some(Leaving { id, from, len, repeat }) = owed.or_else(|| self.send_admitted(now)) else {
+        let Some(Leaving { id, from, len, repeat }) = owed.or_else(|| self.send_admitted(now))
+        else {
             self.in_burst = false;
             self.arm();
             return None;
@@ -235,17 +236,13 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if len == 0 || !self.admits(now, choice, len) {
             return None;
         }
-        Some(match choice {
-            Choice::New => {
-                let from = self.board.nxt();
-                let id = self.send_new(now, len, Reason::Window);
-                Leaving { id, from, len, repeat: false }
-            }
-            _ => {
-                let chosen = self.send(now, choice, Reason::Window);
-                self.known(chosen)
-            }
-        })
+        if choice != Choice::New {
+            let chosen = self.send(now, choice, Reason::Window);
+            return Some(self.known(chosen));
+        }
+        let from = self.board.nxt();
+        let id = self.send_new(now, len, Reason::Window);
+        Some(Leaving { id, from, len, repeat: false })
     }
 
     #[inline(always)]
