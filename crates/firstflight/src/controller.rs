@@ -560,9 +560,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     #[inline]
     fn note_epoch(&mut self, now: Time) {
-        let age = self.avoidance.epoch_start().map(|start| now.since(start));
+        // Without an epoch it is as old as can be: one question less for either answer.
+        let age = self.avoidance.epoch_start().map_or(Nanos::MAX, |start| now.since(start));
         (self.cx.young_epoch, self.cx.newborn_epoch) =
-            (Context::is_young(age), Context::is_newborn(age));
+            (Context::is_young(Some(age)), Context::is_newborn(Some(age)));
     }
 
     #[inline]

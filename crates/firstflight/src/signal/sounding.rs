@@ -121,6 +121,7 @@ impl Sounding {
     /// One arrival in round `round` of startup; `min` is the smallest RTT of data, `mss` the size of
     /// a packet. In the rounds before the second one the RTTs that runs begin with are kept: nothing
     /// of ours can have delayed them.
+    #[inline]
     pub fn on_arrival(&mut self, e: Arrival, min: Nanos, round: u32, mss: u64) {
         if !self.open {
             self.open = true;
@@ -206,6 +207,11 @@ impl Sounding {
 
     /// What is known in round `round`; `None` if nothing.
     pub fn estimate(&self, round: u32) -> Option<Estimate> {
+        if self.rates == [0; KEPT] {
+            // Of one run alone nobody is sure.
+            let rate = Rate(self.current);
+            return (self.current > 0).then_some(Estimate { rate, sure: false });
+        }
         let mut rates = [self.current; KEPT + 1];
         for (rate, (kept, closed)) in rates.iter_mut().zip(self.rates.iter().zip(self.rounds)) {
             let counts = closed.saturating_add(LIFETIME) >= round;

@@ -507,6 +507,7 @@ impl Startup for Best {
         grown
     }
 
+    #[inline]
     fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
         beside!(&mut self.fallback, f => f.beside_avoidance(ack, acked, w, cx))
     }

@@ -81,7 +81,8 @@ macro_rules! forward_startup {
         ) -> $crate::startup::Grown {
             $each!(self, startup => startup.grow(ack, acked, w, cx))
         }
-        #[inline]
+        // Left alone, the compiler makes a call of it where a startup has more to do here than to say no.
+        #[inline(always)]
         fn beside_avoidance(
             &mut self,
             ack: &$crate::event::Ack,

@@ -416,9 +416,11 @@ impl Startup for HyStart {
 
     #[inline]
     fn on_rtt(&mut self, _now: Time, rtt: Nanos, cx: &Context) {
-        if self.discards(cx) {
+        // Asked with every sample of a connection's life: an epoch that is not young discards nothing, and
+        // what is counted is never less than the sample.
+        if cx.young_epoch && self.discards(cx) {
             self.stats.discarded = self.stats.discarded.saturating_add(1);
-        } else {
+        } else if rtt < self.min_rtt {
             self.min_rtt = self.min_rtt.min(self.counted(rtt));
         }
     }

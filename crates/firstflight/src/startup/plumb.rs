@@ -339,13 +339,16 @@ impl Startup for Plumb {
         }
         let observed = self.observe(ack, cx);
         let Some(min) = observed.filter(|_| ack.acked > 0) else { return Verdict::Stay };
-        // The landing keeps two packets more than the path holds, and rounding.
-        let slack = Nanos(mul_div(3 * cx.mss, 1_000_000_000, self.rounds.last()).min(min.0 / 2));
-        let rtt = ack.rtt.map(|rtt| self.clocked.forward(rtt, min));
-        let found = self.landing.on_ack(ack, rtt, min, slack);
-        let verdict = found.map_or(Verdict::Stay, |finding| self.on_finding(finding, w));
-        if verdict != Verdict::Stay {
-            return verdict;
+        if self.landing.is_active() {
+            // The landing keeps two packets more than the path holds, and rounding.
+            let kept = mul_div(3 * cx.mss, 1_000_000_000, self.rounds.last());
+            let slack = Nanos(kept.min(min.0 / 2));
+            let rtt = ack.rtt.map(|rtt| self.clocked.forward(rtt, min));
+            let found = self.landing.on_ack(ack, rtt, min, slack);
+            let verdict = found.map_or(Verdict::Stay, |finding| self.on_finding(finding, w));
+            if verdict != Verdict::Stay {
+                return verdict;
+            }
         }
         if self.is_blind() {
             return self.on_bunches(w);
