@@ -131,6 +131,14 @@ fn what_is_not_capable_of_ecn_is_dropped_where_others_are_marked() {
 }
 
 #[test]
+fn packets_are_capable_of_ecn_where_the_path_marks_instead_of_dropping() {
+    for (ecn, usual) in [("", Codepoint::NotEct), (",ecn", Codepoint::Ect0)] {
+        let path = driven(&format!("rate=10Mbit,rtt=20ms,queue=200ms,fq_codel{ecn}"), 1);
+        assert_eq!(path.usual_codepoint(), usual, "with `{ecn}`");
+    }
+}
+
+#[test]
 fn the_low_latency_queue_passes_a_classic_queue_that_stands() {
     let mut dual = driven("rate=12Mbit,rtt=30ms,queue=unlimited,dualpi2", 1);
     let classic = (0..1_000).map(|k| (k * 100_000, packet(k, 1500, 1, Codepoint::NotEct)));

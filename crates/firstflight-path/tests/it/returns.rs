@@ -367,6 +367,27 @@ fn an_ack_path_that_releases_one_per_100_ms_does() {
 }
 
 #[test]
+fn thinning_never_takes_the_newest_ack_however_many_wait() {
+    let path = Path::parse("rate=8Mbit,rtt=100ms,up=64kbit,thin=1").expect("a path");
+    let (_, reverse) = path.open(1500, 80, 1, 0).expect("it can be opened");
+    let Reverse::Driven(mut way) = reverse else { panic!("thinning is driven") };
+    // One in service, two that carry data and cannot go, and the newest.
+    for (id, pure) in [(0, true), (1, false), (2, false), (3, true)] {
+        way.offer(id, Ack { id, len: 80, flow: 0, pure }).expect("room");
+    }
+    let mut came = Vec::new();
+    while let Some(event) = way.next_event() {
+        while let Some(decision) = way.poll(event) {
+            match decision {
+                Return::Deliver { id, .. } => came.push(id),
+                Return::Drop { id, cause } => panic!("ACK {id} dropped: {cause:?}"),
+            }
+        }
+    }
+    assert_eq!(came, [0, 1, 2, 3]);
+}
+
+#[test]
 fn thinning_keeps_the_newest_acks_of_each_flow() {
     let path = Path::parse("rate=8Mbit,rtt=100ms,up=64kbit,thin=2").expect("a path");
     assert!(path.links(1500, 80, 1, 0).is_err(), "a plain link cannot thin out");

@@ -196,6 +196,8 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
         ("rate=fast,rtt=30ms", format!("rate=fast: is not a number; {RATES}")),
         ("rate=1.2.3Mbit,rtt=30ms", format!("rate=1.2.3Mbit: is not a number; {RATES}")),
         ("rate=.Mbit,rtt=30ms", format!("rate=.Mbit: is not a number; {RATES}")),
+        ("rate=.5Mbit,rtt=30ms", format!("rate=.5Mbit: is not a number; {RATES}")),
+        ("rate=5.Mbit,rtt=30ms", format!("rate=5.Mbit: is not a number; {RATES}")),
         ("rate=999bit,rtt=30ms", format!("rate=999bit: is too small; {RATES}")),
         ("rate=1001Gbit,rtt=30ms", format!("rate=1001Gbit: is too large; {RATES}")),
         ("rate=99999999999999999999999Gbit,rtt=30ms", format!("rate=99999999999999999999999Gbit: is too large; {RATES}")),

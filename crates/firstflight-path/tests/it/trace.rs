@@ -267,3 +267,22 @@ fn the_reverse_direction_may_play_a_trace_of_its_own() {
     );
     assert_eq!(times[37..], [16_000, 16_000, 16_000], "the 38th spans two");
 }
+
+/// Two paths are the same only if they play the same trace, under the same name, in the same way.
+#[test]
+fn what_is_played_is_the_same_if_file_trace_and_options_are() {
+    let played = |file: &str, text: &str, skip_ms: u64| {
+        let trace = Trace::parse(text, file).expect("a trace");
+        let options = TraceOptions { skip_ms, ..TraceOptions::default() };
+        PlayedTrace::new(file, Arc::new(trace), options).expect("playable")
+    };
+    let one = played("up", "1\n2\n4\n", 0);
+    assert_eq!(one, played("up", "1\n2\n4\n", 0));
+    for (what, other) in [
+        ("file", played("down", "1\n2\n4\n", 0)),
+        ("trace", played("up", "1\n3\n4\n", 0)),
+        ("options", played("up", "1\n2\n4\n", 1)),
+    ] {
+        assert_ne!(one, other, "another {what}");
+    }
+}
