@@ -48,8 +48,8 @@ awk '{ cost[$1] = $2 }
     END {
         bound("quic-30ms", 680); bound("quic-600ms", 750); bound("quic-30ms-loss", 670); bound("quic-600ms-loss", 700)
         bound("tcp-30ms", 855); bound("tcp-600ms", 1045); bound("tcp-30ms-loss", 840); bound("tcp-600ms-loss", 1035)
-        bound("quic-1", 755); bound("quic-10", 905); bound("quic-100", 990); bound("quic-1000", 1880)
-        bound("tcp-1", 1010); bound("tcp-10", 1105); bound("tcp-100", 1170); bound("tcp-1000", 1365)
+        bound("quic-1", 740); bound("quic-10", 810); bound("quic-100", 870); bound("quic-1000", 1385)
+        bound("tcp-1", 970); bound("tcp-10", 985); bound("tcp-100", 1025); bound("tcp-1000", 1080)
         ratio("quic-100", "quic-1-of-100", 1.3); ratio("quic-1000", "quic-1-of-1000", 1.6)
         ratio("tcp-100", "tcp-1-of-100", 1.3); ratio("tcp-1000", "tcp-1-of-1000", 1.6)
         exit failed

@@ -105,6 +105,14 @@ impl Link {
         }
     }
 
+    /// No packet arrives earlier than so long after its offer, ns; 0 where that is not known.
+    pub fn least_delay(&self) -> u64 {
+        match &self.kind {
+            Kind::Plain(link) => link.propagation(),
+            Kind::Rich(_) => 0,
+        }
+    }
+
     /// Packets arrive in the order of their offers, each at most once.
     #[inline]
     pub fn keeps_order(&self) -> bool {

@@ -438,6 +438,12 @@ impl<E: Ends> Flow<E> {
         data.min(acks).min(held_ack).min(release).min(timer).min(app)
     }
 
+    /// When its sender hears the next ACK, as far as that is known, ns.
+    #[inline]
+    pub(crate) fn next_ack(&self) -> u64 {
+        self.due.acks
+    }
+
     /// What its way is longer than the path, ns: there and back.
     pub(crate) fn extra(&self) -> (u64, u64) {
         self.extra

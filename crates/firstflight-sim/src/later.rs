@@ -1,5 +1,6 @@
-//! Acknowledgements that receivers ahead of the clock have sent before their time: they wait here until
-//! they leave, since the way back is shared and takes them in the order in which they leave.
+//! Acknowledgements that receivers ahead of the clock have sent before their time: they wait here, since
+//! the way back is shared and takes them in the order in which they leave. Nobody hears of one before it
+//! has been on its way for so long; until then it may wait, so that not each is an event of its own.
 
 use crate::back::{Back, Leaving};
 use crate::pool::Plain;
@@ -9,42 +10,73 @@ use std::collections::VecDeque;
 /// In the order of time, at one instant of flows.
 #[derive(Debug)]
 pub(crate) struct Later<A> {
+    /// Sent in the order in which they leave, as they are where nothing is held back.
     waiting: VecDeque<(u64, Leaving<A>)>,
+    /// Those that leave before one that was sent earlier. Of equals the others were sent first.
+    overtaking: VecDeque<(u64, Leaving<A>)>,
+    /// Until so long after it left nobody hears one, ns.
+    unheard: u64,
+    /// What leaves before this has left, ns.
+    left: u64,
 }
 
-impl<A> Default for Later<A> {
-    fn default() -> Later<A> {
-        Later { waiting: VecDeque::new() }
-    }
+fn place<A>((at, ack): &(u64, Leaving<A>)) -> (u64, u32) {
+    (*at, ack.flow)
 }
 
 impl<A: Plain> Later<A> {
-    /// When the next one leaves.
-    #[inline]
-    pub(crate) fn next(&self) -> u64 {
-        self.waiting.front().map_or(NEVER, |(at, _)| *at)
+    /// On a way back on which no ACK takes less than `least`, ns.
+    pub(crate) fn new(least: u64) -> Later<A> {
+        let (waiting, overtaking) = (VecDeque::new(), VecDeque::new());
+        Later { waiting, overtaking, unheard: least.saturating_sub(1), left: 0 }
     }
 
-    /// It leaves.
+    /// Up to this, inclusive, nobody hears any of them, ns: so long they may wait here. On a way that takes no
+    /// time that is when the first one leaves.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(u64, Leaving<A>)> {
-        self.waiting.pop_front()
+    pub(crate) fn unheard_until(&self) -> u64 {
+        let next = |queue: &VecDeque<(u64, Leaving<A>)>| queue.front().map_or(NEVER, |(at, _)| *at);
+        next(&self.waiting).min(next(&self.overtaking)).saturating_add(self.unheard)
+    }
+
+    /// The next one leaves, if it does so before `until`, and when. None that does may be sent from then on.
+    #[inline]
+    pub(crate) fn pop_before(&mut self, until: u64) -> Option<(u64, Leaving<A>)> {
+        self.left = self.left.max(until);
+        let queue = match (self.waiting.front(), self.overtaking.front()) {
+            (usual, Some(other)) if usual.is_none_or(|usual| place(other) < place(usual)) => {
+                &mut self.overtaking
+            }
+            _ => &mut self.waiting,
+        };
+        if queue.front()?.0 < until { queue.pop_front() } else { None }
+    }
+
+    #[inline(never)]
+    fn overtake(&mut self, ack: (u64, Leaving<A>)) {
+        // Mostly at the end here, too: what is held back is held equally long.
+        let end = if self.overtaking.back().is_none_or(|last| place(last) <= place(&ack)) {
+            self.overtaking.len()
+        } else {
+            self.overtaking.partition_point(|other| place(other) <= place(&ack))
+        };
+        self.overtaking.insert(end, ack);
     }
 }
 
 impl<A: Plain> Back<A> for Later<A> {
     #[inline]
     fn send(&mut self, now: u64, ack: Leaving<A>, _arrives: impl FnMut(u64)) {
-        let place = (now, ack.flow);
-        let mut end = self.waiting.len();
-        // A bottleneck delivers in order, so that this is the end but for ACKs that were held back.
-        while end > 0 && (self.waiting[end - 1].0, self.waiting[end - 1].1.flow) > place {
-            end -= 1;
-        }
-        if end == self.waiting.len() {
-            self.waiting.push_back((now, ack));
+        debug_assert!(
+            now >= self.left,
+            "an ACK leaves at {now}, what leaves before {} has left",
+            self.left
+        );
+        let ack = (now, ack);
+        if self.waiting.back().is_none_or(|last| place(last) <= place(&ack)) {
+            self.waiting.push_back(ack);
         } else {
-            self.waiting.insert(end, (now, ack));
+            self.overtake(ack);
         }
     }
 }
@@ -55,16 +87,26 @@ mod tests {
 
     #[test]
     fn they_leave_in_the_order_of_time_then_of_flows_then_of_sending() {
-        let mut later = Later::default();
-        for (at, flow, packet) in
-            [(5, 1, 0), (9, 0, 1), (7, 2, 2), (7, 1, 3), (9, 0, 4), (7, 2, 5u32)]
-        {
+        let mut later = Later::new(10);
+        for (at, flow, packet) in [
+            (5, 1, 0),
+            (9, 0, 1),
+            (7, 2, 2),
+            (7, 1, 3),
+            (9, 0, 4),
+            (7, 2, 5),
+            (12, 0, 6),
+            (9, 0, 7u32),
+        ] {
             later.send(at, Leaving { flow, packet, ..Leaving::default() }, |_| {});
         }
-        assert_eq!(later.next(), 5);
-        let order: Vec<u32> =
-            std::iter::from_fn(|| later.pop()).map(|(_, ack)| ack.packet).collect();
-        assert_eq!(order, [0, 3, 2, 5, 1, 4]);
-        assert_eq!(later.next(), NEVER, "nothing waits any more");
+        assert_eq!(later.unheard_until(), 14, "the first one arrives at 15 at the earliest");
+        let mut leave = |until| -> Vec<u32> {
+            std::iter::from_fn(|| later.pop_before(until)).map(|(_, ack)| ack.packet).collect()
+        };
+        assert_eq!(leave(7), [0], "what leaves at that time waits");
+        assert_eq!(leave(9), [3, 2, 5]);
+        assert_eq!(leave(NEVER), [1, 4, 7, 6]);
+        assert_eq!(later.unheard_until(), NEVER, "nothing waits any more");
     }
 }

@@ -30,6 +30,7 @@ pub mod ring;
 pub mod sharing;
 pub mod tcp;
 pub mod trial;
+mod turns;
 mod waits;
 pub mod wire;
 

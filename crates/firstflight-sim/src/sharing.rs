@@ -15,6 +15,7 @@ use crate::observe::{Nobody, Observer};
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::{Hosts, goes_ahead};
+use crate::turns::Earliest;
 use crate::wire::NEVER;
 use crate::{quic, tcp};
 use firstflight::startup::AnyStartup;
@@ -244,68 +245,6 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     Ok(if ahead { flows.going_ahead() } else { flows }.run(observer))
 }
 
-/// The earliest of many times, of which one is replaced at a time: a tree of groups of four, of which
-/// each node is the smallest of its group.
-#[derive(Clone, Debug)]
-struct Earliest {
-    /// The children of node `n` are `4 n + 1` and the three after it, their values the group `n`; the
-    /// leaves come last. Time above, place below, in one word: which of two flows comes first is a coin
-    /// toss that no branch predictor wins, and of two words the smaller one is found without a branch.
-    groups: Vec<[u64; 4]>,
-    /// The smallest of all.
-    root: u64,
-    /// How many bits the place takes.
-    bits: u32,
-}
-
-impl Earliest {
-    fn new(places: usize) -> Earliest {
-        let (mut leaves, mut groups) = (1, 0);
-        while leaves < places {
-            groups += leaves;
-            leaves *= 4;
-        }
-        Earliest {
-            groups: vec![[u64::MAX; 4]; groups],
-            root: u64::MAX,
-            bits: places.next_power_of_two().trailing_zeros(),
-        }
-    }
-
-    /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million
-    /// five hours.
-    fn horizon(&self) -> u64 {
-        u64::MAX >> self.bits
-    }
-
-    #[inline]
-    fn first(&self) -> (u64, usize) {
-        let (first, horizon) = (self.root, self.horizon());
-        let (at, place) = (first >> self.bits, first & !(horizon << self.bits));
-        (if at == horizon { NEVER } else { at }, place as usize)
-    }
-
-    #[inline]
-    fn set(&mut self, place: usize, at: u64) {
-        let mut earliest = at.min(self.horizon()) << self.bits | place as u64;
-        // There are as many inner nodes as groups.
-        let mut node = self.groups.len() + place;
-        if node > 0 && self.groups[(node - 1) / 4][(node - 1) % 4] == earliest {
-            // An ACK that is on its way is most often heard after what the flow does next.
-            return;
-        }
-        while node > 0 {
-            let child = node - 1;
-            node = child / 4;
-            let group = &mut self.groups[node];
-            group[child % 4] = earliest;
-            let [a, b, c, d] = *group;
-            earliest = a.min(b).min(c.min(d));
-        }
-        self.root = earliest;
-    }
-}
-
 /// A trial of several flows under way.
 struct Bottleneck<E: Ends> {
     forward: Toward<E::Sent, E::Ack>,
@@ -377,7 +316,11 @@ impl<E: Ends> Bottleneck<E> {
         if goes_ahead(&self.forward, &self.back) {
             self.ahead = if self.sample.is_some() { 0 } else { self.limit }.max(1);
             // One flow has the way back for itself: what it sends may be on it before its time.
-            self.later = (self.flows.len() > 1).then(Later::default);
+            let least = match &self.back {
+                Way::Link(link) => link.least_delay(),
+                Way::Driven(_) => 0,
+            };
+            self.later = (self.flows.len() > 1).then(|| Later::new(least));
         }
         self
     }
@@ -437,13 +380,21 @@ impl<E: Ends> Bottleneck<E> {
         let mut queue_at = self.queue_every.map_or(NEVER, |_| 0);
         let mut now = 0;
         while self.left > 0 {
-            let (own, flow) = self.turns.first();
-            let release = self.back.next_event();
             let start = self.openings.next();
             let stop = self.stops.last().map_or(NEVER, |(at, _)| *at);
-            let leaves = self.forward.next_event();
-            let later = self.later.as_ref().map_or(NEVER, Later::next);
-            let next = own.min(release).min(start).min(stop).min(leaves).min(later);
+            if self.ahead > 0 {
+                let until = start.min(stop).min(sample_at).min(queue_at).min(self.limit);
+                now = self.take_turns(now, until, observer);
+                if self.left == 0 {
+                    break;
+                }
+            }
+            let (own, flow) = self.turns.first();
+            let (release, leaves) = (self.back.next_event(), self.forward.next_event());
+            let next = own.min(release).min(start).min(stop).min(leaves);
+            if self.hand_in_if_due(next.min(self.limit)) {
+                continue;
+            }
             let past = next.min(self.limit.saturating_sub(1));
             if sample_at.min(queue_at) <= past {
                 self.note(past, &mut sample_at, &mut queue_at);
@@ -461,9 +412,9 @@ impl<E: Ends> Bottleneck<E> {
             } else if own == next {
                 self.step(flow, now, observer);
                 self.look_at(flow, now);
-            } else if later == next {
-                self.acknowledge(now);
             } else if start == next {
+                // What opens a flow takes the same way back, after what left before it.
+                self.hand_in(now.saturating_add(1));
                 self.open(now, observer);
             } else {
                 self.release(now);
@@ -497,19 +448,55 @@ impl<E: Ends> Bottleneck<E> {
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
     }
 
-    /// An ACK leaves that a receiver ahead of the clock has sent. One that is through by then does not
-    /// send it.
-    #[inline]
-    fn acknowledge(&mut self, now: u64) {
-        let Some((_, ack)) = self.later.as_mut().and_then(Later::pop) else { return };
-        let flow = ack.flow as usize;
-        if self.ends[flow].is_some_and(|end| end < now) {
-            return;
+    /// Flows take their turns before `until`, where nothing else happens before. Returns when the last one
+    /// did.
+    #[inline(always)]
+    fn take_turns<O: Observer>(&mut self, mut now: u64, until: u64, observer: &mut O) -> u64 {
+        while self.left > 0 {
+            let (own, flow) = self.turns.first();
+            if self.hand_in_if_due(own.min(until)) {
+                continue;
+            }
+            if own >= until {
+                break;
+            }
+            // A timer that shrank into the past fires at once.
+            now = own.max(now);
+            self.step(flow, now, observer);
+            self.look_at(flow, now);
         }
-        let one = &mut self.flows[flow];
-        self.back.send(now, ack, |at| one.hear(at, ack.packet));
-        if self.ends[flow].is_none() {
-            self.turns.set(flow, one.next_event());
+        now
+    }
+
+    /// If a flow may hear something of what receivers ahead of the clock have sent by `next`, before which
+    /// nothing else happens, the part of it leaves that does so before anything can be heard: from then on
+    /// flows may have their receivers send more. Whether it did.
+    #[inline(always)]
+    fn hand_in_if_due(&mut self, next: u64) -> bool {
+        let heard = self.later.as_ref().map_or(NEVER, Later::unheard_until);
+        if heard < next {
+            self.hand_in(heard + 1);
+        }
+        heard < next
+    }
+
+    /// What receivers ahead of the clock have sent leaves, up to `until`. One that is through by then does not
+    /// send it.
+    #[inline(never)]
+    fn hand_in(&mut self, until: u64) {
+        let Some(later) = &mut self.later else { return };
+        while let Some((at, ack)) = later.pop_before(until) {
+            let flow = ack.flow as usize;
+            if self.ends[flow].is_some_and(|end| end < at) {
+                continue;
+            }
+            let one = &mut self.flows[flow];
+            let before = one.next_ack();
+            self.back.send(at, ack, |at| one.hear(at, ack.packet));
+            // Most often others are on their way, which it hears before.
+            if one.next_ack() < before && self.ends[flow].is_none() {
+                self.turns.set(flow, one.next_event());
+            }
         }
     }
 
@@ -593,39 +580,5 @@ impl<E: Ends> Bottleneck<E> {
                 self.turns.set(flow, self.flows[flow].next_event());
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_earliest_comes_first_and_of_equals_the_lower_place() {
-        for places in [1_usize, 2, 3, 4, 5, 16, 17, 100] {
-            let (mut tree, mut plain) = (Earliest::new(places), vec![NEVER; places]);
-            let mut x = 5u64;
-            for _ in 0..5_000 {
-                x = x
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                let (place, at) = ((x >> 33) as usize % places, (x >> 20) % 50);
-                tree.set(place, at);
-                plain[place] = at;
-                let first =
-                    plain.iter().zip(0..).map(|(at, place)| (*at, place)).min().expect("places");
-                assert_eq!(tree.first(), first, "with {places} places");
-            }
-        }
-    }
-
-    #[test]
-    fn what_never_happens_comes_after_everything() {
-        let mut tree = Earliest::new(100);
-        assert_eq!(tree.first().0, NEVER, "nothing is due");
-        tree.set(70, tree.horizon() - 1);
-        assert_eq!(tree.first(), ((u64::MAX >> 7) - 1, 70), "the last moment that counts");
-        tree.set(70, NEVER);
-        assert_eq!(tree.first().0, NEVER, "nothing is due any more");
     }
 }
