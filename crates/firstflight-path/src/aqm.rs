@@ -16,16 +16,9 @@
 //! section says; the appendix has below half the target.
 
 use crate::direction;
+use crate::fate::Verdict;
 use crate::random::{Coin, Stream};
 use crate::red::Red;
-
-/// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Pass,
-    Mark,
-    Drop,
-}
 
 /// What the packet that is dequeued right behind a drop has to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! What one direction of a path consists of: its rate, its queue, and what else happens to packets
 //! on it. Plain values with their limits.
 
+use crate::capacity::{PACKET, Queue};
 use crate::error::{Error, Key};
 use crate::managed::{DualPi2, FqCodel, Red};
 use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
 use crate::value;
 use std::sync::Arc;
-
-/// IP bytes of a full packet: the unit of `pkt`, and what every queue must be able to hold.
-pub const PACKET: u64 = 1500;
 
 /// How fast a direction sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,39 +193,6 @@ impl Steps {
             .iter()
             .filter(|(_, bps)| *bps > 0)
             .try_for_each(|(_, bps)| value::RATE.check(key, *bps, value::print_rate))
-    }
-}
-
-/// How much may wait in front of a link. The packet in service is not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
-    /// Bytes.
-    Bytes(u64),
-    /// Packets of 1500 bytes, that is multiples of 1500 bytes.
-    Packets(u64),
-    /// What the link sends in this time, in ns.
-    Time(u64),
-    /// Multiples of rate x idle RTT, in 1e-6.
-    Bdp(u64),
-    /// No limit.
-    Unlimited,
-}
-
-impl Queue {
-    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; nothing if
-    /// unlimited.
-    pub fn bytes(self, bps: u64, rtt: u64) -> Option<u64> {
-        let bits_ns = |ns: u64| u128::from(bps) * u128::from(ns);
-        let bytes = match self {
-            Queue::Bytes(bytes) => u128::from(bytes),
-            Queue::Packets(packets) => u128::from(packets) * u128::from(PACKET),
-            Queue::Time(ns) => bits_ns(ns) / 8_000_000_000,
-            Queue::Bdp(millionths) => {
-                bits_ns(rtt).saturating_mul(u128::from(millionths)) / 8_000_000_000_000_000
-            }
-            Queue::Unlimited => return None,
-        };
-        Some(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }
 

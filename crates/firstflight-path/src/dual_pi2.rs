@@ -7,10 +7,10 @@
 //! of the appendix for an update every 16 ms.
 //! D2 RFC9332 A.1: delay is what the head of each queue has waited, the longer one of both (Linux).
 
-use crate::direction::PACKET;
+use crate::capacity::PACKET;
 use crate::fate::DropCause;
-use crate::forward::{Codepoint, Dropped, Waiting};
 use crate::managed;
+use crate::packet::{Codepoint, Dropped, Waiting};
 use crate::random::Stream;
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! The keys of what happens to packets of one direction, in the order in which they are printed.
 
+use crate::capacity::queue;
 use crate::direction::{Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Reorder};
 use crate::error::{Error, Key};
-use crate::keys::queue;
 use crate::managed::{DualPi2, FqCodel, Red};
 use crate::setting::Setting;
 use crate::value::{self, print_factor, print_percent, print_time};

@@ -44,3 +44,11 @@ pub enum DropCause {
     /// A trace played once has ended: the link delivers nothing any more.
     TraceEnd,
 }
+
+/// What the management of a queue says about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}

@@ -12,45 +12,12 @@ use crate::fate::{DropCause, Fate};
 use crate::fq_codel::FqCodel;
 use crate::link::Link;
 use crate::losses::Losses;
+use crate::packet::{Codepoint, Offered, Waiting};
 use crate::policer::Policer;
 use crate::random::{Purpose, Stream};
 use crate::rich::{Served, Settings, Tail};
 use crate::server::Server;
 use std::collections::VecDeque;
-
-/// The ECN field of a packet (RFC 3168 section 5, RFC 9331 section 2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Codepoint {
-    /// Not ECN-capable.
-    #[default]
-    NotEct,
-    /// ECN-capable, classic.
-    Ect0,
-    /// ECN-capable, scalable.
-    Ect1,
-    /// Congestion experienced.
-    Ce,
-}
-
-impl Codepoint {
-    /// A queue may mark it instead of dropping it.
-    pub const fn is_capable(self) -> bool {
-        !matches!(self, Codepoint::NotEct)
-    }
-}
-
-/// A packet that is handed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offered {
-    /// The caller's name for it.
-    pub id: u64,
-    /// IP bytes.
-    pub len: u32,
-    /// What flow queues tell apart: a flow, or all that a tunnel carries.
-    pub flow: u32,
-    /// Its ECN field.
-    pub codepoint: Codepoint,
-}
 
 /// What was decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,23 +36,6 @@ pub enum Forward {
     /// Fates depend on what arrives later.
     Driven(Box<ForwardPath>),
 }
-
-/// A packet that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    pub(crate) id: u64,
-    pub(crate) len: u32,
-    pub(crate) flow: u32,
-    pub(crate) codepoint: Codepoint,
-    /// When it joined.
-    pub(crate) since: u64,
-    pub(crate) ordinal: u64,
-    /// It will be lost behind the server.
-    pub(crate) lost: bool,
-}
-
-/// Who hears of dropped packets.
-pub(crate) type Dropped<'a> = dyn FnMut(Waiting, DropCause) + 'a;
 
 #[derive(Clone, Debug)]
 enum Scheduler {

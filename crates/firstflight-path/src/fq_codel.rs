@@ -7,11 +7,11 @@
 //! some; otherwise it leaves the lists at once, for nobody is there that it could starve.
 //! D3 RFC8289 5.6: a packet is spared if no more than one MTU waits in all queues together.
 
-use crate::aqm::{Codel, Verdict};
-use crate::direction::PACKET;
-use crate::fate::DropCause;
-use crate::forward::{Dropped, Waiting};
+use crate::aqm::Codel;
+use crate::capacity::PACKET;
+use crate::fate::{DropCause, Verdict};
 use crate::managed;
+use crate::packet::{Dropped, Waiting};
 use crate::random::{Purpose, Stream, mix};
 use std::collections::VecDeque;
 
@@ -164,7 +164,7 @@ impl FlowQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forward::Codepoint;
+    use crate::packet::Codepoint;
 
     fn packet(flow: u32, since: u64, len: u32) -> Waiting {
         Waiting { id: 0, len, flow, codepoint: Codepoint::NotEct, since, ordinal: 0, lost: false }

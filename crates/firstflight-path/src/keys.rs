@@ -1,12 +1,12 @@
 //! From the keys of a path to the path: rates, what belongs to them, and the tables of all other keys.
 
-use crate::direction::{Effects, PlayedTrace, Poisson, Queue, Rate, Steps, WanderingRate};
+use crate::capacity::{Queue, queue};
+use crate::direction::{Effects, PlayedTrace, Poisson, Rate, Steps, WanderingRate};
 use crate::effect_keys::EFFECTS;
 use crate::error::{Error, Key, suggestion};
 use crate::path::Path;
 use crate::setting::Setting;
 use crate::trace::{Trace, TraceOptions, TraceStart};
-use crate::typed::{Base, typed};
 use crate::value;
 use crate::whole_keys::WHOLE;
 use std::collections::BTreeMap;
@@ -266,35 +266,6 @@ fn whole_ms(key: Key, text: &str) -> Result<u64, Error> {
         Ok(ns / 1_000_000)
     } else {
         Err(Error::at(key, text, "cuts a millisecond of the trace", "whole milliseconds"))
-    }
-}
-
-/// A capacity in any of its units.
-pub(crate) fn queue(key: Key, text: &str) -> Result<Queue, Error> {
-    let plain = typed(text, Base::Size);
-    let (number, unit) = value::split(&plain);
-    match unit {
-        "unlimited" if number.is_empty() => Ok(Queue::Unlimited),
-        "pkt" => value::count(key, number, 1, 1_000_000_000)
-            .map(Queue::Packets)
-            .map_err(|_| Error::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")),
-        "bdp" => value::BDP.parse(key, text).map(Queue::Bdp),
-        "us" | "ms" | "s" => value::TIME.parse(key, text).map(Queue::Time),
-        "B" | "kB" | "MB" => value::SIZE.parse(key, text).map(Queue::Bytes),
-        _ => {
-            let wrong = match (text.starts_with('-'), number.is_empty(), unit.is_empty()) {
-                (true, ..) => "is negative",
-                (_, true, _) => "is not a number",
-                (.., true) => "the unit is missing",
-                _ => "unknown unit",
-            };
-            Err(Error::at(
-                key,
-                text,
-                wrong,
-                "bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`",
-            ))
-        }
     }
 }
 

@@ -112,6 +112,7 @@
 mod aqm;
 mod batch;
 mod builtin;
+mod capacity;
 mod direction;
 mod draw;
 mod dual_pi2;
@@ -129,6 +130,7 @@ mod link;
 mod links;
 mod losses;
 mod managed;
+mod packet;
 mod path;
 mod plain;
 mod policer;
@@ -150,17 +152,19 @@ mod value;
 mod whole_keys;
 
 pub use builtin::{Builtin, DEFAULT, builtins};
+pub use capacity::{PACKET, Queue};
 pub use direction::{
-    Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate,
-    Reorder, Steps, WanderingRate,
+    Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Rate, Reorder, Steps,
+    WanderingRate,
 };
 pub use error::{Error, nearest, suggestion};
 pub use fate::{DropCause, Fate};
-pub use forward::{Codepoint, Departure, Forward, ForwardPath, Offered};
+pub use forward::{Departure, Forward, ForwardPath};
 pub use held::Ack;
 pub use link::Link;
 pub use links::Reverse;
 pub use managed::{DualPi2, FqCodel, Red};
+pub use packet::{Codepoint, Offered};
 pub use path::{Acks, Delay, Path, SMALLEST_ACK};
 pub use plain::Flight;
 pub use random::{Purpose, Stream};

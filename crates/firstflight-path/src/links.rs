@@ -1,6 +1,7 @@
 //! From a path to its links and its return path.
 
-use crate::direction::{Ecn, Effects, Queue, Rate};
+use crate::capacity::Queue;
+use crate::direction::{Ecn, Effects, Rate};
 use crate::error::Error;
 use crate::forward::{Forward, ForwardPath};
 use crate::link::{Kind, Link};

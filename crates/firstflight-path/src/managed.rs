@@ -1,6 +1,6 @@
 //! Queue management with settings of its own, as values with their text: RED, FQ-CoDel, DualPI2.
 
-use crate::direction::{PACKET, Queue};
+use crate::capacity::{PACKET, Queue};
 use crate::error::{Error, Key};
 use crate::value::{self, print_factor, print_percent, print_size, print_time};
 use std::fmt::{self, Display, Formatter};

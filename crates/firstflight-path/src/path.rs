@@ -1,6 +1,7 @@
 //! A path as a value: what it consists of and what follows from it.
 
-use crate::direction::{Effects, PACKET, Queue, Rate};
+use crate::capacity::{PACKET, Queue};
+use crate::direction::{Effects, Rate};
 use crate::error::{Error, Key};
 use crate::release::{BatchSettings, Release};
 use crate::value;

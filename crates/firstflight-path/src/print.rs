@@ -1,28 +1,17 @@
 //! The canonical text of a path and of its parts: what differs from the defaults, in a fixed order.
 
-use crate::direction::{Policer, Queue, Rate, Steps};
+use crate::capacity::Queue;
+use crate::direction::{Policer, Rate, Steps};
 use crate::effect_keys::EFFECTS;
 use crate::path::Path;
 use crate::release::{PRESETS, Release};
 use crate::setting;
 use crate::trace::{TraceOptions, TraceStart};
 use crate::value::{
-    print_count_e3, print_factor, print_percent, print_range, print_rate, print_size, print_time,
+    print_count_e3, print_factor, print_percent, print_range, print_rate, print_time,
 };
 use crate::whole_keys::WHOLE;
 use std::fmt::{self, Display, Formatter};
-
-impl Display for Queue {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Queue::Bytes(bytes) => f.write_str(&print_size(*bytes)),
-            Queue::Packets(packets) => write!(f, "{packets}pkt"),
-            Queue::Time(ns) => f.write_str(&print_time(*ns)),
-            Queue::Bdp(millionths) => write!(f, "{}bdp", print_factor(*millionths)),
-            Queue::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
 
 impl Display for Policer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@
 //! and Adaptive RED (Floyd, Gummadi, Shenker 2001). The average counts bytes that wait; the packet
 //! in service is not counted.
 
-use crate::aqm::Verdict;
+use crate::fate::Verdict;
 use crate::managed;
 use crate::random::{Coin, Stream};
 
@@ -148,7 +148,7 @@ fn power(base: u64, mut exponent: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::direction::PACKET;
+    use crate::capacity::PACKET;
     use crate::random::Purpose;
 
     fn red(settings: managed::Red) -> Red {

@@ -6,10 +6,11 @@
 //! behind. Everything is known at the offer, because each stage is first in, first out except the
 //! last, which no later packet influences.
 
-use crate::aqm::{Manager, Verdict};
-use crate::direction::{Ecn, Effects, Jitter, Queue, Rate, Reorder};
+use crate::aqm::Manager;
+use crate::capacity::{PACKET, Queue};
+use crate::direction::{Ecn, Effects, Jitter, Rate, Reorder};
 use crate::draw;
-use crate::fate::{DropCause, Fate};
+use crate::fate::{DropCause, Fate, Verdict};
 use crate::handover::{BURST_LOSS_PPB, Boundaries};
 use crate::losses::Losses;
 use crate::policer::Policer;
@@ -200,7 +201,7 @@ impl Rich {
         let (rate_purpose, _) = settings.way.purposes();
         let losses = settings.losses(seed, path_index);
         let marks = effects.ecn == Some(Ecn::InsteadOfDrop);
-        let packet_time = settings.rate.serialization(crate::direction::PACKET);
+        let packet_time = settings.rate.serialization(PACKET);
         let aqm_draws = settings.way.stream(seed, path_index, Purpose::Aqm);
         let handover = settings.handover.map(|handover| (handover, seed, path_index));
         Self {

@@ -1,0 +1,83 @@
+//! How much a queue holds, in whatever unit it is given: value, bytes and text.
+
+use crate::error::{Error, Key};
+use crate::typed::{Base, typed};
+use crate::value::{self, print_factor, print_size, print_time};
+use std::fmt::{self, Display, Formatter};
+
+/// IP bytes of a full packet: the unit of `pkt`, and what every queue must be able to hold.
+pub const PACKET: u64 = 1500;
+
+/// How much may wait in front of a link. The packet in service is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Bytes.
+    Bytes(u64),
+    /// Packets of 1500 bytes, that is multiples of 1500 bytes.
+    Packets(u64),
+    /// What the link sends in this time, in ns.
+    Time(u64),
+    /// Multiples of rate x idle RTT, in 1e-6.
+    Bdp(u64),
+    /// No limit.
+    Unlimited,
+}
+
+impl Queue {
+    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; nothing if
+    /// unlimited.
+    pub fn bytes(self, bps: u64, rtt: u64) -> Option<u64> {
+        let bits_ns = |ns: u64| u128::from(bps) * u128::from(ns);
+        let bytes = match self {
+            Queue::Bytes(bytes) => u128::from(bytes),
+            Queue::Packets(packets) => u128::from(packets) * u128::from(PACKET),
+            Queue::Time(ns) => bits_ns(ns) / 8_000_000_000,
+            Queue::Bdp(millionths) => {
+                bits_ns(rtt).saturating_mul(u128::from(millionths)) / 8_000_000_000_000_000
+            }
+            Queue::Unlimited => return None,
+        };
+        Some(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+impl Display for Queue {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Queue::Bytes(bytes) => f.write_str(&print_size(*bytes)),
+            Queue::Packets(packets) => write!(f, "{packets}pkt"),
+            Queue::Time(ns) => f.write_str(&print_time(*ns)),
+            Queue::Bdp(millionths) => write!(f, "{}bdp", print_factor(*millionths)),
+            Queue::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// A capacity in any of its units.
+pub(crate) fn queue(key: Key, text: &str) -> Result<Queue, Error> {
+    let plain = typed(text, Base::Size);
+    let (number, unit) = value::split(&plain);
+    match unit {
+        "unlimited" if number.is_empty() => Ok(Queue::Unlimited),
+        "pkt" => value::count(key, number, 1, 1_000_000_000)
+            .map(Queue::Packets)
+            .map_err(|_| Error::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")),
+        "bdp" => value::BDP.parse(key, text).map(Queue::Bdp),
+        "us" | "ms" | "s" => value::TIME.parse(key, text).map(Queue::Time),
+        "B" | "kB" | "MB" => value::SIZE.parse(key, text).map(Queue::Bytes),
+        _ => {
+            let wrong = match (text.starts_with('-'), number.is_empty(), unit.is_empty()) {
+                (true, ..) => "is negative",
+                (_, true, _) => "is not a number",
+                (.., true) => "the unit is missing",
+                _ => "unknown unit",
+            };
+            Err(Error::at(
+                key,
+                text,
+                wrong,
+                "bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`",
+            ))
+        }
+    }
+}
