@@ -19,19 +19,17 @@ use nix::sys::socket::{
 pub use programs::Programs;
 use programs::{Fetched, Pair};
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
+use transfer::{read_all, write_all};
 
 const PORT: u16 = 5001;
 /// How often the sender is asked.
 const ASK: Duration = Duration::from_micros(100);
-/// Bytes of a write.
-const CHUNK: usize = 1 << 16;
-
 /// Who sends a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
@@ -306,9 +304,10 @@ impl Ends<'_> {
     /// Takes what arrives until it is all there or the trial ends it.
     fn receive(&self, bytes: Option<u64>, start: Instant) -> Fetched {
         match self {
-            Ends::Sockets(sockets) => {
-                Fetched { after: read_all(sockets, bytes, start), failure: None }
-            }
+            Ends::Sockets(sockets) => Fetched {
+                after: read_all(&sockets.receiver, bytes, &sockets.read, start),
+                failure: None,
+            },
             Ends::Programs(pair) => pair.fetch(start),
         }
     }
@@ -446,31 +445,7 @@ fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
     Ok(TcpStream::from(fd))
 }
 
-fn write_all(mut stream: &TcpStream, bytes: Option<u64>) {
-    let chunk = vec![0; CHUNK];
-    let mut left = bytes.unwrap_or(u64::MAX);
-    while left > 0 {
-        match stream.write(&chunk[..left.min(CHUNK as u64) as usize]) {
-            Ok(0) | Err(_) => return,
-            Ok(len) => left -= len as u64,
-        }
-    }
-}
-
-/// Reads all that comes; returns when the last of so many bytes did, since `start`.
-fn read_all(ends: &Sockets, bytes: Option<u64>, start: Instant) -> Option<Duration> {
-    let mut chunk = vec![0; CHUNK];
-    let mut got = 0;
-    while got < bytes.unwrap_or(u64::MAX) {
-        match (&ends.receiver).read(&mut chunk) {
-            Ok(0) | Err(_) => return None,
-            Ok(len) => got += len as u64,
-        }
-        ends.read.store(got, Ordering::Relaxed);
-    }
-    Some(start.elapsed())
-}
-
 mod programs;
 #[cfg(test)]
 mod tests;
+mod transfer;

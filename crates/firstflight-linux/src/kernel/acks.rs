@@ -3,8 +3,8 @@
 //! Reno as controllers that only call its functions.
 
 use super::arms::{ARMS, KernelArm};
-use super::exits::Members;
 use super::loader::Loaded;
+use super::members::Members;
 use super::ring::Records;
 use firstflight_path::Error;
 use std::time::Duration;

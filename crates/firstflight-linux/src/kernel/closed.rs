@@ -1,6 +1,6 @@
 //! The record of a connection that is over (`struct closed` of `bpf/field.h`).
 
-use super::exits::Members;
+use super::members::Members;
 use firstflight_trial::row::{Row, mbps, millis};
 use nix::time::{ClockId, clock_getres, clock_gettime};
 use std::sync::LazyLock;

@@ -2,6 +2,7 @@
 
 use super::arms::{ARMS, KernelArm};
 use super::ledger::MOST_OPEN;
+use super::members::Members;
 use firstflight::ExitReason;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -10,29 +11,6 @@ use std::net::Ipv4Addr;
 const SIZE: usize = 96;
 /// Kinds of outcomes that are counted per connection.
 const OUTCOMES: usize = 8;
-
-/// Reads the members of a record in their order.
-pub(super) struct Members<'a>(pub(super) &'a [u8]);
-
-impl Members<'_> {
-    pub(super) fn take<const N: usize>(&mut self) -> [u8; N] {
-        let (head, tail) = self.0.split_at(N.min(self.0.len()));
-        self.0 = tail;
-        head.try_into().unwrap_or([0; N])
-    }
-
-    pub(super) fn u64(&mut self) -> u64 {
-        u64::from_ne_bytes(self.take())
-    }
-
-    pub(super) fn u32(&mut self) -> u32 {
-        u32::from_ne_bytes(self.take())
-    }
-
-    pub(super) fn u16(&mut self) -> u16 {
-        u16::from_ne_bytes(self.take())
-    }
-}
 
 /// What a controller in the kernel can report, each by the number one above its place here (`enum
 /// reason` of `firstflight.h`): the reasons of the core, and `None` that the end reported before

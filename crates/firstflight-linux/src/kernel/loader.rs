@@ -2,6 +2,7 @@
 
 use super::arms::KernelArm;
 use super::cgroup::attach;
+use super::change;
 use super::exits::Exit;
 use super::features::Features;
 use super::hearing::{Heard, hearing};
@@ -145,7 +146,7 @@ impl Loaded {
         if let Some(link) = self.link.as_mut() {
             link.pin(folder.join(pins::LINK)).map_err(failed)?;
         }
-        selection.apply_pinned(self.arm, &pins::undo_file(self.arm)).inspect_err(|_| {
+        selection.apply_pinned(self.arm, &change::undo_file(self.arm)).inspect_err(|_| {
             let _ = pins::unload(self.arm);
         })
     }

@@ -1,10 +1,10 @@
 //! Arms that stay loaded without a process, and what is registered at all.
 
 use super::arms::{ARMS, KernelArm};
+use super::change::{UNDO_FOLDER, undo_file, undo_file_of};
 use super::exits::Exit;
 use super::features::Features;
 use super::ring;
-use super::selection::undo_file_of;
 use crate::refusal::refused;
 use firstflight_path::Error;
 use libbpf_rs::query::MapInfoIter;
@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Where pinned arms are: a BPF file system of our own, mounted while there are any.
 pub const PIN_FOLDER: &str = "/run/firstflight";
-const UNDO_FOLDER: &str = "/run/firstflight-undo";
 /// How long the kernel may take to forget a name.
 const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const LINK: &str = "link";
@@ -34,24 +33,6 @@ pub fn registered() -> Vec<String> {
 /// Whether this arm is.
 pub fn is_registered(arm: &KernelArm) -> bool {
     registered().iter().any(|name| name == arm.kernel_name)
-}
-
-/// What unloading a pinned arm has to put back. Not in the folder: a BPF file system holds no
-/// ordinary files.
-pub(super) fn undo_file(arm: &KernelArm) -> PathBuf {
-    Path::new(UNDO_FOLDER).join(arm.kernel_name)
-}
-
-/// Notes what is to be put back if nobody is left who does it. Best effort: whoever can load arms
-/// can usually write there.
-pub(super) fn note_undo(arm: &KernelArm, words: &str) {
-    let _ = fs::create_dir_all(UNDO_FOLDER).and_then(|()| fs::write(undo_file(arm), words));
-}
-
-/// It has been put back.
-pub(super) fn forget_undo(arm: &KernelArm) {
-    let _ = fs::remove_file(undo_file(arm));
-    let _ = fs::remove_dir(UNDO_FOLDER);
 }
 
 /// Puts back what an owner and its keeper left who were killed at the same time. Returns whether

@@ -2,7 +2,7 @@
 //! `bpf/field.bpf.c`), and where those are kept that are open (`struct flow` of `bpf/field.h`).
 
 use super::closed::{self, Closed, begun};
-use super::exits::Members;
+use super::members::Members;
 use firstflight_trial::row::Row;
 
 /// Bytes of `struct flow`.

@@ -4,9 +4,9 @@
 
 use super::cgroup;
 use super::closed::Closed;
-use super::exits::Members;
 use super::field::words_of;
 use super::hearing::hearing;
+use super::members::Members;
 use super::ring::Records;
 use firstflight::{Nanos, Time};
 use firstflight_log::Segment;

@@ -1,7 +1,8 @@
 //! The thread between clients and server.
 
+use super::options::{RelayOptions, wires};
+use super::report::RelayReport;
 use super::socket::{Received, Socket, owner, set_owner};
-use super::{RelayOptions, RelayReport, wires};
 use crate::link::Report;
 use crate::link::engine::{BATCH, NAP, become_first};
 use crate::link::packet::Pool;

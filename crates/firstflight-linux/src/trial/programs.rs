@@ -1,7 +1,7 @@
 //! Programs of others at both ends of a link: a server that sends, and a client whose output is what
 //! arrived.
 
-use super::CHUNK;
+use super::transfer::read_all;
 use crate::link::LinkEmulator;
 use crate::namespace::Namespace;
 use firstflight_path::Error;
@@ -9,7 +9,6 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use std::fs;
-use std::io::Read;
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -127,7 +126,7 @@ impl<'a> Pair<'a> {
                 Err(error) => return failed(error.as_str().to_owned()),
             }
         };
-        let after = self.take(out, start);
+        let after = read_all(out, self.bytes, &self.read, start);
         let told_to_end = matches!(*self.client(), Client::Over);
         let client = std::mem::replace(&mut *self.client(), Client::Over);
         let short = after.is_none() && self.bytes.is_some();
@@ -142,19 +141,6 @@ impl<'a> Pair<'a> {
             _ => None,
         };
         Fetched { after, failure }
-    }
-
-    fn take(&self, mut out: ChildStdout, start: Instant) -> Option<Duration> {
-        let mut chunk = vec![0; CHUNK];
-        let mut got = 0;
-        while got < self.bytes.unwrap_or(u64::MAX) {
-            match out.read(&mut chunk) {
-                Ok(0) | Err(_) => return None,
-                Ok(len) => got += len as u64,
-            }
-            self.read.store(got, Ordering::Relaxed);
-        }
-        Some(start.elapsed())
     }
 
     /// Ends the client, whether it runs or is still to come.

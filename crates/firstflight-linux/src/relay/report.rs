@@ -1,0 +1,56 @@
+//! What a relay tells of its run.
+
+use crate::link::Report;
+use std::fmt;
+
+/// What a relay did.
+#[derive(Clone, Debug, Default)]
+pub struct RelayReport {
+    /// The path, as a link reports it; bytes are those of IP packets.
+    pub link: Report,
+    /// Clients that were relayed.
+    pub clients: u64,
+    /// Datagrams of clients for which there was no room.
+    pub turned_away: u64,
+    /// Datagrams larger than the path carries.
+    pub too_long: u64,
+    /// Bytes that the system grants each socket for datagrams not yet read.
+    pub buffer: usize,
+}
+
+impl RelayReport {
+    /// Why the timing of this run should not be trusted, if it should not.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = self.link.doubts();
+        if self.turned_away > 0 {
+            doubts.push(format!(
+                "{} datagrams came from more clients than there was room for",
+                self.turned_away
+            ));
+        }
+        if self.buffer < MODEST_BUFFER {
+            doubts.push(format!(
+                "a socket buffer of {} kB, all that the system grants, may overflow unseen: raise net.core.rmem_max",
+                self.buffer / 1000
+            ));
+        }
+        doubts
+    }
+}
+
+/// Five milliseconds at 1 Gbit/s.
+const MODEST_BUFFER: usize = 625_000;
+
+impl fmt::Display for RelayReport {
+    /// A line for each direction and one for the clients.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}clients: {}", self.link, self.clients)?;
+        if self.turned_away > 0 {
+            write!(f, ", datagrams of others turned away: {}", self.turned_away)?;
+        }
+        if self.too_long > 0 {
+            write!(f, "; larger than the path carries: {}", self.too_long)?;
+        }
+        writeln!(f)
+    }
+}
