@@ -1,6 +1,6 @@
 //! What came out: the rows of each document, and how many ended how.
 
-use crate::{Assumption, Figure, Row, Verdict, html, markdown};
+use crate::{Assumption, Figure, Row, Verdict};
 use serde::Serialize;
 
 /// Gives every row a key of its own: the number alone where it has one row, else with its place
@@ -139,15 +139,5 @@ impl Reproduction {
         let mut text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
         text.push('\n');
         text
-    }
-
-    /// The page for the documentation, a line per claim; `command` is what made it.
-    pub fn to_markdown(&self, command: &str) -> String {
-        markdown::page(self, command)
-    }
-
-    /// one self-contained page that fetches nothing.
-    pub fn to_html(&self, command: &str) -> String {
-        html::page(self, command)
     }
 }

@@ -3,10 +3,11 @@
 use super::figure::{Figure, Series, Shape, axis};
 use super::sample::{Interval, bootstrap, bootstrap_each};
 use super::servers::{
-    Counted, Fitted, Knobs, Known, Server, Service, blocks, calibrate, fit_web, serve_again, total,
+    Counted, Fitted, Knobs, Known, Server, Service, blocks, calibrate, serve_again, total,
 };
+use super::source::published;
+use super::web_loss::fit_web;
 use super::{Effort, Measured, Source, Values};
-use crate::source::published;
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
 use firstflight_lab::Error;
 use firstflight_lab::stats::resample;

@@ -201,7 +201,14 @@ fn body(all: &Reproduction) -> String {
     out
 }
 
-pub(crate) fn page(all: &Reproduction, command: &str) -> String {
+impl Reproduction {
+    /// one self-contained page that fetches nothing.
+    pub fn to_html(&self, command: &str) -> String {
+        page(self, command)
+    }
+}
+
+fn page(all: &Reproduction, command: &str) -> String {
     let count = &all.count;
     let of = |verdicts: &[Verdict]| -> usize {
         verdicts.iter().map(|verdict| count.number(*verdict)).sum()

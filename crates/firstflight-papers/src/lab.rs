@@ -1,7 +1,5 @@
-//! Laboratory cases: cells (path, object, hosts) x arms x seeds, side by side on all cores, in
-//! order.
+//! Laboratory cases: a trial, several flows together, and something for every seed.
 
-use super::Effort;
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
 use firstflight::{Exit, ExitReason, Nanos, Seq, Time};
@@ -112,48 +110,6 @@ pub(crate) fn together_watched(
         })
     });
     run_arms(&shared, plans.collect::<Result<_, Error>>()?, observer)
-}
-
-/// What trials gave, by cell, arm and seed.
-pub(crate) struct Grid<T> {
-    arms: usize,
-    seeds: usize,
-    values: Vec<T>,
-}
-
-impl<T> Grid<T> {
-    /// All seeds of one arm in one cell.
-    pub(crate) fn of(&self, cell: usize, arm: usize) -> &[T] {
-        let from = (cell * self.arms + arm) * self.seeds;
-        &self.values[from..from + self.seeds]
-    }
-}
-
-/// Runs every arm in every cell with every seed and keeps what `read` takes from each.
-pub(crate) fn grid<T: Send>(
-    effort: &Effort<'_>,
-    what: &str,
-    cells: &[Scenario],
-    arms: &[&str],
-    seeds: u32,
-    read: impl Fn(&Scenario, &Outcome) -> T + Sync,
-) -> Result<Grid<T>, Error> {
-    effort.tell(what);
-    let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
-    let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
-        .flat_map(|cell| {
-            (0..named.len())
-                .flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (cell, arm, seed)))
-        })
-        .collect();
-    let values = jobs
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|(cell, arm, seed)| {
-            watch(&cells[cell], &named[arm], seed, None).map(|outcome| read(&cells[cell], &outcome))
-        })
-        .collect::<Result<Vec<T>, Error>>()?;
-    Ok(Grid { arms: named.len(), seeds: seeds as usize, values })
 }
 
 /// Runs something once per seed, side by side, and keeps the order.

@@ -2,7 +2,8 @@
 //! startup of BBR that the receiver limits.
 
 use super::cuback::WITHOUT_END;
-use super::lab::{arm, each_seed, grid, own_exit};
+use super::grid::grid;
+use super::lab::{arm, each_seed, own_exit};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use firstflight::Nanos;

@@ -57,7 +57,14 @@ fn counts(all: &Reproduction) -> String {
     text
 }
 
-pub(crate) fn page(all: &Reproduction, command: &str) -> String {
+impl Reproduction {
+    /// The page for the documentation, a line per claim; `command` is what made it.
+    pub fn to_markdown(&self, command: &str) -> String {
+        page(self, command)
+    }
+}
+
+fn page(all: &Reproduction, command: &str) -> String {
     let mut text = format!(
         "<!-- Written by `{command}`; do not edit. -->\n\
          # Published results beside ours\n\n{}\

@@ -1,9 +1,9 @@
 //! The first cut after slow start: a remark in the issues of neqo.
 
-use super::lab::grid;
+use super::grid::grid;
 use super::sample::mean;
+use super::source::published;
 use super::{Effort, Measured, Source, Values};
-use crate::source::published;
 use firstflight_lab::Error;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;

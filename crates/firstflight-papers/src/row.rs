@@ -1,108 +1,10 @@
 //! One measured claim: what was asked, what came out, what was accepted, and the verdict.
 
+use super::gate::{Accept, Gate, short};
 use super::sample::Interval;
 use super::verdict::{self, Check, Published, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
-
-/// What a row is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Gate {
-    /// A consequence of the algebra on an ideal path: must hold to the stated tolerance.
-    #[serde(rename = "U")]
-    Unit,
-    /// A direction or order: reproduced only if it holds.
-    #[serde(rename = "G")]
-    Direction,
-    /// A band around the published size: a miss is a finding.
-    #[serde(rename = "B")]
-    Band,
-    /// Quoted only: its population is unknown.
-    #[serde(rename = "Q")]
-    Quoted,
-    /// Measured for the reader, without a gate.
-    #[serde(rename = "-")]
-    Seen,
-}
-
-impl Gate {
-    /// All, the one that counts most first.
-    pub const ALL: [Gate; 5] = [Gate::Unit, Gate::Direction, Gate::Band, Gate::Quoted, Gate::Seen];
-
-    /// The letter in tables.
-    pub const fn letter(self) -> &'static str {
-        match self {
-            Gate::Unit => "U",
-            Gate::Direction => "G",
-            Gate::Band => "B",
-            Gate::Quoted => "Q",
-            Gate::Seen => "-",
-        }
-    }
-}
-
-/// What counts as holding.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Accept {
-    /// The estimate lies in here.
-    Within(f64, f64),
-    /// The whole interval lies above.
-    Above(f64),
-    /// The whole interval lies below.
-    Below(f64),
-    /// The estimate is at most this.
-    AtMost(f64),
-    /// The estimate is at least this.
-    AtLeast(f64),
-    /// Not beyond noise above: the whole interval does not lie there.
-    NotAbove(f64),
-    /// Not beyond noise below.
-    NotBelow(f64),
-}
-
-impl Accept {
-    pub(super) fn holds(self, interval: Interval) -> bool {
-        match self {
-            Accept::Within(low, high) => (low..=high).contains(&interval.estimate),
-            Accept::Above(bound) => interval.low > bound,
-            Accept::Below(bound) => interval.high < bound,
-            Accept::AtMost(bound) => interval.estimate <= bound,
-            Accept::AtLeast(bound) => interval.estimate >= bound,
-            Accept::NotAbove(bound) => interval.low <= bound,
-            Accept::NotBelow(bound) => interval.high >= bound,
-        }
-    }
-
-    /// Smallest and largest accepted value.
-    pub(super) fn range(self) -> (f64, f64) {
-        match self {
-            Accept::Within(low, high) => (low, high),
-            Accept::Above(low) | Accept::AtLeast(low) | Accept::NotBelow(low) => {
-                (low, f64::INFINITY)
-            }
-            Accept::Below(high) | Accept::AtMost(high) | Accept::NotAbove(high) => {
-                (f64::NEG_INFINITY, high)
-            }
-        }
-    }
-
-    pub(super) fn words(self, unit: &str) -> String {
-        match self {
-            Accept::Within(low, high) => format!("{} to {}{unit}", short(low), short(high)),
-            Accept::Above(bound) => format!("above {}{unit}", short(bound)),
-            Accept::Below(bound) => format!("below {}{unit}", short(bound)),
-            Accept::AtMost(bound) => format!("at most {}{unit}", short(bound)),
-            Accept::AtLeast(bound) => format!("at least {}{unit}", short(bound)),
-            Accept::NotAbove(bound) => {
-                format!("at most {}{unit}, ties within the interval", short(bound))
-            }
-            Accept::NotBelow(bound) => {
-                format!("at least {}{unit}, ties within the interval", short(bound))
-            }
-        }
-    }
-}
 
 /// One setting of a sweep and what came out under it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -372,18 +274,4 @@ impl fmt::Display for Row {
             self.id, self.gates, self.case, self.measure, self.ours, self.accepted, self.says
         )
     }
-}
-
-/// A number with as many digits as can matter.
-pub(super) fn short(value: f64) -> String {
-    let places = match value.abs() {
-        _ if !value.is_finite() => return "unknown".into(),
-        1000.0.. => 0,
-        100.0.. => 1,
-        10.0.. => 2,
-        1.0.. => 3,
-        _ => 4,
-    };
-    let text = format!("{value:.places$}");
-    if places == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }

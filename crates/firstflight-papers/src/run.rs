@@ -1,11 +1,49 @@
-//! Running documents side by side, until somebody has seen enough.
+//! Running a document, and documents side by side, until somebody has seen enough.
 
-use crate::servers::{ON_WEB_PATHS, fit_web_once};
-use crate::{Chapter, Effort, Partial, Reproduction, Scale, Source};
+use crate::chapter::numbered;
+use crate::values::Measured;
+use crate::web_loss::{ON_WEB_PATHS, fit_web_once};
+use crate::{Chapter, Effort, Partial, Reproduction, Row, Scale, Source};
 use firstflight_lab::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+
+impl Source {
+    /// Measures every claim, on the current thread pool; the same bytes for any number of threads.
+    ///
+    /// # Errors
+    /// If a path or an arm of the table is refused.
+    pub fn run(&'static self, effort: &Effort<'_>) -> Result<Chapter, Error> {
+        let Measured { values, figures, findings } = (self.measure)(effort, self)?;
+        let unmatched = self.unmatched(&values);
+        let mut rows: Vec<Row> =
+            self.items.iter().filter_map(|item| Some(Row::quoted(item.id, item.quoted?))).collect();
+        rows.extend(self.rows_of_all(&values));
+        for item in &self.items {
+            if !rows.iter().any(|row| row.id == item.id) {
+                // Nothing is dropped in silence.
+                rows.push(Row::not_run(item.id, "no measurement of ours covers it yet"));
+            }
+        }
+        for row in &mut rows {
+            row.claim = self.item(row.id).map_or("", |item| item.published);
+        }
+        let order = |row: &Row| self.items.iter().position(|item| item.id == row.id);
+        rows.sort_by_key(order);
+        let rows = numbered(rows);
+        Ok(Chapter {
+            name: self.name,
+            document: self.document,
+            stated: self.stated,
+            assumptions: &self.assumptions,
+            findings,
+            rows,
+            figures,
+            unmatched,
+        })
+    }
+}
 
 /// Thrown through a measurement that is to end: experiments know no stop, but each says before it
 /// begins what it measures.

@@ -2,7 +2,6 @@
 //! `in-video` with their knobs turned, and how many connections run under an arm.
 
 use super::lab::{Sender, Vary, arm, together};
-use super::{Effort, Source};
 use firstflight::Nanos;
 use firstflight::detection::early_retransmit;
 use firstflight::detection::presets::Preset;
@@ -385,27 +384,7 @@ pub(crate) struct Fitted {
     pub known: Known,
 }
 
-/// Documents that start from the fitted loss of web paths.
-pub(crate) const ON_WEB_PATHS: [&str; 3] = ["hystart++", "prr", "early-retransmit"];
-
-/// The fitted loss, for one of these documents.
-pub(crate) fn fit_web(effort: &Effort<'_>, source: &Source) -> Result<Fitted, Error> {
-    debug_assert!(ON_WEB_PATHS.contains(&source.name), "{} is not in the list", source.name);
-    fit_web_once(effort).cloned()
-}
-
-/// The fitted loss. Documents side by side each fit it themselves unless it is there when they begin: none
-/// may wait for another, since a thread that waits takes up other work, and that may be who waits for the
-/// same.
-pub(crate) fn fit_web_once<'a>(effort: &'a Effort<'_>) -> Result<&'a Fitted, Error> {
-    if let Some(fitted) = effort.web.get() {
-        return Ok(fitted);
-    }
-    let fitted = fit_web_from(FILE, effort.sample("web.fit"))?;
-    Ok(effort.web.get_or_init(|| fitted))
-}
-
-/// The same from other bursts.
+/// The loss that fits the share of responses that are hit, with these bursts.
 pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<Fitted, Error> {
     let mut known = Known::default();
     let mut run =

@@ -1,15 +1,9 @@
 //! A document: its claims and what it leaves unsaid out of `papers/*.toml`, joined with what our
 //! experiments measured.
 
-use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
-use crate::{Accept, Chapter, Effort, Gate, Published, Row};
-use crate::{
-    abba, best, browser, careful, cuback, early_retransmit, gvisor, hystart_plus_plus, leo, neqo,
-    prr, rapid_start,
-};
+use crate::{Accept, Effort, Gate, Published, Row};
 use firstflight_lab::Error;
-use firstflight_path::suggestion;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -25,7 +19,7 @@ pub struct Item {
     pub published: &'static str,
     /// Why it is only quoted, where it is.
     #[serde(default, skip_serializing)]
-    quoted: Option<&'static str>,
+    pub(crate) quoted: Option<&'static str>,
     /// Names of the assumptions of its rows, where a row has none of its own.
     #[serde(default, skip_serializing)]
     assumes: Vec<&'static str>,
@@ -198,8 +192,8 @@ impl Points {
 /// A document as it stands in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Paper {
-    name: &'static str,
+pub(crate) struct Paper {
+    pub(crate) name: &'static str,
     document: &'static str,
     stated: &'static str,
     #[serde(rename = "assumption")]
@@ -210,8 +204,36 @@ struct Paper {
     claims: Vec<Item>,
 }
 
+/// Every file, in the order of the list of experiments.
+pub(crate) static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
+    let files = [
+        include_str!("../papers/hystart-plus-plus.toml"),
+        include_str!("../papers/rapid-start.toml"),
+        include_str!("../papers/best.toml"),
+        include_str!("../papers/gvisor.toml"),
+        include_str!("../papers/prr.toml"),
+        include_str!("../papers/early-retransmit.toml"),
+        include_str!("../papers/neqo.toml"),
+        include_str!("../papers/cuback.toml"),
+        include_str!("../papers/abba.toml"),
+        include_str!("../papers/browser.toml"),
+        include_str!("../papers/careful.toml"),
+        include_str!("../papers/leo.toml"),
+    ];
+    let read = |text| toml::from_str(text).expect("every file in papers/ can be read");
+    files.into_iter().map(read).collect()
+});
+
+/// The points of that name in a document.
+pub(crate) fn published(document: &str, name: &str) -> &'static Points {
+    let paper = PAPERS.iter().find(|paper| paper.name == document);
+    paper
+        .and_then(|paper| paper.points.iter().find(|points| points.name == name))
+        .unwrap_or_else(|| panic!("papers/ has no points `{name}` of {document}"))
+}
+
 /// Measures a document.
-type Measure = fn(&Effort<'_>, &Source) -> Result<Measured, Error>;
+pub(crate) type Measure = fn(&Effort<'_>, &Source) -> Result<Measured, Error>;
 
 /// A document with published numbers.
 #[derive(Clone, Debug)]
@@ -232,77 +254,26 @@ pub struct Source {
     pub arms: &'static [&'static str],
     /// How many measurements a run says that it begins, by what the [`Effort`] hears.
     pub steps: u64,
-    measure: Measure,
-}
-
-/// Every document, in the order of the list of experiments.
-pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let files: [(&'static str, Measure, &'static [&'static str], u64); 12] = [
-        (
-            include_str!("../papers/hystart-plus-plus.toml"),
-            hystart_plus_plus::measured,
-            hystart_plus_plus::ARMS,
-            15,
-        ),
-        (
-            include_str!("../papers/rapid-start.toml"),
-            rapid_start::measured,
-            rapid_start::production::ARMS,
-            8,
-        ),
-        (include_str!("../papers/best.toml"), best::measured, best::exits::ARMS, 18),
-        (include_str!("../papers/gvisor.toml"), gvisor::measured, gvisor::ARMS, 6),
-        (include_str!("../papers/prr.toml"), prr::measured, prr::web::ARMS, 48),
-        (
-            include_str!("../papers/early-retransmit.toml"),
-            early_retransmit::measured,
-            early_retransmit::ARMS,
-            15,
-        ),
-        (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS, 3),
-        (include_str!("../papers/cuback.toml"), cuback::measured, cuback::ARMS, 5),
-        (include_str!("../papers/abba.toml"), abba::measured, abba::ARMS, 6),
-        (include_str!("../papers/browser.toml"), browser::measured, browser::ARMS, 1),
-        (include_str!("../papers/careful.toml"), careful::measured, careful::ARMS, 3),
-        (include_str!("../papers/leo.toml"), leo::measured, leo::ARMS, 3),
-    ];
-    let read = |(text, measure, arms, steps)| Source { steps, ..Source::read(text, measure, arms) };
-    files.into_iter().map(read).collect()
-});
-
-/// The document of that name.
-///
-/// # Errors
-/// One line with the nearest known name.
-pub fn source(name: &str) -> Result<&'static Source, Error> {
-    SOURCES.iter().find(|source| source.name == name).ok_or_else(|| {
-        let all = SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
-        let near = suggestion(name, SOURCES.iter().map(|source| source.name));
-        Error::new(format!("unknown document `{name}`{near}; allowed: {all}"))
-    })
-}
-
-/// The points of that name in a document.
-pub(crate) fn published(document: &str, name: &str) -> &'static Points {
-    let source = SOURCES.iter().find(|source| source.name == document);
-    source
-        .and_then(|source| source.points.iter().find(|points| points.name == name))
-        .unwrap_or_else(|| panic!("papers/ has no points `{name}` of {document}"))
+    pub(crate) measure: Measure,
 }
 
 impl Source {
-    fn read(text: &'static str, measure: Measure, arms: &'static [&'static str]) -> Source {
-        let Paper { name, document, stated, assumptions, points, claims } =
-            toml::from_str(text).expect("every file in papers/ can be read");
+    /// The document of that file, and who measures it.
+    pub(crate) fn of(
+        paper: &Paper,
+        measure: Measure,
+        arms: &'static [&'static str],
+        steps: u64,
+    ) -> Source {
         Source {
-            name,
-            document,
-            stated,
-            items: claims,
-            assumptions,
-            points,
+            name: paper.name,
+            document: paper.document,
+            stated: paper.stated,
+            items: paper.claims.clone(),
+            assumptions: paper.assumptions.clone(),
+            points: paper.points.clone(),
             arms,
-            steps: 0,
+            steps,
             measure,
         }
     }
@@ -344,7 +315,7 @@ impl Source {
 
     /// What does not fit: claims that ask for a value that was not measured, values that nothing
     /// asks for.
-    fn unmatched(&self, values: &Values) -> Vec<String> {
+    pub(crate) fn unmatched(&self, values: &Values) -> Vec<String> {
         let specs = || self.items.iter().flat_map(|item| &item.rows);
         let missing = specs()
             .filter(|spec| !spec.sometimes && !values.iter().any(|value| value.name == spec.value));
@@ -353,39 +324,5 @@ impl Source {
         missing
             .chain(unclaimed.map(|value| format!("no claim asks for `{}`", value.name)))
             .collect()
-    }
-
-    /// Measures every claim, on the current thread pool; the same bytes for any number of threads.
-    ///
-    /// # Errors
-    /// If a path or an arm of the table is refused.
-    pub fn run(&'static self, effort: &Effort<'_>) -> Result<Chapter, Error> {
-        let Measured { values, figures, findings } = (self.measure)(effort, self)?;
-        let unmatched = self.unmatched(&values);
-        let mut rows: Vec<Row> =
-            self.items.iter().filter_map(|item| Some(Row::quoted(item.id, item.quoted?))).collect();
-        rows.extend(self.rows_of_all(&values));
-        for item in &self.items {
-            if !rows.iter().any(|row| row.id == item.id) {
-                // Nothing is dropped in silence.
-                rows.push(Row::not_run(item.id, "no measurement of ours covers it yet"));
-            }
-        }
-        for row in &mut rows {
-            row.claim = self.item(row.id).map_or("", |item| item.published);
-        }
-        let order = |row: &Row| self.items.iter().position(|item| item.id == row.id);
-        rows.sort_by_key(order);
-        let rows = numbered(rows);
-        Ok(Chapter {
-            name: self.name,
-            document: self.document,
-            stated: self.stated,
-            assumptions: &self.assumptions,
-            findings,
-            rows,
-            figures,
-            unmatched,
-        })
     }
 }

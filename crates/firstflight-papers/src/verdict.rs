@@ -5,7 +5,7 @@
 //! and says something else. The verdict is computed from the measured value, its interval, what was
 //! published and what was accepted beforehand, and from nothing else.
 
-use super::row::{Accept, Gate, short};
+use super::gate::{Accept, Gate, short};
 use super::sample::Interval;
 use serde::Serialize;
 

@@ -1,6 +1,7 @@
 //! What socket buffers allow.
 
-use super::{LINKS, arm, ground, watch};
+use super::links::{LINKS, ground};
+use crate::lab::{arm, watch};
 use crate::{Effort, Scale, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;

@@ -1,8 +1,9 @@
 //! What BEST estimates at the end of each round, and what other rounds and percentiles would give.
 
-use super::{LINKS, ground};
+use super::links::{LINKS, ground};
 use crate::figure::{Figure, Series, Shape, axis};
-use crate::lab::{arm, grid, watch};
+use crate::grid::grid;
+use crate::lab::{arm, watch};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Measured, Values};
 use firstflight_lab::Error;

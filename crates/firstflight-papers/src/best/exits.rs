@@ -1,9 +1,9 @@
 //! When each arm leaves on the GEO link, what it costs, and how far from the best exit that is.
 
-use super::{LINKS, ground};
+use super::links::{LINKS, ground};
 use crate::figure::{Figure, Series, Shape, axis};
+use crate::grid::{Grid, grid};
 use crate::lab::watch;
-use crate::lab::{Grid, grid};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight::detection::presets::Preset;

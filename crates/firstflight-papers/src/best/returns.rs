@@ -1,7 +1,8 @@
 //! What return paths with slots and grants do to HyStart and to BEST.
 
-use super::{LINKS, arm, ground, watch};
-use crate::lab::{Grid, grid};
+use super::links::{LINKS, ground};
+use crate::grid::{Grid, grid};
+use crate::lab::{arm, watch};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Source, Values};
 use firstflight_lab::Error;

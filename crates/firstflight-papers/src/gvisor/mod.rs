@@ -5,10 +5,8 @@ mod upload;
 
 use super::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
+use upload::{OFF, ON};
 
-/// gVisor's CUBIC and repair, without and with HyStart.
-const OFF: &str = "slowstart/cubic/sack(inflate=3)";
-const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &[OFF, ON];
 

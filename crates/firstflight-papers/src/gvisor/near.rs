@@ -1,6 +1,6 @@
 //! Rows 4.2.1 to 4.2.5: benchmarks on paths of microseconds.
 
-use super::{OFF, ON};
+use super::upload::{OFF, ON};
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::{Effort, Values};

@@ -1,6 +1,5 @@
 //! Rows 4.1.1 to 4.1.5: the upload, block by block.
 
-use super::{OFF, ON};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, each_seed, together};
 use crate::sample::{Interval, bootstrap, mean};
@@ -12,6 +11,10 @@ use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::app::intervals;
 use firstflight_sim::{App, tcp};
+
+/// gVisor's CUBIC and repair, without and with HyStart.
+pub(super) const OFF: &str = "slowstart/cubic/sack(inflate=3)";
+pub(super) const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 
 const QUEUES: [&str; 5] = ["0.25bdp", "0.5bdp", "1bdp", "1.5bdp", "2bdp"];
 /// What is delivered is looked at this often.

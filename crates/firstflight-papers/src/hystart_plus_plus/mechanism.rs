@@ -1,8 +1,7 @@
 //! What the recoveries of each flow do when several start together: how many repeats are lost, and
 //! the silence that a timer ends.
 
-use super::NAMES;
-use super::together::{Cell, HOSTS, SHORT, STARTUPS, Starts};
+use super::cell::{Cell, HOSTS, NAMES, SHORT, STARTUPS, Starts};
 use crate::Effort;
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, together_watched};

@@ -1,13 +1,15 @@
 //! HyStart++ draft-03: the laboratory figures of the tcpm interim of April 2020.
 
+mod cell;
 mod mechanism;
 mod several;
 pub mod together;
 
 use super::figure::{Figure, Series, Shape, axis};
-use super::lab::{Grid, grid};
+use super::grid::{Grid, grid};
 use super::sample::{Interval, bootstrap, mean, quantile, sum};
 use super::{Effort, Measured, Source, Values};
+use cell::{MSS, NAMES, RTTS};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params};
 use firstflight::startup::{Startup, Verdict as Concluded};
 use firstflight::{Ack, Config, Context, Nanos, Seq, Time, Window};
@@ -23,9 +25,6 @@ pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++-draft03", "hystart++"
 /// The second run's cap of two segments per ACK; plain slow start has none in the text and none
 /// here.
 const CAPPED: &[&str] = &["slowstart", "hystart++-draft03(cap=2)", "hystart++(cap=2)", "hystart"];
-const NAMES: &[&str] =
-    &["plain slow start", "HyStart++ -03 (LSS)", "RFC 9406 (CSS)", "Linux HyStart"];
-const RTTS: [u64; 3] = [100, 50, 25];
 const SHORT: [u64; 5] = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 const LONG: [u64; 2] = [50_000_000, 100_000_000];
 const SIZES: usize = SHORT.len() + LONG.len();
@@ -326,8 +325,6 @@ fn second_run(lab: &Lab, name: &str) -> Values {
     values.words(format!("{name}.success"), told);
     values
 }
-
-const MSS: u64 = 1448;
 
 /// Draft-03 that has just left slow start at this window by a raised RTT, with or without ACKs
 /// spread in time.

@@ -1,9 +1,11 @@
 //! Several flows on one path: fairness, and what set-ups with starts seconds apart give.
 
-use super::RTTS;
-use crate::lab::{Sender, Vary, arm, each_seed, grid, together};
+use super::cell::RTTS;
+use crate::grid::grid;
+use crate::lab::{Sender, Vary, arm, each_seed, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
-use crate::servers::{Counted, Fitted, Server, Service, blocks, fit_web, serve};
+use crate::servers::{Counted, Fitted, Server, Service, blocks, serve};
+use crate::web_loss::fit_web;
 use crate::{Effort, Source, Try, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;

@@ -4,7 +4,8 @@
 //! be the recovery's. What recovery does in each, the share of repeats that are lost and the
 //! silence that a timer ends, is measured in `mechanism` and shown as pictures.
 
-use super::{NAMES, RTTS, mechanism};
+use super::cell::{Cell, HOSTS, MSS, NAMES, RTTS, SHORT, STARTUPS, Starts};
+use super::mechanism;
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, quantile, sum};
@@ -12,66 +13,16 @@ use crate::source::published;
 use crate::{Effort, Measured, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
-use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
-use firstflight_path::Path;
-use firstflight_path::random::{Purpose, Stream};
 use firstflight_sim::{App, Outcome};
 use rayon::prelude::*;
 
-/// Loss detection and recovery of both arms.
-#[derive(Clone, Copy)]
-pub(super) struct Hosts {
-    pub(super) name: &'static str,
-    pub(super) preset: &'static str,
-    pub(super) recovery: &'static str,
-}
-
-/// The primary set-up, then the controls.
-pub(super) const HOSTS: [Hosts; 4] = [
-    Hosts { name: "RFC 6675", preset: "windows", recovery: "sack" },
-    Hosts { name: "PRR", preset: "windows", recovery: "prr" },
-    Hosts { name: "RACK", preset: "rack", recovery: "sack" },
-    Hosts { name: "RACK and PRR", preset: "rack", recovery: "prr" },
-];
 const PRIMARY: usize = 0;
 /// Controls whose gain must vanish; with both, too.
 const CONTROLS: std::ops::Range<usize> = 1..4;
-pub(super) const STARTUPS: [&str; 2] = ["slowstart", "hystart++-draft03"];
-pub(super) const SHORT: [u64; 2] = [2_000_000, 3_000_000];
 const LONG: u64 = 50_000_000;
 const SIZES: [u64; 3] = [SHORT[0], SHORT[1], LONG];
 /// Largest gain of a control, percent.
 const NOTHING: f64 = 5.0;
-
-/// How flows start.
-#[derive(Clone, Copy)]
-pub(super) enum Starts {
-    /// 4 to 8 flows, equally far apart by up to 20 ms: by the seed.
-    Drawn,
-    /// 4 to 8 flows, each at some time within 20 ms.
-    Scattered,
-    /// So many flows, so many ms apart.
-    Fixed(u64, u64),
-}
-
-impl Starts {
-    /// When each flow starts, ns.
-    pub(super) fn of(self, seed: u64) -> Vec<u64> {
-        const MS: u64 = 1_000_000;
-        let values = Stream::new(seed, 1_003, Purpose::FlowStart);
-        let flows = 4 + values.value(0) % 5;
-        match self {
-            Starts::Drawn => {
-                let apart = values.value(1) % (20 * MS);
-                (0..flows).map(|flow| flow * apart).collect()
-            }
-            Starts::Scattered => {
-                (0..flows).map(|flow| values.value(2 + flow) % (20 * MS)).collect()
-            }
-            Starts::Fixed(flows, apart) => (0..flows).map(|flow| flow * apart * MS).collect(),
-        }
-    }
-}
 
 /// What one flow says about these rows.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +53,7 @@ impl Seen {
             rtos: outcome.rtos as f64,
             recoveries: outcome.recoveries as f64,
             timed_out: outcome.recoveries_timed_out as f64,
-            exit: outcome.exit.map_or(f64::NAN, |exit| exit.detect_cwnd as f64 / super::MSS as f64),
+            exit: outcome.exit.map_or(f64::NAN, |exit| exit.detect_cwnd as f64 / MSS as f64),
             queue: if queue.is_empty() {
                 0.0
             } else {
@@ -112,32 +63,7 @@ impl Seen {
     }
 }
 
-/// What decides a run.
-#[derive(Clone, Copy)]
-pub(super) struct Cell {
-    pub(super) hosts: Hosts,
-    pub(super) starts: Starts,
-    pub(super) rtt: u64,
-    pub(super) bytes: u64,
-    pub(super) iw: u32,
-}
-
 impl Cell {
-    pub(super) fn ground(self) -> Result<Scenario, Error> {
-        let path = Path::parse(&format!("hystart++-{}ms", self.rtt))?;
-        let limit = Nanos::from_secs(300);
-        Ok(Scenario {
-            host: hosts_of_tcp(self.hosts.preset)?,
-            limit,
-            iw: self.iw,
-            ..Scenario::new(path, 1)
-        })
-    }
-
-    pub(super) fn arm(self, startup: usize) -> String {
-        format!("{}/cubic/{}", STARTUPS[startup], self.hosts.recovery)
-    }
-
     fn run(self, startup: usize, seed: u64) -> Result<Vec<Seen>, Error> {
         let named = arm(&self.arm(startup))?;
         let sender =

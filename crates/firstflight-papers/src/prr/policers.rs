@@ -1,7 +1,7 @@
 //! What the bounds of PRR lose on policed paths, and how many round trips they need to repair it.
 
 use crate::figure::{Figure, Series, Shape, axis};
-use crate::lab::{Grid, grid};
+use crate::grid::{Grid, grid};
 use crate::sample::{bootstrap, sum};
 use crate::servers::{Counted, FILE, Knobs, Server, Service, serve, total};
 use crate::{Effort, Measured, Source, Values};

@@ -3,9 +3,10 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{
-    BLOCK, Counted, FILE, Fitted, Knobs, Known, LINUX, Server, Service, blocks, fit_web,
-    fit_web_from, serve_again, total,
+    BLOCK, Counted, FILE, Fitted, Knobs, Known, LINUX, Server, Service, blocks, fit_web_from,
+    serve_again, total,
 };
+use crate::web_loss::fit_web;
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::Error;
 use firstflight_lab::stats::resample;

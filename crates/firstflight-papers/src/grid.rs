@@ -1,0 +1,51 @@
+//! Cells x arms x seeds: a trial of each, side by side on all cores, in order.
+
+use crate::Effort;
+use crate::lab::{arm, watch};
+use firstflight_lab::Error;
+use firstflight_lab::arms::NamedArm;
+use firstflight_lab::scenario::Scenario;
+use firstflight_sim::Outcome;
+use rayon::prelude::*;
+
+/// What trials gave, by cell, arm and seed.
+pub(crate) struct Grid<T> {
+    arms: usize,
+    seeds: usize,
+    values: Vec<T>,
+}
+
+impl<T> Grid<T> {
+    /// All seeds of one arm in one cell.
+    pub(crate) fn of(&self, cell: usize, arm: usize) -> &[T] {
+        let from = (cell * self.arms + arm) * self.seeds;
+        &self.values[from..from + self.seeds]
+    }
+}
+
+/// Runs every arm in every cell with every seed and keeps what `read` takes from each.
+pub(crate) fn grid<T: Send>(
+    effort: &Effort<'_>,
+    what: &str,
+    cells: &[Scenario],
+    arms: &[&str],
+    seeds: u32,
+    read: impl Fn(&Scenario, &Outcome) -> T + Sync,
+) -> Result<Grid<T>, Error> {
+    effort.tell(what);
+    let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
+    let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
+        .flat_map(|cell| {
+            (0..named.len())
+                .flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (cell, arm, seed)))
+        })
+        .collect();
+    let values = jobs
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|(cell, arm, seed)| {
+            watch(&cells[cell], &named[arm], seed, None).map(|outcome| read(&cells[cell], &outcome))
+        })
+        .collect::<Result<Vec<T>, Error>>()?;
+    Ok(Grid { arms: named.len(), seeds: seeds as usize, values })
+}
