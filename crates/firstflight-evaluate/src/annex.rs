@@ -1,31 +1,12 @@
 //! The annex for an Internet-Draft: what the evaluation found, with holes for what only the author can
 //! say. Its text is the same as Markdown for kramdown-rfc and in the vocabulary of xml2rfc.
 
+mod block;
 mod markdown;
 mod xml;
 
 use crate::report::{CellRow, CriterionRow, Report, Verdict};
-
-/// The document that an annex refers to; each vocabulary has its own way to say so.
-const REFERENCE: &str = "RFC9743";
-
-/// A part of the text.
-enum Block {
-    /// A criterion's heading; what follows belongs to it.
-    Heading {
-        /// Unique in the annex, if it is not empty: sections of the RFC.
-        anchor: String,
-        title: String,
-    },
-    /// Words.
-    Paragraph(String),
-    /// Words around a reference to [`REFERENCE`].
-    Refers(&'static str, String),
-    /// A list.
-    Items(Vec<String>),
-    /// A table with a line of headers.
-    Table { title: &'static str, head: [&'static str; 3], rows: Vec<[String; 3]> },
-}
+use block::Block;
 
 impl Report {
     /// The annex as Markdown for kramdown-rfc, in lines of at most 72 columns, as RFCs have.

@@ -1,8 +1,7 @@
 //! The battery: its files, its version, its hash.
 
-use crate::cell::check_sweep;
-use crate::metric::metric_named;
-use crate::schema::{Criterion, Grids, Judge, Rule, Scenario, parse};
+use crate::metrics::metric_named;
+use crate::schema::{Criterion, Grids, Judge, Rule, Scenario, check_sweep, parse};
 use firstflight_lab::nearest;
 use firstflight_path::Error;
 use firstflight_path::input::{MOST_TEXT, read_text};

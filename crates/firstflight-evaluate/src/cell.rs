@@ -1,15 +1,14 @@
 //! From scenarios to cells: every combination of values, with path, flows and times read.
 
 use crate::battery::Battery;
-use crate::evaluate::Effort;
-use crate::schema::{Criterion, EcnField, Flow, Judge, LIES, Scenario, Sweep, text_of};
+use crate::effort::Effort;
+use crate::schema::{Criterion, EcnField, Flow, Judge, LIES, Scenario, text_of};
 use firstflight::Nanos;
 use firstflight::nada::Params;
 use firstflight_lab::flows::{App, Lie};
 use firstflight_lab::{Hosts, NamedArm, hosts_of_tcp, nearest, parse_arms, size};
 use firstflight_path::random::normal;
 use firstflight_path::{Codepoint, Error, Path};
-use toml::Value;
 
 /// One flow of a cell.
 #[derive(Clone, Debug)]
@@ -125,7 +124,7 @@ impl Cell {
 
     /// Some rule compares with a run in which all receivers are honest.
     pub(crate) fn is_paired(&self) -> bool {
-        self.judges.iter().any(|judge| crate::metric::needs_honest(&judge.metric))
+        self.judges.iter().any(|judge| crate::metrics::needs_honest(&judge.metric))
     }
 
     /// A receiver claims what is not so.
@@ -257,11 +256,6 @@ fn combinations(battery: &Battery, scenario: &Scenario, effort: Effort) -> Vec<V
             .collect();
     }
     all
-}
-
-/// The first value of a sweep that is neither text nor a number.
-pub(crate) fn check_sweep(sweep: &Sweep) -> Option<&Value> {
-    sweep.values().flatten().find(|value| text_of(value).is_none())
 }
 
 /// See [`firstflight_lab::scenario::rtt_jitter`].

@@ -3,6 +3,7 @@
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
 use crate::declare::{Checked, Declaration};
+use crate::effort::Effort;
 use crate::judge::{Readings, settle, together};
 use crate::metric::read;
 use crate::report::{CellRow, CriterionRow, Report, Verdict, deciding};
@@ -18,37 +19,6 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
-    /// Five seeds, and fewer cells where a scenario says so. Intervals are too wide to judge many
-    /// rules together.
-    Quick,
-    /// What the battery says: 20 seeds, or 10.
-    Standard,
-    /// A hundred seeds.
-    Full,
-}
-
-impl Effort {
-    /// As in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Effort::Quick => "quick",
-            Effort::Standard => "standard",
-            Effort::Full => "full",
-        }
-    }
-
-    pub(crate) fn seeds(self, standard: u32) -> u32 {
-        match self {
-            Effort::Quick => standard.min(5),
-            Effort::Standard => standard,
-            Effort::Full => 100,
-        }
-    }
-}
 
 /// What is to be evaluated, and how.
 #[derive(Clone, Debug)]
@@ -428,7 +398,7 @@ fn seeded(
     let members = || group.cells.iter().map(|index| &cells[*index]);
     let cell = &cells[group.cells[0]];
     let watched = members().flat_map(|cell| &cell.judges);
-    let sends = watched.into_iter().any(|judge| crate::metric::needs_sends(&judge.metric));
+    let sends = watched.into_iter().any(|judge| crate::metrics::needs_sends(&judge.metric));
     let bed = evaluation.testbed;
     let seat = Seat { sends, ..Seat::of(bed, &evaluation.algorithm, seed) };
     let ours = match catch_unwind(AssertUnwindSafe(|| Run::of(cell, seat))) {

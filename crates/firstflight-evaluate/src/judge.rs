@@ -1,6 +1,6 @@
 //! From values per seed to a verdict per cell, and from those to one per criterion.
 
-use crate::metric::{MetricDoc, metric_named};
+use crate::metrics::{MetricDoc, metric_named};
 use crate::report::{CellRow, RuleName, Verdict};
 use crate::schema::{Judge, Rule};
 use crate::student::{Paired, more_often};

@@ -2,8 +2,10 @@
 
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
-use crate::evaluate::{Effort, Evaluation};
-use crate::metric::{metric_named, read};
+use crate::effort::Effort;
+use crate::evaluate::Evaluation;
+use crate::metric::read;
+use crate::metrics::metric_named;
 use crate::report::{CriterionRow, Report};
 use crate::run::{Run, Seat};
 use firstflight_lab::NamedArm;

@@ -353,3 +353,8 @@ pub(crate) fn text_of(value: &Value) -> Option<String> {
         _ => None,
     }
 }
+
+/// The first value of a sweep that is neither text nor a number.
+pub(crate) fn check_sweep(sweep: &Sweep) -> Option<&Value> {
+    sweep.values().flatten().find(|value| text_of(value).is_none())
+}

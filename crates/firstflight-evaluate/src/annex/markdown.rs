@@ -1,6 +1,6 @@
 //! The annex as kramdown-rfc reads it.
 
-use super::{Block, REFERENCE};
+use super::block::{Block, REFERENCE};
 use std::fmt::Write as _;
 
 const COLUMNS: usize = 72;

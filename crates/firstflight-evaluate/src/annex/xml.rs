@@ -1,6 +1,6 @@
 //! The annex in the vocabulary of xml2rfc, version 3 (RFC 7991).
 
-use super::{Block, REFERENCE};
+use super::block::{Block, REFERENCE};
 use std::fmt::Write as _;
 
 pub(super) fn of(title: &str, blocks: &[Block]) -> String {
