@@ -1,13 +1,14 @@
 //! `firstflight ab`.
 
+use crate::done::Done;
 use crate::files::{Growing, check_folder, check_outputs, write_bytes};
+use crate::fit;
 use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
 use crate::sheet::Sheet;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
-use crate::{Done, fit};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};

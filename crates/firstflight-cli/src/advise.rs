@@ -1,8 +1,8 @@
 //! `firstflight advise`: captures in; which startup to deploy on paths like these, what it gains
 //! and costs, and what that hangs on.
 
-use crate::Done;
 use crate::ab::run_with_progress;
+use crate::done::Done;
 use crate::files::{check_outputs, to_stdout, write_bytes};
 use crate::replay::{finish, watch};
 use crate::run::{command_line, threads};

@@ -1,11 +1,12 @@
 //! `firstflight check`: an answer against one that was kept, for the CI of one's own repository.
 
+use crate::diff;
+use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, fitted, show_with};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, whisper, width, wrap};
-use crate::{Done, diff};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::diff::Setting;

@@ -2,16 +2,18 @@
 
 mod sweep;
 
+use crate::done::Done;
 use crate::engine;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
+use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
+use crate::sharing;
 use crate::sheet::Sheet;
-use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, sheet, whisper, width, wrap};
+use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use crate::traces::Outputs;
-use crate::{Done, sharing};
 use clap::Args;
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::request::{Asked, CompareRequest};

@@ -1,6 +1,6 @@
 //! Completions for shells, and manual pages: made from the command line itself.
 
-use crate::Done;
+use crate::done::Done;
 use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::say;
 use clap::{Args, Command};

@@ -1,9 +1,10 @@
 //! `firstflight conform`: a controller that is not ours beside one of ours, on the same ACKs.
 
-use crate::Done;
+use crate::done::Done;
 use crate::files::check_outputs;
-use crate::output::{Output, fitted, pretty, show_with};
+use crate::output::{Output, fitted, show_with};
 use crate::rows::Rows;
+use crate::rows::pretty;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};
 use clap::Args;

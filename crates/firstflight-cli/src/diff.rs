@@ -1,10 +1,11 @@
 //! `firstflight diff`: two answers side by side, for two versions, two paths, two days.
 
-use crate::Done;
-use crate::failed;
+use crate::done::Done;
+use crate::done::failed;
 use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, fitted, pretty, show_with};
+use crate::output::{Output, fitted, show_with};
 use crate::rows::Rows;
+use crate::rows::pretty;
 use crate::run::command_line;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};

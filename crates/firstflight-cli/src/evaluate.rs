@@ -1,5 +1,6 @@
 //! `firstflight evaluate`.
 
+use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_bytes};
 use crate::fit::fitted;
 use crate::output::{Output, check_before, give, names};
@@ -8,7 +9,6 @@ use crate::rows::Rows;
 use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
-use crate::{Done, failed};
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
 use firstflight_evaluate::{

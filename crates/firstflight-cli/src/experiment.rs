@@ -2,14 +2,16 @@
 //!
 //! What the file means, [`Experiment`] knows; here it is run and shown.
 
+use crate::ab;
 use crate::compare;
+use crate::done::Done;
 use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_bytes};
 use crate::output::{Output, give, is_for_people};
+use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::sheet::Sheet;
-use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, sheet, whisper};
-use crate::{Done, ab};
+use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};

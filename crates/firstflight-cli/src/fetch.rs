@@ -1,6 +1,6 @@
 //! `firstflight fetch`.
 
-use crate::Done;
+use crate::done::Done;
 use clap::Args;
 use firstflight::Nanos;
 use firstflight_lab::Error;

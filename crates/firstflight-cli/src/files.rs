@@ -1,6 +1,6 @@
 //! Output files: checked before anything runs, written whole or not at all.
 
-use crate::failed;
+use crate::done::failed;
 use firstflight_lab::Error;
 use std::fs;
 use std::io::{self, BufWriter, Write};

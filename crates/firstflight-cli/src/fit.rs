@@ -5,7 +5,7 @@
 //! file every column goes ([`crate::terminal::width`]), unless `--columns` names some. Some tables
 //! hold columns back until `--wide` or `--columns` asks for them.
 
-use crate::output::Format;
+use crate::format::Format;
 use crate::sheet::{Sheet, Side};
 use crate::terminal::{QUIET, width, wrap};
 use clap::Args;

@@ -1,6 +1,6 @@
 //! `firstflight kernel`.
 
-use crate::Done;
+use crate::done::Done;
 use clap::{Args, Subcommand};
 use firstflight_lab::Error;
 

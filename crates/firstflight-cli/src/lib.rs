@@ -35,6 +35,7 @@ mod compare;
 mod completions;
 mod conform;
 mod diff;
+mod done;
 mod drawing;
 mod engine;
 mod evaluate;
@@ -45,6 +46,7 @@ mod experiment;
 mod fetch;
 mod files;
 mod fit;
+mod format;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
@@ -60,6 +62,7 @@ mod random;
 #[cfg(feature = "replay")]
 mod replay;
 mod reproduce;
+mod results;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod row_file;
 mod rows;
@@ -79,6 +82,7 @@ mod watch;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use done::Done;
 pub use firstflight_lab::OwnPart;
 use firstflight_lab::error::printable;
 use firstflight_lab::{Error, own_parts, request};
@@ -176,20 +180,6 @@ enum Command {
     /// Write a manual page for each command
     #[command(hide = true)]
     Man(completions::ManOptions),
-}
-
-/// How a command ended when it ended well.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Done {
-    /// Everything came out.
-    Well,
-    /// A result fell short, and lines on standard error have said so: exit code 1.
-    Short,
-    /// A result fell short, and this is why: exit code 1.
-    Because(String),
-    /// With this code: that of what was run for the user, or one of the command's own.
-    #[cfg(any(target_os = "linux", feature = "field"))]
-    With(u8),
 }
 
 const EXIT_SHORT: u8 = 1;
@@ -298,9 +288,4 @@ fn refuse(line: &str) -> ExitCode {
 /// A command that ends with a code above 0 says why, in one line.
 fn say_why(line: &str) {
     terminal::whisper(&format!("firstflight: {}", printable(line)));
-}
-
-/// An operation on a file that failed.
-fn failed(file: &std::path::Path, error: &std::io::Error) -> Error {
-    Error::new(format!("{}: {error}", file.display()))
 }

@@ -1,6 +1,6 @@
 //! `firstflight link`.
 
-use crate::Done;
+use crate::done::Done;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
 use firstflight_lab::Error;

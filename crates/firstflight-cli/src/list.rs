@@ -1,6 +1,6 @@
 //! What there is: arms and paths, with a line each and its source.
 
-use crate::Done;
+use crate::done::Done;
 use crate::output::{Output, fitted, prose, show};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};

@@ -2,41 +2,13 @@
 
 use crate::files::{to_stdout, write_bytes};
 use crate::fit::{self, asked, check, chosen};
+use crate::format::Format;
 use crate::markup::{latex, markdown};
 use crate::rows::Rows;
 use crate::sheet::Sheet;
 use crate::terminal::{say, width, wrap};
-use clap::ValueEnum;
 use firstflight_lab::Error;
 use std::path::PathBuf;
-
-/// What standard output is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Tables for people
-    Table,
-    /// The same tables in Markdown
-    Md,
-    /// Raw values, units in the names
-    Csv,
-    /// The same tables in LaTeX, with booktabs
-    Tex,
-    /// Everything, as `--json -` gives it
-    Json,
-}
-
-impl Format {
-    /// Its name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Format::Table => "table",
-            Format::Md => "md",
-            Format::Csv => "csv",
-            Format::Tex => "tex",
-            Format::Json => "json",
-        }
-    }
-}
 
 /// What a command found out.
 pub(crate) trait Output {
@@ -56,14 +28,6 @@ pub(crate) trait Output {
     fn json(&self) -> Result<String, Error> {
         self.rows().to_json()
     }
-}
-
-/// JSON as `serde_json::to_string_pretty` made it, with a line break at its end.
-///
-/// # Errors
-/// One line; never with values of ours.
-pub(crate) fn pretty(text: serde_json::Result<String>) -> Result<String, Error> {
-    text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
 }
 
 /// Lines of prose as they fit the terminal, each below the one before.

@@ -2,7 +2,7 @@
 
 mod fit;
 
-use crate::Done;
+use crate::done::Done;
 use crate::output::{self, Output, fitted, prose};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;

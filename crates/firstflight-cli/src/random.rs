@@ -1,6 +1,6 @@
 //! Keys that nobody can guess.
 
-use crate::failed;
+use crate::done::failed;
 use firstflight_lab::Error;
 use firstflight_linux::kernel::Key;
 use std::fs::{self, File, OpenOptions};

@@ -4,13 +4,14 @@ mod identified;
 pub(crate) mod population;
 pub(crate) mod text;
 
+use crate::done::Done;
+use crate::engine;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, whisper};
-use crate::{Done, engine};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;

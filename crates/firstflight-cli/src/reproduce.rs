@@ -1,6 +1,6 @@
 //! `firstflight reproduce`.
 
-use crate::Done;
+use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::fit::{asked, fitted};
 use crate::output::{Output, check_before, give, names};

@@ -1,7 +1,7 @@
 //! A file of rows that grows by whole rows: lines of JSON, or where its name ends in `.parquet` a
 //! folder of Parquet files.
 
-use crate::failed;
+use crate::done::failed;
 use firstflight_lab::Error;
 use firstflight_trial::row::{Holds, named};
 use serde_json::{Map, Value};

@@ -1,6 +1,5 @@
 //! The data of an answer as rows: raw values, with units in the names, for CSV and JSON.
 
-use crate::output::pretty;
 use firstflight_lab::Error;
 use firstflight_lab::measures::{Cell, Field, Measure, columns};
 use serde_json::{Map, Value};
@@ -84,6 +83,14 @@ impl Rows {
         let all: Vec<Value> = self.rows.iter().map(object).collect();
         pretty(serde_json::to_string_pretty(&all))
     }
+}
+
+/// JSON as `serde_json::to_string_pretty` made it, with a line break at its end.
+///
+/// # Errors
+/// One line; never with values of ours.
+pub(crate) fn pretty(text: serde_json::Result<String>) -> Result<String, Error> {
+    text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
 }
 
 /// The values of a record that have a column.

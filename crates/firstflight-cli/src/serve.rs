@@ -1,6 +1,6 @@
 //! `firstflight serve`.
 
-use crate::Done;
+use crate::done::Done;
 use crate::drawing::Drawing;
 use clap::Args;
 use firstflight_lab::Error;
@@ -230,7 +230,7 @@ mod with_quic {
         if let Some(listen) = options.listen.iter().find(|listen| listen.contains('=')) {
             return Err(Error::new(format!("--listen {listen}: the trial draws the arm")));
         }
-        let refused = |error| crate::failed(file, &error);
+        let refused = |error| crate::done::failed(file, &error);
         let rows = File::options().create(true).append(true).open(file).map_err(refused)?;
         let told = TrialOptions {
             design: options.drawing.design()?,

@@ -1,9 +1,10 @@
 //! The table of several flows at a time.
 
 use crate::output::{Output, names};
+use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
 use crate::sheet::Sheet;
-use crate::terminal::{QUIET, TITLE, lay_out, sheet, width, wrap};
+use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sharing::{SharedFlowRow, Sharing, SharingPlan};
 use firstflight_lab::table::figure;

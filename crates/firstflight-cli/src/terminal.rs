@@ -1,12 +1,8 @@
-//! Tables for people.
+//! What people read: styles, rules, width and lines of a terminal.
 
-use crate::fit::fitted;
-use crate::sheet::{Field, Sheet, Side};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::Error;
-use firstflight_lab::report::{Column, Row, Table, Value};
-use firstflight_lab::table::figure;
 use std::io::{ErrorKind, Write};
 
 /// Headline.
@@ -75,52 +71,4 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
 /// Prints a line to standard error, if anybody listens there.
 pub(crate) fn whisper(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
-}
-
-/// Columns of results that go first where they do not all fit: what follows from the others, then
-/// how startup ended, then what it did to the path.
-const FIRST_TO_GO: &[&str] =
-    &["goodput", "retransmitted", "vs ideal", "exit time", "queueing delay p99", "cwnd at exit"];
-
-/// The header of a column of results.
-fn header(column: &Column) -> String {
-    if column.unit.is_empty() || column.unit == "bytes" {
-        return column.label.clone();
-    }
-    format!("{}\n{}", column.label, column.unit)
-}
-
-/// A table of results as it is laid out: one row per arm, the best value of each column marked.
-pub(crate) fn sheet(title: &str, table: &Table) -> Sheet {
-    let headers = table.columns.iter().map(|column| (header(column), Side::Right));
-    let headers = std::iter::once(("arm".to_owned(), Side::Left)).chain(headers);
-    let mut sheet = Sheet::new(title, headers).dropping(FIRST_TO_GO).marked();
-    for row in &table.rows {
-        let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
-        sheet.row(std::iter::once(Field::from(row.arm.as_str())).chain(cells));
-    }
-    sheet
-}
-
-/// Lays a table of results out.
-pub(crate) fn lay_out(table: &Table) -> String {
-    fitted(&sheet("", table))
-}
-
-fn cell(table: &Table, row: &Row, index: usize) -> Field {
-    let column = &table.columns[index];
-    let text = match &row.values[index] {
-        Value::Number(value) => figure(*value, &column.unit),
-        Value::Text(text) => text.clone(),
-        Value::Missing => "-".into(),
-    };
-    let text = match row.spread.get(index).copied().flatten() {
-        Some(spread) => format!(
-            "{text}\n{}..{}",
-            figure(spread.low, &column.unit),
-            figure(spread.high, &column.unit)
-        ),
-        None => text,
-    };
-    Field::from(text).bold(row.best.contains(&column.key))
 }

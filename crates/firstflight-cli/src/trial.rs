@@ -12,7 +12,7 @@ mod running;
 mod start;
 mod tables;
 
-use crate::Done;
+use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, give, names};
 use crate::run::command_line;

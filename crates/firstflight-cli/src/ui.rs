@@ -1,9 +1,9 @@
 //! `firstflight ui`: the playground, a page with the simulator inside, on the loopback address.
 
+use crate::done::{Done, failed};
 use crate::engine;
 use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::{TITLE, say, whisper};
-use crate::{Done, failed};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_web::page::{ENGINE, POLICY, files};

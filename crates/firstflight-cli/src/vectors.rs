@@ -1,6 +1,6 @@
 //! `firstflight vectors`: what algorithms answer, event by event, for tests in other languages.
 
-use crate::Done;
+use crate::done::Done;
 use crate::files::{check_outputs, to_stdout, write_bytes};
 use crate::terminal::say;
 use clap::{Args, ValueEnum};

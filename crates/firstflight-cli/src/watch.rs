@@ -68,7 +68,7 @@ fn of_2_32(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(not(feature = "bpf"))]
-pub(crate) fn run(_options: &Options) -> Result<crate::Done, firstflight_lab::Error> {
+pub(crate) fn run(_options: &Options) -> Result<crate::done::Done, firstflight_lab::Error> {
     Err(firstflight_lab::Error::new(
         "`watch` is not part of this build: `cargo build --release --features bpf` has it (Debian: clang libelf-dev zlib1g-dev)",
     ))

@@ -1,7 +1,7 @@
 //! `firstflight population from-traces`.
 
 use super::{finish, follow};
-use crate::Done;
+use crate::done::Done;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
 use clap::Args;

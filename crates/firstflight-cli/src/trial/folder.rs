@@ -1,7 +1,7 @@
 //! The folder of a trial: what stands where, and who writes it. Rows and state survive whatever ends
 //! the trial; the lock ends with its process.
 
-use crate::failed;
+use crate::done::failed;
 use crate::files::write_whole;
 use firstflight_lab::Error;
 use firstflight_lab::field::{Answer, FieldRequest};

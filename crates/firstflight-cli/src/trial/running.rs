@@ -3,11 +3,11 @@
 use super::folder::Folder;
 use super::tables::Shown;
 use super::{EXIT_STOPPED, ended};
+use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_whole};
 use crate::output::{Output, check_before, give, names};
 use crate::run::command_line;
 use crate::terminal::{QUIET, say, whisper};
-use crate::{Done, failed};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_linux::lock::interrupt;

@@ -53,7 +53,7 @@ fn times(text: &str) -> Result<f64, String> {
 }
 
 #[cfg(not(feature = "bpf"))]
-pub(super) fn start(_options: &StartOptions) -> Result<crate::Done, firstflight_lab::Error> {
+pub(super) fn start(_options: &StartOptions) -> Result<crate::done::Done, firstflight_lab::Error> {
     Err(firstflight_lab::Error::new(
         "`trial start` is not part of this build: `cargo build --release --features bpf` has it (Debian: clang libelf-dev zlib1g-dev)",
     ))

@@ -3,7 +3,7 @@
 use super::Options;
 use super::answer::{Answer, Seen};
 use super::rows::{cells, columns};
-use crate::Done;
+use crate::done::Done;
 use crate::files::{check_outputs, write_whole};
 use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
