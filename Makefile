@@ -49,9 +49,10 @@ GENTLY = $(if $(LANES),nice -n 15)
 # without it the lab and all above it would be compiled once more for the program.
 BUILD = cargo build --locked --workspace $(FEATURES) --tests --lib --bin firstflight
 
-lint: ## words, formatting and clippy over everything; warnings are errors
+lint: ## words, circles of imports, formatting and clippy over everything; warnings are errors
 	tests/words.sh
 	tests/needs.sh kernel
+	python3 tests/circles.py
 	@! grep -rl '#\[test\]' $$(awk '/^\[/ { lib = $$0 == "[lib]" } lib && /^test = false$$/ { print FILENAME }' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
