@@ -81,7 +81,7 @@ impl Selection {
     }
 
     /// Makes default and routes so until the keeper is dropped or this process is gone. `keeper` is
-    /// the command that runs [`undo_from`] on its standard input.
+    /// the command that runs [`super::undo_from`] on its standard input.
     ///
     /// # Errors
     /// If something cannot be changed; what was changed before is put back.
