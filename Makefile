@@ -45,9 +45,8 @@ FEATURES = $$(tests/needs.sh --features)
 # Tests in real time come first.
 GENTLY = $(if $(LANES),nice -n 15)
 
-# What is built once for all: tests (but of libraries whose Cargo.toml says `test = false`), the program and Python's engine. With `--tests` dependencies have the features that tests ask of them:
-# without it the lab and all above it would be compiled once more for the program.
-BUILD = cargo build --locked --workspace $(FEATURES) --tests --lib --bin firstflight
+# What is built once for all.
+BUILD = cargo build --locked $$(tests/needs.sh --build)
 
 lint: ## words, circles of imports, formatting and clippy over everything; warnings are errors
 	tests/words.sh

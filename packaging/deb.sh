@@ -9,9 +9,12 @@ needs deb
 needs kernel
 engine
 # As `make built` builds it, so that `PROFILE=dev` finds the program.
-same=()
-[ "$profile" != dev ] || same=(--tests --lib)
-cargo build --quiet --locked --profile "$profile" --workspace $(tests/needs.sh --features) "${same[@]}" --bin firstflight
+if [ "$profile" = dev ]; then
+    options=$(tests/needs.sh --build)
+else
+    options="--workspace $(tests/needs.sh --features) --bin firstflight"
+fi
+cargo build --quiet --locked --profile "$profile" $options
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -39,7 +39,7 @@ fi
 [ "${1:-}" != --types ] || exit 0
 
 # With the command of the same checkout, whose output the package's has to equal to the byte.
-(cd .. && cargo build --quiet --locked --workspace $(tests/needs.sh --features) --tests --lib --bin firstflight)
+(cd .. && cargo build --quiet --locked $(tests/needs.sh --build))
 export FIRSTFLIGHT_BINARY=$target/debug/firstflight
 
 packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')

@@ -7,6 +7,9 @@
 #   tests/needs.sh --list PART...    the packages, one per line
 #   tests/needs.sh --features        the options for cargo: all features but one, named below, and without those that only the kernel part's
 #                                    packages can build where these cannot be had
+#   tests/needs.sh --build           the options for cargo with which all is built once: tests (but of libraries whose Cargo.toml says
+#                                    `test = false`), the program, Python's engine. With --tests dependencies have the features that tests
+#                                    ask of them; without it the lab and all above it would be compiled once more for the program
 
 packages_of() {
     case $1 in
@@ -84,8 +87,9 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
         for part in "$@"; do packages_of "$part"; done | tr ' ' '\n' | sort -u
         exit
     fi
-    if [ "${1:-}" = --features ]; then
+    if [[ ${1:-} =~ ^--(features|build)$ ]]; then
         install_for kernel >&2
+        [ "$1" = --features ] || echo --workspace --tests --lib --bin firstflight
         # s2n-quic's own sockets bring a second library of cryptography, in C, for one example: `make sockets` has them.
         leave="firstflight-quic/s2n-sockets"
         if [ ${#missing[@]} -gt 0 ]; then

@@ -3,8 +3,7 @@
 use crate::done::Done;
 use crate::files::check_outputs;
 use crate::output::{Output, fitted, show_with};
-use crate::rows::Rows;
-use crate::rows::pretty;
+use crate::rows::{Rows, pretty};
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};
 use clap::Args;

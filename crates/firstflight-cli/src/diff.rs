@@ -1,11 +1,9 @@
 //! `firstflight diff`: two answers side by side, for two versions, two paths, two days.
 
-use crate::done::Done;
-use crate::done::failed;
+use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, fitted, show_with};
-use crate::rows::Rows;
-use crate::rows::pretty;
+use crate::rows::{Rows, pretty};
 use crate::run::command_line;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};

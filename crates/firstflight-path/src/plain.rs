@@ -157,6 +157,28 @@ impl Plain {
         self.waiting.restart(capacity);
     }
 
+    /// When a packet that is offered at `now` is served, and the fraction of a nanosecond that it comes after.
+    /// A fraction beyond `busy == now` keeps the period alive: the link is still sending the last bit.
+    #[inline(always)]
+    fn next_start(&mut self, now: u64) -> (u64, u64) {
+        if now > self.busy {
+            self.spare = self.holds;
+            (now, 0)
+        } else {
+            (self.busy, self.beyond)
+        }
+    }
+
+    /// Whether so many more packets may wait. Who has left is only asked where it matters: if even with them
+    /// there is room, there is.
+    #[inline(always)]
+    fn has_room(&mut self, now: u64, count: u64) -> bool {
+        if self.spare < count {
+            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
+        }
+        self.spare >= count
+    }
+
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
         if len != self.alike {
@@ -164,20 +186,9 @@ impl Plain {
         }
         let ordinal = self.ordinal;
         self.ordinal += 1;
-        // A fraction beyond `busy == now` keeps the period alive: the link is still sending the
-        // last bit.
-        let (start, carried) = if now > self.busy {
-            self.spare = self.holds;
-            (now, 0)
-        } else {
-            (self.busy, self.beyond)
-        };
-        // Who has left is only asked where it matters: if even with them there is room, there is.
-        if self.spare == 0 {
-            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
-            if self.spare == 0 {
-                return Fate::Drop(DropCause::Queue);
-            }
+        let (start, carried) = self.next_start(now);
+        if !self.has_room(now, 1) {
+            return Fate::Drop(DropCause::Queue);
         }
         self.spare -= u64::from(start > now);
         let end = self.serve(now, start, carried);
@@ -192,17 +203,9 @@ impl Plain {
         {
             return None;
         }
-        let (start, carried) = if now > self.busy {
-            self.spare = self.holds;
-            (now, 0)
-        } else {
-            (self.busy, self.beyond)
-        };
-        if self.spare == 0 {
-            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
-            if self.spare == 0 {
-                return None;
-            }
+        let (start, carried) = self.next_start(now);
+        if !self.has_room(now, 1) {
+            return None;
         }
         self.ordinal += 1;
         self.spare -= u64::from(start > now);
@@ -217,17 +220,9 @@ impl Plain {
         if len != self.alike || !self.loss.never() {
             return None;
         }
-        let (busy, beyond) = if now > self.busy {
-            self.spare = self.holds;
-            (now, 0)
-        } else {
-            (self.busy, self.beyond)
-        };
-        if self.spare < count {
-            self.spare = self.holds.saturating_sub(self.waiting_alike(now));
-            if self.spare < count {
-                return None;
-            }
+        let (busy, beyond) = self.next_start(now);
+        if !self.has_room(now, count) {
+            return None;
         }
         let Service { ns, remainder, .. } = self.service;
         let (rate, propagation) = (self.rate, self.propagation);

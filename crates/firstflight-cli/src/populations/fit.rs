@@ -1,8 +1,7 @@
 //! How random loss was fitted to published losses, for every factor on the buffers.
 
 use crate::output::{Output, fitted};
-use crate::rows::Rows;
-use crate::rows::pretty;
+use crate::rows::{Rows, pretty};
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::population::calibrate::{Fitted, MEASURED_MS, NEARLY, Point, Profile};

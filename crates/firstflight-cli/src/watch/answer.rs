@@ -1,8 +1,7 @@
 //! What was watched: a replay, and what was not seen.
 
 use crate::output::Output;
-use crate::rows::Rows;
-use crate::rows::pretty;
+use crate::rows::{Rows, pretty};
 use crate::sheet::Sheet;
 use crate::terminal::{CAUTION, QUIET, width, wrap};
 use firstflight_lab::Error;

@@ -245,12 +245,11 @@ mod tests {
     use crate::scenario::Hosts;
     use firstflight::Nanos;
 
-    #[test]
-    fn without_checks_the_arms_give_the_same() {
-        let test = Test {
-            population: builtin::population("cdn").expect("built in").expect("a population"),
-            arms: parse_arms("slowstart,rapid").expect("arms"),
-            flows: 64,
+    fn test_of(population: &str, arms: &str, flows: u64) -> Test {
+        Test {
+            population: builtin::population(population).expect("built in").expect("a population"),
+            arms: parse_arms(arms).expect("arms"),
+            flows,
             seed: 3,
             iw: 10,
             burst: 2,
@@ -258,7 +257,12 @@ mod tests {
             host: Hosts::default(),
             detection: None,
             clock: Clock::Receiver,
-        };
+        }
+    }
+
+    #[test]
+    fn without_checks_the_arms_give_the_same() {
+        let test = test_of("cdn", "slowstart,rapid", 64);
         for index in [0, 4, 8] {
             let [with, without] = [Checks::All, Checks::None]
                 .map(|checks| test.connection(index, &[], checks).expect("runs"));
@@ -271,18 +275,7 @@ mod tests {
     #[test]
     fn both_ends_of_an_assumption_are_what_their_own_population_gives() {
         for name in ["geo", "us-web", "fixed-2025"] {
-            let test = Test {
-                population: builtin::population(name).expect("built in").expect("a population"),
-                arms: parse_arms("slowstart,hystart++,rapid").expect("arms"),
-                flows: 1_000,
-                seed: 3,
-                iw: 10,
-                burst: 2,
-                limit: Nanos::from_secs(300),
-                host: Hosts::default(),
-                detection: None,
-                clock: Clock::Receiver,
-            };
+            let test = test_of(name, "slowstart,hystart++,rapid", 1_000);
             let settings = test.settings();
             let mut same = 0;
             for index in (0..40).map(|n| n * test.sensitivity_stride()) {

@@ -85,17 +85,19 @@ pub(super) fn words(arm: &KernelArm, changes: &[Change]) -> String {
     text
 }
 
+/// Whose changes these are.
+fn arm_of(words: &str) -> Option<&'static KernelArm> {
+    let name = words.lines().next()?;
+    ARMS.iter().find(|arm| arm.kernel_name == name)
+}
+
 /// Puts back what `words` tell, the last change first.
 ///
 /// # Errors
 /// What could not be put back; the rest was.
 pub fn undo_from(words: &str) -> Result<(), Error> {
-    let mut lines = words.lines();
-    let Some(arm) = lines.next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name))
-    else {
-        return Ok(());
-    };
-    let changes: Vec<Change> = lines.filter_map(Change::parse).collect();
+    let Some(arm) = arm_of(words) else { return Ok(()) };
+    let changes: Vec<Change> = words.lines().skip(1).filter_map(Change::parse).collect();
     let failed: Vec<String> = changes
         .iter()
         .rev()
@@ -111,8 +113,7 @@ pub fn undo_from(words: &str) -> Result<(), Error> {
 /// Those of [`undo_from`]; then it stays noted.
 pub fn undo_and_forget(words: &str) -> Result<(), Error> {
     undo_from(words)?;
-    let arm = words.lines().next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name));
-    arm.into_iter().for_each(forget_undo);
+    arm_of(words).into_iter().for_each(forget_undo);
     Ok(())
 }
 

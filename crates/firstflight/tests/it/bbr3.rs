@@ -358,19 +358,25 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
     }
 }
 
+/// Three round trips old, with its window full.
+fn filled(transport: Transport) -> Rig {
+    let mut rig = Rig::new("bbr3", transport, 10 * MSS);
+    for _ in 0..3 {
+        rig.fill();
+        rig.wait(30);
+        rig.ack(10 * MSS);
+    }
+    rig.fill();
+    rig
+}
+
 /// Shows BBR3 rto-end: the window of before a timeout is back when everything sent before it is
 /// acknowledged (TCP), or something sent after it (QUIC); of two timeouts in a row that of before the first.
 #[test]
 fn after_a_timeout_the_window_comes_back() {
     for transport in [Transport::Quic, Transport::Tcp] {
         for timeouts in [1, 2] {
-            let mut rig = Rig::new("bbr3", transport, 10 * MSS);
-            for _ in 0..3 {
-                rig.fill();
-                rig.wait(30);
-                rig.ack(10 * MSS);
-            }
-            rig.fill();
+            let mut rig = filled(transport);
             let before = rig.c.cwnd();
             for _ in 0..timeouts {
                 rig.timeout(Timeout::Rto);
@@ -601,13 +607,7 @@ fn handling_spurious_fast_recovery() {
 #[test]
 fn handling_spurious_rto_recovery() {
     for (transport, least) in [(Transport::Quic, 2 * MSS), (Transport::Tcp, MSS)] {
-        let mut rig = Rig::new("bbr3", transport, 10 * MSS);
-        for _ in 0..3 {
-            rig.fill();
-            rig.wait(30);
-            rig.ack(10 * MSS);
-        }
-        rig.fill();
+        let mut rig = filled(transport);
         let before = rig.c.cwnd();
         rig.timeout(Timeout::Rto);
         assert_eq!(rig.c.cwnd(), least, "{transport:?}: the smallest window");
