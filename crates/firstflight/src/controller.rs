@@ -15,12 +15,12 @@ mod config;
 mod episode;
 mod growth;
 mod increase;
+mod kept;
 mod tell;
 mod three_amounts;
 
 pub use crate::exit::Exit;
-pub use config::Config;
-pub use increase::Increase;
+pub use config::{Config, Increase};
 
 use crate::avoidance::{Avoidance, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Timeout, Transport, Window};
@@ -28,7 +28,7 @@ use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
 use crate::startup::{EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
-use episode::{Episode, Repairer, Undo};
+use kept::{Ended, Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
 
 /// Counters that every controller keeps.
@@ -46,21 +46,6 @@ pub struct Stats {
     pub timeouts: u32,
     /// Episodes after which the window was below the threshold: slow start again.
     pub slow_starts_after_recovery: u32,
-}
-
-/// The end of startup as it is kept; the rest of [`Exit`] follows from it.
-#[derive(Clone, Copy, Debug)]
-struct Ended {
-    reason: ExitReason,
-    estimated: bool,
-    /// Something had been sent by then.
-    sent: bool,
-    rounds: u32,
-    at: Time,
-    /// The window that was found, the one it became, the bytes in flight.
-    amounts: ThreeAmounts,
-    /// Meaningful if `estimated`.
-    estimate: u64,
 }
 
 /// One sender's congestion controller.

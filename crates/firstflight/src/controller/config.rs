@@ -1,9 +1,23 @@
 //! What a connection tells its controller once, at the start.
 
-use super::Increase;
 use crate::event::Transport;
+use crate::named::named;
 use crate::startup::GAIN_AVOIDANCE;
 use crate::units::Ratio;
+
+named! {
+    /// Which windows may grow where the application, and not the window, is the limit.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Increase {
+        /// Those that are used: in slow start by half, else in full (RFC 9002 section 7.8).
+        #[default]
+        Limited = "limited",
+        /// Those below what the largest flight since the last cut allows.
+        MaxFs = "maxfs",
+        /// The same, and an unused window above that falls to it.
+        Literal = "literal",
+    }
+}
 
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,39 +2,14 @@
 //! false alarm gives back.
 
 use super::Controller;
+use super::kept::{Episode, Repairer, Undo};
 use super::three_amounts::ThreeAmounts;
 use crate::avoidance::{Avoidance, Cut};
 use crate::event::{Ack, Signal, Transport, Window};
 use crate::exit::ExitReason;
-use crate::recovery::{Cause, End, Entry, OwnRecovery, Policy, Progress};
+use crate::recovery::{Cause, End, Entry, Policy, Progress};
 use crate::startup::Startup;
 use crate::units::{MAX_BYTES, Seq};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Episode {
-    /// The arm's recovery policy is in charge.
-    Policy,
-    /// The startup's own recovery is in charge.
-    Own,
-    /// TCP after a startup's own recovery: the window stands still until the last hole is repaired.
-    Repair,
-}
-
-/// Who repairs. A startup's own recovery takes the place of the policy, of which only the settings
-/// are needed meanwhile.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Repairer<R, P> {
-    Policy(R),
-    Own(OwnRecovery, P),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Undo<S, A> {
-    /// Window, threshold, largest flight.
-    pub(super) amounts: ThreeAmounts,
-    pub(super) avoidance: A,
-    pub(super) startup: S,
-}
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// Loss or marks that are news: not of something sent before the last episode began. Loss

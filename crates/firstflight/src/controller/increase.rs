@@ -9,26 +9,11 @@
 //! sets an unused window to the smaller of the two, which takes away what a restart of `maxFS`
 //! after a cut has not seen yet; that is `literal`.
 
-use super::Controller;
+use super::{Controller, Increase};
 use crate::avoidance::Avoidance;
 use crate::event::{Ack, Window};
-use crate::named::named;
 use crate::recovery::Policy;
 use crate::startup::Startup;
-
-named! {
-    /// Which windows may grow where the application, and not the window, is the limit.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub enum Increase {
-        /// Those that are used: in slow start by half, else in full (RFC 9002 section 7.8).
-        #[default]
-        Limited = "limited",
-        /// Those below what the largest flight since the last cut allows.
-        MaxFs = "maxfs",
-        /// The same, and an unused window above that falls to it.
-        Literal = "literal",
-    }
-}
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// The window is cut: flights from before it prove nothing any more. The next one that is sent

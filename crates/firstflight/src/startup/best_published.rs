@@ -19,6 +19,8 @@
 
 mod samples;
 
+pub use samples::{CAPACITY, percentile_index};
+
 use super::slow_start::double;
 use super::{EpochUse, ExitReason, Grown, Handover, Leave, Startup, Verdict};
 use crate::event::{Ack, Context, Timeout, Window};
@@ -26,8 +28,6 @@ use crate::options::params;
 use crate::units::{Seq, Time};
 use samples::Samples;
 
-/// BESTPUB rate-3: rates counted per round; later ones of the same round are dropped.
-pub const CAPACITY: usize = 300;
 /// BESTPUB round-3: the last round after which it may decide.
 const LAST_ROUND: u8 = 7;
 
@@ -110,13 +110,6 @@ pub fn estimate(bytes: u32, us: u32) -> u16 {
 /// code rounds and wraps.
 pub fn threshold_packets(mbps: u16, rtt_us: u32, mss: u32) -> u16 {
     (u32::from(mbps).wrapping_mul(rtt_us) / mss.wrapping_mul(8).max(1)) as u16
-}
-
-/// BESTPUB rate-2: where the percentile lies among `n` sorted samples; the lower neighbour where
-/// two qualify.
-pub fn percentile_index(n: u16, percentile: u8) -> usize {
-    let position = usize::from(n) * usize::from(percentile.min(100));
-    if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }
 }
 
 impl BestPublished {

@@ -8,12 +8,20 @@
 //!
 //! Follows: ours, in place of the array of the published code. State: 306 bytes. Departures: none.
 
-use super::{CAPACITY, percentile_index};
+/// BESTPUB rate-3: rates counted per round; later ones of the same round are dropped.
+pub const CAPACITY: usize = 300;
 
 /// The most rates that are open at once: a percentile `p` of `n` is number `ceil(n p / 100)`, so at
 /// most `3 p` may be asked for, and at most `300 - 3 p + 1` ranks lie between the lowest that may
 /// and that one.
 const OPEN: usize = CAPACITY / 2;
+
+/// BESTPUB rate-2: where the percentile lies among `n` sorted samples; the lower neighbour where
+/// two qualify.
+pub fn percentile_index(n: u16, percentile: u8) -> usize {
+    let position = usize::from(n) * usize::from(percentile.min(100));
+    if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }
+}
 
 /// The rates of one round in ascending order, those that are settled only counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
