@@ -22,7 +22,6 @@ LEFT = {
     "firstflight-cli": 10,
     "firstflight-lab": 13,
     "firstflight-log": 2,
-    "firstflight-quic": 6,
     "firstflight-replay": 2,
     "firstflight-rig": 6,
     "firstflight-sim": 12,

@@ -6,14 +6,17 @@
 //! the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
 
 mod beside;
+#[cfg(feature = "trial")]
+mod drawing;
 
-pub use beside::{BesideFactory, Foreign};
+pub use beside::{BesideFactory, Foreign, close_log};
+#[cfg(feature = "trial")]
+pub use drawing::Drawing;
 
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
 use crate::resume::{Memory, Resuming};
-use beside::Beside;
 use firstflight::{Nanos, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -40,18 +43,6 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 /// whose losses may still follow counts.
 pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
     controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
-}
-
-/// Tells the recorder of the ACK that is still open, for a log that ends here.
-pub fn close_log(controller: &dyn congestion::Controller) {
-    match controller.clone_box().into_any().downcast::<Controller>() {
-        Ok(ours) => ours.driver.record_open(),
-        Err(other) => {
-            if let Ok(both) = other.downcast::<Beside>() {
-                both.ours.driver.record_open();
-            }
-        }
-    }
 }
 
 /// Another arm for a connection that has begun: whoever answers its first request may choose. Heard
@@ -132,33 +123,6 @@ impl Factory {
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         Box::new(self.controller(now, current_mtu))
-    }
-}
-
-/// Builds controllers with an arm that is drawn for each: [`Trial::noq`](crate::trial::Trial::noq).
-#[cfg(feature = "trial")]
-#[derive(Clone, Debug)]
-pub struct Drawing {
-    trial: crate::trial::Trial,
-    client: Option<IpAddr>,
-    origin: Instant,
-}
-
-#[cfg(feature = "trial")]
-impl Drawing {
-    pub(crate) fn new(trial: crate::trial::Trial, client: Option<IpAddr>) -> Drawing {
-        Drawing { trial, client, origin: Instant::now() }
-    }
-}
-
-#[cfg(feature = "trial")]
-impl congestion::ControllerFactory for Drawing {
-    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let drawn = self.trial.draw_in(self.client, false);
-        // The controller alone keeps the recorder: the row is written when it goes.
-        let factory =
-            Factory::new(drawn.plan).with_origin(self.origin).with_recorder(drawn.recorder);
-        Arc::new(factory).build(now, current_mtu)
     }
 }
 

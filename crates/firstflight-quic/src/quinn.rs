@@ -13,13 +13,16 @@
 //! * False alarms: nothing takes a reduction back.
 
 mod beside;
+#[cfg(feature = "trial")]
+mod drawing;
 
-pub use beside::{BesideFactory, Foreign};
+pub use beside::{BesideFactory, Foreign, close_log};
+#[cfg(feature = "trial")]
+pub use drawing::Drawing;
 
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
-use beside::Beside;
 use firstflight::Nanos;
 use firstflight::arm::StartupSpec;
 use quinn_proto::RttEstimator;
@@ -41,18 +44,6 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 /// whose losses may still follow counts.
 pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
     controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
-}
-
-/// Tells the recorder of the ACK that is still open, for a log that ends here.
-pub fn close_log(controller: &dyn congestion::Controller) {
-    match controller.clone_box().into_any().downcast::<Controller>() {
-        Ok(ours) => ours.driver.record_open(),
-        Err(other) => {
-            if let Ok(both) = other.downcast::<Beside>() {
-                both.ours.driver.record_open();
-            }
-        }
-    }
 }
 
 /// Why quinn cannot carry this arm, if it cannot.
@@ -133,39 +124,6 @@ impl Factory {
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         Box::new(self.controller(now, current_mtu))
-    }
-}
-
-/// Builds controllers with an arm that is drawn for each:
-/// [`Trial::quinn`](crate::trial::Trial::quinn).
-#[cfg(feature = "trial")]
-#[derive(Clone, Debug)]
-pub struct Drawing {
-    trial: crate::trial::Trial,
-    client: Option<std::net::IpAddr>,
-    origin: Instant,
-}
-
-#[cfg(feature = "trial")]
-impl Drawing {
-    pub(crate) fn new(
-        trial: crate::trial::Trial,
-        client: Option<std::net::IpAddr>,
-    ) -> Result<Drawing, Refused> {
-        for plan in trial.plans() {
-            Factory::new(*plan)?;
-        }
-        Ok(Drawing { trial, client, origin: Instant::now() })
-    }
-}
-
-#[cfg(feature = "trial")]
-impl congestion::ControllerFactory for Drawing {
-    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let crate::trial::Drawn { plan, recorder } = self.trial.draw(self.client);
-        // The controller alone keeps the recorder: the row is written when it goes.
-        let factory = Factory { plan, origin: self.origin, recorder: Some(recorder) };
-        Arc::new(factory).build(now, current_mtu)
     }
 }
 

@@ -20,6 +20,12 @@
 //! by 2 ms or one packet, whichever is longer, or by the packets that `@(burst=n)` lets leave at
 //! once; the same number bounds a single send call.
 
+#[cfg(feature = "trial")]
+mod drawing;
+
+#[cfg(feature = "trial")]
+pub use drawing::Drawing;
+
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::plan::{Plan, Refused};
 use crate::resume::Memory;
@@ -95,31 +101,6 @@ impl congestion_controller::Endpoint for Endpoint {
         let client = std::net::SocketAddr::from(path.remote_address.clone()).ip();
         let (plan, recorder) = memory.begin(self.plan, client, self.recorder.clone());
         Endpoint::new(plan).with_recorder(recorder).build(path.max_datagram_size)
-    }
-}
-
-/// Builds controllers with an arm that is drawn for each client:
-/// [`Trial::s2n`](crate::trial::Trial::s2n).
-#[cfg(feature = "trial")]
-#[derive(Clone, Debug)]
-pub struct Drawing(crate::trial::Trial);
-
-#[cfg(feature = "trial")]
-impl Drawing {
-    pub(crate) fn new(trial: crate::trial::Trial) -> Drawing {
-        Drawing(trial)
-    }
-}
-
-#[cfg(feature = "trial")]
-impl congestion_controller::Endpoint for Drawing {
-    type CongestionController = Controller;
-
-    fn new_congestion_controller(&mut self, path: PathInfo<'_>) -> Controller {
-        let client = std::net::SocketAddr::from(path.remote_address.clone()).ip();
-        let drawn = self.0.draw(Some(client));
-        // The controller alone keeps the recorder: the row is written when it goes.
-        Endpoint::new(drawn.plan).with_recorder(drawn.recorder).build(path.max_datagram_size)
     }
 }
 

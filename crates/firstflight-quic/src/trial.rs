@@ -219,42 +219,6 @@ impl Trial {
         self.0.lost.load(Ordering::Relaxed)
     }
 
-    /// A factory for noq that draws for every connection.
-    #[cfg(feature = "noq")]
-    pub fn noq(&self) -> Arc<crate::noq::Drawing> {
-        Arc::new(crate::noq::Drawing::new(self.clone(), None))
-    }
-
-    /// A factory for the connections of one client.
-    #[cfg(feature = "noq")]
-    pub fn noq_for(&self, client: IpAddr) -> Arc<crate::noq::Drawing> {
-        Arc::new(crate::noq::Drawing::new(self.clone(), Some(client)))
-    }
-
-    /// A factory for quinn that draws for every connection.
-    ///
-    /// # Errors
-    /// If quinn cannot carry one of the arms.
-    #[cfg(feature = "quinn")]
-    pub fn quinn(&self) -> Result<Arc<crate::quinn::Drawing>, Refused> {
-        crate::quinn::Drawing::new(self.clone(), None).map(Arc::new)
-    }
-
-    /// A factory for the connections of one client.
-    ///
-    /// # Errors
-    /// As [`Trial::quinn`].
-    #[cfg(feature = "quinn")]
-    pub fn quinn_for(&self, client: IpAddr) -> Result<Arc<crate::quinn::Drawing>, Refused> {
-        crate::quinn::Drawing::new(self.clone(), Some(client)).map(Arc::new)
-    }
-
-    /// A provider for s2n-quic that draws for every client.
-    #[cfg(feature = "s2n")]
-    pub fn s2n(&self) -> crate::s2n::Drawing {
-        crate::s2n::Drawing::new(self.clone())
-    }
-
     #[cfg(feature = "quinn")]
     pub(crate) fn plans(&self) -> &[Plan] {
         &self.0.plans

@@ -38,11 +38,23 @@ impl congestion::ControllerFactory for BesideFactory {
     }
 }
 
+/// Tells the recorder of the ACK that is still open, for a log that ends here.
+pub fn close_log(controller: &dyn congestion::Controller) {
+    match controller.clone_box().into_any().downcast::<Controller>() {
+        Ok(ours) => ours.driver.record_open(),
+        Err(other) => {
+            if let Ok(both) = other.downcast::<Beside>() {
+                both.ours.driver.record_open();
+            }
+        }
+    }
+}
+
 /// A controller that is not ours, and ours beside it.
 #[derive(Debug)]
-pub(super) struct Beside {
+struct Beside {
     foreign: Box<dyn congestion::Controller>,
-    pub(super) ours: Controller,
+    ours: Controller,
     voice: Arc<Voice>,
 }
 

@@ -1,0 +1,53 @@
+//! A field test on quinn: which factory draws, and what it builds.
+
+use super::Factory;
+use crate::plan::Refused;
+use crate::trial::{Drawn, Trial};
+use quinn_proto::congestion;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Trial {
+    /// A factory for quinn that draws for every connection.
+    ///
+    /// # Errors
+    /// If quinn cannot carry one of the arms.
+    pub fn quinn(&self) -> Result<Arc<Drawing>, Refused> {
+        Drawing::new(self.clone(), None).map(Arc::new)
+    }
+
+    /// A factory for the connections of one client.
+    ///
+    /// # Errors
+    /// As [`Trial::quinn`].
+    pub fn quinn_for(&self, client: IpAddr) -> Result<Arc<Drawing>, Refused> {
+        Drawing::new(self.clone(), Some(client)).map(Arc::new)
+    }
+}
+
+/// Builds controllers with an arm that is drawn for each: [`Trial::quinn`].
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    trial: Trial,
+    client: Option<IpAddr>,
+    origin: Instant,
+}
+
+impl Drawing {
+    fn new(trial: Trial, client: Option<IpAddr>) -> Result<Drawing, Refused> {
+        for plan in trial.plans() {
+            Factory::new(*plan)?;
+        }
+        Ok(Drawing { trial, client, origin: Instant::now() })
+    }
+}
+
+impl congestion::ControllerFactory for Drawing {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let Drawn { plan, recorder } = self.trial.draw(self.client);
+        // The controller alone keeps the recorder: the row is written when it goes.
+        let factory = Factory { plan, origin: self.origin, recorder: Some(recorder) };
+        Arc::new(factory).build(now, current_mtu)
+    }
+}
