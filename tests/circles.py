@@ -23,7 +23,6 @@ LEFT = {
     "firstflight-lab": 13,
     "firstflight-log": 2,
     "firstflight-replay": 2,
-    "firstflight-rig": 6,
     "firstflight-sim": 12,
 }
 

@@ -1,20 +1,21 @@
 //! One flow of a trial: a sender, a receiver, and what is counted of them.
 
+use crate::books::Books;
 use crate::followed::Witness;
 use crate::install::{Installed, install};
-use crate::logbook::Logbook;
+use crate::logbook::{Logbook, open};
 use crate::merge::Merge;
 use crate::noq_sender::NoqSender;
 #[cfg(feature = "quinn")]
 use crate::quinn_sender;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
+use crate::trial::{Control, FlowPlan, Outcome, Shared, StackLog};
 use crate::wire::{Lane, Offered, Wire};
-use crate::{Control, Counted, FlowPlan, Outcome, Shared, StackLog, audit, open};
 use bytes::BytesMut;
 use firstflight::{Exit, Nanos, Time};
 use firstflight_path::{Error, Path, Reverse};
-use firstflight_sim::Observer;
+use firstflight_sim::{Counted, Observer};
 use hdrhistogram::Histogram;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -63,7 +64,7 @@ pub(crate) struct Connection<'a> {
     queue_us: Histogram<u32>,
     probe_timeouts: u64,
     stream_window: u64,
-    books: audit::Books,
+    books: Books,
 }
 
 fn sender(
@@ -139,7 +140,7 @@ impl<'a> Connection<'a> {
                 .map_err(|error| Error::new(error.to_string()))?,
             probe_timeouts: 0,
             stream_window,
-            books: audit::Books::default(),
+            books: Books::default(),
         })
     }
 

@@ -1,9 +1,11 @@
 //! The loop of a trial: the path, one flow or several on it, and the clock.
 
 use crate::connection::{Connection, Watched, Ways};
-use crate::{Counted, FlowPlan, Outcome, Shared, SharedOutcome, wire};
+use crate::trial::{FlowPlan, Outcome, Shared, SharedOutcome};
+use crate::wire;
 use firstflight::Time;
 use firstflight_path::{Error, Release};
+use firstflight_sim::Counted;
 use std::time::Instant;
 
 /// A state machine that makes no progress fails after so many steps instead of hanging.

@@ -1,9 +1,10 @@
 //! Which controllers a sender's stack is given.
 
 use crate::followed::Witness;
-use crate::logbook::Logbook;
+use crate::logbook::{Logbook, open};
 use crate::own::OwnControl;
-use crate::{Control, Error, Shared, open};
+use crate::trial::{Control, Shared};
+use firstflight_path::Error;
 use firstflight_quic::noq;
 #[cfg(feature = "quinn")]
 use firstflight_quic::{Plan, quinn};

@@ -13,7 +13,7 @@ use firstflight::state::{Packet, State};
 use firstflight::{Account, Begin, Episode, Event, Nanos, Recorder, Time};
 use firstflight_quic::Voice;
 use firstflight_sim::{Cause, Observer, Record, Snapshot, Tape};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One packet that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -186,6 +186,11 @@ impl Logbook {
         self.packets.push(Sent { position, bytes, repeat, dropped: false });
         self.last_sent = Some(now);
     }
+}
+
+/// What is written in a logbook that a stack's controller shares.
+pub fn open(logbook: &Mutex<Logbook>) -> MutexGuard<'_, Logbook> {
+    logbook.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One record, and the state after a send or an ACK on the trial's clock.

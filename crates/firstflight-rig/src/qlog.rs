@@ -1,6 +1,6 @@
 //! The stacks' own qlog, in virtual time.
 
-use super::StackLog;
+use crate::trial::StackLog;
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side, TransportConfig};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};

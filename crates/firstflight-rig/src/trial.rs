@@ -1,0 +1,178 @@
+//! What a trial runs on, alone or with several flows, and what it measured.
+
+use crate::own::OwnControl;
+use firstflight::{Episode, Exit, Nanos, Time};
+use firstflight_path::Path;
+use firstflight_quic::{Plan, Status};
+use firstflight_sim::Counted;
+use hdrhistogram::Histogram;
+
+/// Where the sending stack writes its own qlog.
+pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
+
+/// Which stack sends, and what controls it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Control {
+    /// An arm on noq.
+    Noq(Plan),
+    /// A stack with a controller of its own.
+    Own(OwnControl),
+    /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false
+    /// alarms.
+    #[cfg(feature = "quinn")]
+    Quinn(Plan),
+}
+
+impl Control {
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        match self {
+            Control::Noq(plan) => Some(plan),
+            Control::Own(_) => None,
+            #[cfg(feature = "quinn")]
+            Control::Quinn(plan) => Some(plan),
+        }
+    }
+
+    /// The stack names each packet that it declares lost.
+    pub(crate) fn names_losses(&self) -> bool {
+        match self {
+            Control::Noq(_) => true,
+            Control::Own(control) => control.own.names_losses(),
+            #[cfg(feature = "quinn")]
+            Control::Quinn(_) => false,
+        }
+    }
+}
+
+/// What a trial runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The path.
+    pub path: &'a Path,
+    /// The sender.
+    pub control: Control,
+    /// Bytes of a full datagram (UDP payload), 1200 to 1472.
+    pub datagram: u16,
+    /// IP bytes of a packet that carries only an ACK: what the path's idle RTT counts with.
+    pub ack_packet: u32,
+    /// Object size, bytes; at least 1.
+    pub object: u64,
+    /// Virtual time after which an unfinished trial stops.
+    pub limit: Nanos,
+    /// Seed of every random draw, of the path and of the stacks.
+    pub seed: u64,
+    /// Which path of a population this is; keys the draws together with the seed.
+    pub path_index: u64,
+}
+
+/// What a trial measured. Times are counted from the first byte of the object.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every byte was acknowledged.
+    pub complete: bool,
+    /// Until every byte was acknowledged at the sender, or until the stop.
+    pub acked_after: Nanos,
+    /// Until the last byte was read in order at the receiver; `None` if it was not.
+    pub delivered_after: Option<Nanos>,
+    /// Object bytes read in order at the receiver.
+    pub delivered: u64,
+    /// Ack-eliciting packets sent, repeats and probes included.
+    pub packets_sent: u64,
+    /// The stack named each packet that it declared lost. quinn does not: then dropped packets count
+    /// as lost, and nothing is known of false alarms, retransmissions and probes.
+    pub names_losses: bool,
+    /// Packets declared lost that the path had dropped.
+    pub packets_lost: u64,
+    /// Packets that the path dropped.
+    pub packets_dropped: u64,
+    /// Packets declared lost that the path had not dropped.
+    pub spurious_losses: u64,
+    /// Packets that carried bytes declared lost before; told by the amount owed, since the stack
+    /// repeats first.
+    pub retransmissions: u64,
+    /// Object bytes in them, headers of the usual size assumed.
+    pub retransmitted_bytes: u64,
+    /// Of these packets, dropped by the path.
+    pub lost_retransmissions: u64,
+    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and nothing
+    /// was declared lost.
+    pub probe_timeouts: u64,
+    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows,
+    /// in whole datagrams; `None` for a stack's own controller, which does not say when it
+    /// recovers.
+    pub recoveries_below_ssthresh: Option<u64>,
+    /// How startup ended, if it did. Of a stack's own controller: the first time that its window
+    /// was not below its threshold; never if it has none (BBR).
+    pub exit: Option<Exit>,
+    /// Recovery episodes; none of a stack's own controller.
+    pub episodes: Vec<Episode>,
+    /// Waiting time of every datagram at the bottleneck, microseconds.
+    pub queue_us: Histogram<u32>,
+    /// Largest window, bytes.
+    pub cwnd_max: u64,
+    /// What the controller says of itself at the end; `None` if it is the stack's own.
+    pub status: Option<Status>,
+    /// Receive window of the stream and of the connection, bytes.
+    pub stream_window: u64,
+    /// RTT sample of the handshake, as the controller started with it.
+    pub handshake_rtt: Option<Nanos>,
+    /// Steps of the virtual clock.
+    pub steps: u64,
+}
+
+/// What all flows of a trial share.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a> {
+    /// The path.
+    pub path: &'a Path,
+    /// Bytes of a full datagram (UDP payload), 1200 to 1472.
+    pub datagram: u16,
+    /// IP bytes of a packet that carries only an ACK: what the path's idle RTT counts with.
+    pub ack_packet: u32,
+    /// Virtual time, from the first byte of the first object, after which an unfinished trial stops.
+    pub limit: Nanos,
+    /// Seed of every random draw, of the path and of the stacks.
+    pub seed: u64,
+    /// Which path of a population this is; keys the draws together with the seed.
+    pub path_index: u64,
+    /// How often to note what every flow has delivered so far; never for `None`.
+    pub sample: Option<Nanos>,
+    /// How often to note what waits at the bottleneck, and with each sample what every flow has
+    /// sent; never for `None`.
+    pub queue_every: Option<Nanos>,
+    /// The trial takes all of its time, whoever is through before.
+    pub whole: bool,
+}
+
+/// One flow of a trial.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowPlan {
+    /// The sender.
+    pub control: Control,
+    /// Object size, bytes, at least 1; `None` for one that does not end and is not waited for.
+    pub object: Option<u64>,
+    /// When its handshake begins; the first byte of the object leaves two round trips or so later, or
+    /// more where the handshake waits in a queue that others have filled.
+    pub start: Nanos,
+    /// When it ends, through or not, since the first byte of the first object; never for `None`.
+    pub stop: Option<Nanos>,
+}
+
+/// What became of the flows.
+#[derive(Clone, Debug)]
+pub struct SharedOutcome {
+    /// One by one, in the order of the plans; `None` for one whose handshake was not through. Times count
+    /// from the first byte of each flow's own object.
+    pub flows: Vec<Option<Outcome>>,
+    /// When the first byte of each object was handed to its sender, since the first of all was;
+    /// `None` if it was not.
+    pub starts: Vec<Option<Time>>,
+    /// Bytes delivered in order by each flow just before each multiple of the sampling time, zero
+    /// included.
+    pub delivered: Vec<Vec<u64>>,
+    /// What each flow had sent and lost at the same times, if what waits is noted.
+    pub counted: Vec<Vec<Counted>>,
+    /// Bytes that waited at the bottleneck at each multiple of its time; where a link decides at the
+    /// offer, that is known.
+    pub queue: Vec<u64>,
+}
