@@ -23,7 +23,6 @@ LEFT = {
     "firstflight-lab": 13,
     "firstflight-log": 2,
     "firstflight-replay": 2,
-    "firstflight-sim": 12,
 }
 
 USE = re.compile(r"(?:^|(?<=[\s;{}]))(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")

@@ -5,7 +5,7 @@
 //! the shared link first. Order within a flow is kept by jitter and batches; a delay that falls lets
 //! later packets overtake earlier ones, as a route that became shorter does.
 
-use crate::trial::Hosts;
+use crate::hosts::Hosts;
 use firstflight::Nanos;
 use firstflight_path::{Codepoint, Stream};
 

@@ -11,33 +11,14 @@
 //! What a controller thinks is nobody's business: windows may differ, as long as no packet depends
 //! on it.
 
-use crate::instrumented::{Combined, Core, Instrumented};
-use crate::observe::{Nobody, Record, Tape};
+use crate::instrumented::{Company, Core, Instrumented};
+use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use crate::trial::{Setup, run_in_company};
 use firstflight::arm::ArmController;
 use firstflight::startup::AnyStartup;
 use firstflight::{Event, Recorder};
 use firstflight_path::Error;
-
-/// Those that go along with a controller, beside hearing what it is told.
-pub trait Company<S: Combined>: Recorder<Core<S>> + Default + Iterator<Item = Record> {
-    /// Everybody is told, or asked, what the leader was, who answered this.
-    #[inline]
-    fn along<T: PartialEq>(&mut self, answer: &T, ask: impl Fn(&mut Instrumented<S, Nobody>) -> T) {
-        _ = (answer, ask);
-    }
-
-    /// This holds of all of them.
-    #[inline]
-    fn every(&self, holds: impl Fn(&Instrumented<S, Nobody>) -> bool) -> bool {
-        _ = holds;
-        true
-    }
-}
-
-impl<S: Combined> Company<S> for Nobody {}
-impl<S: Combined> Company<S> for Tape {}
 
 /// Controllers that have answered as their leader did so far, by the place of their arm.
 #[derive(Debug, Default)]

@@ -1,13 +1,13 @@
 //! A controller with its account and its recorder. The recorder is a type parameter of the senders
 //! with a no-op default, so that a trial that nobody traces is compiled without it.
 
-use crate::alike::Company;
+use crate::observe::{Nobody, Record, Tape};
 use firstflight::account::{Account, Kept};
 use firstflight::avoidance::{AnyAvoidance, Avoidance};
 use firstflight::controller::Controller;
 use firstflight::recovery::{AnyRecovery, Policy};
 use firstflight::startup::{AnyStartup, Startup, Train};
-use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Sent, Seq, Time};
+use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Recorder, Sent, Seq, Time};
 use std::fmt::Debug;
 
 /// A startup, with what simulated senders combine it with. The simulator is compiled once for each.
@@ -28,6 +28,25 @@ pub type Core<S> = Controller<S, <S as Combined>::Avoidance, <S as Combined>::Re
 
 /// What a pacer goes by: a rate, and the train that is leaving, if one is.
 pub type Pace = (Rate, Option<Train>);
+
+/// Those that go along with a controller, beside hearing what it is told.
+pub trait Company<S: Combined>: Recorder<Core<S>> + Default + Iterator<Item = Record> {
+    /// Everybody is told, or asked, what the leader was, who answered this.
+    #[inline]
+    fn along<T: PartialEq>(&mut self, answer: &T, ask: impl Fn(&mut Instrumented<S, Nobody>) -> T) {
+        _ = (answer, ask);
+    }
+
+    /// This holds of all of them.
+    #[inline]
+    fn every(&self, holds: impl Fn(&Instrumented<S, Nobody>) -> bool) -> bool {
+        _ = holds;
+        true
+    }
+}
+
+impl<S: Combined> Company<S> for Nobody {}
+impl<S: Combined> Company<S> for Tape {}
 
 /// A controller that is only ever told things through here, so that its account misses nothing.
 /// What its sender goes by is asked here, too, so that those that go along are asked the same; the

@@ -17,6 +17,7 @@ mod audit;
 pub mod back;
 mod boxed;
 pub mod flow;
+mod hosts;
 pub mod instrumented;
 mod later;
 mod media;
@@ -35,18 +36,20 @@ mod waits;
 pub mod wire;
 
 pub use access::{Access, Arrangement, Counted, Lie};
-pub use alike::{Company, run_alike};
+pub use alike::run_alike;
 pub use app::{App, Part, Response};
 pub use boxed::{
     Boxed, MakeRecovery, Mixed, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance,
     run_mixed, run_mixed_flows,
 };
 pub use firstflight::Episode;
+pub use hosts::Hosts;
+pub use instrumented::Company;
 pub use media::PACKET as MEDIA_PACKET;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_arms_with, run_flows};
-pub use trial::{Hosts, Setup, run, run_arm};
+pub use trial::{Setup, run, run_arm};
 
 /// The example of the page that registries show.
 #[cfg(doctest)]

@@ -3,10 +3,9 @@
 use super::frequency::Request;
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::access::Lie;
-use crate::alike::Company;
 use crate::app::App;
 use crate::flow;
-use crate::instrumented::{Combined, Core};
+use crate::instrumented::{Combined, Company, Core};
 use crate::media;
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;

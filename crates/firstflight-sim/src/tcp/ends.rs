@@ -4,11 +4,10 @@ use super::{
     AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit, ticks,
 };
 use crate::access::Lie;
-use crate::alike::Company;
 use crate::app::App;
 use crate::audit::walk_is_due;
 use crate::flow;
-use crate::instrumented::{Combined, Core};
+use crate::instrumented::{Combined, Company, Core};
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};

@@ -2,8 +2,7 @@
 //! it.
 
 use super::Sender;
-use crate::alike::Company;
-use crate::instrumented::Combined;
+use crate::instrumented::{Combined, Company};
 use crate::quic::loss::{Carries, State, detect};
 use crate::quic::{AckPacket, Receiver};
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};

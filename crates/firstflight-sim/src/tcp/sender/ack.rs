@@ -2,8 +2,7 @@
 
 use super::marker::{Delivered, Heard, Marker, opens};
 use super::{Episode, Sender};
-use crate::alike::Company;
-use crate::instrumented::Combined;
+use crate::instrumented::{Combined, Company};
 use crate::tcp::{AckPacket, tick_start};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::Header;

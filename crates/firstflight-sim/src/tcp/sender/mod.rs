@@ -32,8 +32,7 @@ pub use counters::Counters;
 
 use super::buffers::SendWindow;
 use super::{Board, Host};
-use crate::alike::Company;
-use crate::instrumented::{Combined, Core, Instrumented};
+use crate::instrumented::{Combined, Company, Core, Instrumented};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use firstflight::account::{Account, Kept};

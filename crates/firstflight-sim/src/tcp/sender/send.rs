@@ -2,8 +2,7 @@
 
 use super::marker::Repeat;
 use super::{Blocked, Sender, Transmit};
-use crate::alike::Company;
-use crate::instrumented::Combined;
+use crate::instrumented::{Combined, Company};
 use crate::tcp::{Segment, tick_start, ticks};
 use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};

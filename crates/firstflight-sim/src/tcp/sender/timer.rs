@@ -1,8 +1,7 @@
 //! The one timer: what it is armed for, and what it does when it fires.
 
 use super::{Episode, Sender};
-use crate::alike::Company;
-use crate::instrumented::Combined;
+use crate::instrumented::{Combined, Company};
 use firstflight::detection::rto::{self, Response};
 use firstflight::detection::tlp::Tail;
 use firstflight::detection::{Armed, Losses, Scoreboard, SendOrder};
