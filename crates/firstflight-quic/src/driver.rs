@@ -30,8 +30,8 @@ use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{
-    Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Rate, Ready, Recorder, Sent, Seq, Time,
-    Timeout,
+    Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Rate, Ready, Recorder, Sent, Seq, State,
+    Time, Timeout,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,6 +40,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// arrival. Numbers are positions in the order of sending, over all packet number spaces; quinn
 /// names neither acknowledged nor lost packets.
 pub type SharedRecorder = Arc<Mutex<dyn Recorder<ArmController> + Send>>;
+/// What can be seen of a stack's own controller, which steers while one of ours hears the same calls:
+/// after every call the window (0 before the first), the threshold (`None` while never set, and of a
+/// controller that has none) and the pacing rate that it asks its stack for. A recorder of the one of
+/// ours reads here what the stack's own made of an event.
+pub type SharedState = Arc<Mutex<State>>;
 
 /// The rate inside a train, bytes per second: a packet in little more than a microsecond. The pacers
 /// of stacks stand still at rates far above (see `UNPACED` in the adapter of noq).
@@ -628,10 +633,8 @@ impl Driver {
 }
 
 /// One that panicked on another connection still records this one.
-pub(crate) fn locked(
-    recorder: &SharedRecorder,
-) -> MutexGuard<'_, dyn Recorder<ArmController> + Send + 'static> {
-    recorder.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn locked<T: ?Sized>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

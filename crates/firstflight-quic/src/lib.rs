@@ -40,8 +40,6 @@ mod driver;
 )]
 mod numbers;
 mod plan;
-#[cfg(any(feature = "noq", feature = "quinn"))]
-mod voice;
 
 #[cfg(feature = "noq")]
 pub mod noq;
@@ -57,10 +55,8 @@ mod shadow;
 pub mod trial;
 
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
-pub use driver::{SharedRecorder, Status};
+pub use driver::{SharedRecorder, SharedState, Status};
 pub use plan::{Plan, Refused};
-#[cfg(any(feature = "noq", feature = "quinn"))]
-pub use voice::Voice;
 
 /// The example of the page that registries show.
 #[cfg(all(doctest, feature = "sockets", feature = "s2n-sockets"))]

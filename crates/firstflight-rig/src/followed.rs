@@ -3,18 +3,18 @@
 
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, State, Time};
-use firstflight_quic::{SharedRecorder, Voice};
+use firstflight_quic::{SharedRecorder, SharedState};
 use firstflight_sim::Record;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 /// Who else follows it: a recorder of the controller of ours beside it, and where that recorder reads
 /// what the stack's own made of each event.
-pub(crate) type Witness = (Arc<Voice>, SharedRecorder);
+pub(crate) type Witness = (SharedState, SharedRecorder);
 
 /// What is seen of it.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
-    pub(crate) voice: Arc<Voice>,
+    pub(crate) state: SharedState,
     pub(crate) exit: Option<Exit>,
     pub(crate) cwnd_max: u64,
     /// Window after the event before.
@@ -28,8 +28,13 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn new(witness: Option<Witness>) -> Followed {
-        let (voice, witness) = witness.unzip();
-        Followed { voice: voice.unwrap_or_default(), witness, ..Followed::default() }
+        let (state, witness) = witness.unzip();
+        Followed { state: state.unwrap_or_default(), witness, ..Followed::default() }
+    }
+
+    /// What the last call left of it.
+    fn seen(&self) -> State {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn begin(&self, begin: &Begin) {
@@ -46,7 +51,7 @@ impl Followed {
 
     /// One event, and the controller right after it.
     pub(crate) fn take(&mut self, event: &Event) {
-        let said = self.voice.last();
+        let said = self.seen();
         let before = std::mem::replace(&mut self.cwnd, said.cwnd);
         self.cwnd_max = self.cwnd_max.max(said.cwnd);
         match event {
@@ -91,7 +96,7 @@ impl Followed {
 
     /// What stands in the record is of the controller beside it: this one's takes its place.
     pub(crate) fn write(&self, record: &mut Record) {
-        let said = self.voice.last();
+        let said = self.seen();
         let state = &mut record.state;
         (state.cwnd, state.ssthresh, state.pacing_rate) =
             (said.cwnd, said.ssthresh, said.pacing_rate);

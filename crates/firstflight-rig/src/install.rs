@@ -54,14 +54,14 @@ fn own(
     logbook: &Arc<Mutex<Logbook>>,
     witness: Option<Witness>,
 ) -> Result<Installed, Error> {
-    let voice = open(logbook).follow(witness);
+    let state = open(logbook).follow(witness);
     #[cfg(feature = "quinn")]
     if let Some(foreign) = control.of_quinn(shared.datagram) {
         let ours = of_quinn(control.beside, epoch, logbook)?;
-        return Ok(Installed::Quinn(Arc::new(ours.beside(foreign, voice))));
+        return Ok(Installed::Quinn(Arc::new(ours.beside(foreign, state))));
     }
     let foreign = control.of_noq(shared.datagram, shared.seed);
     let foreign = foreign.ok_or_else(|| Error::new("a stack without a rig"))?;
     let ours = noq::Factory::new(control.beside).with_origin(epoch).with_recorder(logbook.clone());
-    Ok(Installed::Noq(Arc::new(ours.beside(foreign, voice))))
+    Ok(Installed::Noq(Arc::new(ours.beside(foreign, state))))
 }

@@ -54,9 +54,8 @@ pub use trial::{Control, FlowPlan, Outcome, Setup, Shared, SharedOutcome, StackL
 use connection::Watched;
 use firstflight::Nanos;
 use firstflight_path::Error;
-use firstflight_quic::{SharedRecorder, Voice};
+use firstflight_quic::{SharedRecorder, SharedState};
 use flows::Rig;
-use std::sync::Arc;
 
 /// What the sender and the receiver are.
 pub const STACKS: &str = "noq-proto 1.4 to iroh-quinn-proto 0.15";
@@ -84,16 +83,16 @@ pub fn run<'a>(
 
 /// Runs one trial of a stack's own controller ([`Control::Own`]). `witness` follows the one of ours
 /// beside it, which hears the same calls and steers nothing; what the stack's own made of each it finds
-/// in `voice`. It is called from within the stack: it must be quick.
+/// in `state`. It is called from within the stack: it must be quick.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_beside(
     setup: &Setup<'_>,
-    voice: Arc<Voice>,
+    state: SharedState,
     witness: SharedRecorder,
 ) -> Result<Outcome, Error> {
-    alone(setup, Watched { witness: Some((voice, witness)), ..Watched::default() })
+    alone(setup, Watched { witness: Some((state, witness)), ..Watched::default() })
 }
 
 /// Runs one trial and has the sending stack write its own qlog, in virtual time.

@@ -11,9 +11,9 @@ use firstflight::account::Kept;
 use firstflight::arm::ArmController;
 use firstflight::state::{Packet, State};
 use firstflight::{Account, Begin, Episode, Event, Nanos, Recorder, Time};
-use firstflight_quic::Voice;
+use firstflight_quic::SharedState;
 use firstflight_sim::{Cause, Observer, Record, Snapshot, Tape};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One packet that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -92,11 +92,11 @@ impl Logbook {
         };
     }
 
-    /// A controller that is not ours steers: what is recorded is what it says of itself in the voice
-    /// that this returns, and the controller that tells the events steers nothing.
-    pub(crate) fn follow(&mut self, witness: Option<Witness>) -> Arc<Voice> {
+    /// A controller that is not ours steers: what is recorded is what it is like after each call,
+    /// which it leaves in what this returns; the controller that tells the events steers nothing.
+    pub(crate) fn follow(&mut self, witness: Option<Witness>) -> SharedState {
         let followed = self.followed.insert(Followed::new(witness));
-        followed.voice.clone()
+        followed.state.clone()
     }
 
     /// How the startup of the followed controller ended, if that could be seen.

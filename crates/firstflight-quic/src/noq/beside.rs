@@ -2,7 +2,8 @@
 //! hears the same calls and steers nothing.
 
 use super::{Controller, Factory};
-use crate::voice::Voice;
+use crate::driver::{SharedState, locked};
+use firstflight::State;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
@@ -17,24 +18,24 @@ pub type Foreign = Arc<dyn congestion::ControllerFactory + Send + Sync>;
 pub struct BesideFactory {
     foreign: Foreign,
     ours: Arc<Factory>,
-    voice: Arc<Voice>,
+    state: SharedState,
 }
 
 impl Factory {
     /// A factory of `foreign` controllers that steer, with this factory's beside them: its recorder
-    /// hears what ours is told, and `voice` says what the foreign one made of it. One connection
-    /// at a time speaks through a voice.
-    pub fn beside(self, foreign: Foreign, voice: Arc<Voice>) -> BesideFactory {
-        BesideFactory { foreign, ours: Arc::new(self), voice }
+    /// hears what ours is told, and `state` is what the foreign one made of it: that of one
+    /// connection at a time.
+    pub fn beside(self, foreign: Foreign, state: SharedState) -> BesideFactory {
+        BesideFactory { foreign, ours: Arc::new(self), state }
     }
 }
 
 impl congestion::ControllerFactory for BesideFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let foreign = self.foreign.clone().build(now, current_mtu);
-        say(&self.voice, &*foreign);
+        say(&self.state, &*foreign);
         let ours = self.ours.controller(now, current_mtu);
-        Box::new(Beside { foreign, ours, voice: self.voice.clone() })
+        Box::new(Beside { foreign, ours, state: self.state.clone() })
     }
 }
 
@@ -55,14 +56,16 @@ pub fn close_log(controller: &dyn congestion::Controller) {
 struct Beside {
     foreign: Box<dyn congestion::Controller>,
     ours: Controller,
-    voice: Arc<Voice>,
+    state: SharedState,
 }
 
 /// A threshold that was never set is the largest number.
-fn say(voice: &Voice, foreign: &dyn congestion::Controller) {
+fn say(state: &SharedState, foreign: &dyn congestion::Controller) {
     let metrics = foreign.metrics();
     let ssthresh = metrics.ssthresh.filter(|ssthresh| *ssthresh < u64::MAX);
-    voice.say(foreign.window(), ssthresh, metrics.pacing_rate);
+    let pacing_rate = metrics.pacing_rate;
+    let cwnd = foreign.window();
+    *locked(state) = State { cwnd, ssthresh, pacing_rate, ..State::default() };
 }
 
 /// Ours hears of each call first: what it records then is the ACK before, which the foreign
@@ -71,19 +74,19 @@ impl congestion::Controller for Beside {
     fn on_sent(&mut self, now: Instant, bytes: u64, largest_pn: u64) {
         self.ours.on_sent(now, bytes, largest_pn);
         self.foreign.on_sent(now, bytes, largest_pn);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         self.ours.on_packet_sent(now, bytes, pn);
         self.foreign.on_packet_sent(now, bytes, pn);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_cwnd_limited(&mut self) {
         self.ours.on_cwnd_limited();
         self.foreign.on_cwnd_limited();
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_ack(
@@ -97,7 +100,7 @@ impl congestion::Controller for Beside {
     ) {
         self.ours.on_ack(now, sent, bytes, pn, app_limited, rtt);
         self.foreign.on_ack(now, sent, bytes, pn, app_limited, rtt);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_end_acks(
@@ -109,13 +112,13 @@ impl congestion::Controller for Beside {
     ) {
         self.ours.on_end_acks(now, in_flight, app_limited, largest);
         self.foreign.on_end_acks(now, in_flight, app_limited, largest);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {
         self.ours.on_packet_lost(bytes, pn, now);
         self.foreign.on_packet_lost(bytes, pn, now);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_congestion_event(
@@ -129,21 +132,21 @@ impl congestion::Controller for Beside {
     ) {
         self.ours.on_congestion_event(now, sent, persistent, is_ecn, lost, largest_lost);
         self.foreign.on_congestion_event(now, sent, persistent, is_ecn, lost, largest_lost);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_spurious_congestion_event(&mut self) {
         // Ours records this at once, with what the foreign controller makes of it.
         self.ours.driver.settle();
         self.foreign.on_spurious_congestion_event();
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
         self.ours.on_spurious_congestion_event();
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.ours.on_mtu_update(new_mtu);
         self.foreign.on_mtu_update(new_mtu);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_ack_frequency_update(&mut self, threshold: u64, max_ack_delay: Duration) {
@@ -163,7 +166,7 @@ impl congestion::Controller for Beside {
         Box::new(Beside {
             foreign: self.foreign.clone_box(),
             ours: self.ours.clone(),
-            voice: self.voice.clone(),
+            state: self.state.clone(),
         })
     }
 

@@ -2,7 +2,8 @@
 //! hears the same calls and steers nothing.
 
 use super::{Controller, Factory};
-use crate::voice::Voice;
+use crate::driver::{SharedState, locked};
+use firstflight::State;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
@@ -17,24 +18,24 @@ pub type Foreign = Arc<dyn congestion::ControllerFactory + Send + Sync>;
 pub struct BesideFactory {
     foreign: Foreign,
     ours: Arc<Factory>,
-    voice: Arc<Voice>,
+    state: SharedState,
 }
 
 impl Factory {
     /// A factory of `foreign` controllers that steer, with this factory's beside them: its recorder
-    /// hears what ours is told, and `voice` says what the foreign one made of it. One connection
-    /// at a time speaks through a voice.
-    pub fn beside(self, foreign: Foreign, voice: Arc<Voice>) -> BesideFactory {
-        BesideFactory { foreign, ours: Arc::new(self), voice }
+    /// hears what ours is told, and `state` is what the foreign one made of it: that of one
+    /// connection at a time.
+    pub fn beside(self, foreign: Foreign, state: SharedState) -> BesideFactory {
+        BesideFactory { foreign, ours: Arc::new(self), state }
     }
 }
 
 impl congestion::ControllerFactory for BesideFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let foreign = self.foreign.clone().build(now, current_mtu);
-        say(&self.voice, &*foreign);
+        say(&self.state, &*foreign);
         let ours = self.ours.controller(now, current_mtu);
-        Box::new(Beside { foreign, ours, voice: self.voice.clone() })
+        Box::new(Beside { foreign, ours, state: self.state.clone() })
     }
 }
 
@@ -54,14 +55,14 @@ pub fn close_log(controller: &dyn congestion::Controller) {
 struct Beside {
     foreign: Box<dyn congestion::Controller>,
     ours: Controller,
-    voice: Arc<Voice>,
+    state: SharedState,
 }
 
 /// A threshold that was never set is the largest number. quinn's pacer asks its controllers for no
 /// rate, whatever they say.
-fn say(voice: &Voice, foreign: &dyn congestion::Controller) {
+fn say(state: &SharedState, foreign: &dyn congestion::Controller) {
     let ssthresh = foreign.metrics().ssthresh.filter(|ssthresh| *ssthresh < u64::MAX);
-    voice.say(foreign.window(), ssthresh, None);
+    *locked(state) = State { cwnd: foreign.window(), ssthresh, ..State::default() };
 }
 
 /// Ours hears of each call first: what it records then is the ACK before, which the foreign
@@ -70,7 +71,7 @@ impl congestion::Controller for Beside {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.ours.on_sent(now, bytes, last_packet_number);
         self.foreign.on_sent(now, bytes, last_packet_number);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_ack(
@@ -83,7 +84,7 @@ impl congestion::Controller for Beside {
     ) {
         self.ours.on_ack(now, sent, bytes, app_limited, rtt);
         self.foreign.on_ack(now, sent, bytes, app_limited, rtt);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_end_acks(
@@ -95,19 +96,19 @@ impl congestion::Controller for Beside {
     ) {
         self.ours.on_end_acks(now, in_flight, app_limited, largest);
         self.foreign.on_end_acks(now, in_flight, app_limited, largest);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         self.ours.on_congestion_event(now, sent, persistent, lost);
         self.foreign.on_congestion_event(now, sent, persistent, lost);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.ours.on_mtu_update(new_mtu);
         self.foreign.on_mtu_update(new_mtu);
-        say(&self.voice, &*self.foreign);
+        say(&self.state, &*self.foreign);
     }
 
     fn window(&self) -> u64 {
@@ -122,7 +123,7 @@ impl congestion::Controller for Beside {
         Box::new(Beside {
             foreign: self.foreign.clone_box(),
             ours: self.ours.clone(),
-            voice: self.voice.clone(),
+            state: self.state.clone(),
         })
     }
 

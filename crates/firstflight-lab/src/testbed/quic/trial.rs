@@ -13,7 +13,7 @@ use firstflight::controller::Stats;
 use firstflight::{Begin, Event, Nanos, Recorder};
 use firstflight_path::random::between;
 use firstflight_path::{Error, Purpose, Stream};
-use firstflight_quic::{Plan, Voice};
+use firstflight_quic::{Plan, SharedState};
 use firstflight_rig::{self as rig, Control, Own, OwnControl, Setup};
 use firstflight_sim::{Observer, quic};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -159,24 +159,24 @@ pub(crate) fn beside(
     let (beside, _) = plan(scenario, against)?;
     let own = Control::Own(OwnControl { beside, ..own });
     let setup = setup(scenario, own, host, seed);
-    let voice = Arc::new(Voice::default());
-    let compares = Arc::new(Mutex::new(Compares { judge, voice: voice.clone() }));
-    rig::run_beside(&setup, voice, compares.clone())
+    let state = SharedState::default();
+    let compares = Arc::new(Mutex::new(Compares { judge, state: state.clone() }));
+    rig::run_beside(&setup, state, compares.clone())
         .map_err(|fault| Error::new(format!("controller `{}`: {fault}", stack.name)))?;
     let compares = compares.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(compares.judge.verdict())
 }
 
-/// Compares one of ours with the stack's own, which says in the voice what it made of each event.
+/// Compares one of ours with what the stack's own made of each event.
 #[derive(Debug)]
 struct Compares {
     judge: Judge,
-    voice: Arc<Voice>,
+    state: SharedState,
 }
 
 impl Compares {
     fn seen(&self) -> Seen {
-        let said = self.voice.last();
+        let said = *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         Seen { cwnd: said.cwnd, ssthresh: said.ssthresh }
     }
 }
