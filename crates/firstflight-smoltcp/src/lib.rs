@@ -5,8 +5,7 @@ mod flow;
 mod wire;
 
 use core::cell::{Ref, RefCell};
-use core::fmt;
-use firstflight::arm::{Arm, ArmController, Pace, StartupSpec};
+use firstflight::arm::{Arm, ArmController, ArmError, Pace, StartupSpec};
 use firstflight::{Config, Seq, Time};
 use flow::Flow;
 use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
@@ -14,18 +13,6 @@ use smoltcp::socket::tcp::{SendError, Socket};
 use smoltcp::time::Instant;
 use smoltcp::wire::IpAddress;
 use wire::{Segment, segment};
-
-/// The arm needs what smoltcp has not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused(&'static str);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl core::error::Error for Refused {}
 
 /// Why this arm cannot run, if it cannot.
 fn refusal(arm: &Arm) -> Option<&'static str> {
@@ -105,10 +92,10 @@ impl<D: Device> Steered<D> {
     /// in bytes of payload.
     ///
     /// # Errors
-    /// If the arm needs a pacer or another loss detection.
-    pub fn new(device: D, port: u16, arm: &Arm, mss: u16) -> Result<Steered<D>, Refused> {
+    /// [`ArmError::Nonsense`] if the arm needs a pacer or another loss detection.
+    pub fn new(device: D, port: u16, arm: &Arm, mss: u16) -> Result<Steered<D>, ArmError<'static>> {
         if let Some(why) = refusal(arm) {
-            return Err(Refused(why));
+            return Err(ArmError::Nonsense(why));
         }
         let medium = device.capabilities().medium;
         let mss = u64::from(mss.max(1));

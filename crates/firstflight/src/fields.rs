@@ -9,7 +9,7 @@
 
 use crate::event::{Ack, Congestion, Event, Ready, Sent};
 use crate::exit::Exit;
-use crate::named::Named;
+use crate::named::{Named, Wrong};
 use crate::units::{Nanos, Ratio, Seq, Time};
 
 /// What a field holds.
@@ -38,15 +38,6 @@ pub enum Value<'a> {
     Real(f64),
     /// Yes or no.
     Flag(bool),
-}
-
-/// Why a field could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// It is missing, and the record is none without it.
-    Missing,
-    /// The text is not what this asks for.
-    Not(&'static str),
 }
 
 /// One field of records of type `R`.
@@ -113,7 +104,7 @@ pub fn put<T>(
 ) -> Result<(), Wrong> {
     match text {
         Some(text) => *to = parse(text).ok_or(Wrong::Not(what))?,
-        None if needed => return Err(Wrong::Missing),
+        None if needed => return Err(Wrong::Absent),
         None => {}
     }
     Ok(())

@@ -1,4 +1,14 @@
-//! Enumerations whose values have names.
+//! What is read from text: enumerations whose values have names, and why a text is none of what it
+//! should be.
+
+/// Why an option or a field could not be read from text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// There is no such option; there is no text for a field without which its record is none.
+    Absent,
+    /// The text is not what this says.
+    Not(&'static str),
+}
 
 /// A closed set of values, each with a name.
 pub trait Named: Copy + PartialEq + Sized + 'static {

@@ -4,7 +4,8 @@
 
 use super::{Entry, Log, Packet, Ranges, Start, State, What};
 use firstflight::event::Transport;
-use firstflight::fields::{Datum, EVENT, EXIT, Field, Value, Wrong, put};
+use firstflight::fields::{Datum, EVENT, EXIT, Field, Value, put};
+use firstflight::named::Wrong;
 use firstflight::{Config, Event, Exit, ExitReason, Nanos, Time, fields};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -276,7 +277,7 @@ impl Row<'_> {
         for field in table {
             let text = (self.0)(field.name);
             field.put(record, text.as_deref()).map_err(|wrong| match wrong {
-                Wrong::Missing => format!("the field `{}` is missing", field.name),
+                Wrong::Absent => format!("the field `{}` is missing", field.name),
                 Wrong::Not(what) => {
                     let text = text.unwrap_or_default();
                     format!("{} `{text}`; allowed: {what}", field.name)

@@ -17,7 +17,7 @@ use crate::avoidance::{
 };
 use crate::controller::{Config, Controller};
 use crate::detection::presets::Early;
-use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
+use crate::options::{NoOptions, OptionDoc, Options, Show, Wrong};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
     AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
@@ -72,7 +72,7 @@ macro_rules! parts {
                 }
             }
 
-            fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
+            fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
                 match self {
                     $($enum::$variant(params) => params.set(key, value),)*
                 }
@@ -266,7 +266,7 @@ pub enum ArmError<'a> {
         /// What it takes.
         values: &'static str,
     },
-    /// The parts do not go together.
+    /// The parts do not go together, or not with the transport.
     Nonsense(&'static str),
 }
 
@@ -577,14 +577,14 @@ fn each_option<'a>(
     options: Option<&'a str>,
     part: &'static str,
     known: &'static [OptionDoc],
-    mut set: impl FnMut(&str, &str) -> Result<(), Refused>,
+    mut set: impl FnMut(&str, &str) -> Result<(), Wrong>,
 ) -> Result<(), ArmError<'a>> {
     for option in options.into_iter().flat_map(|options| options.split(',')) {
         let (key, value) = option.split_once('=').ok_or(ArmError::NotAnOption(option))?;
         let (key, value) = (key.trim(), value.trim());
         set(key, value).map_err(|refused| match refused {
-            Refused::Key => ArmError::UnknownOption { part, key, known },
-            Refused::Value(values) => ArmError::BadValue { part, key, value, values },
+            Wrong::Absent => ArmError::UnknownOption { part, key, known },
+            Wrong::Not(values) => ArmError::BadValue { part, key, value, values },
         })?;
     }
     Ok(())

@@ -6,6 +6,7 @@
 
 mod value;
 
+pub use crate::named::Wrong;
 pub use value::{Listed, OptionValue};
 
 use core::fmt;
@@ -21,15 +22,6 @@ pub struct OptionDoc {
     pub meaning: &'static str,
 }
 
-/// Why an option was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// No option of that name.
-    Key,
-    /// The option does not take that value; this is what it takes.
-    Value(&'static str),
-}
-
 /// A set of options that parses from and prints to `key=value` pairs.
 pub trait Options: Copy + Default {
     /// Every option.
@@ -38,7 +30,7 @@ pub trait Options: Copy + Default {
     ///
     /// # Errors
     /// If there is no such option or it does not take the value.
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Refused>;
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong>;
     /// Visits the options that differ from the default, in the order of [`Options::DOCS`].
     ///
     /// # Errors
@@ -68,8 +60,8 @@ pub struct NoOptions;
 
 impl Options for NoOptions {
     const DOCS: &'static [OptionDoc] = &[];
-    fn set(&mut self, _key: &str, _value: &str) -> Result<(), Refused> {
-        Err(Refused::Key)
+    fn set(&mut self, _key: &str, _value: &str) -> Result<(), Wrong> {
+        Err(Wrong::Absent)
     }
     fn changed(
         &self,
@@ -84,8 +76,8 @@ pub(crate) fn read<T: OptionValue>(
     text: &str,
     values: &'static str,
     fits: impl Fn(T) -> bool,
-) -> Result<T, Refused> {
-    T::parse(text).filter(|&value| fits(value)).ok_or(Refused::Value(values))
+) -> Result<T, Wrong> {
+    T::parse(text).filter(|&value| fits(value)).ok_or(Wrong::Not(values))
 }
 
 /// From `low` to `high`, both included.
@@ -176,7 +168,7 @@ macro_rules! params {
                 },)?)*
             ];
 
-            fn set(&mut self, key: &str, value: &str) -> Result<(), $crate::options::Refused> {
+            fn set(&mut self, key: &str, value: &str) -> Result<(), $crate::options::Wrong> {
                 match key {
                     $($pkey => {
                         let make: fn($ptype) -> $name = $pmake;
@@ -185,11 +177,11 @@ macro_rules! params {
                     $($okey => {
                         let set: fn(&mut $name, $otype) -> bool = $oset;
                         if !set(self, $crate::options::params!(@read value, $otype, [$($ovalues)*])) {
-                            return Err($crate::options::Refused::Value($crate::options::params!(@text $otype, [$($ovalues)*])));
+                            return Err($crate::options::Wrong::Not($crate::options::params!(@text $otype, [$($ovalues)*])));
                         }
                     })*
                     $($($key => self.$field = $crate::options::params!(@read value, $type, [$($values)*]),)?)*
-                    _ => return Err($crate::options::Refused::Key),
+                    _ => return Err($crate::options::Wrong::Absent),
                 }
                 Ok(())
             }

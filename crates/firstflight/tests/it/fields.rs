@@ -2,7 +2,8 @@
 //! gives the same event.
 
 use firstflight::event::{Ready, Timeout};
-use firstflight::fields::{Datum, EVENT, EXIT, Value, Wrong};
+use firstflight::fields::{Datum, EVENT, EXIT, Value};
+use firstflight::named::Wrong;
 use firstflight::{Ack, Congestion, Event, Nanos, Ratio, Sent, Seq, Time};
 
 fn events() -> [Event; 8] {
@@ -87,7 +88,7 @@ fn an_event_without_a_field_that_it_needs_is_none() {
     for (name, field) in [("ack", "una"), ("sent", "nxt"), ("sent", "sent_bytes"), ("mss", "mss")] {
         let mut event = Event::blank(name, Time(0)).expect("a known name");
         let field = EVENT.iter().find(|known| known.name == field).expect("a field");
-        assert_eq!(field.put(&mut event, None), Err(Wrong::Missing), "{name} needs {}", field.name);
+        assert_eq!(field.put(&mut event, None), Err(Wrong::Absent), "{name} needs {}", field.name);
     }
     let mut ack = Event::blank("ack", Time(0)).expect("a known name");
     for field in EVENT.iter().filter(|field| !["una", "nxt"].contains(&field.name)) {
@@ -128,6 +129,6 @@ fn a_ratio_is_read_as_it_is_written() {
     for wrong in ["5", "5/0", "/4", "5/4/3", "-5/4"] {
         assert!(ratio.put(Some(wrong), true).is_err(), "`{wrong}` is no ratio");
     }
-    assert_eq!(ratio.put(None, true), Err(Wrong::Missing));
+    assert_eq!(ratio.put(None, true), Err(Wrong::Absent));
     assert_eq!(ratio, Ratio::new(5, 4), "what is wrong changes nothing");
 }
