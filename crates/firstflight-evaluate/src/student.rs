@@ -1,6 +1,8 @@
 //! Student's t on a few paired differences: mean, interval, and how likely they are by chance; and
 //! the same of a number of seeds.
 
+use firstflight_trial::statistics::student::{above, quantile};
+
 /// What N differences say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Paired {
@@ -32,49 +34,16 @@ impl Paired {
         }
         let squares: f64 = differences.iter().map(|one| (one - mean) * (one - mean)).sum();
         let error = (squares / (n - 1.0) / n).sqrt();
-        let degrees = differences.len() as u32 - 1;
+        let degrees = n - 1.0;
         let half = error * quantile(0.975, degrees);
         Some(Paired {
             mean,
             low: mean - half,
             high: mean + half,
             upper: mean + error * quantile(0.95, degrees),
-            chance: 1.0 - below((mean - margin) / error, degrees),
+            chance: above((mean - margin) / error, degrees),
         })
     }
-}
-
-/// Probability that Student's t with so many degrees of freedom is below `t` (Abramowitz and Stegun
-/// 26.7.3 and 26.7.4: finite sums for whole degrees).
-pub(crate) fn below(t: f64, degrees: u32) -> f64 {
-    let nu = f64::from(degrees.max(1));
-    let length = (nu + t * t).sqrt();
-    let (sine, cosine) = (t.abs() / length, nu.sqrt() / length);
-    let odd = degrees % 2 == 1;
-    // Terms cos^k with k of the parity of degrees - 2, each from the one before.
-    let (mut term, mut sum, mut k) =
-        (if odd { cosine } else { 1.0 }, 0.0, if odd { 1.0 } else { 0.0 });
-    while k <= nu - 2.0 {
-        sum += term;
-        term *= cosine * cosine * (k + 1.0) / (k + 2.0);
-        k += 2.0;
-    }
-    let within = if odd {
-        (libm::atan(t.abs() / nu.sqrt()) + sine * sum) * std::f64::consts::FRAC_2_PI
-    } else {
-        sine * sum
-    };
-    0.5 + 0.5 * within * t.signum()
-}
-
-/// The value below which t lies with this probability, at least one half.
-pub(crate) fn quantile(probability: f64, degrees: u32) -> f64 {
-    let (mut low, mut high) = (0.0, 1e6);
-    for _ in 0..80 {
-        let middle = f64::midpoint(low, high);
-        if below(middle, degrees) < probability { low = middle } else { high = middle }
-    }
-    high
 }
 
 /// How likely it is at most that something happens in `more` of so many seeds more with the algorithm
@@ -107,24 +76,6 @@ pub(crate) fn more_often(seeds: u32, more: i32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_those_of_the_tables() {
-        for (degrees, two_sided, one_sided) in [
-            (1, 12.706, 6.314),
-            (2, 4.303, 2.920),
-            (4, 2.776, 2.132),
-            (9, 2.262, 1.833),
-            (19, 2.093, 1.729),
-            (30, 2.042, 1.697),
-            (99, 1.984, 1.660),
-        ] {
-            let ours = [quantile(0.975, degrees), quantile(0.95, degrees)];
-            for (ours, table) in ours.into_iter().zip([two_sided, one_sided]) {
-                assert!((ours - table).abs() < 6e-4, "{degrees} degrees: {ours}, not {table}");
-            }
-        }
-    }
 
     #[test]
     fn equal_differences_are_compared_as_they_are() {

@@ -20,14 +20,24 @@ pub fn two_sided(value: f64, variance: f64, degrees: f64) -> f64 {
     if variance <= 0.0 {
         return if value == 0.0 { 1.0 } else { 0.0 };
     }
-    let t = value.abs() / libm::sqrt(variance);
-    let found = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees >= 1.0);
-    found.map_or(1.0, |student| ((2.0 * student.sf(t)).min(1.0) * 1e12).round() / 1e12)
+    tails(2.0, value.abs() / libm::sqrt(variance), degrees).unwrap_or(1.0)
+}
+
+/// The probability of a larger value than `t` by chance; one half below one degree, where there is
+/// nothing to tell.
+pub fn above(t: f64, degrees: f64) -> f64 {
+    tails(1.0, t, degrees).unwrap_or(0.5)
+}
+
+/// So many tails beyond `t`.
+fn tails(tails: f64, t: f64, degrees: f64) -> Option<f64> {
+    let found = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees >= 1.0)?;
+    Some(((tails * found.sf(t)).min(1.0) * 1e12).round() / 1e12)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{half_width, quantile, two_sided};
+    use super::{above, half_width, quantile, two_sided};
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
@@ -51,5 +61,19 @@ mod tests {
         assert!((two_sided(2.228_139, 1.0, 10.0) - 0.05).abs() < 1e-6);
         assert!((two_sided(0.0, 1.0, 10.0) - 1.0).abs() < 1e-9);
         assert!(two_sided(1.0, 0.0, 10.0).abs() < 1e-9);
+    }
+
+    /// One and two degrees have tails in closed form (Abramowitz and Stegun 26.7.3 and 26.7.4).
+    #[test]
+    fn tails_of_one_and_two_degrees_are_what_can_be_written_down() {
+        for t in [-30.0, -1.0, -0.01, 0.0, 0.3, 2.0, 12.706, 400.0] {
+            let one = 0.5 - libm::atan(t) / std::f64::consts::PI;
+            let two = 0.5 - t / libm::sqrt(2.0 + t * t) / 2.0;
+            for (degrees, right) in [(1.0, one), (2.0, two)] {
+                let ours = above(t, degrees);
+                assert!((ours - right).abs() < 2e-12, "{t}, {degrees}: {ours}, not {right}");
+            }
+        }
+        assert!((above(3.0, 0.0) - 0.5).abs() < f64::EPSILON, "nothing is known");
     }
 }
