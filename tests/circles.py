@@ -20,7 +20,6 @@ CRATES = Path(__file__).resolve().parent.parent / "crates"
 # opened is taken off here in the same commit, so that it stays open.
 LEFT = {
     "firstflight-cli": 10,
-    "firstflight-lab": 13,
     "firstflight-log": 2,
     "firstflight-replay": 2,
 }

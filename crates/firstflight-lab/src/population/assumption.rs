@@ -1,8 +1,8 @@
 //! What a population assumes and nobody measured, with the range that is as good as the value: a
 //! file keeps it, an A/B test runs at both ends of it.
 
+use super::knobs::Knobs;
 use super::place::{Field, Section, VALUES};
-use super::{Knobs, Population};
 use firstflight_path::Error;
 use std::fmt;
 
@@ -48,29 +48,23 @@ impl fmt::Display for Setting {
     }
 }
 
-impl Setting {
-    /// The population with these knobs, and no range of its own.
-    pub fn of(self, population: &Population) -> Population {
-        let knobs =
-            Knobs { q: self.q, k: self.k, s: self.s, r: self.r, ..population.knobs.clone() };
-        Population { knobs, assumptions: Vec::new(), ..population.clone() }
-    }
-}
-
 /// Reads what was never measured. A file with buffers of its own does not inherit what its base
 /// says of other ones.
-pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(), Error> {
+pub(super) fn read(
+    top: &Section<'_>,
+    knobs: &Knobs,
+    assumptions: &mut Vec<Assumption>,
+) -> Result<(), Error> {
     let own_buffers = top.get("group").is_some()
         || top.get("calibration").is_some()
         || top.get("defaults").is_some_and(|field| {
             field.section(VALUES).is_ok_and(|section| section.get("buffer").is_some())
         });
     if own_buffers {
-        population.assumptions.clear();
+        assumptions.clear();
     }
     let Some(field) = top.get("assumption") else { return Ok(()) };
-    population.assumptions.clear();
-    let knobs = population.knobs.clone();
+    assumptions.clear();
     let setting = |field: &Field<'_>| -> Result<Setting, Error> {
         let section = field.section(&["q", "k", "s", "r"])?;
         let or = |key: &str, low: f64, high: f64, usual: f64| {
@@ -98,7 +92,7 @@ pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(),
         }
         let (value, reference) =
             (section.need("value")?.text()?.to_owned(), section.need("ref")?.text()?.to_owned());
-        population.assumptions.push(Assumption { value, low, high, reference });
+        assumptions.push(Assumption { value, low, high, reference });
     }
     Ok(())
 }

@@ -279,7 +279,7 @@ impl Population {
                 check_together(group, defaults)?;
             }
         }
-        assumption::read(&top, &mut population)?;
+        assumption::read(&top, &population.knobs, &mut population.assumptions)?;
         if population.knobs.k > 0.0 && population.groups.iter().any(|group| group.bursts.is_some())
         {
             return Err(top.bad(

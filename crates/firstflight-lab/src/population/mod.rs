@@ -6,6 +6,7 @@
 //! its knobs: `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`. [`Population::draw`] makes a
 //! connection out of a seed and a number.
 
+mod app;
 mod assumption;
 pub mod builtin;
 pub mod calibrate;
@@ -15,6 +16,7 @@ pub mod distribution;
 pub mod draw;
 pub mod effects;
 mod file;
+mod knobs;
 pub mod normal;
 mod place;
 pub mod quantiles;
@@ -28,6 +30,7 @@ pub use correlation::Correlation;
 pub use distribution::{Distribution, Shape};
 pub use draw::{Clipped, Drawn};
 pub use effects::{Bursts, Policing, Reordering};
+pub use knobs::Knobs;
 pub use variable::{Unit, Variable};
 pub use workload::Workload;
 
@@ -67,30 +70,6 @@ pub struct Source {
     pub status: char,
     /// Document, or the reason.
     pub reference: String,
-}
-
-/// What calibration may turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Knobs {
-    /// Factor on every buffer.
-    pub q: f64,
-    /// Random loss on top of every group's own: its median over the connections.
-    pub k: f64,
-    /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the
-    /// same.
-    pub s: f64,
-    /// Factor on the rate of groups whose rate is a lower bound ([`Group::rate_is_lower_bound`]).
-    pub r: f64,
-    /// What is known about them: how they were fitted, or that they were not.
-    pub status: String,
-    /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
-    pub calibrated: Option<bool>,
-}
-
-impl Default for Knobs {
-    fn default() -> Knobs {
-        Knobs { q: 1.0, k: 0.0, s: 0.0, r: 1.0, status: String::new(), calibrated: None }
-    }
 }
 
 /// A part of a population whose connections are alike.
@@ -198,5 +177,14 @@ impl Population {
             }
         }
         warnings
+    }
+}
+
+impl Setting {
+    /// The population with these knobs, and no range of its own.
+    pub fn of(self, population: &Population) -> Population {
+        let knobs =
+            Knobs { q: self.q, k: self.k, s: self.s, r: self.r, ..population.knobs.clone() };
+        Population { knobs, assumptions: Vec::new(), ..population.clone() }
     }
 }

@@ -1,15 +1,10 @@
 //! What a connection carries: one object, responses with pauses between them, or a video that is
 //! written as it is played.
 
-use super::distribution::{Chance, Distribution, ReadTable};
-use super::draw::Drawn;
+use super::distribution::{Distribution, ReadTable};
 use super::place::Field;
 use super::variable::Variable;
-use super::{Group, Population};
-use firstflight::Nanos;
 use firstflight_path::Error;
-use firstflight_path::random::{Purpose, Stream, uniform};
-use firstflight_sim::{App, Response};
 use std::fmt;
 
 /// What a connection of a group carries; `size` of the group says how large.
@@ -82,59 +77,6 @@ impl Workload {
             Workload::Responses { .. } => "responses",
             Workload::Video { .. } => "video",
         }
-    }
-}
-
-/// Longest pause between two responses: past it nothing of the connection's state would be left
-/// anyway.
-const LONGEST_GAP_MS: f64 = 60_000.0;
-
-impl Population {
-    /// What a drawn connection carries. Its first response, or its only object, has the drawn size.
-    pub fn app(&self, drawn: &Drawn, seed: u64) -> App {
-        let group = &self.groups[drawn.group];
-        let stream = Stream::new(seed, drawn.index, Purpose::Size);
-        let number = |k: u64| uniform(stream.value(k));
-        let value = |of: &Distribution, k: u64| of.shape.value(&Chance::uniform(number(k)));
-        match &group.workload {
-            Workload::Object => App::Bulk(drawn.bytes),
-            Workload::Responses { more, most, gap } => {
-                // One number decides how many: ln u / ln q is geometric with mean q / (1 - q).
-                let further = libm::log(number(1)) / libm::log(more / (1.0 + more));
-                let count = (1 + further as u64).min(*most);
-                let one = |index: u64| {
-                    if index == 0 {
-                        return Response { pause: Nanos::ZERO, bytes: drawn.bytes };
-                    }
-                    let pause = value(gap, 2 * index + 1).min(LONGEST_GAP_MS);
-                    Response {
-                        pause: Nanos((pause * 1e6) as u64),
-                        bytes: group.size(number(2 * index)),
-                    }
-                };
-                App::Responses((0..count).map(one).collect())
-            }
-            Workload::Video { playback, coding_rate, write_bytes, ahead } => {
-                let bits_per_ms = value(coding_rate, 1) * 1e3;
-                let first = (value(playback, 2) * bits_per_ms / 8.0) as u64;
-                let every_ns = *write_bytes as f64 * 8.0 / (ahead * bits_per_ms) * 1e6;
-                let bytes = drawn.bytes;
-                App::Video {
-                    bytes,
-                    first: first.clamp(1, bytes),
-                    write: *write_bytes,
-                    every: Nanos((every_ns as u64).max(1)),
-                }
-            }
-        }
-    }
-}
-
-impl Group {
-    /// A size by the number behind it, at least one byte.
-    fn size(&self, u: f64) -> u64 {
-        self.get(Variable::Size)
-            .map_or(1, |of| (libm::round(of.shape.value(&Chance::uniform(u))) as u64).max(1))
     }
 }
 

@@ -9,7 +9,7 @@ mod wire;
 
 /// TCP of the running kernel.
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub static BED: trial::Linux = trial::Linux::new();
+pub static BED: trial::Linux = trial::Linux::new(INFO);
 /// TCP of the running kernel.
 #[cfg(not(all(feature = "linux", target_os = "linux")))]
 pub static BED: super::absent::Absent = super::absent::Absent {

@@ -7,7 +7,7 @@ pub(crate) mod trial;
 
 /// Real QUIC stacks in virtual time.
 #[cfg(feature = "quic")]
-pub static BED: trial::Quic = trial::Quic;
+pub static BED: trial::Quic = trial::Quic::new(INFO);
 /// Real QUIC stacks in virtual time.
 #[cfg(not(feature = "quic"))]
 pub static BED: super::absent::Absent = super::absent::Absent { info: INFO, why: MISSING };

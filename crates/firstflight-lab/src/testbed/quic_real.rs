@@ -7,7 +7,7 @@ mod trial;
 
 /// Real QUIC stacks in real time.
 #[cfg(all(feature = "quic", target_os = "linux"))]
-pub static BED: trial::QuicReal = trial::QuicReal::new();
+pub static BED: trial::QuicReal = trial::QuicReal::new(INFO);
 /// Real QUIC stacks in real time.
 #[cfg(not(all(feature = "quic", target_os = "linux")))]
 pub static BED: super::absent::Absent = super::absent::Absent { info: INFO, why: MISSING };

@@ -35,24 +35,25 @@ const UNSET_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// TCP of the running kernel.
 pub struct Linux {
+    info: bed::Info,
     /// One trial at a time.
     alone: Mutex<()>,
 }
 
 impl Linux {
     /// The machine has one.
-    pub(super) const fn new() -> Linux {
-        Linux { alone: Mutex::new(()) }
+    pub(super) const fn new(info: bed::Info) -> Linux {
+        Linux { info, alone: Mutex::new(()) }
     }
 }
 
 impl Testbed for Linux {
     fn info(&self) -> &bed::Info {
-        &super::INFO
+        &self.info
     }
 
     fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
-        super::INFO.check(scenario, arm)?;
+        self.info.check(scenario, arm)?;
         if scenario.iw != INITIAL_WINDOW
             || arm.parts().and_then(|arm| arm.sender.iw).is_some_and(|iw| iw != INITIAL_WINDOW)
         {
@@ -91,8 +92,9 @@ impl Testbed for Linux {
         arrangement: &Arrangement,
     ) -> Result<Together, Error> {
         self.check_flows(scenario, flows, arrangement)?;
+        let objects = objects_of(self.info.name, flows, arrangement)?;
         let _alone = self.alone.lock();
-        run_flows(scenario, flows, seed, (sample, arrangement.whole))
+        run_flows(scenario, flows, objects, seed, (sample, arrangement.whole))
     }
 
     fn check_flows(
@@ -104,20 +106,20 @@ impl Testbed for Linux {
         if arrangement.access.iter().any(|access| access.stop.is_some()) {
             return Err(Error::new("testbed `linux`: no flow ends before it is through"));
         }
-        objects_of(super::INFO.name, flows, arrangement).map(|_| ())
+        objects_of(self.info.name, flows, arrangement).map(|_| ())
     }
 }
 
 fn run_flows(
     scenario: &Scenario,
     flows: &[SharingFlow],
+    objects: Vec<Option<u64>>,
     seed: u64,
     (sample, whole): (Nanos, bool),
 ) -> Result<Together, Error> {
     let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
     let senders = flows.iter().map(|flow| sender(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
     let arms = Arms::of(senders.iter());
-    let objects = objects_of(super::INFO.name, flows, &Arrangement::default())?;
     let plans: Vec<trial::Flow<'_>> = senders
         .iter()
         .zip(flows.iter().zip(objects))

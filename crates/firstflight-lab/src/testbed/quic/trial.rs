@@ -19,13 +19,19 @@ use firstflight_sim::{Observer, quic};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Real QUIC stacks in virtual time.
-pub struct Quic;
+pub struct Quic {
+    info: Info,
+}
 
-static INFO: Info = Info { stacks: Some(rig::STACKS), ..super::INFO };
+impl Quic {
+    pub(super) const fn new(info: Info) -> Quic {
+        Quic { info: Info { stacks: Some(rig::STACKS), ..info } }
+    }
+}
 
 impl Testbed for Quic {
     fn info(&self) -> &Info {
-        &INFO
+        &self.info
     }
 
     fn run(
@@ -56,7 +62,7 @@ impl Testbed for Quic {
         let host = hosts(scenario)?;
         let draws = Stream::new(seed, scenario.path_index, Purpose::FlowStart);
         let jitter = if flows.len() > 1 { jitter.0 } else { 0 };
-        let objects = objects_of(INFO.name, flows, arrangement)?;
+        let objects = objects_of(self.info.name, flows, arrangement)?;
         let stop = |place: u64| arrangement.access.get(place as usize)?.stop;
         let plan = |(place, (flow, object)): (u64, (&SharingFlow, Option<u64>))| {
             let late = between(draws.branch(place).value(flow.start.0), 0, jitter);
@@ -107,7 +113,7 @@ impl Testbed for Quic {
             0,
             scenario.path_index,
         )?;
-        objects_of(INFO.name, flows, arrangement).map(|_| ())
+        objects_of(self.info.name, flows, arrangement).map(|_| ())
     }
 
     /// Every stack paces whatever it runs.
@@ -209,10 +215,7 @@ fn hosts(scenario: &Scenario) -> Result<quic::Host, Error> {
 ///
 /// # Errors
 /// One line for what no QUIC stack runs.
-pub(in crate::testbed) fn plan(
-    scenario: &Scenario,
-    arm: &NamedArm,
-) -> Result<(Plan, quic::Host), Error> {
+pub(crate) fn plan(scenario: &Scenario, arm: &NamedArm) -> Result<(Plan, quic::Host), Error> {
     let host = hosts(scenario)?;
     let plan = Plan {
         initial_window: Some(scenario.iw),

@@ -28,22 +28,22 @@ const HEADERS: u32 = 28;
 
 /// Real QUIC stacks in real time.
 pub struct QuicReal {
+    info: Info,
     /// One trial at a time.
     alone: Mutex<()>,
 }
 
-static INFO: Info = Info { stacks: Some(real::STACKS), ..super::INFO };
-
 impl QuicReal {
     /// The machine has one.
-    pub(super) const fn new() -> QuicReal {
-        QuicReal { alone: Mutex::new(()) }
+    pub(super) const fn new(info: Info) -> QuicReal {
+        let info = Info { stacks: Some(real::STACKS), ..info };
+        QuicReal { info, alone: Mutex::new(()) }
     }
 }
 
 impl Testbed for QuicReal {
     fn info(&self) -> &Info {
-        &INFO
+        &self.info
     }
 
     fn run(

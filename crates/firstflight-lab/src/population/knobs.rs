@@ -1,0 +1,26 @@
+//! What calibration may turn, and what is known of where it stands.
+
+/// What calibration may turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knobs {
+    /// Factor on every buffer.
+    pub q: f64,
+    /// Random loss on top of every group's own: its median over the connections.
+    pub k: f64,
+    /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the
+    /// same.
+    pub s: f64,
+    /// Factor on the rate of groups whose rate is a lower bound
+    /// ([`Group::rate_is_lower_bound`](super::Group::rate_is_lower_bound)).
+    pub r: f64,
+    /// What is known about them: how they were fitted, or that they were not.
+    pub status: String,
+    /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
+    pub calibrated: Option<bool>,
+}
+
+impl Default for Knobs {
+    fn default() -> Knobs {
+        Knobs { q: 1.0, k: 0.0, s: 0.0, r: 1.0, status: String::new(), calibrated: None }
+    }
+}

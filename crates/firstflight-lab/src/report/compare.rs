@@ -1,0 +1,363 @@
+//! What the page of a comparison shows.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything one page shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The heading, for people: what was compared on what.
+    pub title: String,
+    /// What it comes to, in a sentence or two.
+    #[serde(default)]
+    pub finding: String,
+    /// The command line that makes this report again.
+    pub command: String,
+    /// Name and version of the tool that wrote it.
+    pub version: String,
+    /// Name of the testbed that the trials ran on.
+    pub testbed: String,
+    /// The same as a place, for a sentence: `in the simulator`.
+    #[serde(default)]
+    pub place: String,
+    /// The path that all arms shared.
+    pub path: Path,
+    /// The size of the object that was transferred.
+    pub workload_bytes: u64,
+    /// The first seed. Series belong to the trial with this seed; further repeats count up from
+    /// it.
+    pub seed: u64,
+    /// Trials per arm. Above one, [`Row::values`] are medians over the trials.
+    pub repeat: u32,
+    /// What a reader has to know before believing a number: warnings first.
+    pub notes: Vec<Note>,
+    /// The results, one row per arm.
+    pub table: Table,
+    /// The time series, one per arm, in the order of the legend.
+    pub series: Vec<Series>,
+    /// The bound no sender beats on this path, where the path has one.
+    pub ideal: Option<Ideal>,
+    /// Where the numbers come from: build, machine, hash of the configuration and the like, in the
+    /// order shown.
+    pub provenance: Vec<Fact>,
+}
+
+/// The path, as it was asked for and what follows from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Path {
+    /// The canonical text; parsing it gives this path again.
+    pub text: String,
+    /// The short name, where it has one (`geo`).
+    pub name: Option<String>,
+    /// Who measured or published this path.
+    pub source: Option<String>,
+    /// The bottleneck's rate; `None` where it changes with time.
+    pub rate_mbps: Option<f64>,
+    /// The round trip without any queue.
+    pub rtt_ms: f64,
+    /// The queue in front of the bottleneck; `None` for one without a limit.
+    pub queue_bytes: Option<u64>,
+    /// Rate times idle round trip.
+    pub bdp_bytes: Option<u64>,
+    /// What fits into path and queue together: rate times idle round trip plus the queue.
+    pub full_bdp_bytes: Option<u64>,
+}
+
+/// A remark above the results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// How loud.
+    pub level: Level,
+    /// One or two sentences.
+    pub text: String,
+}
+
+/// How loud a [`Note`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The numbers may not mean what they seem to.
+    Warning,
+    /// An assumption or a circumstance worth knowing.
+    Info,
+}
+
+/// One name and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What it is.
+    pub name: String,
+    /// What it was.
+    pub value: String,
+}
+
+/// The results as a table: metrics across, arms down.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// The metrics, in the order shown.
+    pub columns: Vec<Column>,
+    /// The arms, in the order shown.
+    pub rows: Vec<Row>,
+}
+
+/// One metric of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// The stable field name (`ttlb_ms`).
+    pub key: String,
+    /// What people call it (`completion time`).
+    pub label: String,
+    /// The unit the values are in (`ms`, `%`, `bytes`), empty for a plain number. Values in
+    /// `bytes` are shown as kB, MB or GB.
+    pub unit: String,
+    /// Which end of the column is the good one.
+    pub better: Better,
+    /// How the metric is defined, in a sentence.
+    pub explanation: String,
+}
+
+/// Which end of a column is the good one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less is better.
+    Low,
+    /// More is better.
+    High,
+    /// Neither: the column describes.
+    None,
+}
+
+/// One arm of the table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The name the arm was asked for by; the same as in [`Series::arm`].
+    pub arm: String,
+    /// The arm spelled out: the canonical text with every part.
+    pub arm_full: String,
+    /// One value per column.
+    pub values: Vec<Value>,
+    /// Smallest and largest value over the repeats, one per column; empty where nothing was
+    /// repeated.
+    pub spread: Vec<Option<Spread>>,
+    /// The keys of the columns in which this arm is the best; [`Table::mark_best`] fills it.
+    pub best: Vec<String>,
+}
+
+/// A cell of the table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A number in the unit of its column.
+    Number(f64),
+    /// A word, such as the reason of an exit.
+    Text(String),
+    /// Does not apply to this arm.
+    #[default]
+    Missing,
+}
+
+/// From the smallest to the largest of the repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The smallest.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
+
+/// What one arm did over time, in the trial with the report's seed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The name of the arm; the same as in [`Row::arm`].
+    pub arm: String,
+    /// Its colour and shape ([`looks`](super::looks)).
+    #[serde(default)]
+    pub look: usize,
+    /// The samples, times never decreasing. Each holds until the next; the last one ends the
+    /// transfer.
+    #[serde(with = "columns")]
+    pub points: Vec<Point>,
+    /// What the sender was doing, without overlap, in order.
+    pub phases: Vec<Phase>,
+    /// When packets were declared lost.
+    pub losses: Vec<Loss>,
+    /// How startup ended; `None` if the transfer ended first.
+    pub exit: Option<Exit>,
+    /// The recovery episodes, in order.
+    pub episodes: Vec<Episode>,
+    /// How many episodes there were, where [`Report::bounded`] kept only the first ones; 0 means
+    /// all are listed.
+    #[serde(default)]
+    pub episodes_total: u64,
+}
+
+/// One sample of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    /// Time since the first data byte was sent.
+    pub t_ms: f64,
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold; `None` while it is unset.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight as the sender counts them.
+    pub inflight: u64,
+    /// Bytes in order at the receiver.
+    pub delivered_bytes: u64,
+    /// Bytes waiting at the bottleneck.
+    pub queue_bytes: u64,
+}
+
+/// A stretch of time in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// From.
+    pub start_ms: f64,
+    /// To.
+    pub end_ms: f64,
+    /// `startup`, `jump`, `rapid`, `css`, `lss`, `drain`, `recovery`, `avoidance`; others are
+    /// drawn too, in grey.
+    pub name: String,
+}
+
+/// Bytes declared lost at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// When the sender found out.
+    pub t_ms: f64,
+    /// How much.
+    pub bytes: u64,
+}
+
+/// How startup ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exit {
+    /// The name of the reason (`loss`, `delay`, `css_done`, ...).
+    pub reason: String,
+    /// The same as the end of a sentence ("because packets were lost first"); empty for a reason
+    /// without words.
+    #[serde(default)]
+    pub because: String,
+    /// When.
+    pub time_ms: f64,
+    /// The window at that moment.
+    pub cwnd: u64,
+    /// That window over the path's BDP.
+    pub bdp_ratio: Option<f64>,
+}
+
+/// One recovery episode.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Episode {
+    /// Entry.
+    pub start_ms: f64,
+    /// Exit; `None` if the transfer ended inside.
+    pub end_ms: Option<f64>,
+    /// The window before the reduction.
+    pub cwnd_before: u64,
+    /// The window when the episode ended, or last seen inside it.
+    pub cwnd_after: u64,
+    /// The longest time without sending within it.
+    pub silence_ms: f64,
+    /// Bytes declared lost within it.
+    pub lost_bytes: u64,
+}
+
+/// The bound: bytes arrive from `t0_ms` on at the bottleneck's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ideal {
+    /// When the first byte can be at the receiver.
+    pub t0_ms: f64,
+    /// The slope.
+    pub rate_mbps: f64,
+}
+
+impl Table {
+    /// Marks the best arms of each column that has a good end. Ties are all best, but a column in
+    /// which every arm has the same value marks nobody: there is nothing to choose.
+    pub fn mark_best(&mut self) {
+        for row in &mut self.rows {
+            row.best.clear();
+        }
+        for (index, column) in self.columns.iter().enumerate() {
+            let number = |row: &Row| match row.values.get(index) {
+                Some(Value::Number(x)) if x.is_finite() => Some(*x),
+                _ => None,
+            };
+            let values = || self.rows.iter().filter_map(number);
+            let (low, high) = (
+                values().fold(f64::INFINITY, f64::min),
+                values().fold(f64::NEG_INFINITY, f64::max),
+            );
+            let best = match column.better {
+                Better::Low => low,
+                Better::High => high,
+                Better::None => continue,
+            };
+            // `low < high` also skips columns with fewer than two numbers.
+            if low < high {
+                for row in self
+                    .rows
+                    .iter_mut()
+                    .filter(|row| number(row).is_some_and(|x| x.total_cmp(&best).is_eq()))
+                {
+                    row.best.push(column.key.clone());
+                }
+            }
+        }
+    }
+}
+
+/// Points travel as one array per field: a third of the size of one object per point.
+mod columns {
+    use super::Point;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Default, Serialize, Deserialize)]
+    struct Columns {
+        t_ms: Vec<f64>,
+        cwnd: Vec<u64>,
+        ssthresh: Vec<Option<u64>>,
+        inflight: Vec<u64>,
+        delivered_bytes: Vec<u64>,
+        queue_bytes: Vec<u64>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(points: &[Point], to: S) -> Result<S::Ok, S::Error> {
+        Columns {
+            t_ms: points.iter().map(|p| p.t_ms).collect(),
+            cwnd: points.iter().map(|p| p.cwnd).collect(),
+            ssthresh: points.iter().map(|p| p.ssthresh).collect(),
+            inflight: points.iter().map(|p| p.inflight).collect(),
+            delivered_bytes: points.iter().map(|p| p.delivered_bytes).collect(),
+            queue_bytes: points.iter().map(|p| p.queue_bytes).collect(),
+        }
+        .serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Point>, D::Error> {
+        let c = Columns::deserialize(from)?;
+        let n = c.t_ms.len();
+        if [
+            c.cwnd.len(),
+            c.ssthresh.len(),
+            c.inflight.len(),
+            c.delivered_bytes.len(),
+            c.queue_bytes.len(),
+        ]
+        .iter()
+        .any(|&len| len != n)
+        {
+            return Err(D::Error::custom("the columns of `points` differ in length"));
+        }
+        let point = |i| Point {
+            t_ms: c.t_ms[i],
+            cwnd: c.cwnd[i],
+            ssthresh: c.ssthresh[i],
+            inflight: c.inflight[i],
+            delivered_bytes: c.delivered_bytes[i],
+            queue_bytes: c.queue_bytes[i],
+        };
+        Ok((0..n).map(point).collect())
+    }
+}
