@@ -2,7 +2,7 @@
 
 use crate::learner::Learner;
 use firstflight::{Begin, Phase, Time};
-use firstflight_log::trace::{Log, LogWriter, Start, ranges};
+use firstflight_log::trace::{Log, LogWriter, Start, ranges, signals_row};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Record, Snapshot};
 
@@ -102,20 +102,9 @@ impl Observer for Recording {
         if self.bare {
             return;
         }
-        let mut values = Vec::new();
-        if self.with_signals && snapshot.event != Cause::Sent {
-            signals(&mut |name, value| {
-                let index =
-                    self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                        self.names.push(name);
-                        self.names.len() - 1
-                    });
-                if values.len() <= index {
-                    values.resize(index + 1, None);
-                }
-                values[index] = Some(value);
-            });
-        }
+        let asked = self.with_signals && snapshot.event != Cause::Sent;
+        let values =
+            if asked { signals_row(&mut self.names, |visit| signals(visit)) } else { Vec::new() };
         self.moments.push(Moment { state: *snapshot, signals: values });
     }
 

@@ -3,6 +3,7 @@
 
 use crate::run::Run;
 use firstflight::{Ack, Time};
+use firstflight_log::trace::signals_row;
 
 /// Moments that are kept at most; when there are more, those go that stand closest.
 const MOST: usize = 2000;
@@ -86,21 +87,12 @@ impl Line {
         }
         let mut signals = Vec::with_capacity(runs.len());
         for (run, names) in runs.iter().zip(&mut self.names) {
-            let mut values = vec![None; names.len()];
-            if run.left.is_none_or(|left| left.exit.at == ack.now) {
-                run.controller.signals(&mut |name, value| {
-                    let index =
-                        names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                            names.push(name);
-                            names.len() - 1
-                        });
-                    if values.len() <= index {
-                        values.resize(index + 1, None);
-                    }
-                    values[index] = Some(value);
-                });
-            }
-            signals.push(values);
+            let asked = run.left.is_none_or(|left| left.exit.at == ack.now);
+            signals.push(signals_row(names, |visit| {
+                if asked {
+                    run.controller.signals(visit);
+                }
+            }));
         }
         let cwnd = |run: &Run| match run.left {
             None => Some(run.controller.cwnd()),

@@ -11,11 +11,13 @@ pub mod fields;
 pub mod parquet;
 pub mod qlog;
 pub mod replay;
+mod signals;
 mod writer;
 
 pub use fields::{COLUMNS, Cell, Column, Kind, Row};
 pub use firstflight::state::{Packet, State};
 pub use replay::{Replayed, replay};
+pub use signals::row as signals_row;
 pub use writer::LogWriter;
 
 use firstflight::named::Named;

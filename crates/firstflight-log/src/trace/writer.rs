@@ -1,6 +1,6 @@
 //! Writes the log of one connection while it runs.
 
-use super::{Entry, Log, Packet, Ranges, Received, Start, State, What, ranges};
+use super::{Entry, Log, Packet, Ranges, Received, Start, State, What, ranges, signals_row};
 use firstflight::{Begin, Event, Exit, Time};
 use std::collections::VecDeque;
 
@@ -55,7 +55,9 @@ impl LogWriter {
         signals: &[(&'static str, u64)],
     ) {
         let now = event.now();
-        let values = self.values(signals);
+        let values = signals_row(&mut self.trace.names, |visit| {
+            signals.iter().for_each(|&(name, value)| visit(name, value));
+        });
         self.push(now, What::Event { event, packet, acked, lost }, Some(state), values);
         self.note_exit(now, exit, state);
     }
@@ -82,22 +84,6 @@ impl LogWriter {
             place,
             Entry { now: exit.at, what: What::Exit(exit), state: Some(state), signals: Vec::new() },
         );
-    }
-
-    fn values(&mut self, signals: &[(&'static str, u64)]) -> Vec<Option<u64>> {
-        let names = &mut self.trace.names;
-        let mut values = Vec::with_capacity(if signals.is_empty() { 0 } else { names.len() });
-        for &(name, value) in signals {
-            let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
-                names.push(name.to_owned());
-                names.len() - 1
-            });
-            if values.len() <= index {
-                values.resize(index + 1, None);
-            }
-            values[index] = Some(value);
-        }
-        values
     }
 
     /// One entry as it is.
