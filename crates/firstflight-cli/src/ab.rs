@@ -6,90 +6,24 @@ use crate::fit;
 use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
+use crate::run::{command_line, on_threads, stop_on_ctrl_c};
 use crate::sheet::Sheet;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
-use clap::{Args, Subcommand};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::sensitivity::Sensitivity;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
-use firstflight_lab::request::{AbRequest, Typed};
 use firstflight_lab::{Error, Population};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 mod cluster;
+mod options;
 mod tables;
 
-#[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    test: TestOptions,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Join the shards of one test
-    Merge(MergeOptions),
-}
-
-#[derive(Args, Debug)]
-struct TestOptions {
-    #[command(flatten)]
-    request: Typed<AbRequest>,
-    #[command(flatten)]
-    outputs: Outputs,
-    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with
-    /// `--engine ray` a folder of Parquet files
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Run only part I of N (such as 1/4); needs --save or --resume
-    #[arg(long, value_name = "I/N", value_parser = part)]
-    shard: Option<(u64, u64)>,
-    /// Write the sums of what ran to a file for `firstflight ab merge`
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
-    /// Keep finished blocks (with `--engine ray`: shards) in this folder and do not run again what
-    /// is there
-    #[arg(long, value_name = "FOLDER")]
-    resume: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
-    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<u16>,
-    #[command(flatten)]
-    cluster: cluster::ClusterOptions,
-}
-
-#[derive(Args, Debug)]
-struct Outputs {
-    /// Write the results as JSON to a file, `-` for standard output instead of the tables
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the report, one self-contained HTML page
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-struct MergeOptions {
-    /// Files written by --save, or folders of --resume
-    #[arg(required = true, value_name = "SHARD")]
-    shards: Vec<PathBuf>,
-    #[command(flatten)]
-    outputs: Outputs,
-}
-
-fn part(text: &str) -> Result<(u64, u64), String> {
-    let wrong = || "is no part; allowed: I/N with 1 <= I <= N <= 10000, such as 1/4".to_owned();
-    let (i, n) = text.split_once('/').ok_or_else(wrong)?;
-    let part: (u64, u64) = (i.parse().map_err(|_| wrong())?, n.parse().map_err(|_| wrong())?);
-    if (1..=part.1).contains(&part.0) && part.1 <= 10_000 { Ok(part) } else { Err(wrong()) }
-}
+pub(crate) use options::Options;
+use options::{Command, MergeOptions, Outputs, TestOptions};
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     match &options.command {

@@ -1,6 +1,9 @@
 //! `firstflight compare`.
 
+mod options;
 mod sweep;
+
+pub(crate) use options::Options;
 
 use crate::done::Done;
 use crate::engine;
@@ -9,51 +12,18 @@ use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
+use crate::run::{command_line, on_threads, stop_on_ctrl_c};
 use crate::sharing;
 use crate::sheet::Sheet;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use crate::traces::Outputs;
-use clap::Args;
 use firstflight_lab::compare::{Keep, Takes};
-use firstflight_lab::request::{Asked, CompareRequest};
+use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::SharingPlan;
-use firstflight_lab::sweep::Axis;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
 use firstflight_web::inside;
 use std::path::PathBuf;
-
-#[derive(Args, Debug)]
-pub(crate) struct Options {
-    #[command(flatten)]
-    request: CompareRequest,
-    /// Compare at every value of a key of the path, or of `bytes`: a range such as
-    /// `rtt=10ms..300ms:7` (seven values; five if not counted) or a list such as
-    /// `queue=0.5bdp,1bdp`; given twice, every value of the one meets every value of the other
-    #[arg(long, value_name = "KEY=VALUES", value_parser = Axis::parse)]
-    sweep: Vec<Axis>,
-    /// Write the results as JSON to a file, `-` for standard output instead of the table
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the report, one self-contained HTML page; with sliders of its own where this program
-    /// has the simulator for browsers
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// A report without the simulator inside: smaller by 1.1 MB
-    #[arg(long, requires = "report")]
-    plain_report: bool,
-    /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet,
-    /// .qlog or .sqlog, or a folder for a CSV of every arm's first trial
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// Write qlog into this folder, one file for each end of each trial; `NAME/` makes it
-    #[arg(long, value_name = "FOLDER")]
-    qlog: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
-    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<u16>,
-}
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if !options.sweep.is_empty() {

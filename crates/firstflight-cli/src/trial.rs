@@ -11,6 +11,7 @@ mod running;
 #[cfg(target_os = "linux")]
 mod start;
 mod tables;
+mod verdict;
 
 use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
@@ -18,9 +19,10 @@ use crate::output::{Output, check_before, give, names};
 use crate::run::command_line;
 use clap::{Args, Subcommand};
 use firstflight_lab::Error;
-use firstflight_lab::field::{Answer, FieldRequest};
+use firstflight_lab::field::FieldRequest;
 use std::path::PathBuf;
 use tables::Shown;
+use verdict::ended;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -67,12 +69,11 @@ struct AnalyseOptions {
     report: Option<PathBuf>,
 }
 
-/// An arm broke a stop rule.
-pub(crate) const EXIT_STOPPED: u8 = 3;
-
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     match &options.action {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", feature = "bpf"))]
+        Action::Start(options) => run::start(options),
+        #[cfg(all(target_os = "linux", not(feature = "bpf")))]
         Action::Start(options) => start::start(options),
         #[cfg(all(target_os = "linux", feature = "bpf"))]
         Action::Status(folder) => running::status(folder),
@@ -97,12 +98,4 @@ fn analyse(options: &AnalyseOptions) -> Result<Done, Error> {
     }
     give(options.json.as_ref(), &shown)?;
     Ok(ended(&answer))
-}
-
-fn ended(answer: &Answer) -> Done {
-    match (&answer.withheld, answer.stopped()) {
-        (_, Some(_)) => Done::With(EXIT_STOPPED),
-        (Some(why), None) => Done::Because(format!("no verdict: {why}")),
-        (None, None) => Done::Well,
-    }
 }

@@ -2,70 +2,13 @@
 
 #[cfg(feature = "bpf")]
 mod answer;
+mod options;
 #[cfg(feature = "bpf")]
 mod rows;
 #[cfg(feature = "bpf")]
 mod session;
 
-use crate::drawing::share;
-use clap::Args;
-use firstflight::Nanos;
-use firstflight_lab::size;
-use firstflight_replay::replay::DEFAULT_ARMS;
-use std::path::PathBuf;
-
-#[derive(Args, Debug)]
-pub(crate) struct Options {
-    #[command(flatten)]
-    who: Who,
-    /// Share of the connections that is watched, drawn by chance: 1/10, 10%, 0.1
-    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = of_2_32)]
-    sample: u64,
-    /// Startups, separated by commas
-    #[arg(long, default_value = DEFAULT_ARMS)]
-    arms: String,
-    /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
-    duration: Option<Nanos>,
-    /// Append a row of each connection that is over, for `trial analyse`: a line of JSON, or with a
-    /// name that ends in .parquet a folder of Parquet files, one a minute
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Keep the key of pseudonyms in this file, or take the one that it holds: then clients have the
-    /// same names in rows of later runs, for `trial analyse --earlier`. The key lets one find every
-    /// client's prefix
-    #[arg(long, value_name = "FILE")]
-    keep_key: Option<PathBuf>,
-    /// Write a population of paths as they were seen, for `ab`
-    #[arg(long, value_name = "FILE")]
-    population: Option<PathBuf>,
-    /// Write the results as JSON to a file, `-` for standard output instead of the tables
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the report, one self-contained HTML page
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-}
-
-/// Whose connections.
-#[derive(Args, Debug)]
-#[group(required = true, multiple = true)]
-struct Who {
-    /// Those of the processes in this control group (version 2) and below
-    #[arg(long, value_name = "FOLDER")]
-    cgroup: Option<PathBuf>,
-    /// Those with this port at either end
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
-    /// All of this machine
-    #[arg(long, conflicts_with_all = ["cgroup", "port"])]
-    all: bool,
-}
-
-/// A share as so many of 2^32 connections.
-fn of_2_32(text: &str) -> Result<u64, String> {
-    share(text).map(|share| (share * 4_294_967_296.0).ceil() as u64)
-}
+pub(crate) use options::Options;
 
 #[cfg(not(feature = "bpf"))]
 pub(crate) fn run(_options: &Options) -> Result<crate::done::Done, firstflight_lab::Error> {
@@ -76,20 +19,3 @@ pub(crate) fn run(_options: &Options) -> Result<crate::done::Done, firstflight_l
 
 #[cfg(feature = "bpf")]
 pub(crate) use session::run;
-
-#[cfg(test)]
-mod tests {
-    use super::of_2_32;
-
-    #[test]
-    fn a_share_is_a_fraction_a_percentage_or_a_number() {
-        let all = 1_u64 << 32;
-        for (text, share) in [("1", all), ("1/2", all / 2), ("50%", all / 2), ("0.25", all / 4)] {
-            assert_eq!(of_2_32(text), Ok(share), "{text}");
-        }
-        assert_eq!(of_2_32("1/10"), Ok(all.div_ceil(10)), "of ten one at least");
-        for text in ["0", "2", "1/0", "-1", "0/0", "110%", "a", "1/", ""] {
-            assert!(of_2_32(text).is_err(), "{text}");
-        }
-    }
-}

@@ -4,43 +4,13 @@
 //! The package writes the sums of the whole test to a file, as `--save` does; what follows is as if
 //! they had been computed here.
 
-use super::TestOptions;
-use clap::{Args, ValueEnum};
+use super::options::TestOptions;
+use firstflight_lab::Error;
 use firstflight_lab::ab::{Experiment, Tallies, run as files};
-use firstflight_lab::{Error, size};
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Engine {
-    /// This machine
-    Local,
-    /// A Ray cluster, through the Python package
-    Ray,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct ClusterOptions {
-    /// Where connections run
-    #[arg(long, value_enum, default_value = "local")]
-    engine: Engine,
-    /// Ray: address of the cluster (`auto`, `ray://host:10001`); without one a cluster on this
-    /// machine is started and ended again
-    #[arg(long)]
-    address: Option<String>,
-    /// Ray: into how many ranges of connections the test is cut [default: four per core]
-    #[arg(long, value_parser = |text: &str| size::count(text, 1..=1_000_000, ""), allow_negative_numbers = true)]
-    shards: Option<u64>,
-}
-
-impl ClusterOptions {
-    /// The test runs on a cluster.
-    pub(super) fn is_ray(&self) -> bool {
-        self.engine == Engine::Ray
-    }
-}
 
 /// Refuses options that do not go together.
 ///

@@ -1,6 +1,6 @@
 //! `firstflight compare --sweep`: the same comparison at every point of one or two keys.
 
-use super::Options;
+use super::options::Options;
 use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};

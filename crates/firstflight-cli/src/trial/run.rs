@@ -1,10 +1,10 @@
 //! A trial from its first connection to its end.
 
-use super::EXIT_STOPPED;
 use super::folder::{Folder, seconds};
 use super::metrics::Metrics;
 use super::running::wait;
 use super::start::StartOptions;
+use super::verdict::EXIT_STOPPED;
 use crate::done::{Done, failed};
 use crate::files::write_whole;
 use crate::random::{keys, pseudonyms};
@@ -36,7 +36,7 @@ const LOOKING: u32 = 20;
 /// From so many clients on the plain ratio counts.
 const ENOUGH: usize = 100;
 
-pub(in crate::trial) fn start(options: &StartOptions) -> Result<Done, Error> {
+pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
     let wrong = |error| Error::new(format!("--arms {}: {error}", options.arms()));
     let shares = shares(options.arms()).map_err(wrong)?;
     let most = match options.drawing().max_share() {

@@ -2,7 +2,7 @@
 
 use super::folder::Folder;
 use super::tables::Shown;
-use super::{EXIT_STOPPED, ended};
+use super::verdict::{EXIT_STOPPED, ended};
 use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_whole};
 use crate::output::{Output, check_before, give, names};
@@ -19,14 +19,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 #[derive(Args, Debug)]
-pub(in crate::trial) struct InFolder {
+pub(super) struct InFolder {
     /// Folder of the trial, as `trial start --out` named it
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }
 
 #[derive(Args, Debug)]
-pub(in crate::trial) struct ReportOptions {
+pub(super) struct ReportOptions {
     #[command(flatten)]
     of: InFolder,
     /// Write the answer as JSON to a file, `-` for standard output instead of the tables
@@ -38,7 +38,7 @@ pub(in crate::trial) struct ReportOptions {
 }
 
 #[derive(Args, Debug)]
-pub(in crate::trial) struct SharesOptions {
+pub(super) struct SharesOptions {
     #[command(flatten)]
     of: InFolder,
     /// The same arms with other shares: kernel:cubic,hystart++=40%
@@ -50,7 +50,7 @@ pub(in crate::trial) struct SharesOptions {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How it stands.
-pub(in crate::trial) fn status(options: &InFolder) -> Result<Done, Error> {
+pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
     let state = folder.state()?;
     let text = |name: &str| state[name].as_str().unwrap_or_default().to_owned();
@@ -109,7 +109,7 @@ fn of_state(state: &Value) -> Done {
 }
 
 /// Ends it, and waits until it has.
-pub(in crate::trial) fn stop(options: &InFolder) -> Result<Done, Error> {
+pub(super) fn stop(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
     let process = folder.state()?["process"].as_u64().and_then(|number| u32::try_from(number).ok());
     let (true, Some(process)) = (folder.runs()?, process) else {
@@ -121,7 +121,7 @@ pub(in crate::trial) fn stop(options: &InFolder) -> Result<Done, Error> {
 }
 
 /// What the arms did.
-pub(in crate::trial) fn report(options: &ReportOptions) -> Result<Done, Error> {
+pub(super) fn report(options: &ReportOptions) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let folder = Folder::of(&options.of.folder)?;
     let rules = folder.state()?["stop_if"].as_str().unwrap_or_default().to_owned();
@@ -137,7 +137,7 @@ pub(in crate::trial) fn report(options: &ReportOptions) -> Result<Done, Error> {
 }
 
 /// Other shares from now on: a new epoch.
-pub(in crate::trial) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
+pub(super) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
     let folder = Folder::of(&options.of.folder)?;
     shares(&options.shares).map_err(|error| Error::new(error.to_string()))?;
     if !folder.runs()? {
@@ -157,7 +157,7 @@ pub(in crate::trial) fn reshare(options: &SharesOptions) -> Result<Done, Error> 
 }
 
 /// Waits for a process that does not answer at once.
-pub(in crate::trial) fn wait(
+pub(super) fn wait(
     what: &str,
     mut is_so: impl FnMut() -> Result<bool, Error>,
 ) -> Result<(), Error> {

@@ -60,9 +60,6 @@ pub(super) fn start(_options: &StartOptions) -> Result<crate::done::Done, firstf
 }
 
 #[cfg(feature = "bpf")]
-pub(super) use super::run::start;
-
-#[cfg(feature = "bpf")]
 impl StartOptions {
     pub(super) fn cgroup(&self) -> &std::path::Path {
         &self.cgroup

@@ -1,7 +1,7 @@
 //! Watching, from the first connection to the files at the end.
 
-use super::Options;
 use super::answer::{Answer, Seen};
+use super::options::Options;
 use super::rows::{cells, columns};
 use crate::done::Done;
 use crate::files::{check_outputs, write_whole};

@@ -1,0 +1,38 @@
+//! What `firstflight compare` is asked for.
+
+use crate::run::threads;
+use clap::Args;
+use firstflight_lab::request::CompareRequest;
+use firstflight_lab::sweep::Axis;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(super) request: CompareRequest,
+    /// Compare at every value of a key of the path, or of `bytes`: a range such as
+    /// `rtt=10ms..300ms:7` (seven values; five if not counted) or a list such as
+    /// `queue=0.5bdp,1bdp`; given twice, every value of the one meets every value of the other
+    #[arg(long, value_name = "KEY=VALUES", value_parser = Axis::parse)]
+    pub(super) sweep: Vec<Axis>,
+    /// Write the results as JSON to a file, `-` for standard output instead of the table
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page; with sliders of its own where this program
+    /// has the simulator for browsers
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
+    /// A report without the simulator inside: smaller by 1.1 MB
+    #[arg(long, requires = "report")]
+    pub(super) plain_report: bool,
+    /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet,
+    /// .qlog or .sqlog, or a folder for a CSV of every arm's first trial
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// Write qlog into this folder, one file for each end of each trial; `NAME/` makes it
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) qlog: Option<PathBuf>,
+    /// Worker threads; results do not depend on it
+    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
+    pub(super) threads: Option<u16>,
+}
