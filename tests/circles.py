@@ -20,7 +20,6 @@ CRATES = Path(__file__).resolve().parent.parent / "crates"
 # opened is taken off here in the same commit, so that it stays open.
 LEFT = {
     "firstflight-log": 2,
-    "firstflight-replay": 2,
 }
 
 USE = re.compile(r"(?:^|(?<=[\s;{}]))(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")

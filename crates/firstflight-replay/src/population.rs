@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 const SHARES: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99];
 /// With fewer connections a group says nothing about its tails.
 const FEW: usize = 100;
+/// Fewer ACKs that found losses are no overshoot.
+const LEAST_LOSSES: u64 = 10;
 /// Buffers that no trace shows: the wired access lines of the built-in populations.
 const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }";
 
@@ -58,10 +60,22 @@ impl Entry {
                 .map(|(period, _)| period as f64 / 1e6),
             gap_us: followed.signals.gaps.quantile(0.5).unwrap_or(0.0) / 1e3,
             queue_ms: shown.queue_max_ms.unwrap_or(0.0),
-            full_ms: own::full(followed, &shown),
+            full_ms: full_buffer(followed, &shown),
             lost: followed.lost as f64 / followed.sent.max(1) as f64,
         })
     }
+}
+
+/// What a full queue adds, ms, where losses leave no doubt: many, at about the same RTT, and near
+/// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
+fn full_buffer(followed: &Followed, shown: &Shown) -> Option<f64> {
+    let losses = &followed.signals.loss_rtt;
+    let min = shown.min_rtt_ms?;
+    let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
+    let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
+    // An ACK that was delayed adds its wait to the largest RTT.
+    let near = |buffer: &f64| shown.queue_max_ms.is_none_or(|most| most <= 2.0 * buffer);
+    shown.buffer_ms.filter(|buffer| losses.len() >= LEAST_LOSSES && alike && near(buffer))
 }
 
 /// The quantile of sorted values, between neighbours in proportion.

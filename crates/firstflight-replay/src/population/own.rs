@@ -9,8 +9,6 @@
 //! hold.
 
 use super::{Entry, four, quantile, quoted, table};
-use crate::replay::Followed;
-use crate::shown::Shown;
 use std::fmt::Write as _;
 
 /// Groups at most: as many effects are enough to see how they spread, and each still gets enough
@@ -23,8 +21,6 @@ const MOST_BYTES: u64 = 20_000_000;
 const LEAST_BUFFER_MS: f64 = 24.0;
 /// Slots of return links are this long at least, ms.
 const LEAST_GRID_MS: f64 = 5.0;
-/// Fewer ACKs that found losses are no overshoot.
-const LEAST_LOSSES: u64 = 10;
 
 /// Something that the traces do not tell.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -83,18 +79,6 @@ fn clusters(entries: &[Entry]) -> Vec<Vec<&Entry>> {
     let strata = sorted.chunk_by(|a, b| key(a) == key(b));
     // At most one part of a stratum is shorter than `size`; too many small strata are no harm.
     strata.flat_map(|stratum| stratum.chunks(size).map(<[&Entry]>::to_vec)).collect()
-}
-
-/// What a full queue adds, ms, where losses leave no doubt: many, at about the same RTT, and near
-/// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
-pub(super) fn full(followed: &Followed, shown: &Shown) -> Option<f64> {
-    let losses = &followed.signals.loss_rtt;
-    let min = shown.min_rtt_ms?;
-    let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
-    let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
-    // An ACK that was delayed adds its wait to the largest RTT.
-    let near = |buffer: &f64| shown.queue_max_ms.is_none_or(|most| most <= 2.0 * buffer);
-    shown.buffer_ms.filter(|buffer| losses.len() >= LEAST_LOSSES && alike && near(buffer))
 }
 
 /// A value as one trace shows it, varied by how well it is known; more of them as they spread.
