@@ -2,8 +2,7 @@
 """Circles of imports: modules of a crate of which each takes something from the next, and the last
 from the first.
 
-  tests/circles.py           holds every crate to what it may still have; exit code 1 if there is more, or less
-  tests/circles.py CRATE...  the circles of these, and what ties each
+  tests/circles.py [CRATE...]   those of every crate, or of these, and what ties each; exit code 1 if there is one
 
 Read as text: `use` lines and paths such as `super::name` or `child::name`. A name counts as taken from the
 module that defines it, whichever re-exports it, so that a crate may hand out through `lib.rs` what its own
@@ -15,11 +14,6 @@ import sys
 from pathlib import Path
 
 CRATES = Path(__file__).resolve().parent.parent / "crates"
-
-# Modules in circles that are still to be opened, by crate; in a crate that is not named there is none. What is
-# opened is taken off here in the same commit, so that it stays open.
-LEFT = {
-}
 
 USE = re.compile(r"(?:^|(?<=[\s;{}]))(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 ITEM = re.compile(r"\b(?:fn|struct|enum|trait|const|static|type|union)\s+(?:mut\s+)?(\w+)|\bmacro_rules!\s+(\w+)")
@@ -183,18 +177,12 @@ def main(names):
         if not (folder / "src").is_dir() or (names and folder.name not in names):
             continue
         ties = Crate(folder).ties()
-        found = circles(ties)
-        number, may = sum(map(len, found)), LEFT.get(folder.name, 0)
-        if names or number > may:
-            for circle in found:
-                print(f"{folder.name}: a circle of {len(circle)} modules")
-                for one in circle:
-                    for other in sorted(set(ties[one]) & set(circle)):
-                        print(f"  {shown(one)} -> {shown(other)}: {', '.join(sorted(ties[one][other]))}")
-        if not names and number != may:
-            what = "move what both need below both" if number > may else "lower the number in LEFT"
-            print(f"circles: {folder.name} has {number} modules in circles of imports instead of {may}: {what}")
+        for circle in circles(ties):
             code = 1
+            print(f"{folder.name}: a circle of {len(circle)} modules; move what they need of each other below them")
+            for one in circle:
+                for other in sorted(set(ties[one]) & set(circle)):
+                    print(f"  {shown(one)} -> {shown(other)}: {', '.join(sorted(ties[one][other]))}")
     return code
 
 
