@@ -56,7 +56,9 @@ impl LogWriter {
     ) {
         let now = event.now();
         let values = signals_row(&mut self.trace.names, |visit| {
-            signals.iter().for_each(|&(name, value)| visit(name, value));
+            for &(name, value) in signals {
+                visit(name, value);
+            }
         });
         self.push(now, What::Event { event, packet, acked, lost }, Some(state), values);
         self.note_exit(now, exit, state);
