@@ -69,6 +69,8 @@ class Module:
     def __init__(self, path, text):
         self.path = path
         text = without_tests(NO_CODE.sub(" ", text))
+        # A child may be called as what it defines: to declare it takes nothing from it.
+        text = re.sub(r"\bmod\s+\w+\s*;", " ", text)
         # What stands in a `mod name { ... }` is of the file's module.
         for found in reversed(list(re.finditer(r"\bmod\s+\w+\s*(?=\{)", text))):
             end = end_of_block(text, found.end())
