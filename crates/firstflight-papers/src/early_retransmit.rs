@@ -38,7 +38,7 @@ fn spurious(all: &[Counted]) -> f64 {
 }
 
 fn per_thousand(all: &[Counted]) -> f64 {
-    1e3 * total(all, |one| one.recoveries) / total(all, |one| one.responses.len() as f64).max(1.0)
+    1e3 * total(all, |one| one.recoveries) / total(all, |one| one.responses).max(1.0)
 }
 
 /// Measures what the document claims.
@@ -165,8 +165,7 @@ fn outcome(
 /// Change of the quantiles of the latency of hit responses, each arm's own hits, percent.
 fn latency(ours: &[Counted], base: &[Counted]) -> [(Interval, String); SHARES.len()] {
     let hits = |all: &[Counted]| -> Vec<f64> {
-        let hit =
-            all.iter().flat_map(|one| &one.responses).filter(|one| one.hit && one.bytes > 1448);
+        let hit = all.iter().flat_map(|one| &one.hits).filter(|one| one.bytes > 1448);
         hit.map(|one| one.ms).collect()
     };
     let (a, b) = (hits(ours), hits(base));

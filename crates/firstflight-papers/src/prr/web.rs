@@ -34,8 +34,7 @@ const SSRB: usize = 2;
 /// The latency of responses that were hit: sum and number, by blocks of connections.
 fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
     let of = |one: &Counted| {
-        let hit =
-            one.responses.iter().filter(|one| one.hit && (bytes.0..bytes.1).contains(&one.bytes));
+        let hit = one.hits.iter().filter(|one| (bytes.0..bytes.1).contains(&one.bytes));
         hit.fold((0.0, 0.0), |(ms, n), one| (ms + one.ms, n + 1.0))
     };
     let add = |a: (f64, f64), b: (f64, f64)| (a.0 + b.0, a.1 + b.1);
