@@ -1,0 +1,146 @@
+//! How a flow's data arrive, in their time or ahead of it, and how its ACKs return.
+
+use super::{Ends, Flow, Timed, due};
+use crate::back::{Back, Leaving};
+use crate::observe::Observer;
+use firstflight::Time;
+
+impl<E: Ends> Flow<E> {
+    /// What the network delivers by `now` reaches the receiver.
+    #[inline(always)]
+    pub(super) fn take_data<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        while let Some(data) = self.data.arrive(now) {
+            self.audit.on_arrived(now, data.at);
+            if let Some(app) = self.app.as_mut().filter(|app| app.is_media())
+                && let Some((number, marked)) = self.ends.arriving(&data.what)
+            {
+                app.on_arrived(Time(now), number, marked);
+            }
+            let ack = self.ends.on_data(Time(now), &data.what);
+            self.taken(now, ack, back, observer);
+        }
+        self.due.data = self.data.next();
+        self.due.held_ack = due(self.ends.ack_due());
+    }
+
+    /// One packet has reached the receiver.
+    #[inline(always)]
+    pub(super) fn taken<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        ack: Option<E::Ack>,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        if self.due.missing && self.ends.has_all() {
+            (self.due.missing, self.delivered_at) = (false, Some(Time(now)));
+        }
+        if let Some(app) = &mut self.app {
+            app.on_delivered(Time(now), self.ends.delivered());
+        }
+        if let Some(packet) = ack {
+            self.return_ack(now, packet, back, observer);
+        }
+    }
+
+    /// What is on the wire is taken before its time, see [`Flow::goes_ahead_until`].
+    #[cold]
+    pub(super) fn take_ahead<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        while self.due.data < self.ahead {
+            if let Some(data) = self.data.arrive(self.due.data) {
+                self.until(data.at, back, observer);
+                let ack = self.ends.on_data(Time(data.at), &data.what);
+                self.taken(data.at, ack, back, observer);
+                self.due.held_ack = due(self.ends.ack_due());
+            }
+            self.due.data = self.data.next();
+        }
+    }
+
+    /// What the receiver does before a packet arrives ahead of its time, at `now`. Of one instant
+    /// data come first.
+    #[inline(always)]
+    pub(super) fn until<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        if self.due.held_ack < now {
+            self.acknowledge_held(back, observer);
+        }
+        self.audit.on_arrived(now, now);
+    }
+
+    #[inline(never)]
+    fn acknowledge_held<B: Back<E::Ack>, O: Observer>(&mut self, back: &mut B, observer: &mut O) {
+        let held = self.due.held_ack;
+        let packet = self.ends.acknowledge(Time(held));
+        self.return_ack(held, packet, back, observer);
+    }
+
+    #[inline(never)]
+    pub(super) fn return_ack<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        packet: E::Ack,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        self.give_back(now, packet, back, observer);
+    }
+
+    /// The receiver sends an ACK.
+    #[inline(always)]
+    pub(super) fn give_back<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        packet: E::Ack,
+        back: &mut B,
+        observer: &mut O,
+    ) {
+        if observer.listens() {
+            observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
+        }
+        let leaving = self.leaving(packet);
+        back.send(now, leaving, |at| self.hear(at, packet));
+        if self.copies > 0 {
+            self.copy_ack(now, packet, back);
+        }
+    }
+
+    #[inline(always)]
+    fn leaving(&self, packet: E::Ack) -> Leaving<E::Ack> {
+        let (len, pure) = (self.ends.ack_len(&packet), E::is_pure(&packet));
+        Leaving { flow: self.id, len, pure, opens: false, packet }
+    }
+
+    // Made anew: the usual ACK, which has no copies, need not be in memory for them.
+    #[cold]
+    fn copy_ack<B: Back<E::Ack>>(&mut self, now: u64, packet: E::Ack, back: &mut B) {
+        for _ in 0..self.copies {
+            let leaving = self.leaving(packet);
+            back.send(now, leaving, |at| self.hear(at, packet));
+        }
+    }
+
+    /// An ACK is to arrive at `at`, as far as the path knows.
+    #[inline(always)]
+    pub fn hear(&mut self, at: u64, packet: E::Ack) {
+        let mut at = at.saturating_add(self.extra.1);
+        if let Some(access) = &mut self.access {
+            at = access.ack(at);
+        }
+        self.due.acks = self.due.acks.min(at);
+        self.acks.send(Timed { at, what: packet });
+    }
+}
