@@ -284,6 +284,7 @@ fn words_that_mean_nothing_are_named() {
         (&["comprae"], &["did you mean `compare`?"]),
         (&["fly"], &["unknown command `fly`"]),
         (&["compare", "--arm", "rapid"], &["unknown option `--arm` (did you mean `--arms`?)"]),
+        (&["compare", "--population", "cdn"], &["unknown option `--population` (`ab` has it)"]),
         (&["compare", "rapid"], &["`rapid` is too much"]),
         (&["compare", "--arms", "rapid", "--arms", "oracle"], &["--arms: given more than once"]),
         (&["compare", "--arms"], &["--arms: the value is missing"]),

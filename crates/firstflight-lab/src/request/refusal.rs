@@ -44,11 +44,16 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             )
         }
         (ErrorKind::UnknownArgument, Some(option)) if option.starts_with('-') => {
-            let near = text(ContextKind::SuggestedArg).or_else(|| {
-                let known: Vec<String> = command.map(options).unwrap_or_default();
-                nearest(&option, known.iter().map(String::as_str)).map(str::to_owned)
-            });
-            format!("unknown option `{option}`{}; `--help` lists all", meant(near))
+            let known: Vec<String> = command.map(options).unwrap_or_default();
+            let near = text(ContextKind::SuggestedArg)
+                .or_else(|| nearest(&option, known.iter().map(String::as_str)).map(str::to_owned));
+            // What another command has to the letter is rather meant than what is far off.
+            let typed = near.as_deref().and_then(|near| nearest(&option, [near]));
+            let hint = match command.and_then(|command| command_with(command, &option)) {
+                Some(of) if typed.is_none_or(|near| near == option) => format!(" (`{of}` has it)"),
+                _ => meant(near),
+            };
+            format!("unknown option `{option}`{hint}; `--help` lists all")
         }
         (ErrorKind::UnknownArgument, Some(word)) => {
             format!("`{word}` is too much: every value follows its option; `--help` lists all")
@@ -81,6 +86,12 @@ fn options(command: &Command) -> Vec<String> {
     let own = command.get_arguments().filter_map(|argument| argument.get_long());
     let below = command.get_subcommands().flat_map(options);
     own.map(|name| format!("--{name}")).chain(below).collect()
+}
+
+/// The first command below this one that has the option.
+fn command_with<'a>(command: &'a Command, option: &str) -> Option<&'a str> {
+    let found = command.get_subcommands().find(|one| options(one).iter().any(|own| own == option));
+    found.map(Command::get_name)
 }
 
 fn meant(name: Option<String>) -> String {
