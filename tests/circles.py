@@ -69,8 +69,9 @@ class Module:
     def __init__(self, path, text):
         self.path = path
         text = without_tests(NO_CODE.sub(" ", text))
-        # A child may be called as what it defines: to declare it takes nothing from it.
-        text = re.sub(r"\bmod\s+\w+\s*;", " ", text)
+        # Neither to declare a child, which may be called as what it defines, nor to say who may see something takes
+        # anything from a module.
+        text = re.sub(r"\bmod\s+\w+\s*;|\bpub\([^)]*\)", " ", text)
         # What stands in a `mod name { ... }` is of the file's module.
         for found in reversed(list(re.finditer(r"\bmod\s+\w+\s*(?=\{)", text))):
             end = end_of_block(text, found.end())

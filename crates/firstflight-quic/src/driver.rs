@@ -632,7 +632,8 @@ impl Driver {
     }
 }
 
-/// One that panicked on another connection still records this one.
+/// What is shared, also after somebody panicked with it: a recorder that did so on another connection
+/// still records this one.
 pub(crate) fn locked<T: ?Sized>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -203,7 +203,7 @@ fn rows_of_one_arm_that_are_dropped_on_purpose_withhold_the_verdict() {
         (&Value::Null, &false.into())
     );
 
-    // Of reno a tenth is gone, too few for the shares to tell; then nine tenths.
+    // Of reno a sixth is gone, too few for the shares to tell; then nine tenths.
     let rows = format!("{folder}/rows.jsonl");
     let text = fs::read_to_string(&rows).expect("rows");
     let without = |keep: fn(usize) -> bool| {
@@ -217,7 +217,7 @@ fn rows_of_one_arm_that_are_dropped_on_purpose_withhold_the_verdict() {
     };
     let shares = ["--baseline", "kernel:cubic", "--shares", "kernel:cubic=50%,kernel:reno=50%"];
     for (rest, by_shares) in
-        [(without(|nth| nth % 10 != 0), false), (without(|nth| nth % 10 == 0), true)]
+        [(without(|nth| nth % 6 != 0), false), (without(|nth| nth % 10 == 0), true)]
     {
         fs::write(&rows, rest).expect("written");
         let report = trial(&["report", &folder, "--json", "-"]);

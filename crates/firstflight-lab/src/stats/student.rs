@@ -29,7 +29,7 @@ mod tests {
         let of = student(&[(1.0, 10.0), (1.0, 20.0), (1.0, 30.0)]);
         let half = 4.302_652_73 * 10.0 / 3_f64.sqrt();
         assert!((of.value - 20.0).abs() < 1e-9, "{of:?}");
-        assert!((of.high - of.value - half).abs() < 1e-7, "{of:?} has ends {half} away");
+        assert!((of.high - of.value - half).abs() < 1e-9, "{of:?} has ends {half} away");
         assert!(
             student(&[(1.0, 10.0)]).low.is_infinite(),
             "nothing is known beside one connection"

@@ -52,6 +52,20 @@ mod tests {
             let ours = quantile(0.975, degrees);
             assert!((ours - t).abs() < 5e-4, "t of {degrees} degrees is {t}, not {ours}");
         }
+        for (degrees, two_sided, one_sided) in [
+            (1.0, 12.706, 6.314),
+            (2.0, 4.303, 2.920),
+            (4.0, 2.776, 2.132),
+            (9.0, 2.262, 1.833),
+            (19.0, 2.093, 1.729),
+            (30.0, 2.042, 1.697),
+            (99.0, 1.984, 1.660),
+        ] {
+            for (p, table) in [(0.975, two_sided), (0.95, one_sided)] {
+                let ours = quantile(p, degrees);
+                assert!((ours - table).abs() < 6e-4, "{degrees} degrees: {ours}, not {table}");
+            }
+        }
         assert!(quantile(0.975, 0.5).is_infinite());
         assert!((half_width(4.0, 10.0, 0.95) - 2.0 * 2.228).abs() < 2e-3);
     }

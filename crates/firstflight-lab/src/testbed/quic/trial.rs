@@ -215,7 +215,10 @@ fn hosts(scenario: &Scenario) -> Result<quic::Host, Error> {
 ///
 /// # Errors
 /// One line for what no QUIC stack runs.
-pub(crate) fn plan(scenario: &Scenario, arm: &NamedArm) -> Result<(Plan, quic::Host), Error> {
+pub(in crate::testbed) fn plan(
+    scenario: &Scenario,
+    arm: &NamedArm,
+) -> Result<(Plan, quic::Host), Error> {
     let host = hosts(scenario)?;
     let plan = Plan {
         initial_window: Some(scenario.iw),
