@@ -20,7 +20,7 @@ mod tell;
 mod three_amounts;
 
 pub use crate::exit::Exit;
-pub use config::{Config, Increase};
+pub use config::{Config, Ending, Increase, Relapse};
 
 use crate::avoidance::{Avoidance, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Timeout, Transport, Window};
@@ -28,7 +28,7 @@ use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
 use crate::startup::{EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
-use kept::{Ended, Episode, Repairer, Undo};
+use kept::{Ended, Ends, Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
 
 /// Counters that every controller keeps.
@@ -66,6 +66,8 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     episode: Option<Episode>,
     /// There is a `mark`.
     marked: bool,
+    /// TCP alone looks at it.
+    ends: Ends,
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Seq,
     tx_mark: u64,
@@ -120,6 +122,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             max_fs: iw,
             episode: None,
             marked: false,
+            ends: Ends::new(&config),
             mark: Seq(0),
             tx_mark: 0,
             undo: None,
@@ -257,18 +260,18 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if self.episode.is_none() && self.w.in_slow_start() && !ack.is_timer() {
             self.sample(ack);
         }
-        let (mut may_grow, mut replaced) = (true, false);
+        let (mut may_grow, mut how) = (true, None);
         if self.episode.is_some() {
-            (may_grow, replaced) = self.progress(ack);
+            (may_grow, how) = self.progress(ack);
             if self.episode.is_some() {
                 return;
             }
-            if !replaced {
+            if how != Some(End::Replaced) {
                 self.avoidance.on_recovery_end(self.w);
             }
         }
-        if (ack.lost > 0 || ack.ce)
-            && let Some(signal) = self.congested(ack, replaced)
+        if (ack.lost > 0 || ack.ce || how.is_some() || self.ends.relapsed())
+            && let Some(signal) = self.congested(ack, how)
             && !self.absorbs(signal, ack)
         {
             return self.open(signal, ack);
@@ -330,6 +333,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
         }
         self.after_timeout = true;
+        self.ends.begin(false);
         self.forget_flights();
         self.startup.on_timeout(event.timeout, event.now, event.nxt);
         if in_startup {

@@ -114,7 +114,8 @@ pub struct Ack {
     /// transmissions of the connection (QUIC: its packet number); `None` if nothing was
     /// delivered.
     pub tx_acked: Option<u64>,
-    /// The latest transmission among what was newly declared lost.
+    /// The latest transmission among what was newly declared lost. TCP: where an original is
+    /// declared lost whose repeat is already on its way, the original.
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
@@ -127,6 +128,9 @@ pub struct Ack {
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further
     /// loss.
     pub rescue_next: bool,
+    /// TCP: something declared lost is neither acknowledged nor SACKed after this ACK, whether or
+    /// not its repeat is on its way (Linux `lost_out`).
+    pub unrepaired: bool,
     /// The window, not the application or the peer, was the limit since the last ACK; waiting for
     /// the pacer counts as limited.
     pub cwnd_limited: bool,

@@ -15,7 +15,7 @@ use crate::avoidance::{
     Abba, AnyAvoidance, Cuback, Cubic, Dctcp, Prague, Reno, abba, cuback, cubic, dctcp, prague,
     reno,
 };
-use crate::controller::{Config, Controller};
+use crate::controller::{Config, Controller, Relapse};
 use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Show, Wrong};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
@@ -438,7 +438,19 @@ impl Arm {
             config.recovery_gain = gain;
         }
         config.increase = self.sender.increase;
+        config.relapse = self.sender.relapse.unwrap_or(if self.follows_linux() {
+            Relapse::Outstanding
+        } else {
+            Relapse::Declared
+        });
+        config.ending = self.sender.ending;
         config
+    }
+
+    /// Its avoidance or its recovery is the kernel's.
+    fn follows_linux(&self) -> bool {
+        matches!(self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
+            || matches!(self.recovery, RecoverySpec::Prr(p) if matches!(p.rules, prr::Rules::Linux { .. }))
     }
 
     /// A controller for a connection of this arm that starts at `now`; `oracle_exit` is the best

@@ -19,6 +19,30 @@ named! {
     }
 }
 
+named! {
+    /// Which new data lost during a TCP recovery makes its end the start of another.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Relapse {
+        /// What was first sent in it and declared lost, even if it was repaired by then (RFC 5681 section 4.3).
+        #[default]
+        Declared = "declared",
+        /// What is neither acknowledged nor SACKed by then (Linux).
+        Outstanding = "outstanding",
+    }
+}
+
+named! {
+    /// What the ACK that ends a TCP recovery does for growth.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Ending {
+        /// It grows the window by what it newly delivered (Linux).
+        #[default]
+        Grows = "grows",
+        /// It sets the window and grows nothing (RFC 6582 section 3.2, RFC 6675 section 5).
+        Still = "still",
+    }
+}
+
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -40,6 +64,13 @@ pub struct Config {
     pub idle_restart: bool,
     /// Which windows may grow that are not filled.
     pub increase: Increase,
+    /// TCP: the connection uses SACK. Without it a recovery lasts until something sent after it
+    /// began is acknowledged (RFC 6582 section 3.2).
+    pub sack: bool,
+    /// TCP: which losses of new data in a recovery open another at its end.
+    pub relapse: Relapse,
+    /// TCP: growth by the ACK that ends a recovery.
+    pub ending: Ending,
 }
 
 impl Config {
@@ -62,6 +93,9 @@ impl Config {
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: false,
             increase: Increase::Limited,
+            sack: true,
+            relapse: Relapse::Declared,
+            ending: Ending::Grows,
         }
     }
 
@@ -76,6 +110,9 @@ impl Config {
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: true,
             increase: Increase::Limited,
+            sack: true,
+            relapse: Relapse::Declared,
+            ending: Ending::Grows,
         }
     }
 }

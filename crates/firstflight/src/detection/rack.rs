@@ -12,7 +12,9 @@
 //! matters, and whether one of them lies below what earlier ACKs had delivered (nothing sent before
 //! it can lie above it and be delivered by the same ACK). D3 the segments are walked in the order
 //! they were sent and the walk stops at the first that has to wait. The result is that of the
-//! walk over all; the cost is one step per transmission.
+//! walk over all; the cost is one step per transmission. D4 (Linux) the RTT is that of
+//! the latest sent of the segments that an ACK delivers, as the document has it; in Linux that of
+//! the last of them in sequence.
 
 use super::scoreboard::{Flags, Id, SendOrder};
 use super::{Episode, Losses, mark_head};

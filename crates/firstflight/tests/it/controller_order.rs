@@ -317,13 +317,13 @@ fn an_ack_that_continues_an_episode_neither_samples_nor_grows() {
     }
 }
 
-/// Shows OURS ack-completing.
+/// Shows LINUX ack-completing.
 #[test]
-fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
+fn the_ack_that_completes_grows_by_its_news_in_tcp_and_fresh_packets_in_quic() {
     // (transport, una on both sides of the mark 100, fresh bytes, calls)
     let rows: [(Transport, u64, u64, &[&str]); 5] = [
         (Transport::Tcp, 99, MSS, &["rtt", "recovery of 1000"]),
-        (Transport::Tcp, 100, MSS, &["rtt", "end Complete"]),
+        (Transport::Tcp, 100, 0, &["rtt", "end Complete", "avoidance by 1000"]),
         (Transport::Quic, 100, MSS, &["rtt", "recovery of 1000"]),
         (Transport::Quic, 101, 0, &["rtt", "end Complete"]),
         (Transport::Quic, 101, 400, &["rtt", "end Complete", "avoidance by 400"]),
@@ -336,7 +336,7 @@ fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
     }
 }
 
-/// Shows OURS ack-completing.
+/// Shows LINUX ack-completing.
 #[test]
 fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_lost() {
     // (transport, una, last packet lost, a new episode)

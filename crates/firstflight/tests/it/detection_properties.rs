@@ -1037,7 +1037,7 @@ fn the_state_is_as_small_as_the_files_say() {
         ("Rto", size_of::<Rto>(), 64),
         ("FRto", size_of::<FRto>(), 24),
         ("Undo", size_of::<undo::Undo>(), 40),
-        ("LateAcks", size_of::<undo::LateAcks>(), 32),
+        ("LateAcks", size_of::<undo::LateAcks>(), 24),
     ];
     for (what, size, stated) in rows {
         assert_eq!(size, stated, "{what} takes {size} bytes, its file says {stated}");

@@ -36,6 +36,7 @@ mod increase;
 mod jump_start;
 mod limited_slow_start;
 mod nada;
+mod one_reduction;
 mod plumb;
 mod plumb_draft;
 mod plumb_path;

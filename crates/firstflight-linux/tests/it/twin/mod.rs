@@ -479,13 +479,17 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.flying.drain(..lost as usize);
         self.pipe -= lost;
         self.holes += lost;
-        if state != OPEN && self.una >= self.high {
+        // LINUX cwr-above: an episode of marks holds until something above it is acknowledged.
+        let outstanding = self.pipe + self.holes + self.sacked;
+        let above = state == CWR && outstanding > 0;
+        if state != OPEN && (self.una > self.high || (self.una == self.high && !above)) {
             self.kernel.open();
         }
         if news && (lost > 0 || ce) {
             self.cut(if lost > 0 { RECOVERY } else { CWR }, before);
-        } else if (state == OPEN || state == LOSS) && advanced {
-            // LINUX may-raise-cwnd: not on an ACK that only adds SACKs.
+        } else if matches!(self.kernel.state(), OPEN | LOSS) && advanced {
+            // LINUX may-raise-cwnd: not on an ACK that only adds SACKs. LINUX ack-completing: also on
+            // the one that ends an episode.
             self.kernel.cong_avoid(acked);
         }
         self.tell(before);

@@ -11,6 +11,7 @@ use firstflight::detection::f_rto::{self, Verdict};
 use firstflight::detection::limited_transmit::Room;
 use firstflight::detection::rack::Facts;
 use firstflight::detection::tlp::{self, Outcome};
+use firstflight::detection::undo::Proof;
 use firstflight::detection::{Flags, Id, Losses, Scoreboard, SendOrder, mark_head};
 use firstflight::{Ack, Nanos, Seq, Time};
 
@@ -320,7 +321,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let ended = match self.episode {
             Episode::None => false,
-            Episode::Fast => una >= self.recover_end,
+            // RFC6582 3.2-recover, as the controller has it.
+            Episode::Fast => {
+                una > self.recover_end
+                    || (una == self.recover_end && (self.host.preset.sack || !outstanding))
+            }
             Episode::Timeout => timeout_over,
         };
         if ended {
@@ -334,10 +339,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool) {
         let mut proof = None;
         if let Some(range) = packet.duplicate() {
-            // A second copy of a probe's segment is no part of an episode.
+            self.board.on_duplicate(Seq(range.from));
+            proof = self.undo.on_dsack(Seq(range.from));
+            // A second copy of a probe's segment shows no reordering.
             let of_probe = self.tlp.is_outstanding() && range.from == self.probe_start;
             if !of_probe {
-                proof = self.undo.on_dsack(Seq(range.from));
                 if let Some(repeat) = self.repeats.find(range.from) {
                     self.marker.on_needless_repeat(&repeat, self.mss);
                     if let Some(early) = self.early.as_mut().filter(|_| repeat.early) {
@@ -350,17 +356,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             proof = proof
                 .or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
         }
-        if proof.is_some() {
-            self.take_back(now);
+        if let Some(proof) = proof {
+            self.take_back(now, proof);
         }
     }
 
     /// The last episode was a false alarm: the controller gives the window back, and what a timeout
     /// marked is no longer lost.
-    fn take_back(&mut self, now: Time) {
+    fn take_back(&mut self, now: Time, proof: Proof) {
         // What cannot be given back (a timeout inside an episode) is still no reason to go on
         // repeating.
         if self.undo.is_open() {
+            self.controller.recorder().on_proof(proof);
             self.controller.on_spurious(now);
         }
         self.undo.discard();
@@ -405,7 +412,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 // After the ACK that ends timeout recovery there are no marks to take back any
                 // more.
                 self.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
-                self.take_back(now);
+                self.take_back(now, Proof::FRto);
             }
             Verdict::Ordinary { cap: Some(segments) } => {
                 // D6: the window after the growth of this ACK stays within the cap.
@@ -422,6 +429,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     fn mark(&mut self, now: Time, heard: Heard, dsack: bool, ends_recovery: bool) -> Losses {
         if heard.duplicate {
             self.dupacks = self.dupacks.saturating_add(1);
+        }
+        if self.holds_recovery() {
+            return Losses::default();
         }
         let facts = Facts {
             una: Seq(self.board.una()),
@@ -440,6 +450,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.owed.head |=
             !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
         losses
+    }
+
+    /// RFC6582 3.2-recover: without SACK duplicates at the end of a recovery may answer needless
+    /// repeats. They mark nothing, and neither does the ACK that reached the end.
+    fn holds_recovery(&self) -> bool {
+        !self.host.preset.sack
+            && self.episode == Episode::Fast
+            && self.board.una() >= self.recover_end
     }
 
     pub(super) fn flight(&self) -> Flight {
@@ -528,12 +546,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (ack.srtt, ack.min_rtt) = (self.rtt.srtt(), self.rtt.min());
         (ack.delivered, ack.sent) = (self.delivered, self.bytes_sent);
         ack.tx_lost = losses.latest;
+        ack.unrepaired = self.board.is_unrepaired();
         ack.tx_next = self.board.next_sent();
         if self.episode == Episode::Timeout {
             ack.lost_again = self.rto.allows_episode(losses);
         }
         if self.episode == Episode::Fast {
             ack.lost_again = losses.lost_again(self.first_of_episode);
+            if !ack.lost_again && self.board.lost_end() <= self.recover_end {
+                // Originals from before the episode, even where a repeat of one is on its way.
+                ack.tx_lost =
+                    ack.tx_lost.map(|latest| latest.min(self.first_of_episode.saturating_sub(1)));
+            }
             let new_data = self.new_len().is_some();
             ack.rescue_next = self.next_seg.rescue_next(&mut self.board, new_data);
         }
@@ -577,11 +601,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if let Some(early) = &mut self.early {
             early.cancel();
         }
-        if by_controller && !losses.is_empty() {
-            self.undo.open(ack.una);
+        // D4: a loss that a probe repaired leaves nothing to repeat, and nothing to take back.
+        if by_controller && ack.lost == losses.bytes {
+            self.watch_for_proof(ack.una);
         } else {
             self.undo.discard();
         }
+    }
+
+    /// From here on evidence against the episode counts, beside repeats that are in flight already.
+    pub(super) fn watch_for_proof(&mut self, una: Seq) {
+        let repeats = u32::try_from(self.board.repeats_open()).unwrap_or(u32::MAX);
+        self.undo.carry(repeats, self.board.has_undelivered_repeat());
+        self.undo.open(una);
     }
 }
 

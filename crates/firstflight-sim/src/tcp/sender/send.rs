@@ -297,7 +297,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return (self.send_new(now, len, reason), false);
         };
         self.board.push_again(now, id);
-        self.on_repeat(now, id, reason);
+        self.on_repeat(now, id);
         if self.episode == Episode::Fast && reason != Reason::Probe {
             self.next_seg.on_sent(choice);
         }
@@ -344,12 +344,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.on_sent(&sent);
     }
 
-    fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
+    fn on_repeat(&mut self, now: Time, id: Id) {
         let start = self.board.start(id).0;
-        if reason != Reason::Probe {
-            // It is compared with what an ACK echoes: the tick, not the moment.
-            self.undo.on_repeat(tick_start(ticks(now)));
-        }
+        // It is compared with what an ACK echoes: the tick, not the moment. A probe is a repeat
+        // like any other here: its answer must not pass for that of the original.
+        self.undo.on_repeat(tick_start(ticks(now)));
         if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
             self.rto.restart(now, self.rtt.rto());
         }
