@@ -113,8 +113,8 @@ impl Undo {
         self.first_repeat.get_or_insert(now);
     }
 
-    /// RFC3708 3-1: a DSACK reports a repeat of the episode (its segment starts at `start`) as a
-    /// duplicate.
+    /// RFC3708 3-1: a DSACK reports a repeat (its segment starts at `start`) as a duplicate. Not to
+    /// be called for a segment without an unreported repeat: the path may double any packet.
     pub fn on_dsack(&mut self, start: Seq) -> Option<Proof> {
         let marker = self.marker?;
         if start < marker.una || self.repeats_open == 0 {

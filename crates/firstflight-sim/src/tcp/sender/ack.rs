@@ -338,17 +338,16 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
     fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool) {
         let mut proof = None;
-        if let Some(range) = packet.duplicate() {
+        if let Some(range) = packet.duplicate()
+            && let Some(repeat) = self.repeats.report(range.from)
+        {
             self.board.on_duplicate(Seq(range.from));
             proof = self.undo.on_dsack(Seq(range.from));
             // A second copy of a probe's segment shows no reordering.
-            let of_probe = self.tlp.is_outstanding() && range.from == self.probe_start;
-            if !of_probe {
-                if let Some(repeat) = self.repeats.find(range.from) {
-                    self.marker.on_needless_repeat(&repeat, self.mss);
-                    if let Some(early) = self.early.as_mut().filter(|_| repeat.early) {
-                        early.on_dsack();
-                    }
+            if !(self.tlp.is_outstanding() && range.from == self.probe_start) {
+                self.marker.on_needless_repeat(&repeat, self.mss);
+                if let Some(early) = self.early.as_mut().filter(|_| repeat.early) {
+                    early.on_dsack();
                 }
             }
         }

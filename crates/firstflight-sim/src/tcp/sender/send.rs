@@ -353,7 +353,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.rto.restart(now, self.rtt.rto());
         }
         let early = core::mem::take(&mut self.early_head) == Some(id);
-        self.repeats.add(Repeat { start, fack: self.board.ledger().fack().0, early });
+        self.repeats.add(Repeat {
+            start,
+            fack: self.board.ledger().fack().0,
+            early,
+            reported: false,
+        });
         self.counters.retransmissions += 1;
         self.counters.retransmitted_bytes += self.board.len(id);
     }
