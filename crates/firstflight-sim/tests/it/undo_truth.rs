@@ -120,7 +120,8 @@ impl Watch<'_> {
             }),
             Some(Proof::Timestamp) => self.original_arrived(open.una, now),
             Some(Proof::Dsack) => repeats().all(|repeat| {
-                let doubled = repeats().any(|s| s.from == repeat.from && s.is_doubled());
+                let doubled =
+                    self.sent.values().any(|s| s.repeat && s.from == repeat.from && s.is_doubled());
                 doubled || self.original_arrived(repeat.from, now)
             }),
             Some(Proof::FRto) => {
@@ -203,7 +204,11 @@ impl Observer for Watch<'_> {
                 let open = self.open.take();
                 let holds = open.as_ref().is_some_and(|open| self.holds(record.proof, open, now));
                 if !holds {
-                    self.tally.false_proofs.push(format!("{kind} at {now:?} of {open:?}"));
+                    let repeats: Vec<_> =
+                        self.sent.iter().filter(|(_, sent)| sent.repeat).collect();
+                    let last = &repeats[repeats.len().saturating_sub(20)..];
+                    let text = format!("{kind} at {now:?} of {open:?}, last repeats {last:?}");
+                    self.tally.false_proofs.push(text);
                 }
                 let timeout = open.is_some_and(|open| open.timeout);
                 if after.undone != before.undone {
