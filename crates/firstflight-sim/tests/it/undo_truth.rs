@@ -231,7 +231,7 @@ fn fifo(draw: &mut Draw) -> String {
     match draw.below(4) {
         0 => {}
         1 => {
-            write!(text, ",ge={}%:{}:0%:100%", 1 + draw.below(3), 1 + draw.below(6)).expect("text")
+            write!(text, ",ge={}%:{}:0%:100%", 1 + draw.below(3), 1 + draw.below(6)).expect("text");
         }
         _ => {
             let loss = draw.spread(1, 80);
