@@ -225,6 +225,7 @@ impl Window {
 pub struct Context {
     mss: u64,
     iw: u64,
+    count: Option<u32>,
     transport: &'static str,
     paced: bool,
     pacing_rate: Option<u64>,
@@ -236,11 +237,11 @@ pub struct Context {
 
 #[pymethods]
 impl Context {
-    /// What slow start may count of the bytes of one ACK: all when paced, at most eight packets
-    /// when not (RFC 9406 section 4.2).
+    /// What slow start may count of the bytes of one ACK: all, or as many packets as the sender is
+    /// limited to.
     fn cap(&self, acked: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let acked = amount(acked)?;
-        Ok(if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) })
+        let most = self.count.map_or(u64::MAX, |count| self.mss.saturating_mul(count.into()));
+        Ok(amount(acked)?.min(most))
     }
 }
 
@@ -249,6 +250,7 @@ impl From<&event::Context> for Context {
         Context {
             mss: cx.mss,
             iw: cx.iw,
+            count: cx.count,
             transport: match cx.transport {
                 Transport::Quic => "quic",
                 Transport::Tcp => "tcp",

@@ -336,6 +336,8 @@ pub struct Context {
     pub mss: u64,
     /// Initial window in bytes.
     pub iw: u64,
+    /// Segments that slow start counts of one ACK at most, if it is limited.
+    pub count: Option<u32>,
     /// Whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
     /// A pacer is really releasing packets (not merely configured).
@@ -346,8 +348,8 @@ pub struct Context {
     pub pacing_rate: Option<Rate>,
     /// The largest burst that leaves in one send call, in bytes (GSO).
     pub max_burst: u64,
-    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least
-    /// half of it was in flight.
+    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or half of it was
+    /// in flight ([`Increase`](crate::controller::Increase)).
     pub limited: bool,
     /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart,
     /// published BEST and SEARCH 3.1 as Linux has them take no samples then); up to date on
@@ -360,11 +362,15 @@ pub struct Context {
 }
 
 impl Context {
-    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L =
-    /// 8` segments when not (RFC9406 4.2-1).
+    /// The acknowledged bytes that slow start may count from one ACK: all of them (LINUX count-all),
+    /// or as many segments as the sender is limited to.
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
-        if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
+        match self.count {
+            None => acked,
+            // RFC5681 3.1-count, RFC3465 2.2-L: min(N, L * SMSS).
+            Some(most) => acked.min(self.mss.saturating_mul(u64::from(most))),
+        }
     }
 
     /// BESTPUB gate-2: an epoch of this age is young: it began less than a second ago. Without an

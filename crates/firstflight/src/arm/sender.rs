@@ -30,8 +30,11 @@ params! {
         pub acks: Option<u32> = None, "acks" [some 1..=100 "ACKs per round trip"]
             "ask a QUIC receiver for so many ACKs per round trip (ACK_FREQUENCY)";
         /// Which windows may grow that are not filled.
-        pub increase: Increase = Increase::Limited, "increase" []
-            "which windows grow: used ones (RFC 9002), those within reach of the largest flight, or these to the letter of the draft";
+        pub increase: Option<Increase> = None, "increase" [some of Increase]
+            "which windows grow: used ones by RFC 9002 (QUIC's default) or Linux (TCP's and profile=linux), those within reach of the largest flight, or these to the letter of the draft";
+        /// Segments that slow start counts of one ACK at most, if not all.
+        pub count: Option<u32> = None, "count" [some 1..=64 "segments"]
+            "most that slow start counts of one ACK: 1 in RFC 5681, 2 in RFC 3465; all by default, as Linux";
     }
 }
 

@@ -69,8 +69,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
         }
-        let cut =
-            Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
+        let cut = Cut {
+            now: ack.now,
+            signal,
+            inflight_before: ack.inflight_before,
+            flight: self.usage.flight(),
+            from_slow_start,
+        };
+        self.usage.forget_flights(ack.inflight);
         let beta = self.avoidance.beta(signal, false);
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.set_mark(Some(ack.nxt));
@@ -238,7 +244,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// What a false alarm gives back; `window` is the one before the reduction.
     pub(super) fn copy(&self, window: Window) -> Undo<S::Saved, A::Saved> {
         Undo {
-            amounts: ThreeAmounts::new([window.cwnd, window.ssthresh, self.max_fs]),
+            amounts: ThreeAmounts::new([window.cwnd, window.ssthresh, self.usage.most]),
             avoidance: self.avoidance.save(),
             startup: self.startup.save(),
         }

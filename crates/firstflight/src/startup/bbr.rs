@@ -305,6 +305,13 @@ impl Startup for Bbr {
         }
     }
 
+    fn on_initial_window(&mut self, cx: &Context) {
+        if cx.srtt > Nanos::ZERO {
+            self.rate = 0;
+            self.on_rtt(Time::default(), cx.srtt, cx);
+        }
+    }
+
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         if self.state != State::Over {
             self.delivery.on_sent(sent, w.cwnd, cx);

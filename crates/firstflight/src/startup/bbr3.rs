@@ -339,6 +339,12 @@ impl Startup for Bbr3 {
         }
     }
 
+    fn on_initial_window(&mut self, cx: &Context) {
+        if cx.srtt > Nanos::ZERO {
+            self.init_pacing_rate(cx.srtt, cx);
+        }
+    }
+
     fn before_send(&mut self, ready: &Ready, w: &mut Window, _cx: &Context) {
         // BBR3 idle-1: with nothing in flight it was the application that had nothing.
         if ready.inflight == 0 && ready.idle > Nanos::ZERO && !self.recovering {

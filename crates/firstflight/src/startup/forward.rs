@@ -36,6 +36,9 @@ macro_rules! forward_startup {
         ) {
             $each!(self, startup => startup.on_rtt(now, rtt, cx));
         }
+        fn on_initial_window(&mut self, cx: &$crate::event::Context) {
+            $each!(self, startup => startup.on_initial_window(cx));
+        }
         #[inline]
         fn before_send(
             &mut self,

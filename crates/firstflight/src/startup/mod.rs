@@ -159,6 +159,12 @@ pub trait Startup {
         let _ = (now, rtt, cx);
     }
 
+    /// The initial window is another one, since packets have another size, and nothing was
+    /// acknowledged yet: what was derived from it is derived anew (BBR's first pacing rate).
+    fn on_initial_window(&mut self, cx: &Context) {
+        let _ = cx;
+    }
+
     /// Before the first packet of a burst, whatever the phase (Rapid Start and jump start enlarge
     /// their first window here).
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {

@@ -67,14 +67,14 @@ impl Avoidance for Middle {
         self.log.borrow_mut().push(format!("reduce on {:?}", cut.signal));
         Reduced { ssthresh: w.cwnd / 2, cwnd: w.cwnd / 2 }
     }
-    fn on_rto(&mut self, _now: Time, _inflight_before: u64, w: Window, _cx: &Context) -> u64 {
+    fn on_rto(&mut self, _cut: &Cut, w: Window, _cx: &Context) -> u64 {
         w.cwnd / 2
     }
     fn on_persistent_congestion(&mut self, _now: Time) {}
     fn hand_over(&mut self, handover: Handover, _w: Window, _cx: &Context) {
         self.log.borrow_mut().push(format!("hand over {handover:?}"));
     }
-    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+    fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
     fn beta(&self, _signal: Signal, _from_slow_start: bool) -> Ratio {
         Ratio::new(1, 2)
     }

@@ -26,6 +26,7 @@ mod detection_board;
 mod detection_properties;
 mod detection_vectors;
 mod fields;
+mod growth;
 mod hand_fed;
 mod history;
 mod hystart;

@@ -20,6 +20,8 @@ pub(super) struct Watch {
     jump: Option<u64>,
     /// Only windows that are used grow.
     used_only: bool,
+    /// Unused windows fall as in Linux.
+    lowers_unused: bool,
     /// Growth per round trip; threefold is the fastest but for Plumb's.
     growth: u64,
     /// BBR, which no congestion control follows: losses and timeouts end nothing, and its window comes
@@ -80,6 +82,7 @@ impl Watch {
             mss,
             iw,
             jump: jump.filter(|_| config.paced),
+            lowers_unused: config.increase == Increase::Linux && config.idle_restart,
             used_only: gated && config.increase == Increase::Limited,
             stats: *controller.stats(),
             exit: None,
@@ -221,7 +224,12 @@ impl Watch {
             assert!(before.exit().is_none(), "{arm}: a jump after startup, from {old} to {new}");
             assert!(ready.srtt.is_some(), "{arm}: a jump without an RTT to spread it over");
         }
-        if new < old {
+        if new < old && self.lowers_unused {
+            // Down to the initial window in whole segments, and the threshold keeps the way back.
+            let least = old.min(self.iw / self.mss * self.mss);
+            assert!(new >= least, "{arm}: sending cut the window from {old} to {new}");
+            assert!(c.ssthresh() >= before.ssthresh(), "{arm}: silence lowered the threshold");
+        } else if new < old {
             let idled = ready.idle > ready.timeout && ready.timeout > Nanos::ZERO;
             assert!(
                 idled && new == self.iw,
