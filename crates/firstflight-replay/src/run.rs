@@ -124,8 +124,7 @@ impl Run {
             self.controller.on_ack(ack);
         } else {
             // What limited the real sender's window does not limit this one.
-            let limited = ack.cwnd_limited && ack.inflight_before >= cwnd / 2;
-            self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
+            self.controller.on_ack_of_another(ack);
         }
         self.note(ack.now, number, meter, round);
         self.note_drain(ack, number, meter, round);
