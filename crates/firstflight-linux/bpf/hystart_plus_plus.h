@@ -101,9 +101,15 @@ INLINE struct decision hspp_roll(struct hystart_plus_plus *s, const struct ack *
 	return leave(EXIT_CSS_DONE, w->cwnd, s->css_base_us);
 }
 
+/* RFC9406 4.2-1: an ACK counts at most L = 8 packets, all of them if a pacer spreads what follows. */
+INLINE u32 hspp_capped(const struct ack *ack, u32 acked)
+{
+	return ack->paced ? acked : min32(acked, 8);
+}
+
 INLINE u32 hspp_open(struct hystart_plus_plus *s, const struct ack *ack, u32 acked, struct window *w)
 {
-	u32 n = capped(ack, acked), sum;
+	u32 n = hspp_capped(ack, acked), sum;
 
 	if (!ack->limited)
 		return 0;
@@ -139,7 +145,7 @@ INLINE u32 hspp_beside_avoidance(void *state, const struct ack *ack, u32 acked, 
 {
 	struct hystart_plus_plus *s = state;
 	u64 sum, whole = (u64)LSS_DIVISOR * max32(cwnd, 1);
-	u32 n = capped(ack, acked);
+	u32 n = hspp_capped(ack, acked);
 
 	if (s->stage != HSPP_LSS || !ack->limited)
 		return 0;

@@ -200,7 +200,7 @@ INLINE void mode_b_grow(const struct pacing_and_own *arm, struct sock *sk, struc
 		return;
 	report(sk, &s->c, arm->startup->number, reached(arm->startup, s), detected, ack->inflight_before, tp->snd_ssthresh);
 	if (d.leftover)
-		cubictcp_cong_avoid(sk, ack->una, d.leftover);
+		grow_by_leftover(sk, ack->una, d.leftover);
 }
 
 /* Outside recovery, before losses of this ACK are answered. */
