@@ -74,6 +74,7 @@ struct ack {
 	u64 pacing_rate;     /* bytes per second; 0: not paced */
 	u64 kept_rate;	     /* what the kernel keeps paced or not, as the ACK before left it: the samples come before it is renewed */
 	u32 largest_burst;   /* bytes handed to the device at once at most */
+	u32 ssthresh;	     /* packets */
 	u32 most_out;	     /* packets, the most outstanding in this round while the window was not the limit */
 	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
 	bool cwnd_limited;   /* the window was the limit in this round */
@@ -234,6 +235,7 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->mss = tp->mss_cache;
 	ack->bytes_acked = tp->bytes_acked;
 	ack->cwnd_limited = CWND_LIMITED(tp);
+	ack->ssthresh = tp->snd_ssthresh;
 	ack->most_out = tp->max_packets_out;
 	ack->limited = is_limited(tp);
 	ack->paced = sk->sk_pacing_status != 0;
