@@ -123,6 +123,8 @@ pub(crate) struct Twin<S: Startup, R: Policy> {
     unseen: u64,
     sent: u64,
     limited: bool,
+    /// The application had no more to send.
+    lazy: bool,
     used: Used,
     /// The arm's recovery is RFC 6937 bound by conservation.
     conserves: bool,
@@ -214,6 +216,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             unseen: 0,
             sent: 0,
             limited: true,
+            lazy: false,
             used: Used { since_us: start_us, sent_us: start_us, ..Used::default() },
             conserves: arm == native::arm("ff_prr_crb"),
             learns: (arm == native::arm("ff_careful")).then(|| Observation::new(mss)),
@@ -360,7 +363,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             sent: base.sent.wrapping_add(self.sent as u32),
             srtt_us: if self.srtt_is_known() { self.srtt_x8 as u32 } else { 0 },
             cwnd_limited: u32::from(self.used.limited),
-            app_limited: u32::from(!self.limited),
+            app_limited: u32::from(self.lazy),
             has_ts: u32::from(self.receiver_ts().is_some()),
             receiver_ts: self.receiver_ts().unwrap_or(0),
             write_seq: (self.seq(self.nxt).0 + self.ahead()) as u32,
@@ -456,7 +459,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             "the core admits more than {room} packets; {:?}",
             self.course
         );
-        self.limited = self.pipe >= self.kernel.cwnd();
+        (self.limited, self.lazy) = (self.pipe >= self.kernel.cwnd(), lazy);
         self.validate(count);
     }
 
@@ -589,7 +592,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             tx_acked: latest.map(|latest| latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
-            app_limited: !self.limited,
+            app_limited: self.lazy,
             receiver_ts: self.receiver_ts(),
             ..Ack::default()
         };
