@@ -244,7 +244,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             if self.is_over() {
                 break;
             }
-            if self.pipe == 0 {
+            if self.pipe == 0 && self.holes + self.sacked == 0 {
+                // After a silence nothing is outstanding that could time out.
+                self.send(false);
+            } else if self.pipe == 0 {
                 self.time_out();
             }
             self.ack();
