@@ -6,8 +6,10 @@
 //! A packet may remember more than that (`E`), and other numbers of packets may (`N`, 16 at most).
 //!
 //! Departures:
-//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight; here sixteen packets of
-//!   a window are marked and only the first ACK that reaches a mark makes a sample, which is the
+//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight. Here up to sixteen packets
+//!   are marked, as evenly as the flight that they turn out to be in: where one more would not fit,
+//!   every second mark goes and the next ones are twice as far apart. The first packet of a flight and
+//!   of a round is always marked. Only the first ACK that reaches a mark makes a sample, which is the
 //!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in 32 bits.
 //! * D2 (BBR rate-limited): the transport's word on its ACKs that the application is the limit
 //!   stands for the draft's own test.
@@ -15,7 +17,7 @@
 use crate::event::{Ack, Context, Sent, Transport};
 use crate::units::{Nanos, Rate, Time};
 
-/// Marks per window.
+/// Marks in flight.
 const MARKS: usize = 16;
 
 /// A packet that remembers.
@@ -75,6 +77,8 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
     limited: u16,
     first: u8,
     len: u8,
+    /// Bytes from one mark to the next.
+    gap: u32,
     /// Moments count from here.
     start: Time,
     /// The ordinal of the next transmission.
@@ -82,7 +86,8 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
     /// Bytes sent since the last mark.
     unmarked: u64,
     delivered: u64,
-    /// The application is the limit until more than this is delivered.
+    /// The application is the limit until more than this is delivered: as long as it is no more, what
+    /// leaves is marked as limited. So is a connection's first flight.
     limited_until: u64,
     delivered_at: u32,
     first_sent: u32,
@@ -97,6 +102,7 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
             limited: 0,
             first: 0,
             len: 0,
+            gap: 0,
             start: Time(0),
             tx_next: 0,
             unmarked: 0,
@@ -109,9 +115,9 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
 }
 
 impl Delivery {
-    /// A packet or burst left; `cwnd` is the window.
-    pub fn on_sent(&mut self, sent: &Sent, cwnd: u64, cx: &Context) {
-        self.mark(sent, cwnd, cx, ());
+    /// A packet or burst left.
+    pub fn on_sent(&mut self, sent: &Sent, cx: &Context) {
+        self.mark(sent, cx, ());
     }
 
     /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
@@ -138,9 +144,20 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.limited_until = self.delivered.saturating_add(inflight);
     }
 
+    /// BBR rate-limited: the application is the limit (`C.app_limited` is set). It is until more is
+    /// delivered than was in flight when it had nothing to send; as much is not more.
+    pub fn is_limited(&self) -> bool {
+        self.limited_until >= self.delivered
+    }
+
+    /// The next packet that leaves is marked: with it a round ends.
+    pub fn mark_next(&mut self) {
+        self.unmarked = u64::from(self.gap);
+    }
+
     /// The newest mark in flight that left no later than transmission `tx`.
     pub fn in_flight(&self, tx: u64) -> Option<Remembered<E>> {
-        let places = (0..usize::from(self.len)).rev().map(|k| (usize::from(self.first) + k) % N);
+        let places = (0..usize::from(self.len)).rev().map(|nth| self.place_of(nth));
         places.map(|at| self.remembered(at)).find(|mark| mark.is_until(tx))
     }
 
@@ -158,36 +175,67 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         (now.since(self.start).0 >> 10) as u32
     }
 
-    /// A packet or burst left, which is to remember `more` if it is marked; of `span` bytes that
-    /// leave so many are.
-    pub fn mark(&mut self, sent: &Sent, span: u64, cx: &Context, more: E) {
-        let now = self.moment(sent.now);
-        let burst = sent.bytes.div_ceil(cx.mss.max(1)).max(1);
+    /// A packet or burst left, which remembers `more` if it is marked.
+    #[inline]
+    pub fn mark(&mut self, sent: &Sent, cx: &Context, more: E) {
         self.tx_next = match cx.transport {
             Transport::Quic => sent.nxt.0,
-            Transport::Tcp => self.tx_next.saturating_add(burst),
+            Transport::Tcp => {
+                let mss = cx.mss.max(1);
+                let burst = if sent.bytes <= mss { 1 } else { sent.bytes.div_ceil(mss) };
+                self.tx_next.saturating_add(burst)
+            }
         };
         // BBR rate-idle: nothing else is in flight, so both spans begin here.
         if sent.inflight <= sent.bytes {
+            let now = self.moment(sent.now);
             (self.first_sent, self.delivered_at) = (now, now);
         }
         self.unmarked = self.unmarked.saturating_add(sent.bytes);
-        if self.unmarked < span / N as u64 || usize::from(self.len) == N {
-            return;
+        if self.len == 0 || self.unmarked >= u64::from(self.gap) {
+            self.place(sent, more);
         }
-        let at = (usize::from(self.first) + usize::from(self.len)) % N;
+    }
+
+    /// BBR rate-marks: the packet that has just left is marked.
+    fn place(&mut self, sent: &Sent, more: E) {
+        if usize::from(self.len) == N {
+            self.thin(sent.bytes);
+        } else if usize::from(self.len) <= N / 4 {
+            // The flight became smaller: closer together.
+            self.gap /= 2;
+        }
+        let at = self.place_of(usize::from(self.len));
         self.marks[at] = Mark {
             tx: self.tx_next.saturating_sub(1) as u32,
             delivered: self.delivered as u32,
             delivered_at: self.delivered_at,
-            sent: now,
+            sent: self.moment(sent.now),
             first_sent: self.first_sent,
             more,
         };
-        let limited = u16::from(self.limited_until > self.delivered);
-        self.limited = (self.limited & !(1 << at)) | (limited << at);
+        self.limited = (self.limited & !(1 << at)) | (u16::from(self.is_limited()) << at);
         self.len += 1;
         self.unmarked = 0;
+    }
+
+    fn place_of(&self, nth: usize) -> usize {
+        let at = usize::from(self.first) + nth;
+        if at < N { at } else { at - N }
+    }
+
+    /// Every second mark goes, from the second on, and the next are twice as far apart.
+    #[cold]
+    fn thin(&mut self, packet: u64) {
+        let before = *self;
+        for kept in 0..N.div_ceil(2) {
+            let (from, to) = (before.place_of(2 * kept), self.place_of(kept));
+            self.marks[to] = before.marks[from];
+            self.limited = (self.limited & !(1 << to)) | (before.limited >> from & 1) << to;
+        }
+        self.len = N.div_ceil(2) as u8;
+        let packet = u32::try_from(packet).unwrap_or(u32::MAX);
+        self.gap = self.gap.max(packet).saturating_mul(2);
     }
 
     /// The newest mark that the ACK of transmission `tx` reaches; older ones go with it.
@@ -201,7 +249,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
             }
             each(self.remembered(at));
             newest = Some((mark, self.limited & (1 << at) != 0));
-            self.first = ((at + 1) % N) as u8;
+            self.first = self.place_of(1) as u8;
             self.len -= 1;
         }
         newest

@@ -22,6 +22,7 @@ mod cuback;
 mod cubic;
 mod cubic_linux;
 mod cubic_properties;
+mod delivery;
 mod detection_board;
 mod detection_properties;
 mod detection_vectors;

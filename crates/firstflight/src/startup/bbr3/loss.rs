@@ -67,7 +67,7 @@ impl Bbr3 {
         }
         // `NoteLoss`: the round of losses begins with the first.
         if !self.is_loss_in_round {
-            self.loss_round_delivered = self.delivery.delivered();
+            self.start_loss_round();
             self.save_state_upon_loss(cwnd);
         }
         self.is_loss_in_round = true;
