@@ -145,6 +145,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
+        let rtt = rtt.in_ticks(None);
         self.cx.srtt = rtt;
         self.startup.on_rtt(now, rtt, &self.cx);
         self.avoidance.on_rtt(now, rtt, self.w, false);

@@ -150,12 +150,18 @@ impl Ack {
     pub(crate) fn is_bounded(&self) -> bool {
         // The bits of all amounts together are at least the largest of them.
         let bits = self.acked | self.lost | self.inflight_before | self.inflight;
-        bits <= MAX_BYTES && self.acked_fresh <= self.acked
+        let zero = self.rtt == Some(Nanos::ZERO) || self.min_rtt == Some(Nanos::ZERO);
+        bits <= MAX_BYTES && self.acked_fresh <= self.acked && !zero
     }
 
-    /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow.
+    /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow, and counts an RTT
+    /// of zero as one tick of the clock, so that no rate is of an empty span.
     #[must_use]
     pub fn clamped(mut self) -> Ack {
+        let min_rtt = self.min_rtt;
+        for rtt in [&mut self.rtt, &mut self.srtt, &mut self.min_rtt] {
+            *rtt = rtt.map(|rtt| rtt.in_ticks(min_rtt));
+        }
         for amount in [
             &mut self.acked,
             &mut self.lost,

@@ -10,7 +10,8 @@
 //!   are marked, as evenly as the flight that they turn out to be in: where one more would not fit,
 //!   every second mark goes and the next ones are twice as far apart. The first packet of a flight and
 //!   of a round is always marked. Only the first ACK that reaches a mark makes a sample, which is the
-//!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in 32 bits.
+//!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in bytes and 32
+//!   bits, or in 256 bytes once more than 1 GiB is in flight.
 //! * D2 (BBR rate-limited): the transport's word on its ACKs that the application is the limit
 //!   stands for the draft's own test.
 
@@ -20,12 +21,49 @@ use crate::units::{Nanos, Rate, Time};
 /// Marks in flight.
 const MARKS: usize = 16;
 
+/// Bytes in flight up to which marks keep amounts in bytes.
+const FINE: u64 = 1 << 30;
+/// Beyond that they keep them in `1 << COARSE` bytes: enough for [`crate::units::MAX_BYTES`].
+const COARSE: u8 = 8;
+
+/// From one mark to the next, twice, in the unit of all amounts that marks keep; odd where that is the
+/// coarse one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Gap(u32);
+
+impl Gap {
+    #[inline]
+    fn unit(self) -> u8 {
+        if self.0 & 1 == 0 { 0 } else { COARSE }
+    }
+
+    #[inline]
+    fn bytes(self) -> u64 {
+        u64::from(self.0 >> 1) << self.unit()
+    }
+
+    fn coarsen(&mut self) {
+        self.0 = (self.0 >> COARSE) | 1;
+    }
+
+    fn halve(&mut self) {
+        self.0 = (self.0 >> 2 << 1) | (self.0 & 1);
+    }
+
+    /// Twice as far, two packets at least.
+    fn double(&mut self, packet: u64) {
+        let units = u64::from(self.0 >> 1).max(packet >> self.unit()) * 2;
+        let most = u32::MAX >> 1;
+        self.0 = (u32::try_from(units).unwrap_or(most).min(most) << 1) | (self.0 & 1);
+    }
+}
+
 /// A packet that remembers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Mark<E> {
     /// Its ordinal.
     tx: u32,
-    /// Bytes delivered when it left, and when the last of them was.
+    /// What was delivered when it left, in units of the sampler, and when the last of it was.
     delivered: u32,
     delivered_at: u32,
     /// When it left, and when the packet left that had been delivered last by then.
@@ -77,8 +115,7 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
     limited: u16,
     first: u8,
     len: u8,
-    /// Bytes from one mark to the next.
-    gap: u32,
+    gap: Gap,
     /// Moments count from here.
     start: Time,
     /// The ordinal of the next transmission.
@@ -102,7 +139,7 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
             limited: 0,
             first: 0,
             len: 0,
-            gap: 0,
+            gap: Gap::default(),
             start: Time(0),
             tx_next: 0,
             unmarked: 0,
@@ -152,7 +189,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
 
     /// The next packet that leaves is marked: with it a round ends.
     pub fn mark_next(&mut self) {
-        self.unmarked = u64::from(self.gap);
+        self.unmarked = self.gap.bytes();
     }
 
     /// The newest mark in flight that left no later than transmission `tx`.
@@ -191,8 +228,11 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
             let now = self.moment(sent.now);
             (self.first_sent, self.delivered_at) = (now, now);
         }
+        if sent.inflight > FINE && self.gap.unit() == 0 {
+            self.coarsen();
+        }
         self.unmarked = self.unmarked.saturating_add(sent.bytes);
-        if self.len == 0 || self.unmarked >= u64::from(self.gap) {
+        if self.len == 0 || self.unmarked >= self.gap.bytes() {
             self.place(sent, more);
         }
     }
@@ -203,12 +243,12 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
             self.thin(sent.bytes);
         } else if usize::from(self.len) <= N / 4 {
             // The flight became smaller: closer together.
-            self.gap /= 2;
+            self.gap.halve();
         }
         let at = self.place_of(usize::from(self.len));
         self.marks[at] = Mark {
             tx: self.tx_next.saturating_sub(1) as u32,
-            delivered: self.delivered as u32,
+            delivered: self.in_units(),
             delivered_at: self.delivered_at,
             sent: self.moment(sent.now),
             first_sent: self.first_sent,
@@ -217,6 +257,27 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.limited = (self.limited & !(1 << at)) | (u16::from(self.is_limited()) << at);
         self.len += 1;
         self.unmarked = 0;
+    }
+
+    /// What is delivered so far as a mark keeps it.
+    fn in_units(&self) -> u32 {
+        (self.delivered >> self.gap.unit()) as u32
+    }
+
+    /// What was delivered since that mark was made.
+    fn since(&self, mark: u32) -> u64 {
+        u64::from(self.in_units().wrapping_sub(mark)) << self.gap.unit()
+    }
+
+    /// So much is in flight that bytes no longer fit.
+    #[cold]
+    fn coarsen(&mut self) {
+        let before = *self;
+        self.gap.coarsen();
+        for mark in &mut self.marks {
+            mark.delivered =
+                (before.delivered.saturating_sub(before.since(mark.delivered)) >> COARSE) as u32;
+        }
     }
 
     fn place_of(&self, nth: usize) -> usize {
@@ -234,8 +295,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
             self.limited = (self.limited & !(1 << to)) | (before.limited >> from & 1) << to;
         }
         self.len = N.div_ceil(2) as u8;
-        let packet = u32::try_from(packet).unwrap_or(u32::MAX);
-        self.gap = self.gap.max(packet).saturating_mul(2);
+        self.gap.double(packet);
     }
 
     /// The newest mark that the ACK of transmission `tx` reaches; older ones go with it.
@@ -276,7 +336,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.delivered_at = now;
         let (mark, app_limited) = self.reached(ack.tx_acked?, each)?;
         self.first_sent = mark.sent;
-        let delivered = u64::from((self.delivered as u32).wrapping_sub(mark.delivered));
+        let delivered = self.since(mark.delivered);
         // BBR rate-span: packets cannot be delivered faster than they were sent, and ACKs that come
         // in one burst were not delivered in one.
         let spans = [mark.sent.wrapping_sub(mark.first_sent), now.wrapping_sub(mark.delivered_at)];

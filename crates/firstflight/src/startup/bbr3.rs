@@ -29,7 +29,7 @@ use super::{ExitReason, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::options::params;
 use crate::signal::delivery::{Delivery, Remembered, Sample};
-use crate::units::{Nanos, Rate, Ratio, Seq, Time};
+use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time};
 
 params! {
     /// The constants of BBR.
@@ -99,8 +99,26 @@ enum Feedback {
 /// What a packet remembers beside its delivery: bytes in flight, and lost until then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flight {
-    inflight: u32,
+    inflight: Rounded,
     lost: u32,
+}
+
+/// An amount of bytes in 27 bits and five for a power of two: exact below 128 MiB, to 15 parts in a
+/// thousand million above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rounded(u32);
+
+impl Rounded {
+    #[inline]
+    fn down(bytes: u64) -> Rounded {
+        let bytes = bytes.min(MAX_BYTES);
+        let power = (64 - bytes.leading_zeros()).saturating_sub(27);
+        Rounded((((bytes >> power) as u32) << 5) | power)
+    }
+
+    fn bytes(self) -> u64 {
+        u64::from(self.0 >> 5) << (self.0 & 31)
+    }
 }
 
 /// Not bounded.
@@ -349,7 +367,7 @@ impl Startup for Bbr3 {
     }
 
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
-        let inflight = u32::try_from(sent.inflight).unwrap_or(u32::MAX);
+        let inflight = Rounded::down(sent.inflight);
         self.delivery.mark(sent, cx, Flight { inflight, lost: self.lost });
     }
 

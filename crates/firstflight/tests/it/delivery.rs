@@ -6,7 +6,7 @@ use crate::history::arms::STARTUPS;
 use crate::rig::{MSS, Rig};
 
 use firstflight::signal::delivery::{Delivery, Sample};
-use firstflight::{Ack, Ready, Sent, Seq, Time, Transport};
+use firstflight::{Ack, Context, Ready, Sent, Seq, Time, Transport};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -196,6 +196,64 @@ proptest! {
     }
 }
 
+/// The samples of flights that double from ten packets to 2560, with packets of so many bytes.
+fn samples_of_doubling_flights(packet: u64) -> Vec<(u64, u64, u64)> {
+    let cx = Context { mss: packet, ..context::quic(MSS) };
+    let mut delivery = Delivery::<(), 12>::default();
+    let (mut now, mut sent, mut acked, mut samples) = (0, 0, 0, Vec::new());
+    let mut send = |delivery: &mut Delivery<(), 12>, now: u64, count: u64, acked: u64| {
+        for _ in 0..count {
+            sent += 1;
+            let inflight = (sent - acked) * packet;
+            let (now, nxt) = (Time(now * US), Seq(sent));
+            delivery.mark(&Sent { now, bytes: packet, nxt, inflight, srtt: None }, &cx, ());
+        }
+        sent
+    };
+    let mut end = send(&mut delivery, now, 10, 0);
+    for _ in 0..9 {
+        now += 30_000;
+        let (flight, upto) = (end - acked, end);
+        while acked < upto {
+            acked += 2;
+            let ack = Ack {
+                now: Time(now * US),
+                acked: 2 * packet,
+                tx_acked: Some(acked - 1),
+                tx_next: end,
+                ..Ack::default()
+            };
+            let sample = delivery.reach(&ack, false, |_| {});
+            samples.extend(sample.map(|sample| {
+                let rate = sample.rate.map_or(0, |rate| rate.0);
+                (sample.prior_delivered, sample.delivered, rate)
+            }));
+            end = send(&mut delivery, now, 4, acked);
+            now += 60_000 / flight;
+        }
+    }
+    samples
+}
+
+/// Packets that are `k` times as large give the same samples `k` times as large, up to flights of 600 GB.
+#[test]
+fn samples_scale_with_the_amounts() {
+    let one = samples_of_doubling_flights(1_000);
+    for k in [10, 1_000, 10_000, 100_000] {
+        let many = samples_of_doubling_flights(1_000 * k);
+        assert_eq!(one.len(), many.len(), "as many samples with {k} times as much");
+        for ((prior, delivered, rate), found) in one.iter().zip(many) {
+            for (due, found) in
+                [(prior * k, found.0), (delivered * k, found.1), (rate * k, found.2)]
+            {
+                // A rate is rounded to bytes per second, an amount to 256 bytes.
+                let most = due / 1_000_000 + k.max(256);
+                assert!(found.abs_diff(due) <= most, "{found}, not {due}, with {k} times as much");
+            }
+        }
+    }
+}
+
 /// A round is over when something is acknowledged that left after it began: a flight that is acknowledged as a
 /// whole is one round, with one ACK or with many. Those that name another end count by that one.
 #[test]
@@ -221,7 +279,10 @@ fn a_flight_acknowledged_as_a_whole_is_one_round() {
                         break;
                     }
                     let rounds = rig.c.rounds();
-                    assert_eq!(rounds, flight, "{startup} over {transport:?}, {acks} ACKs a flight");
+                    assert_eq!(
+                        rounds, flight,
+                        "{startup} over {transport:?}, {acks} ACKs a flight"
+                    );
                 }
             }
         }
@@ -229,7 +290,7 @@ fn a_flight_acknowledged_as_a_whole_is_one_round() {
 }
 
 /// Shows BBR3 samples-1: in Startup the best rate so far is that of a sampler of every packet, within an eighth,
-/// no later than after a sixth of what is in flight or an ACK.
+/// no later than after a quarter of what is in flight or an ACK.
 #[test]
 fn a_flight_that_doubles_is_paced_by_the_rate_of_all_of_its_packets() {
     for (every, iw) in [(1, 10), (2, 10), (2, 32), (10, 10), (3, 100)] {
@@ -244,7 +305,7 @@ fn a_flight_that_doubles_is_paced_by_the_rate_of_all_of_its_packets() {
             let (mut left, mut acks) = (flight, 0);
             while left > 0 {
                 let count = every.min(left);
-                let lag = (both.inflight.len() as u64 / 6).max(every);
+                let lag = (both.inflight.len() as u64 / 4).max(every);
                 let (sample, drafts) = both.ack(count, false);
                 left -= count;
                 best = best.max(sample.and_then(|sample| sample.rate).map_or(0, |rate| rate.0));

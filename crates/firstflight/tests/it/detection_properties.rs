@@ -343,7 +343,10 @@ impl PlainRack {
     fn deliver(&mut self, now: Time, mut arrivals: Vec<Arrival>, min_rtt: Nanos) {
         arrivals.sort_by_key(|arrival| (arrival.last_tx, arrival.end));
         for arrival in arrivals {
+            // An RTT of zero counts as one tick: the smallest RTT, or a millisecond.
+            let tick = if min_rtt == Nanos(0) { ms(1) } else { min_rtt };
             let rtt = now.since(arrival.last_tx);
+            let rtt = if rtt == Nanos(0) { tick } else { rtt };
             if arrival.tx_count > 1 && rtt < min_rtt {
                 continue;
             }
