@@ -184,12 +184,18 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// Whether [`before_send`](Self::before_send) may do or change anything if it is called again before
-    /// the next ACK or timeout, for a sender that has not been idle and whose smoothed RTT is the same,
-    /// or what is sent concerns its startup. If not, the [pacing rate](Self::pacing_rate) stays until
-    /// then, and of several packets that leave at once it is enough to be told of the last.
+    /// the next ACK or timeout, for a sender that has not been idle and whose smoothed RTT is the same.
+    /// If not, the [pacing rate](Self::pacing_rate) stays until then.
     #[inline]
     pub fn heeds_sending(&self) -> bool {
         self.startup.heeds_sending()
+    }
+
+    /// Whether [`on_sent`](Self::on_sent) needs each packet until the next ACK or timeout. If not, one
+    /// call is enough for those that leave together, with the last.
+    #[inline]
+    pub fn heeds_packets(&self) -> bool {
+        (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds_packets()
     }
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay

@@ -307,6 +307,17 @@ impl Startup for Bbr {
         }
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn heeds_packets(&self) -> bool {
+        self.state != State::Over
+    }
+
+    #[inline]
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
         if self.state != State::Over {
             self.delivery.on_sent(sent, cx);

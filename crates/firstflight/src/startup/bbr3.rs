@@ -366,6 +366,18 @@ impl Startup for Bbr3 {
         }
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        // As in `before_send`.
+        self.delivery.is_limited()
+    }
+
+    #[inline]
+    fn heeds_packets(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
         let inflight = Rounded::down(sent.inflight);
         self.delivery.mark(sent, cx, Flight { inflight, lost: self.lost });

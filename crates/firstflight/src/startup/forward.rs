@@ -50,6 +50,10 @@ macro_rules! forward_startup {
             $each!(self, startup => startup.heeds_sending())
         }
         #[inline]
+        fn heeds_packets(&self) -> bool {
+            $each!(self, startup => startup.heeds_packets())
+        }
+        #[inline]
         fn on_sent(
             &mut self,
             sent: &$crate::event::Sent,

@@ -165,11 +165,17 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
-    /// Whether [`Startup::on_sent`], or [`Startup::before_send`] for a sender that has not been idle, may
-    /// do or change anything before the next ACK or timeout. Those who say no may be spared both:
-    /// they are called with every packet.
+    /// Whether [`Startup::before_send`], for a sender that has not been idle, may do or change anything
+    /// before the next ACK or timeout. If not, a transport may leave it out: it is called with every
+    /// packet.
     fn heeds_sending(&self) -> bool {
         true
+    }
+
+    /// Whether [`Startup::on_sent`] needs each packet. If not, one call is enough for those that leave
+    /// together, with the last. It changes neither window nor pacing rate.
+    fn heeds_packets(&self) -> bool {
+        self.heeds_sending()
     }
 
     /// In which hooks it looks at [`Context::young_epoch`] or [`Context::newborn_epoch`]; in others it need

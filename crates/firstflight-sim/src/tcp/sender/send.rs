@@ -334,14 +334,22 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.first_sent.get_or_insert(now);
         self.last_sent_at = now;
         self.idle_since = None;
-        let sent = Sent {
+        if bytes > len && self.controller.heeds_each() {
+            (1..bytes / len).rev().for_each(|later| self.tell_sent(now, len, later));
+        }
+        self.tell_sent(now, len, 0);
+    }
+
+    /// A segment has left, and so many after it.
+    #[inline(always)]
+    fn tell_sent(&mut self, now: Time, len: u64, later: u64) {
+        self.controller.on_sent(&Sent {
             now,
             bytes: len,
-            nxt: Seq(self.board.nxt()),
-            inflight: self.inflight(),
+            nxt: Seq(self.board.nxt() - later * len),
+            inflight: self.inflight() - later * len,
             srtt: self.rtt.srtt(),
-        };
-        self.controller.on_sent(&sent);
+        });
     }
 
     fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
