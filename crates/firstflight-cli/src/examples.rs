@@ -66,6 +66,13 @@ Examples:
   firstflight conform 'slowstart/cubic(beta=0.6)/immediate' --against slowstart/cubic/immediate
   firstflight conform slowstart/reno/immediate --strict    # with itself it agrees on every ACK";
 
+pub(crate) const DRILL: &str = "\
+Examples:
+  firstflight drill tests/drill
+  firstflight drill packetdrill/gtests/net/tcp --junit drill.xml
+  firstflight drill tests/drill/slow-start.pkt --arms slowstart,hystart++,rapid
+  firstflight drill tests/drill/slow-start.pkt --arms plumb --record > plumb.pkt";
+
 pub(crate) const VECTORS: &str = "\
 Examples:
   firstflight vectors --json vectors.json

@@ -37,6 +37,7 @@ mod conform;
 mod diff;
 mod done;
 mod drawing;
+mod drill;
 mod engine;
 mod evaluate;
 mod examples;
@@ -145,6 +146,9 @@ enum Command {
     /// Hold a controller that is not ours against one of ours on the same ACKs: where do they part?
     #[command(after_help = examples::CONFORM)]
     Conform(conform::Options),
+    /// Play packetdrill scripts against the simulator's TCP sender: which hold, which fail, and where
+    #[command(after_help = examples::DRILL)]
+    Drill(drill::Options),
     /// Write vectors: what algorithms answer, event by event, for tests of stacks in any language
     #[command(after_help = examples::VECTORS)]
     Vectors(vectors::Options),
@@ -253,6 +257,7 @@ fn carry_out(command: Command) -> Result<Done, Error> {
         Command::Trial(options) => trial::run(&options),
         Command::Ui(options) => ui::run(&options),
         Command::Conform(options) => conform::run(&options),
+        Command::Drill(options) => drill::run(&options),
         Command::Vectors(options) => vectors::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),

@@ -118,7 +118,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (ack.rtt, ack.advanced) = (Some(rtt), true);
         (ack.acked, ack.acked_fresh) = (bytes, bytes);
         ack.tx_acked = Some(run.ordinals.end - 1);
-        ack.receiver_ts = Some(packet.stamp);
+        ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         self.tell(ack, &Losses::default());
         true
     }
@@ -185,7 +185,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.marks_seen = packet.marks.max(self.marks_seen);
         ack.tx_acked = news.ordinal;
         ack.repeat_acked = news.repeat;
-        ack.receiver_ts = Some(packet.stamp);
+        ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         ack.lost = losses.bytes + repaired;
         if ack.acked == 0 && !advanced && ack.lost == 0 && !ack.ce {
             return None;
@@ -222,14 +222,20 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
+    /// The moment that an ACK's time stamp echoes, to its tick.
+    #[inline]
+    fn echo(&self, packet: &AckPacket) -> Option<Time> {
+        self.host.timestamps.then(|| tick_start(packet.echo))
+    }
+
     /// Step 2: what the acknowledgement number says.
     #[inline]
     fn take_cumulative(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
-        let echo = tick_start(packet.echo);
+        let echo = self.echo(packet);
         while !self.board.is_empty() && self.board.end(self.board.first()).0 <= packet.ack {
             let head = self.board.first();
             if !self.board.flags(head).has(Flags::SACKED) {
-                self.deliver(now, head, Some(echo), before, news);
+                self.deliver(now, head, echo, before, news);
                 news.bytes += self.board.len(head);
             }
             news.repeat |= self.board.tx_count(head) > 1;
@@ -298,8 +304,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return Some(rtt);
         }
         // RFC7323 4.1: the time stamp tells which copy it answers.
-        if advanced {
-            self.rtt.on_sample(now.since(tick_start(packet.echo)));
+        if advanced && let Some(echo) = self.echo(packet) {
+            self.rtt.on_sample(now.since(echo));
             self.rto.on_sample();
         }
         None
@@ -347,8 +353,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             }
         }
         if advanced {
-            proof = proof
-                .or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
+            proof = proof.or(self.undo.on_advance(Seq(self.board.una()), self.echo(packet)));
         }
         if proof.is_some() {
             self.take_back(now);
