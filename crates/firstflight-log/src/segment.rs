@@ -3,6 +3,7 @@
 
 use etherparse::{TcpOptionElement, TcpOptionsIterator};
 use firstflight::Time;
+use std::ops::Range;
 
 /// One TCP segment.
 #[derive(Clone, Debug)]
@@ -84,5 +85,82 @@ impl Segment {
             }
         }
         Some(segment)
+    }
+}
+
+/// SACK blocks that can be true, by sequence numbers that do not wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sacks {
+    /// The receiver had these bytes already (RFC 2883).
+    pub duplicate: Option<(u64, u64)>,
+    /// It has these, from and up to, all above the acknowledgement number.
+    pub blocks: [Option<(u64, u64)>; 4],
+}
+
+impl Sacks {
+    /// Judges the blocks of a segment that acknowledges `ack`; its receiver has sent the bytes
+    /// `sent`. RFC 2883 section 4: the first block reports a duplicate if it lies below the
+    /// acknowledgement number or within the second block. A block that ends at or below the
+    /// number, beyond what was sent, or where it begins reports nothing else.
+    pub(crate) fn judge(blocks: [Option<(u64, u64)>; 4], ack: u64, sent: Range<u64>) -> Sacks {
+        let blocks =
+            blocks.map(|block| block.filter(|(left, right)| left < right && *right <= sent.end));
+        let is_duplicate = |(left, right): (u64, u64)| {
+            let in_second = blocks[1].is_some_and(|(from, to)| from <= left && right <= to);
+            left >= sent.start && (right <= ack || in_second)
+        };
+        let duplicate = blocks[0].filter(|block| is_duplicate(*block));
+        let mut sacks = Sacks { duplicate, blocks };
+        if duplicate.is_some() {
+            sacks.blocks[0] = None;
+        }
+        sacks.blocks = sacks.blocks.map(|block| {
+            let (left, right) = block?;
+            (right > ack).then_some((left.max(ack), right))
+        });
+        sacks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(blocks: &[(u64, u64)]) -> Sacks {
+        let mut all = [None; 4];
+        for (place, block) in all.iter_mut().zip(blocks) {
+            *place = Some(*block);
+        }
+        Sacks::judge(all, 100, 50..200)
+    }
+
+    #[test]
+    fn the_first_block_may_report_a_duplicate_and_no_other() {
+        assert_eq!(judge(&[(80, 100)]).duplicate, Some((80, 100)), "below the number");
+        assert_eq!(judge(&[(120, 130), (110, 140)]).duplicate, Some((120, 130)), "in the second");
+        assert_eq!(judge(&[(110, 140), (110, 140)]).duplicate, Some((110, 140)), "the second");
+        assert_eq!(judge(&[(110, 140), (80, 100)]).duplicate, None);
+        assert_eq!(judge(&[(110, 140), (120, 130)]).duplicate, None);
+        assert_eq!(judge(&[(190, 201), (180, 201)]).duplicate, None, "beyond what was sent");
+        assert_eq!(judge(&[(49, 60)]).duplicate, None, "before the first byte");
+    }
+
+    #[test]
+    fn blocks_that_are_left_lie_between_the_number_and_what_was_sent() {
+        // Every geometry of two blocks on a small line.
+        let blocks =
+            || (95_u64..107).flat_map(|left| (95_u64..107).map(move |right| (left, right)));
+        for first in blocks() {
+            for second in blocks() {
+                let sacks = Sacks::judge([Some(first), Some(second), None, None], 100, 96..104);
+                for (left, right) in sacks.blocks.into_iter().flatten() {
+                    assert!(100 <= left && left < right && right <= 104, "{first:?} {second:?}");
+                }
+                if let Some((left, right)) = sacks.duplicate {
+                    assert!(96 <= left && left < right && right <= 104, "{first:?} {second:?}");
+                    assert_eq!(sacks.blocks[0], None, "a duplicate is no news");
+                }
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! the ACK it followed at once.
 
 use crate::estimate::{Demand, Rtt};
-use crate::segment::Segment;
+use crate::segment::{Sacks, Segment};
 use crate::step::{Id, Opening, Sink, Step};
 use firstflight::event::{Timeout, Transport};
 use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
@@ -451,17 +451,18 @@ impl Sender {
     /// Books the SACK blocks. Returns the bytes that the receiver reports as having had already
     /// (RFC 2883).
     fn sack(&mut self, number: u64, segment: &Segment, news: &mut News) -> u64 {
-        let mut duplicate = 0;
-        for (index, (left, right)) in segment.sacks.into_iter().flatten().enumerate() {
-            let (left, right) = (self.unwrap(left), self.unwrap(right));
-            if right <= left || right > self.nxt {
+        let blocks = segment.sacks.map(|block| {
+            let (left, right) = block?;
+            Some((self.unwrap(left), self.unwrap(right)))
+        });
+        let first = self.first.map_or(self.una, |(_, first)| first);
+        let sacks = Sacks::judge(blocks, number, first..self.nxt);
+        for (left, right) in sacks.blocks.into_iter().flatten() {
+            // An ACK that was overtaken may report what is acknowledged by now.
+            let left = left.max(self.una);
+            if left >= right {
                 continue;
             }
-            if index == 0 && right <= number.max(self.una) {
-                duplicate = right - left;
-                continue;
-            }
-            let left = left.max(number);
             self.split(left);
             self.split(right);
             // Blocks come again with every ACK: only what is not booked yet is looked at.
@@ -476,7 +477,7 @@ impl Sender {
                 news.add(start, &piece, segment);
             }
         }
-        duplicate
+        sacks.duplicate.map_or(0, |(left, right)| right - left)
     }
 
     /// Everything that was repeated proved needless: the episode was a false alarm.
