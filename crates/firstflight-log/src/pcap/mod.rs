@@ -2,6 +2,7 @@
 //! stands.
 
 mod frame;
+mod other;
 #[cfg(test)]
 mod watched;
 
@@ -12,7 +13,10 @@ use crate::step::{Extent, Sink};
 use crate::window::{LARGEST, Window};
 use firstflight::Time;
 use frame::{Endpoint, Frame};
-use pcap_parser::pcap::{PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use other::{Other, Others};
+use pcap_parser::pcap::{
+    PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
+};
 use pcap_parser::pcapng::{Block, parse_block_be, parse_block_le};
 use std::collections::HashMap;
 use std::io::Read;
@@ -39,6 +43,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         opened: 0,
         received: 0,
         missed: 0,
+        others: Others::default(),
     };
     let broken = capture.run(sink).err();
     capture.end(sink);
@@ -73,12 +78,22 @@ struct Capture {
     /// Data bytes of conversations whose sender is elsewhere.
     received: u64,
     missed: u64,
+    others: Others,
 }
 
 #[derive(Clone, Copy)]
 enum Format {
-    Pcap { big_endian: bool, to_ns: u64, link: i32 },
+    Pcap { records: Records, to_ns: u64, link: i32 },
     PcapNg { big_endian: bool },
+}
+
+/// How packets stand in a classic capture.
+#[derive(Clone, Copy)]
+enum Records {
+    Little,
+    Big,
+    /// Little endian, with eight bytes more: Linux of the last century.
+    Modified,
 }
 
 #[derive(Clone, Copy)]
@@ -99,7 +114,7 @@ impl Capture {
         let what = if self.packets == 0 {
             "no packet in it".into()
         } else if self.segments == 0 {
-            format!("{} packets, none of them TCP", self.packets)
+            self.others.sentence(self.packets)
         } else if self.received > 0 {
             format!(
                 "{} bytes of TCP data, all captured at the receiving end; the capture of the sending end is needed",
@@ -143,8 +158,8 @@ impl Capture {
                 break;
             }
             match format {
-                Format::Pcap { big_endian, to_ns, link } => {
-                    self.packet(big_endian, to_ns, link, sink)?;
+                Format::Pcap { records, to_ns, link } => {
+                    self.packet(records, to_ns, link, sink)?;
                 }
                 Format::PcapNg { big_endian } => {
                     let big_endian = self.block(big_endian, &mut interfaces, sink)?;
@@ -175,12 +190,16 @@ impl Capture {
 
     fn packet(
         &mut self,
-        big_endian: bool,
+        records: Records,
         to_ns: u64,
         link: i32,
         sink: &mut impl Sink,
     ) -> Result<(), Fault> {
-        let parse = if big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
+        let parse = match records {
+            Records::Little => parse_pcap_frame,
+            Records::Big => parse_pcap_frame_be,
+            Records::Modified => parse_pcap_frame_modified,
+        };
         loop {
             let seen = self.window.seen();
             let parsed = match parse(seen) {
@@ -201,9 +220,7 @@ impl Capture {
                 Some((length, frame)) => {
                     self.window.take(length);
                     self.packets += 1;
-                    if let Some(frame) = frame {
-                        self.take(&frame, sink);
-                    }
+                    self.see(frame, sink);
                     return Ok(());
                 }
                 None => self.more()?,
@@ -250,7 +267,7 @@ impl Capture {
                             is_packet = true;
                             let data =
                                 packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
-                            framed = interfaces.get(packet.if_id as usize).and_then(|interface| {
+                            framed = interfaces.get(packet.if_id as usize).map(|interface| {
                                 let now = stamp(*interface, packet.ts_high, packet.ts_low);
                                 frame::frame(now, interface.link, data, packet.origlen)
                             });
@@ -273,9 +290,16 @@ impl Capture {
             self.window.take(length);
             self.packets += u64::from(is_packet);
             if let Some(frame) = framed {
-                self.take(&frame, sink);
+                self.see(frame, sink);
             }
             return Ok(big_endian);
+        }
+    }
+
+    fn see(&mut self, frame: Result<Frame, Other>, sink: &mut impl Sink) {
+        match frame {
+            Ok(frame) => self.take(&frame, sink),
+            Err(other) => self.others.add(other),
         }
     }
 
@@ -332,10 +356,16 @@ fn is_incomplete<E>(error: &pcap_parser::nom::Err<E>) -> bool {
 }
 
 fn legacy(header: &PcapHeader) -> Format {
+    let records = match header {
+        header if header.is_bigendian() => Records::Big,
+        header if header.is_modified_format() => Records::Modified,
+        _ => Records::Little,
+    };
     Format::Pcap {
-        big_endian: header.is_bigendian(),
+        records,
         to_ns: if header.is_nanosecond_precision() { 1 } else { 1000 },
-        link: header.network.0,
+        // The upper bits tell of checksums at the ends of frames.
+        link: header.network.0 & 0xffff,
     }
 }
 
