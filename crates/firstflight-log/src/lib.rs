@@ -19,6 +19,7 @@ mod file;
 pub mod input;
 #[cfg(feature = "readers")]
 pub mod live;
+pub mod marks;
 #[cfg(feature = "readers")]
 pub mod own;
 #[cfg(feature = "readers")]
@@ -27,10 +28,11 @@ pub mod pcap;
 pub mod qlog;
 #[cfg(feature = "readers")]
 pub mod read;
-#[cfg(feature = "readers")]
-mod segment;
+pub mod segment;
 #[cfg(feature = "readers")]
 mod sender;
+#[cfg(feature = "readers")]
+mod sizes;
 #[cfg(feature = "readers")]
 pub mod step;
 #[cfg(feature = "readers")]
@@ -43,7 +45,6 @@ mod window;
 pub use fault::{Fault, Place};
 pub use file::FileRow;
 pub use firstflight_path::Error;
-#[cfg(feature = "readers")]
 pub use segment::Segment;
 #[cfg(feature = "readers")]
 pub use step::{Extent, Id, Opening, Ran, Sink, Step};

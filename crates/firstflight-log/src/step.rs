@@ -90,6 +90,26 @@ pub enum Step {
     ReceiverLimited(Time),
     /// From now on the receiver takes what lies before this: nothing beyond may be sent.
     ReceiverEdge(Seq),
+    /// The next ACK reports so many marked packets. Without this an ACK with a mark reports one.
+    Marks(u64),
+    /// The sender asked whether the receiver's closed window has opened.
+    WindowProbe(Time),
+    /// The sender, with nothing to send, asked whether the other end is still there.
+    KeepAlive(Time),
+    /// Something that the trace does not hold and that was inferred or left out.
+    Unsure(Unsure),
+}
+
+/// What a trace does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsure {
+    /// The size of a full segment: no end's SYN says it, so it comes from the segments.
+    SegmentSize,
+    /// The scale of the receiver's windows: no verdict comes from them.
+    WindowScale {
+        /// What was in flight needs at least so many bits.
+        least: u8,
+    },
 }
 
 /// Somebody who listens to a reader.

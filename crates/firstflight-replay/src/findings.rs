@@ -4,13 +4,15 @@ use crate::replay::Followed;
 use crate::shown::{Shown, mbps, ms};
 use crate::signals::Signals;
 use firstflight::Nanos;
+use firstflight_log::step::Unsure;
 use serde::Serialize;
 
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// What kind: `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`,
-    /// `shallow_buffer`, `app_limited`, `receiver_limited`, `marks`, `lower_bound`.
+    /// `shallow_buffer`, `app_limited`, `receiver_limited`, `closed_window`, `keep_alives`, `marks`,
+    /// `lower_bound`, `segment_size`, `window_scale`.
     pub kind: &'static str,
     /// The number behind it, in the unit that the text names.
     pub value: f64,
@@ -30,7 +32,11 @@ pub fn findings(followed: &Followed, shown: &Shown) -> Vec<Finding> {
         policer(followed, shown),
         app_limited(followed),
         receiver_limited(signals),
+        closed_window(signals),
+        keep_alives(signals),
         marks(signals),
+        segment_size(followed),
+        window_scale(signals),
     ];
     found.into_iter().flatten().collect()
 }
@@ -224,13 +230,52 @@ fn receiver_limited(signals: &Signals) -> Option<Finding> {
     Some(finding("receiver_limited", share * 100.0, text))
 }
 
-fn marks(signals: &Signals) -> Option<Finding> {
-    if signals.marks == 0 {
-        return None;
-    }
+fn closed_window(signals: &Signals) -> Option<Finding> {
+    let probes = signals.window_probes;
     let text = format!(
-        "{} ACKs reported congestion marks: the path marks instead of dropping.",
-        signals.marks
+        "The receiver closed its window, and the sender asked {probes} times whether it had opened: a slow reader, no loss."
     );
-    Some(finding("marks", signals.marks as f64, text))
+    (probes > 0).then(|| finding("closed_window", probes as f64, text))
+}
+
+fn keep_alives(signals: &Signals) -> Option<Finding> {
+    let count = signals.keep_alives;
+    let text = format!("{count} keep-alives of an idle connection are left out.");
+    (count > 0).then(|| finding("keep_alives", count as f64, text))
+}
+
+fn marks(signals: &Signals) -> Option<Finding> {
+    let marks = signals.marks;
+    let text =
+        format!("{marks} congestion marks were reported: the path marks instead of dropping.");
+    (marks > 0).then(|| finding("marks", marks as f64, text))
+}
+
+fn segment_size(followed: &Followed) -> Option<Finding> {
+    let mss = followed.mss;
+    let text = format!(
+        "No SYN with the size of a full segment is in the trace: {mss} bytes is the size that most full segments have. Windows counted in segments are uncertain."
+    );
+    followed
+        .signals
+        .unsure
+        .contains(&Unsure::SegmentSize)
+        .then(|| finding("segment_size", mss as f64, text))
+}
+
+fn window_scale(signals: &Signals) -> Option<Finding> {
+    let least = signals.unsure.iter().find_map(|unsure| match unsure {
+        Unsure::WindowScale { least } => Some(*least),
+        Unsure::SegmentSize => None,
+    })?;
+    let factor = 1_u32 << least;
+    let bound = if least > 0 {
+        format!(" What was in flight needs a factor of at least {factor}.")
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "The factor of the receiver's windows stands in the handshake, which is not in the trace: nothing is said about these windows.{bound}"
+    );
+    Some(finding("window_scale", f64::from(factor), text))
 }

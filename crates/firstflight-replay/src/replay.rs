@@ -211,6 +211,13 @@ impl Followed {
                 }
             }
             Step::ReceiverLimited(_) => self.signals.receiver_limit(),
+            Step::Marks(packets) => self.signals.marks_of_next = Some(*packets),
+            Step::WindowProbe(now) => {
+                self.signals.window_probes += 1;
+                self.end = self.end.max(*now);
+            }
+            Step::KeepAlive(_) => self.signals.keep_alives += 1,
+            Step::Unsure(unsure) => self.signals.unsure.push(*unsure),
             Step::ReceiverEdge(edge) => {
                 if let Some(identifier) = &mut self.identifier {
                     identifier.see_edge(*edge);

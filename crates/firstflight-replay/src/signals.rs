@@ -4,6 +4,7 @@
 
 use crate::spread::Spread;
 use firstflight::{Ack, Nanos, Time};
+use firstflight_log::step::Unsure;
 
 /// Periods on which links release ACKs, ns: LTE and 5G slots and their multiples, Wi-Fi beacons,
 /// satellite frames.
@@ -124,8 +125,16 @@ pub struct Signals {
     pub loss_rtt: Spread,
     /// When the first loss was found.
     pub first_loss: Option<Time>,
-    /// ACKs that reported congestion marks.
+    /// Congestion marks: packets where the receiver counts them, else ACKs that report one.
     pub marks: u64,
+    /// Those of the ACK that comes next, where they are counted.
+    pub marks_of_next: Option<u64>,
+    /// Probes of a closed window.
+    pub window_probes: u64,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// What the trace does not hold.
+    pub unsure: Vec<Unsure>,
     app_limited: Option<Time>,
     /// Stretches in which the sender had nothing to send.
     pub app_limited_stretches: u64,
@@ -153,7 +162,7 @@ impl Signals {
                 self.loss_rtt.add(self.last_rtt);
             }
         }
-        self.marks += u64::from(ack.ce);
+        self.marks += self.marks_of_next.take().unwrap_or(u64::from(ack.ce));
         if ack.acked == 0 {
             return;
         }
