@@ -456,10 +456,9 @@ impl Connection {
                 What::DelayedAck(number) if number == self.delayed && self.waiting > 0 => {
                     self.answer(now);
                 }
-                What::DelayedAck(_) => {}
                 What::Timer(u64::MAX) => self.send(now),
                 What::Timer(number) if number == self.timer => self.time_out(now),
-                What::Timer(_) => {}
+                What::DelayedAck(_) | What::Timer(_) => {}
                 What::KeepAlive => self.keep_alive(now),
             }
         }
