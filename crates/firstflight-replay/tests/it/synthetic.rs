@@ -268,6 +268,9 @@ struct Connection {
     kept_alive: u32,
     // The receiver.
     got: u64,
+    /// The right edge that was offered: what lies before it is taken, though the window shrinks by
+    /// its rounding.
+    offered: u64,
     blocks: Vec<(u64, u64)>,
     unread_from: Option<u64>,
     paused: usize,
@@ -314,6 +317,7 @@ pub(crate) fn connection(plan: &Plan) -> (Vec<Packet>, Truth) {
         cut_until: 0,
         kept_alive: 0,
         got: 0,
+        offered: 0,
         blocks: Vec::new(),
         unread_from: None,
         paused: 0,
@@ -424,6 +428,7 @@ impl Connection {
             BEGIN + 3 * half + 1000
         };
         self.edge = u64::from(self.receiver_window()) << plan.scale.unwrap_or(0);
+        self.offered = self.edge;
         self.schedule(ready, What::Timer(u64::MAX));
     }
 
@@ -683,7 +688,7 @@ impl Connection {
                 lost: false,
             });
         }
-        self.edge = self.edge.max(packet.upto + window);
+        self.edge = packet.upto + window;
         let mut news = 0;
         let mut sample = None;
         for segment in &mut self.segments[self.first..] {
@@ -809,8 +814,7 @@ impl Connection {
             self.echoes = false;
         }
         let (start, mut end) = (packet.place, packet.place + u64::from(packet.payload));
-        let closed = self.receiver_window() == 0;
-        if closed && start >= self.got && !(self.plan.takes_probes && packet.payload == 1) {
+        if start >= self.offered && !(self.plan.takes_probes && packet.payload == 1) {
             end = start;
         }
         if start <= self.acked {
@@ -878,6 +882,8 @@ impl Connection {
         packet.ack = SENDER_ISN.wrapping_add(1).wrapping_add(self.got as u32);
         packet.window = self.receiver_window();
         packet.upto = self.got;
+        let offers = u64::from(packet.window) << self.plan.scale.unwrap_or(0);
+        self.offered = self.offered.max(self.got + offers);
         packet.flags |= self.count();
         packet.place = self.counter;
         packet.options.extend(self.stamps(packet.stamp, self.stamp_recent));
