@@ -1,11 +1,8 @@
 //! The path as the ACKs of one connection show it.
 
+use crate::meter::Measured;
 use crate::replay::Followed;
-use firstflight::Nanos;
 
-/// Sustained: this many round trips, at least [`LEAST_SUSTAINED`].
-const SUSTAINED_ROUNDS: u64 = 4;
-const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
 /// A queue of less than this share of the round trip, and less than two milliseconds, is noise.
 const QUEUE_SHARE: f64 = 0.1;
 const QUEUE_LEAST_MS: f64 = 2.0;
@@ -44,8 +41,13 @@ impl Shown {
     /// Out of everything that was followed.
     pub fn of(followed: &Followed) -> Shown {
         let min = followed.min_rtt;
-        let span = Nanos((min.unwrap_or(Nanos::ZERO) * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0));
-        let best = followed.meter.best(followed.opening.start, span);
+        let best = followed.meter.best_sustained();
+        // All of it came within the life of the connection: no rate below that is the best.
+        let life = followed.end.since(followed.opening.start).0;
+        let mean = followed.delivered as f64 * 1e9 / life.max(1) as f64;
+        let best = best.map(|best| {
+            if best.rate >= mean { best } else { Measured { rate: mean, start: 0, span: life } }
+        });
         let min_rtt_ms = min.map(|min| ms(min.0));
         let above = |nanos: f64| min.map(|min| (nanos - min.0 as f64).max(0.0) / 1e6);
         let noise =
