@@ -37,8 +37,8 @@ enum Pace {
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard
-    /// input
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; a folder is all
+    /// its traces, `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     /// Startups, separated by commas

@@ -97,7 +97,7 @@ pub struct PathRow {
     /// What the queue adds when it is full, ms.
     pub buffer_ms: Option<f64>,
     /// Declared lost, of what was sent, percent.
-    pub loss_pct: f64,
+    pub loss_pct: Option<f64>,
     /// What else the ACKs say, in sentences.
     pub findings: Vec<String>,
     /// How each startup would have left on the recorded ACKs: arm, verdict, window in BDP.

@@ -20,13 +20,19 @@ pub mod input;
 #[cfg(feature = "readers")]
 pub mod live;
 #[cfg(feature = "readers")]
+mod meaning;
+#[cfg(feature = "readers")]
 pub mod own;
 #[cfg(feature = "readers")]
 pub mod pcap;
 #[cfg(feature = "readers")]
 pub mod qlog;
+#[cfg(feature = "keylog")]
+pub mod quic;
 #[cfg(feature = "readers")]
 pub mod read;
+#[cfg(feature = "readers")]
+mod rows;
 #[cfg(feature = "readers")]
 mod segment;
 #[cfg(feature = "readers")]
@@ -46,7 +52,7 @@ pub use firstflight_path::Error;
 #[cfg(feature = "readers")]
 pub use segment::Segment;
 #[cfg(feature = "readers")]
-pub use step::{Extent, Id, Opening, Ran, Sink, Step};
+pub use step::{Extent, Id, Opening, Ran, Sink, Stated, Step};
 
 /// The example of the page that registries show.
 #[cfg(doctest)]

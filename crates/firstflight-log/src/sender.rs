@@ -6,7 +6,7 @@
 
 use crate::estimate::{Demand, Rtt};
 use crate::segment::Segment;
-use crate::step::{Id, Opening, Sink, Step};
+use crate::step::{Id, Opening, Sink, Stated, Step};
 use firstflight::event::{Timeout, Transport};
 use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;
@@ -538,6 +538,7 @@ impl Sender {
             paced: round.filter(|_| enough).map(|round| self.flight.0.since(start) * 8 > round),
             handshake_rtt: self.handshake,
             ran: None,
+            stated: Stated::default(),
         });
         let sent = Sent {
             now: start,

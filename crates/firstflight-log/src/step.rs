@@ -40,6 +40,17 @@ pub struct Opening {
     pub handshake_rtt: Option<Nanos>,
     /// What really ran, told by the trace itself: then the replay of that arm is exact.
     pub ran: Option<Ran>,
+    /// What the log states and packets do not show.
+    pub stated: Stated,
+}
+
+/// What a log states about a connection from its beginning on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// The initial window, bytes.
+    pub initial_window: Option<u64>,
+    /// The log has no place for losses: none seen does not mean none.
+    pub loss_unknown: bool,
 }
 
 /// What a trace of our own says about the controller that wrote it.
@@ -85,6 +96,14 @@ pub enum Step {
         cwnd: u64,
         /// Its threshold, bytes.
         ssthresh: Option<u64>,
+    },
+    /// Rates that the real sender stated, bits per second: at which it paced, and which it
+    /// estimated the path to carry.
+    Rates {
+        /// Pacing.
+        pacing: Option<u64>,
+        /// Estimate.
+        bandwidth: Option<u64>,
     },
     /// The receiver's window and not the sender's was the limit when this ACK came.
     ReceiverLimited(Time),

@@ -205,7 +205,7 @@ fn path_row(of: &ConnectionRow) -> PathRow {
         rate_mbps: of.best_rate_wire_mbps,
         rate_is_lower_bound: of.rate_is_lower_bound,
         buffer_ms: of.buffer_ms,
-        loss_pct: of.loss_ratio * 100.0,
+        loss_pct: of.loss_ratio.map(|loss| loss * 100.0),
         findings: of.findings.iter().map(|finding| finding.text.clone()).collect(),
         exits: exits.map(|row| (row.arm.clone(), row.verdict.name(), row.bdp_ratio)).collect(),
     }

@@ -38,7 +38,8 @@ pub fn follow(
     group_by: GroupBy,
     watch: Watch<'_>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
-    gather(files, settings, |file, replay| {
+    let files = expanded(files)?;
+    gather(&files, settings, |file, replay| {
         replay.group = match group_by {
             GroupBy::Trace => None,
             GroupBy::File => Some(file.to_owned()),
@@ -49,6 +50,60 @@ pub fn follow(
         };
         read_one(file, replay, watch)
     })
+}
+
+/// Traces that folders are searched for at most.
+const MOST_FILES: usize = 100_000;
+/// Folders inside each other.
+const DEEPEST: usize = 32;
+
+/// The files, with the traces of each folder in its place.
+fn expanded(files: &[String]) -> Result<Vec<String>, Error> {
+    let mut all = Vec::new();
+    for file in files {
+        if file == "-" || !Path::new(file).is_dir() {
+            all.push(file.clone());
+            continue;
+        }
+        let before = all.len();
+        let mut others = 0;
+        search(Path::new(file), DEEPEST, &mut all, &mut others)
+            .map_err(|error| Error::new(unreadable(file, &error).to_string()))?;
+        if all.len() == before {
+            return Err(Error::new(format!(
+                "{file}: a folder with {others} files, none of them a trace"
+            )));
+        }
+    }
+    Ok(all)
+}
+
+/// The traces below a folder, in the order of their names; how many files are none.
+fn search(
+    folder: &Path,
+    depth: usize,
+    traces: &mut Vec<String>,
+    others: &mut usize,
+) -> std::io::Result<()> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // Links to folders may lead back.
+        if entry.file_type()?.is_dir() {
+            if depth > 0 {
+                search(&path, depth - 1, traces, others)?;
+            }
+        } else if path.is_file() {
+            let name = path.to_string_lossy().into_owned();
+            if traces.len() < MOST_FILES && read::is_trace(&name).unwrap_or(false) {
+                traces.push(name);
+            } else {
+                *others += 1;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reads one file that is in memory already and was called `name`.

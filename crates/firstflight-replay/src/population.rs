@@ -26,8 +26,8 @@ pub struct Entry {
     rate_mbps: f64,
     lower_bound: bool,
     buffer_ms: Option<f64>,
-    /// Lost, of what was sent, where no queue stood when it was.
-    loss: f64,
+    /// Lost, of what was sent, where no queue stood when it was; none where the log does not say.
+    loss: Option<f64>,
     bytes: u64,
     grid_ms: Option<f64>,
     /// Within a burst of the grid, us.
@@ -37,7 +37,7 @@ pub struct Entry {
     /// `buffer_ms`, where losses leave no doubt that they came from a full queue.
     full_ms: Option<f64>,
     /// Lost, of what was sent, whatever the queue was.
-    lost: f64,
+    lost: Option<f64>,
 }
 
 impl Entry {
@@ -52,7 +52,7 @@ impl Entry {
             rate_mbps: mbps(shown.rate? * shown.wire).max(0.001),
             lower_bound: shown.lower_bound,
             buffer_ms: shown.buffer_ms,
-            loss: if full { 0.0 } else { followed.lost as f64 / followed.sent.max(1) as f64 },
+            loss: followed.loss().map(|loss| if full { 0.0 } else { loss }),
             bytes: followed.delivered.max(1),
             grid_ms: followed
                 .min_rtt
@@ -61,7 +61,7 @@ impl Entry {
             gap_us: followed.signals.gaps.quantile(0.5).unwrap_or(0.0) / 1e3,
             queue_ms: shown.queue_max_ms.unwrap_or(0.0),
             full_ms: full_buffer(followed, &shown),
-            lost: followed.lost as f64 / followed.sent.max(1) as f64,
+            lost: followed.loss(),
         })
     }
 }
@@ -258,8 +258,20 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
         }
         let _ = writeln!(text, "buffer = {}", table(&mut buffers, "_ms"));
     }
-    let loss: Vec<f64> = values(&|entry| entry.loss.clamp(0.0, 0.99));
-    let _ = writeln!(text, "loss = {}", table(&mut loss.clone(), ""));
+    let mut loss: Vec<f64> =
+        members.iter().filter_map(|entry| entry.loss).map(|loss| loss.clamp(0.0, 0.99)).collect();
+    if loss.len() < n {
+        let _ = writeln!(
+            text,
+            "# not inferred for {} of {n}: their logs have no place for losses",
+            n - loss.len()
+        );
+    }
+    if loss.is_empty() {
+        text.push_str("# assumed: no loss but in full queues\n");
+        loss.push(0.0);
+    }
+    let _ = writeln!(text, "loss = {}", table(&mut loss, ""));
     let _ = writeln!(text, "size = {}", table(&mut values(&|entry| entry.bytes as f64), "_bytes"));
     let grids = members.iter().filter(|entry| entry.grid_ms.is_some()).count();
     if grids > 0 {

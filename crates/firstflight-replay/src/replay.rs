@@ -26,6 +26,12 @@ pub struct Sender {
     pub left: Option<(Time, u64)>,
     /// How its startup left, where the trace is one of ours.
     pub recorded: Option<Recorded>,
+    /// The threshold it first set, bytes.
+    pub ssthresh: Option<u64>,
+    /// Its highest pacing rate, bits per second.
+    pub pacing: Option<u64>,
+    /// Its highest estimate of what the path carries, bits per second.
+    pub bandwidth: Option<u64>,
 }
 
 /// One connection, followed to its end.
@@ -63,12 +69,16 @@ pub struct Followed {
     pub inflight_most: u64,
     /// What the sender said.
     pub sender: Sender,
+    /// Losses that proved to be none.
+    pub spurious: u64,
     /// Its course over time, if it was to be kept.
     pub line: Option<Line>,
     /// Which startup it was, if that was asked.
     pub identity: Option<Identity>,
     identifier: Option<Identifier>,
     initial: u64,
+    /// A timer has fired, and what leaves next is what it took for lost.
+    timed_out: bool,
 }
 
 /// The startups that are replayed where none are named.
@@ -184,6 +194,8 @@ impl Followed {
             mss: opening.mss,
             inflight_most: 0,
             sender: Sender::default(),
+            spurious: 0,
+            timed_out: false,
             initial: opening.ran.as_ref().map_or_else(
                 || guessed(settings, &opening).initial_window,
                 |ran| ran.config.initial_window,
@@ -205,10 +217,15 @@ impl Followed {
                 self.sender.cwnd_most = self.sender.cwnd_most.max(*cwnd);
                 if ssthresh.is_some() && self.sender.left.is_none() {
                     self.sender.left = Some((*now, *cwnd));
+                    self.sender.ssthresh = *ssthresh;
                 }
                 if let Some(line) = &mut self.line {
                     line.sender_window(*cwnd);
                 }
+            }
+            Step::Rates { pacing, bandwidth } => {
+                self.sender.pacing = self.sender.pacing.max(*pacing);
+                self.sender.bandwidth = self.sender.bandwidth.max(*bandwidth);
             }
             Step::ReceiverLimited(_) => self.signals.receiver_limit(),
             Step::ReceiverEdge(edge) => {
@@ -225,10 +242,13 @@ impl Followed {
             Event::Sent(sent) => self.on_sent(sent, wire),
             Event::Congestion(timeout) => {
                 self.timeouts += 1;
+                // Logs of our own state losses by themselves.
+                self.timed_out = self.opening.ran.is_none();
                 self.end = self.end.max(timeout.now);
             }
             Event::Mss { mss, .. } => self.mss = *mss,
-            Event::HandshakeRtt { .. } | Event::Ready(_) | Event::Spurious { .. } => {}
+            Event::Spurious { .. } => self.spurious += 1,
+            Event::HandshakeRtt { .. } | Event::Ready(_) => {}
         }
         self.each(|run| run.controller.tell(event));
         match event {
@@ -256,6 +276,9 @@ impl Followed {
     }
 
     fn on_sent(&mut self, sent: &Sent, wire: u64) {
+        if std::mem::take(&mut self.timed_out) {
+            self.lost += sent.bytes;
+        }
         self.sent += sent.bytes;
         self.wire += wire;
         self.end = self.end.max(sent.now);
@@ -266,7 +289,9 @@ impl Followed {
         self.end = self.end.max(ack.now);
         if let Some(rtt) = ack.rtt.filter(|rtt| rtt.0 > 0) {
             self.rtts.add(rtt.0);
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
+            self.min_rtt = Some(min);
+            self.meter.round(min);
         }
         self.meter.add(ack.now, ack.acked);
         self.delivered += ack.acked;
@@ -282,6 +307,12 @@ impl Followed {
             line.see(ack, runs);
         }
         self.acks += u64::from(ack.acked > 0);
+    }
+
+    /// Declared lost, of what was sent; `None` where the log has no place for losses.
+    pub fn loss(&self) -> Option<f64> {
+        let ratio = self.lost as f64 / self.sent.max(1) as f64;
+        (!self.opening.stated.loss_unknown).then_some(ratio)
     }
 
     /// What the startups took for the initial window, bytes.

@@ -191,9 +191,10 @@ pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
     let standard = Config::standard_initial_window(opening.mss);
     Config {
         // A small first flight is an application with little to send, not a small window.
-        initial_window: settings
-            .iw
-            .map_or(opening.first_flight.max(standard), |packets| u64::from(packets) * opening.mss),
+        initial_window: settings.iw.map_or(
+            opening.stated.initial_window.unwrap_or(opening.first_flight.max(standard)),
+            |packets| u64::from(packets) * opening.mss,
+        ),
         paced: settings.paced.or(opening.paced).unwrap_or(base.paced),
         ..base
     }

@@ -103,6 +103,12 @@ pub struct SenderRow {
     pub cwnd: Option<u64>,
     /// Its largest window.
     pub cwnd_max: Option<u64>,
+    /// The threshold it first set.
+    pub ssthresh: Option<u64>,
+    /// Its highest pacing rate.
+    pub pacing_mbps: Option<f64>,
+    /// Its own estimate of what the path carries, at the highest.
+    pub bandwidth_mbps: Option<f64>,
 }
 
 /// One connection. Times count from the first data byte sent; bytes are payload as windows count
@@ -147,8 +153,10 @@ pub struct ConnectionRow {
     pub bdp_bytes: Option<u64>,
     /// Most in flight.
     pub inflight_max: u64,
-    /// Declared lost, of what was sent.
-    pub loss_ratio: f64,
+    /// Declared lost, of what was sent; null where the log has no place for losses.
+    pub loss_ratio: Option<f64>,
+    /// Losses that proved to be none.
+    pub spurious: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// What the queue adds when it is full: RTT at losses less the smallest; null if no loss came
@@ -253,7 +261,8 @@ impl ConnectionRow {
             rate_is_lower_bound: shown.lower_bound,
             bdp_bytes: shown.bdp.map(|bdp| bdp as u64),
             inflight_max: followed.inflight_most,
-            loss_ratio: followed.lost as f64 / followed.sent.max(1) as f64,
+            loss_ratio: followed.loss(),
+            spurious: followed.spurious,
             timeouts: followed.timeouts,
             buffer_ms: shown.buffer_ms,
             queue_max_ms: shown.queue_max_ms,
@@ -263,6 +272,9 @@ impl ConnectionRow {
                 time_ms: left.map(|(at, _)| ms(at.since(start).0)),
                 cwnd: left.map(|(_, cwnd)| cwnd),
                 cwnd_max: Some(sender.cwnd_most).filter(|cwnd| *cwnd > 0),
+                ssthresh: sender.ssthresh,
+                pacing_mbps: sender.pacing.map(|rate| rate as f64 / 1e6),
+                bandwidth_mbps: sender.bandwidth.map(|rate| rate as f64 / 1e6),
             },
             startups: followed.runs.iter().map(|run| startup(run, followed, &shown)).collect(),
             findings: findings(followed, &shown),

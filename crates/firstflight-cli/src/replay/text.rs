@@ -184,12 +184,41 @@ fn startups(connection: &ConnectionRow) -> Sheet {
     sheet
 }
 
+/// Losses in words.
+fn lost(connection: &ConnectionRow) -> String {
+    let spurious = match connection.spurious {
+        0 => String::new(),
+        1 => ", once without a loss".into(),
+        times => format!(", {times} times without a loss"),
+    };
+    connection.loss_ratio.map_or_else(
+        || "loss not known".into(),
+        |loss| format!("{:.2} % lost{spurious}", loss * 100.0),
+    )
+}
+
+/// What the log states of the sender's own view of the path, beside ours.
+fn stated(connection: &ConnectionRow) -> Option<String> {
+    let sender = &connection.sender;
+    let stated: Vec<String> = [
+        sender.ssthresh.map(|bytes| format!("ssthresh {}", figure(bytes as f64, "bytes"))),
+        sender.pacing_mbps.map(|rate| format!("pacing at up to {} Mbit/s", figure(rate, "Mbit/s"))),
+        sender
+            .bandwidth_mbps
+            .map(|rate| format!("a bandwidth estimate of up to {} Mbit/s", figure(rate, "Mbit/s"))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!stated.is_empty()).then(|| format!("The log states {}", stated.join(", ")))
+}
+
 /// One connection, startup by startup.
 fn one(text: &mut String, connection: &ConnectionRow) {
     let _ =
         writeln!(text, "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}", connection.name, connection.origin);
     let about = format!(
-        "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {:.2} % lost",
+        "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {}",
         figure(connection.bytes as f64, "bytes"),
         connection.transport,
         figure(connection.duration_ms, "ms"),
@@ -200,7 +229,7 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         number(connection.best_rate_wire_mbps, "Mbit/s"),
         if connection.rate_is_lower_bound { ", at least" } else { "" },
         number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes"),
-        connection.loss_ratio * 100.0,
+        lost(connection),
     );
     let _ = writeln!(text, "{}", wrap(&about, 0, width()));
     let sender = &connection.sender;
@@ -213,6 +242,9 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         let time = figure(time, "ms");
         let line = format!("The recorded sender{arm} {why} at {time} ms with a cwnd of {window}");
         let _ = writeln!(text, "{}", wrap(&line, 0, width()));
+    }
+    if let Some(stated) = stated(connection) {
+        let _ = writeln!(text, "{}", wrap(&stated, 0, width()));
     }
     if let Some(identity) = &connection.identified {
         identified::one(text, identity);
@@ -249,7 +281,10 @@ fn connections(results: &Results, most: usize) -> Sheet {
             number(connection.min_rtt_ms, "ms").into(),
             number(connection.best_rate_wire_mbps, "Mbit/s").into(),
             number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes").into(),
-            format!("{:.2}", connection.loss_ratio * 100.0).into(),
+            connection
+                .loss_ratio
+                .map_or_else(|| "-".into(), |loss| format!("{:.2}", loss * 100.0))
+                .into(),
         ];
         cells.extend(results.arms.iter().map(|arm| {
             let row = connection.startups.iter().find(|row| row.arm == *arm);

@@ -38,7 +38,7 @@ function verdictTable() {
 
 function connectionTable() {
   const rows = report.connections.map((row) => html("tr", {}, nameCell(null, row.name),
-    cell(plain(row.min_rtt_ms)), cell(`${row.rate_is_lower_bound ? "≥ " : ""}${plain(row.best_rate_wire_mbps)}`), cell(bytes(row.bdp_bytes)), cell(number(100 * row.loss_ratio, 2)),
+    cell(plain(row.min_rtt_ms)), cell(`${row.rate_is_lower_bound ? "≥ " : ""}${plain(row.best_rate_wire_mbps)}`), cell(bytes(row.bdp_bytes)), cell(row.loss_ratio === null ? null : number(100 * row.loss_ratio, 2)),
     ...arms.map(({ arm }) => {
       const startup = row.startups.find((one) => one.arm === arm);
       return startup ? verdictCell(startup.verdict, startup.verdict === "silent" ? MISSING : `${VERDICTS[startup.verdict]}${startup.bdp_ratio === null ? "" : ` ${plain(startup.bdp_ratio)}`}`) : cell();
@@ -214,7 +214,11 @@ function facts_of(row, line) {
     ["Median RTT", time(row.rtt_p50_ms)],
     ["Best sustained rate", row.best_rate_mbps === null ? null : `${row.rate_is_lower_bound ? "at least " : ""}${rate(row.best_rate_mbps)} of payload`],
     ["BDP", bytes(row.bdp_bytes)],
-    ["Lost", `${number(100 * row.loss_ratio, 2)}${NARROW}%`],
+    ["Lost", row.loss_ratio === null ? "not known" : `${number(100 * row.loss_ratio, 2)}${NARROW}%`],
+    ["Losses that were none", row.spurious > 0 ? number(row.spurious, 0) : null],
+    ["Sender's own estimate", row.sender.bandwidth_mbps === null ? null : rate(row.sender.bandwidth_mbps)],
+    ["Sender's pacing rate", row.sender.pacing_mbps === null ? null : `up to ${rate(row.sender.pacing_mbps)}`],
+    ["Sender's ssthresh", row.sender.ssthresh === null ? null : bytes(row.sender.ssthresh)],
     ["Drawn", line.to_ms < row.duration_ms - 1 ? `the first ${time(line.to_ms)}` : null],
   ];
 }
