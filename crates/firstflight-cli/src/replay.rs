@@ -15,6 +15,10 @@ use crate::terminal::{CAUTION, whisper};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;
+#[cfg(feature = "quic")]
+use firstflight_log::quic::KeyLog;
+#[cfg(feature = "quic")]
+use firstflight_path::input::read_text;
 use firstflight_replay::advice::named;
 use firstflight_replay::files::{self, GroupBy, OnBytes};
 use firstflight_replay::identify::DEFAULT_CANDIDATES;
@@ -37,10 +41,13 @@ enum Pace {
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; a folder is all
-    /// its traces, `-` is standard input
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, text of tcp_probe or ss, iperf3's JSON, each
+    /// plain, gzip or zstd; a folder is all its traces, `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
+    /// Key log (SSLKEYLOGFILE) that opens QUIC in captures, which are then read instead of TCP
+    #[arg(long, value_name = "FILE")]
+    keylog: Option<PathBuf>,
     /// Startups, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
@@ -57,6 +64,9 @@ pub(crate) struct Options {
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write what was understood as CSV, a row per ACK: una, in flight, RTT, lost, spurious
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
     /// Write the report, one self-contained HTML page; it can replay the file with other startups
     /// where this program has the simulator for browsers
     #[arg(long, value_name = "FILE")]
@@ -81,7 +91,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
         identify: options.identify.as_deref().map(named).transpose()?.unwrap_or_default(),
+        events: options.events.clone(),
+        #[cfg(feature = "quic")]
+        keylog: options.keylog.as_deref().map(keylog).transpose()?,
     };
+    #[cfg(not(feature = "quic"))]
+    if options.keylog.is_some() {
+        return Err(Error::new("this build opens no QUIC (`--features quic`)"));
+    }
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
@@ -94,9 +111,21 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(finish(&results.files))
 }
 
+/// The secrets in a key log.
+#[cfg(feature = "quic")]
+fn keylog(file: &std::path::Path) -> Result<std::sync::Arc<KeyLog>, Error> {
+    const MOST: u64 = 1 << 28;
+    let fault = |what: String| Error::new(format!("{}: {what}", file.display()));
+    let text = read_text(file, MOST).map_err(|error| fault(format!("cannot be read: {error}")))?;
+    KeyLog::parse(&text).map(std::sync::Arc::new).map_err(fault)
+}
+
 /// The report, with the replay inside where there is one that does as was asked here.
 fn page(replay: &Replay, results: &Results, options: &Options) -> String {
-    let plain = options.plain_report || options.pace != Pace::Auto || options.iw.is_some();
+    let plain = options.plain_report
+        || options.pace != Pace::Auto
+        || options.iw.is_some()
+        || options.keylog.is_some();
     let module = if plain { None } else { engine::as_text() };
     match module {
         Some(module) => inside::replay_page(replay, results, &command_line(), &module),

@@ -18,6 +18,10 @@ mod file;
 #[cfg(feature = "readers")]
 pub mod input;
 #[cfg(feature = "readers")]
+mod iperf;
+#[cfg(feature = "readers")]
+mod kernel_text;
+#[cfg(feature = "readers")]
 pub mod live;
 #[cfg(feature = "readers")]
 mod meaning;

@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, Place};
 use crate::step::{Extent, Sink};
-use crate::{input, pcap, qlog, table};
+use crate::{input, iperf, kernel_text, pcap, qlog, table};
 use std::io::{Cursor, Read};
 
 /// What a file is.
@@ -14,6 +14,10 @@ pub enum Format {
     Capture,
     /// CSV.
     Table,
+    /// What Linux says of its connections: `tcp_probe`, `ss`.
+    Kernel,
+    /// iperf3's JSON.
+    Iperf,
 }
 
 impl Format {
@@ -33,8 +37,12 @@ impl Format {
             return None;
         }
         let head = head.strip_prefix(BOM).unwrap_or(head);
+        if kernel_text::of(head).is_some() {
+            return Some(Format::Kernel);
+        }
         let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
         match first {
+            b'{' if iperf::is_iperf(head) => Some(Format::Iperf),
             b'{' | 0x1e => Some(Format::Qlog),
             _ => is_table(head).then_some(Format::Table),
         }
@@ -168,7 +176,49 @@ pub fn is_trace(file: &str) -> Result<bool, Fault> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn from(file: &str, mut bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
+pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
+    let (head, whole) = begun(file, bytes)?;
+    match Format::of(&head) {
+        Some(Format::Qlog) => qlog::read(file, whole, sink),
+        Some(Format::Capture) => pcap::read(file, whole, sink),
+        Some(Format::Table) => table::read(file, whole, sink),
+        Some(Format::Iperf) => iperf::read(file, whole, sink),
+        Some(Format::Kernel) => {
+            let kind = kernel_text::of(&head).unwrap_or(kernel_text::Kind::Probe);
+            kernel_text::read(file, whole, kind, sink)
+        }
+        None => Err(match unread(&head) {
+            Some(what) => Fault::new(file, Place::File, what),
+            None => Fault::new(
+                file,
+                Place::Byte(0),
+                "neither qlog (JSON, JSON-SEQ), nor pcap or pcapng, nor CSV, nor text of tcp_probe or ss; each may be gzip or zstd",
+            ),
+        }),
+    }
+}
+
+/// As [`from`], but of captures the QUIC connections that the key log opens, instead of TCP.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(feature = "keylog")]
+pub fn with_keys(
+    file: &str,
+    bytes: Box<dyn Read>,
+    keylog: &crate::quic::KeyLog,
+    sink: &mut impl Sink,
+) -> Result<Extent, Fault> {
+    let (head, whole) = begun(file, bytes)?;
+    if Format::of(&head) != Some(Format::Capture) {
+        return from(file, whole, sink);
+    }
+    let is_ng = head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+    crate::quic::read(file, whole, is_ng, keylog, sink)
+}
+
+/// The first bytes, and all of them but for a mark in front.
+fn begun(file: &str, mut bytes: Box<dyn Read>) -> Result<(Vec<u8>, Box<dyn Read>), Fault> {
     let mut head = Vec::new();
     if let Err(error) = bytes.by_ref().take(4096).read_to_end(&mut head)
         && head.is_empty()
@@ -178,23 +228,9 @@ pub fn from(file: &str, mut bytes: Box<dyn Read>, sink: &mut impl Sink) -> Resul
     if head.is_empty() {
         return Err(Fault::new(file, Place::File, "is empty"));
     }
-    let format = Format::of(&head);
-    let foreign = unread(&head).filter(|_| format.is_none());
-    let skip = if head.starts_with(BOM) { BOM.len() as u64 } else { 0 };
-    let mut head = Cursor::new(head);
-    head.set_position(skip);
-    let whole = Box::new(head.chain(bytes));
-    match format {
-        Some(Format::Qlog) => qlog::read(file, whole, sink),
-        Some(Format::Capture) => pcap::read(file, whole, sink),
-        Some(Format::Table) => table::read(file, whole, sink),
-        None => Err(match foreign {
-            Some(what) => Fault::new(file, Place::File, what),
-            None => Fault::new(
-                file,
-                Place::Byte(0),
-                "neither qlog (JSON, JSON-SEQ), nor pcap or pcapng, nor CSV; each may be gzip or zstd",
-            ),
-        }),
+    let mut whole = Cursor::new(head.clone());
+    if head.starts_with(BOM) {
+        whole.set_position(BOM.len() as u64);
     }
+    Ok((head, Box::new(whole.chain(bytes))))
 }

@@ -202,7 +202,8 @@ impl About {
         // The first flight left a round trip before its first ACK, which the clock of the log may
         // not reach back to. In whole seconds, so that clocks which count in coarser units
         // see the rows where they were.
-        let rtt = row.rtt.unwrap_or(Nanos::ZERO);
+        // A sum over an interval began with it.
+        let rtt = row.rtt.unwrap_or(Nanos::ZERO).max(self.stated.coarse.unwrap_or(Nanos::ZERO));
         let shift = Nanos::from_secs(rtt.0.saturating_sub(row.now.0).div_ceil(1_000_000_000));
         let start = Time((row.now + shift).0.saturating_sub(rtt.0));
         let first = row.sequence.map_or(0, |(una, _)| una.saturating_sub(row.acked));

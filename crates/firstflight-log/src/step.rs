@@ -51,6 +51,8 @@ pub struct Stated {
     pub initial_window: Option<u64>,
     /// The log has no place for losses: none seen does not mean none.
     pub loss_unknown: bool,
+    /// Its rows are no ACKs but sums over this long: they show the path, and no exits.
+    pub coarse: Option<Nanos>,
 }
 
 /// What a trace of our own says about the controller that wrote it.

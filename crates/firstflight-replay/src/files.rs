@@ -1,5 +1,6 @@
 //! Files in, a replay out.
 
+use crate::events::Events;
 use crate::replay::{LEAST_ACKS, Replay, Settings};
 use firstflight_log::{Extent, Fault, FileRow, Place, input, read};
 use firstflight_path::Error;
@@ -118,7 +119,7 @@ pub fn follow_bytes(
     let mut bytes = Cursor::new(bytes);
     gather(&[name.to_owned()], settings, |name, replay| {
         let opened = input::decompress(std::mem::take(&mut bytes));
-        read::from(name, opened.map_err(|error| unreadable(name, &error))?, replay)
+        from(name, opened.map_err(|error| unreadable(name, &error))?, replay)
     })
 }
 
@@ -129,6 +130,13 @@ fn gather(
     mut read: impl FnMut(&str, &mut Replay) -> Result<Extent, Fault>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
     let mut replay = Replay::new(settings);
+    let unwritten = |file: &Path, error: &std::io::Error| {
+        Error::new(format!("{}: cannot be written: {error}", file.display()))
+    };
+    if let Some(file) = replay.events_file() {
+        let events = Events::create(file).map_err(|error| unwritten(file, &error))?;
+        replay.events = Some(events);
+    }
     let mut rows = Vec::new();
     let mut first = None;
     for file in files {
@@ -148,6 +156,11 @@ fn gather(
             connections: extent.connections,
             fault,
         });
+    }
+    if let Some(events) = replay.events.take()
+        && let Some(file) = replay.events_file()
+    {
+        events.finish().map_err(|error| unwritten(file, &error))?;
     }
     match first {
         Some(fault) if rows.iter().all(|row| row.connections == 0) => {
@@ -169,7 +182,7 @@ fn unreadable(file: &str, error: &std::io::Error) -> Fault {
 /// Reads a file.
 fn read_one(file: &str, replay: &mut Replay, watch: Watch<'_>) -> Result<Extent, Fault> {
     if file == "-" {
-        return read::read(file, replay);
+        return from(file, input::open(file)?, replay);
     }
     let fault = |error: std::io::Error| unreadable(file, &error);
     if Path::new(file).is_dir() {
@@ -180,7 +193,7 @@ fn read_one(file: &str, replay: &mut Replay, watch: Watch<'_>) -> Result<Extent,
     // A pipe cannot be looked at twice, and may take its time once somebody writes to it.
     let Some(size) = size else {
         let bytes = input::decompress(BufReader::with_capacity(1 << 16, opened)).map_err(fault)?;
-        return read::from(file, bytes, replay);
+        return from(file, bytes, replay);
     };
     let mut magic = [0; 4];
     if opened.read(&mut magic).map_err(fault)? == 4 && magic == *b"PAR1" {
@@ -190,7 +203,16 @@ fn read_one(file: &str, replay: &mut Replay, watch: Watch<'_>) -> Result<Extent,
     let watched = Watched { from: opened, on_bytes: watch(file, size) };
     input::decompress(BufReader::with_capacity(1 << 16, watched))
         .map_err(fault)
-        .and_then(|bytes| read::from(file, bytes, replay))
+        .and_then(|bytes| from(file, bytes, replay))
+}
+
+/// Reads decompressed bytes, with the key log if there is one.
+fn from(file: &str, bytes: input::Bytes, replay: &mut Replay) -> Result<Extent, Fault> {
+    #[cfg(feature = "keylog")]
+    if let Some(keylog) = replay.keylog() {
+        return read::with_keys(file, bytes, &keylog, replay);
+    }
+    read::from(file, bytes, replay)
 }
 
 /// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.

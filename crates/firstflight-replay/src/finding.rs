@@ -27,6 +27,9 @@ fn listed(names: &[&str]) -> String {
 }
 
 fn of_one(row: &ConnectionRow) -> String {
+    if row.startups.is_empty() {
+        return "No startup was replayed: this shows the path.".into();
+    }
     let of = |verdict: Verdict| {
         let rows = row.startups.iter().filter(|one| one.verdict == verdict);
         listed(&rows.map(|one| one.arm.as_str()).collect::<Vec<_>>())

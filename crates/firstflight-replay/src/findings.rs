@@ -9,8 +9,8 @@ use serde::Serialize;
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind: `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`,
-    /// `shallow_buffer`, `app_limited`, `receiver_limited`, `marks`, `lower_bound`.
+    /// What kind: `coarse`, `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`,
+    /// `shallow_buffer`, `own_queue`, `foreign_queue`, `app_limited`, `receiver_limited`, `marks`, `lower_bound`.
     pub kind: &'static str,
     /// The number behind it, in the unit that the text names.
     pub value: f64,
@@ -22,12 +22,14 @@ pub struct Finding {
 pub fn findings(followed: &Followed, shown: &Shown) -> Vec<Finding> {
     let signals = &followed.signals;
     let found = [
+        coarse(followed),
         lower_bound(shown),
         grid(signals, followed.min_rtt).or_else(|| bursts(signals)),
         aggregation(signals, followed.mss),
         grants(signals, shown),
         receiver_clock(signals, shown),
         policer(followed, shown),
+        queue(signals),
         app_limited(followed),
         receiver_limited(signals),
         marks(signals),
@@ -46,6 +48,15 @@ fn say(value: f64) -> String {
         x if x >= 10.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
         _ => format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     }
+}
+
+fn coarse(followed: &Followed) -> Option<Finding> {
+    let interval = ms(followed.opening.stated.coarse?.0);
+    let text = format!(
+        "Each row sums up {} ms: enough for the path, too coarse for exits from slow start.",
+        say(interval)
+    );
+    Some(finding("coarse", interval, text))
 }
 
 fn lower_bound(shown: &Shown) -> Option<Finding> {
@@ -195,6 +206,33 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
         say((queue / 1e6).max(0.0))
     );
     Some(finding("shallow_buffer", loss * 100.0, text))
+}
+
+/// More than this share of the RTT at the first loss was added by a queue of the connection's own.
+const OWN_QUEUE: f64 = 0.5;
+/// Less than this, and the queue was full before.
+const FOREIGN_QUEUE: f64 = 0.15;
+
+/// Who filled the queue that the first loss came from.
+fn queue(signals: &Signals) -> Option<Finding> {
+    signals.first_loss?;
+    let risen = signals.before_loss.risen()?;
+    let percent = risen * 100.0;
+    if risen >= OWN_QUEUE {
+        let text = format!(
+            "Before the first loss the RTT rose until {} % of it was queue: this connection filled the bottleneck itself, and an earlier exit avoids the loss.",
+            say(percent)
+        );
+        return Some(finding("own_queue", percent, text));
+    }
+    if risen <= FOREIGN_QUEUE {
+        let text = format!(
+            "Before the first loss the RTT rose by {} % of it only: the queue was full of others' packets or too short to show, and an earlier exit avoids little.",
+            say(percent)
+        );
+        return Some(finding("foreign_queue", percent, text));
+    }
+    None
 }
 
 fn app_limited(followed: &Followed) -> Option<Finding> {

@@ -4,6 +4,7 @@
 //! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
 //! window is in flight (the rule of the controller itself) and then stands.
 
+use crate::events::Events;
 use crate::identify::{Identifier, Identity};
 use crate::line::Line;
 use crate::meter::Meter;
@@ -107,6 +108,8 @@ pub struct Replay {
     pub remarks: Vec<Fault>,
     /// The group of connections whose trace names none.
     pub group: Option<String>,
+    /// Where every ACK is written down.
+    pub(crate) events: Option<Events>,
 }
 
 impl Replay {
@@ -122,7 +125,21 @@ impl Replay {
             incomplete: 0,
             remarks: Vec::new(),
             group: None,
+            events: None,
         }
+    }
+
+    /// The file for every ACK, if one was asked for.
+    pub(crate) fn events_file(&self) -> Option<&std::path::Path> {
+        self.settings.events.as_deref()
+    }
+}
+
+#[cfg(feature = "keylog")]
+impl Replay {
+    /// What opens QUIC in captures.
+    pub(crate) fn keylog(&self) -> Option<std::sync::Arc<firstflight_log::quic::KeyLog>> {
+        self.settings.keylog.clone()
     }
 }
 
@@ -138,6 +155,9 @@ impl Sink for Replay {
 
     fn step(&mut self, id: Id, step: &Step) {
         if let Some(live) = self.live.get_mut(&id) {
+            if let Some(events) = &mut self.events {
+                events.see(id, &live.opening, live.mss, step);
+            }
             live.step(step);
         }
     }
@@ -165,7 +185,9 @@ impl Sink for Replay {
 
 impl Followed {
     fn new(settings: &Settings, opening: Opening, keeps_line: bool) -> Followed {
-        let mut arms = settings.arms.clone();
+        // Sums over seconds show no exit.
+        let coarse = opening.stated.coarse;
+        let mut arms = if coarse.is_some() { Vec::new() } else { settings.arms.clone() };
         // The arm that ran is always there, asked for or not: it shows that the replay is right.
         if let Some(ran) = opening.ran.as_ref().filter(|ran| ran.complete && !arms.is_empty())
             && !arms.iter().any(|named| named.arm.to_string() == ran.arm)
@@ -178,7 +200,7 @@ impl Followed {
             line: keeps_line.then(|| Line::new(runs.len())),
             runs,
             identity: None,
-            identifier: (!settings.identify.is_empty())
+            identifier: (!settings.identify.is_empty() && coarse.is_none())
                 .then(|| Identifier::new(settings, &opening)),
             meter: Meter::new(opening.start),
             signals: Signals::default(),
@@ -291,7 +313,7 @@ impl Followed {
             self.rtts.add(rtt.0);
             let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
             self.min_rtt = Some(min);
-            self.meter.round(min);
+            self.meter.round(min.max(self.opening.stated.coarse.unwrap_or(min)));
         }
         self.meter.add(ack.now, ack.acked);
         self.delivered += ack.acked;

@@ -29,6 +29,11 @@ pub struct Settings {
     pub lines: usize,
     /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
     pub identify: Vec<Named>,
+    /// File for what was understood, ACK by ACK.
+    pub events: Option<std::path::PathBuf>,
+    /// Secrets that open QUIC in captures, which are then read instead of TCP.
+    #[cfg(feature = "keylog")]
+    pub keylog: Option<std::sync::Arc<firstflight_log::quic::KeyLog>>,
 }
 
 /// How a startup left, in the replay.

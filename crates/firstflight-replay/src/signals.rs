@@ -47,6 +47,30 @@ pub struct Second {
     pub inflight: u64,
 }
 
+/// RTT samples before the first loss: they show whether the queue was there before the connection
+/// (TCP congestion signatures, Sundaresan et al., IMC 2017).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BeforeLoss {
+    least: u64,
+    most: u64,
+    samples: u64,
+}
+
+impl BeforeLoss {
+    fn see(&mut self, rtt: u64) {
+        self.least = if self.samples == 0 { rtt } else { self.least.min(rtt) };
+        self.most = self.most.max(rtt);
+        self.samples += 1;
+    }
+
+    /// The share of the largest RTT that was added since the smallest: near 1 if the connection filled
+    /// an empty queue, near 0 if it met a full one. `None` with too few samples.
+    pub fn risen(&self) -> Option<f64> {
+        (self.samples >= 10 && self.most > 0)
+            .then(|| (self.most - self.least) as f64 / self.most as f64)
+    }
+}
+
 /// Bytes acknowledged by the receiver's own clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiverClock {
@@ -118,8 +142,8 @@ pub struct Signals {
     /// TCP time stamps of the receiver.
     pub clock: ReceiverClock,
     last_rtt: u64,
-    /// Largest RTT before the first loss, ns.
-    pub rtt_before_loss: u64,
+    /// RTT before the first loss, ns.
+    pub before_loss: BeforeLoss,
     /// RTT when losses were found, ns; one entry per ACK that found some.
     pub loss_rtt: Spread,
     /// When the first loss was found.
@@ -144,7 +168,7 @@ impl Signals {
         if let Some(rtt) = ack.rtt {
             self.last_rtt = rtt.0;
             if self.first_loss.is_none() {
-                self.rtt_before_loss = self.rtt_before_loss.max(rtt.0);
+                self.before_loss.see(rtt.0);
             }
         }
         if ack.lost > 0 {
