@@ -15,9 +15,9 @@ use crate::terminal::{CAUTION, whisper};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;
-#[cfg(feature = "quic")]
+#[cfg(feature = "keylog")]
 use firstflight_log::quic::KeyLog;
-#[cfg(feature = "quic")]
+#[cfg(feature = "keylog")]
 use firstflight_path::input::read_text;
 use firstflight_replay::advice::named;
 use firstflight_replay::files::{self, GroupBy, OnBytes};
@@ -92,12 +92,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         lines: if options.report.is_some() { LINES } else { 0 },
         identify: options.identify.as_deref().map(named).transpose()?.unwrap_or_default(),
         events: options.events.clone(),
-        #[cfg(feature = "quic")]
+        #[cfg(feature = "keylog")]
         keylog: options.keylog.as_deref().map(keylog).transpose()?,
     };
-    #[cfg(not(feature = "quic"))]
+    #[cfg(not(feature = "keylog"))]
     if options.keylog.is_some() {
-        return Err(Error::new("this build opens no QUIC (`--features quic`)"));
+        return Err(Error::new("this build opens no QUIC (`--features keylog`)"));
     }
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
@@ -112,7 +112,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 /// The secrets in a key log.
-#[cfg(feature = "quic")]
+#[cfg(feature = "keylog")]
 fn keylog(file: &std::path::Path) -> Result<std::sync::Arc<KeyLog>, Error> {
     const MOST: u64 = 1 << 28;
     let fault = |what: String| Error::new(format!("{}: {what}", file.display()));

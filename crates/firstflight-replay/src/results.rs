@@ -30,6 +30,19 @@ pub struct VerdictRow {
     pub bdp_ratio_p90: Option<f64>,
 }
 
+/// How a measure of what was captured spreads over the connections.
+#[derive(Clone, Debug, Serialize)]
+pub struct CapturedRow {
+    /// The measure, as the connections name it.
+    pub measure: &'static str,
+    /// Connections that show it.
+    pub connections: u64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
 /// Everything.
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
@@ -43,6 +56,8 @@ pub struct Results {
     pub connections: Vec<ConnectionRow>,
     /// The spread of verdicts.
     pub verdicts: Vec<VerdictRow>,
+    /// The spread of what was captured.
+    pub captured: Vec<CapturedRow>,
     /// Connections with too few ACKs.
     pub short: u64,
     /// Connections beyond what is kept.
@@ -64,6 +79,7 @@ impl Results {
             open_loop: true,
             arms,
             files,
+            captured: captured(&connections),
             connections,
             verdicts,
             short: replay.short,
@@ -89,6 +105,32 @@ impl Results {
         }
         kinds.into_iter().map(|(kind, (count, text))| (kind, count, text)).collect()
     }
+}
+
+type Measure = fn(&ConnectionRow) -> Option<f64>;
+
+/// What is said of all connections together.
+const MEASURES: [(&str, Measure); 6] = [
+    ("min_rtt_ms", |row| row.min_rtt_ms),
+    ("rtt_p50_ms", |row| row.rtt_p50_ms),
+    ("best_rate_mbps", |row| row.best_rate_mbps),
+    ("loss_ratio", |row| row.loss_ratio),
+    ("queue_max_ms", |row| row.queue_max_ms),
+    ("bytes", |row| Some(row.bytes as f64)),
+];
+
+fn captured(connections: &[ConnectionRow]) -> Vec<CapturedRow> {
+    let row = |(measure, of): (&'static str, Measure)| {
+        let mut values: Vec<f64> = connections.iter().filter_map(of).collect();
+        values.sort_by(f64::total_cmp);
+        let quantile = |share: f64| {
+            let rank = (values.len() as f64 * share).ceil() as usize;
+            values.get(rank.saturating_sub(1)).copied()
+        };
+        let (p50, p95) = (quantile(0.5)?, quantile(0.95)?);
+        Some(CapturedRow { measure, connections: values.len() as u64, p50, p95 })
+    };
+    MEASURES.into_iter().filter_map(row).collect()
 }
 
 fn spread(arm: &str, connections: &[ConnectionRow]) -> VerdictRow {

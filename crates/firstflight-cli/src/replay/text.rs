@@ -27,7 +27,7 @@ impl Output for Results {
         if self.connections.len() <= FEW {
             return self.connections.iter().map(startups).collect();
         }
-        vec![connections(self, usize::MAX), shares(self)]
+        vec![connections(self, usize::MAX), captured(self), shares(self)]
     }
 
     /// A row per connection and startup.
@@ -87,7 +87,7 @@ pub(crate) const RAW: &[&str] = &[
 /// Names of all columns that tables of these startups may have.
 pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> =
-        [STARTUPS, CONNECTIONS, SHARES, identified::TRIED, identified::ANSWERS]
+        [STARTUPS, CONNECTIONS, CAPTURED, SHARES, identified::TRIED, identified::ANSWERS]
             .iter()
             .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
             .collect();
@@ -301,6 +301,31 @@ fn connections(results: &Results, most: usize) -> Sheet {
     sheet
 }
 
+/// Columns of what was captured.
+const CAPTURED: &[&str] = &["captured", "connections", "p50", "p95"];
+
+/// How what was captured spreads over the connections.
+fn captured(results: &Results) -> Sheet {
+    let mut sheet = Sheet::of_numbers("captured", CAPTURED, 1);
+    for row in &results.captured {
+        let (name, unit, scale) = match row.measure {
+            "min_rtt_ms" => ("smallest RTT, ms", "ms", 1.0),
+            "rtt_p50_ms" => ("median RTT, ms", "ms", 1.0),
+            "best_rate_mbps" => ("best sustained rate, Mbit/s", "Mbit/s", 1.0),
+            "loss_ratio" => ("lost, %", "", 100.0),
+            "queue_max_ms" => ("largest queue, ms", "ms", 1.0),
+            _ => ("bytes", "bytes", 1.0),
+        };
+        sheet.row([
+            Field::from(name),
+            row.connections.to_string().into(),
+            figure(row.p50 * scale, unit).into(),
+            figure(row.p95 * scale, unit).into(),
+        ]);
+    }
+    sheet
+}
+
 /// Columns of how verdicts spread.
 const SHARES: &[&str] = &[
     "startup",
@@ -346,6 +371,7 @@ fn many(text: &mut String, results: &Results) {
             results.connections.len() - MOST_LINES
         );
     }
+    let _ = writeln!(text, "{}", fitted(&captured(results)));
     let shares = shares(results);
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
     for (kind, count, example) in results.findings() {

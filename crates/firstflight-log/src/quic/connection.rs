@@ -115,7 +115,6 @@ pub(super) struct Connection {
     random: Option<[u8; 32]>,
     cipher: Option<Cipher>,
     pace: Pace,
-    /// The ID by which a packet with a short header is recognised within a datagram.
     pub last: Time,
     pub opened: u64,
     pub sealed: u64,

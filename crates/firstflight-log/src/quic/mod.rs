@@ -109,7 +109,7 @@ struct Capture<'a> {
     tcp: u64,
     datagrams: u64,
     cut: u64,
-    /// Packets with a short header of connections whose beginning was not captured.
+    /// Packets of connections whose beginning was not captured.
     strange: u64,
     versions: u64,
     opened: u64,
@@ -147,6 +147,8 @@ impl<'k> Capture<'k> {
     fn nothing(&self) -> Fault {
         let what = if self.packets == 0 {
             "no packet in it".into()
+        } else if self.made == 0 && self.strange > 0 {
+            "no QUIC connection whose handshake was captured: it shows which keys are whose".into()
         } else if self.datagrams == 0 && self.tcp > 0 {
             format!("no QUIC in it, but {} TCP segments: they need no key log", self.tcp)
         } else if self.datagrams == 0 {
@@ -158,8 +160,6 @@ impl<'k> Capture<'k> {
             )
         } else if self.made == 0 && self.versions > 0 {
             "QUIC of a version whose keys are not known: 1, 2 and drafts from 29 on are".into()
-        } else if self.made == 0 {
-            "no connection whose handshake was captured: it shows which keys are whose".into()
         } else if self.opened == 0 || self.sealed > 0 {
             format!(
                 "{} QUIC connections, {} packets that the key log does not open: it is of other connections, or incomplete",
@@ -332,7 +332,8 @@ impl<'k> Capture<'k> {
             None => match self.pair(datagram) {
                 Some(owner) => (owner, 0),
                 None => {
-                    self.strange += u64::from(self.made > 0);
+                    let ports = [datagram.from.port(), datagram.to.port()];
+                    self.strange += u64::from(ports.contains(&443));
                     return None;
                 }
             },

@@ -7,7 +7,7 @@
 
 use crate::line::{Line, Moment};
 use crate::replay::{Followed, Replay};
-use crate::results::{Results, VerdictRow};
+use crate::results::{CapturedRow, Results, VerdictRow};
 use crate::shown::{mbps, ms};
 use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE};
 use firstflight::Time;
@@ -44,6 +44,7 @@ pub struct Data<'a> {
     arms: Vec<ArmData<'a>>,
     faults: Vec<&'a str>,
     verdicts: &'a [VerdictRow],
+    captured: &'a [CapturedRow],
     connections: &'a [ConnectionRow],
     /// Connections in all.
     count: usize,
@@ -109,6 +110,7 @@ impl<'a> Data<'a> {
             arms: arms.map(|(index, arm)| ArmData { arm, look: look(index) }).collect(),
             faults: results.files.iter().filter_map(|file| file.fault.as_deref()).collect(),
             verdicts: &results.verdicts,
+            captured: &results.captured,
             connections: &results.connections[..results.connections.len().min(MOST_ROWS)],
             count: results.connections.len(),
             lines: drawn

@@ -48,6 +48,19 @@ function connectionTable() {
   byId("connections-more").textContent = more > 0 ? `${number(more, 0)} more are in the JSON.` : "";
 }
 
+const CAPTURED = {
+  min_rtt_ms: ["Smallest RTT", time], rtt_p50_ms: ["Median RTT", time], best_rate_mbps: ["Best sustained rate", rate],
+  loss_ratio: ["Lost", (share) => `${number(100 * share, 2)}${NARROW}%`], queue_max_ms: ["Largest queue", time], bytes: ["Delivered", bytes],
+};
+
+function capturedTable() {
+  const rows = report.captured.map((row) => {
+    const [name, says] = CAPTURED[row.measure];
+    return html("tr", {}, nameCell(null, name), cell(number(row.connections, 0)), cell(says(row.p50)), cell(says(row.p95)));
+  });
+  byId("captured-table").append(rowsTable([["Captured"], ["connections"], ["p50"], ["p95"]], rows));
+}
+
 function startupTable(row) {
   const percent = (share) => cell(share === null ? null : number(100 * share, 0));
   const rows = row.startups.map((one) => {
@@ -263,6 +276,7 @@ exitChart();
 if (report.count > 1) {
   verdictTable();
   connectionTable();
+  capturedTable();
 } else {
   byId("verdict-table").remove();
   byId("connections").remove();

@@ -25,7 +25,7 @@ fn json_ranges(ranges: &[(u64, u64)]) -> String {
 }
 
 /// quiche and neqo, 0.3: `transport:` and `recovery:`, sizes in `raw`.
-fn quiche(moments: &[Moment]) -> String {
+pub(crate) fn quiche(moments: &[Moment]) -> String {
     let mut text = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"quiche-server qlog\",\"trace\":{\"vantage_point\":{\"type\":\"server\"},\"title\":\"quiche\",\"configuration\":{\"time_offset\":0.0}}}\n".to_owned();
     let mut received = 0;
     for (now, happened) in moments {
@@ -335,7 +335,7 @@ fn contained_with_deltas(moments: &[Moment]) -> String {
 }
 
 /// What has to be equal whatever wrote it down.
-fn gist(row: &ConnectionRow) -> Vec<(String, Option<&'static str>, Option<u64>)> {
+pub(crate) fn gist(row: &ConnectionRow) -> Vec<(String, Option<&'static str>, Option<u64>)> {
     row.startups.iter().map(|startup| (startup.arm.clone(), startup.reason, startup.ack)).collect()
 }
 

@@ -7,6 +7,8 @@ mod faults;
 #[cfg(feature = "advice")]
 mod identify;
 mod model;
+#[cfg(feature = "keylog")]
+mod sealed;
 mod seeds;
 mod tables;
 mod texts;
