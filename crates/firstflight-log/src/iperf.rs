@@ -25,7 +25,8 @@ struct Report {
 struct Start {
     tcp_mss: Option<u64>,
     tcp_mss_default: Option<u64>,
-    test_start: Test,
+    #[serde(rename = "test_start")]
+    test: Test,
 }
 
 #[derive(Deserialize, Default)]
@@ -77,7 +78,7 @@ pub(crate) fn read(
         .map_err(|error| fault(format!("cannot be read further: {error}")))?;
     let report: Report = serde_json::from_slice(&text)
         .map_err(|error| fault(format!("iperf3's JSON that cannot be read: {error}")))?;
-    if report.start.test_start.protocol.eq_ignore_ascii_case("udp") {
+    if report.start.test.protocol.eq_ignore_ascii_case("udp") {
         return Err(fault("iperf3 over UDP: nothing is acknowledged".into()));
     }
     let streams = || report.intervals.iter().flat_map(|interval| &interval.streams);

@@ -39,12 +39,11 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         .comment(Some(b'#'))
         .has_headers(layout.header.is_none())
         .from_reader(text);
-    let written: Vec<String> = match layout.header {
-        Some(header) => header,
-        None => {
-            let header = reader.byte_headers().map_err(|error| fault(file, &error))?;
-            header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
-        }
+    let written: Vec<String> = if let Some(header) = layout.header {
+        header
+    } else {
+        let header = reader.byte_headers().map_err(|error| fault(file, &error))?;
+        header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     };
     let names: Vec<String> = written.iter().map(|name| plain(name)).collect();
     let has = |name: &str| names.iter().any(|known| known == name);
@@ -161,7 +160,7 @@ impl Layout {
 
 /// The one of comma, semicolon and tab that a line has most of.
 pub(crate) fn delimiter(line: &[u8]) -> u8 {
-    let count = |mark: u8| line.iter().filter(|byte| **byte == mark).count();
+    let count = |mark: u8| memchr::memchr_iter(mark, line).count();
     // A comma may be a decimal one, a semicolon or tab may not.
     let marks = [b',', b';', b'\t'];
     marks
@@ -552,13 +551,11 @@ impl Columns {
 impl<S: Sink> Rows<S> for AckRows {
     fn take(&mut self, record: &ByteRecord, line: u64, sink: &mut S) -> Result<(), Wrong> {
         let held = self.columns.held(record, line).map_err(|what| Wrong::Row(line, what))?;
-        match self.meaning {
-            Some(meaning) => self.believe(held, meaning, sink),
-            None => {
-                self.held.push(held);
-                if self.held.len() < LOOKED_AT { Ok(()) } else { self.decide(sink) }
-            }
+        if let Some(meaning) = self.meaning {
+            return self.believe(held, meaning, sink);
         }
+        self.held.push(held);
+        if self.held.len() < LOOKED_AT { Ok(()) } else { self.decide(sink) }
     }
 
     fn look(&mut self, sink: &mut S) -> Result<(), Wrong> {

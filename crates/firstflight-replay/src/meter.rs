@@ -182,8 +182,8 @@ struct Burst {
 }
 
 /// The larger of two rates; of equal ones the earlier.
-fn larger(known: Option<Measured>, new: Measured) -> Option<Measured> {
-    Some(known.filter(|known| known.rate >= new.rate).unwrap_or(new))
+fn larger(known: Option<Measured>, new: Measured) -> Measured {
+    known.filter(|known| known.rate >= new.rate).unwrap_or(new)
 }
 
 impl Peak {
@@ -208,7 +208,7 @@ impl Peak {
         self.pass(FINE as u64 + 1);
         let fresh = Peak::new(span);
         let (best, best_burst, burst) = (self.best, self.best_burst, self.burst);
-        *self = Peak { best, best_burst, burst, ..fresh };
+        *self = Peak { best, burst, best_burst, ..fresh };
     }
 
     fn add(&mut self, at: u64, bytes: u64) {
@@ -259,7 +259,7 @@ impl Peak {
             let span = FINE as u64 * self.width;
             let rate = self.after as f64 * 1e9 / span as f64;
             let start = (self.newest - FINE as u64) * self.width;
-            self.best = larger(self.best, Measured { rate, start, span });
+            self.best = Some(larger(self.best, Measured { rate, start, span }));
         }
     }
 
@@ -272,7 +272,7 @@ impl Peak {
         }
         let span = length.max(self.span.0 / SUSTAINED_ROUNDS / 4);
         let rate = self.burst.after as f64 * 1e9 / span as f64;
-        larger(self.best_burst, Measured { rate, start: first, span })
+        Some(larger(self.best_burst, Measured { rate, start: first, span }))
     }
 
     /// The best there was; windows only where they are asked for.
@@ -284,8 +284,8 @@ impl Peak {
         let mut end = self.clone();
         end.pass(FINE as u64 + 1);
         match (end.best, burst) {
-            (Some(window), Some(burst)) => larger(Some(window), burst),
-            (window, burst) => window.or(burst),
+            (window, Some(burst)) => Some(larger(window, burst)),
+            (window, None) => window,
         }
     }
 }

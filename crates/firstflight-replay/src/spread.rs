@@ -98,7 +98,9 @@ mod tests {
     #[test]
     fn any_number_is_taken() {
         let mut spread = Spread::default();
-        [0, 1, u64::MAX / 4].iter().for_each(|value| spread.add(*value));
+        for value in [0, 1, u64::MAX / 4] {
+            spread.add(value);
+        }
         assert_eq!((spread.len(), spread.quantile(0.1)), (3, Some(0.0)));
         assert!(Spread::default().quantile(0.5).is_none());
     }

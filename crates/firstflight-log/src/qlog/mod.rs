@@ -366,7 +366,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         };
         let at = |names: &[&str]| position(names).and_then(|index| values.get(index)).copied();
         let number = |name: &str| {
-            let text = at(&[name]).map(|text| text.get());
+            let text = at(&[name]).map(RawValue::get);
             text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
         };
         let time = When::of(number("time"), number("relative_time"), number("delta_time"));

@@ -102,7 +102,7 @@ fn frame<'a>(cursor: &mut Cursor<'a>, read: &mut Read<'a>) -> Option<()> {
             read.frames.data_bytes += data.len() as u64;
             read.crypto.push((at, data));
         }
-        0x07 => drop(cursor.counted()?),
+        0x07 | 0x31 => drop(cursor.counted()?),
         0x08..=0x0f => {
             cursor.number()?;
             if kind & 4 != 0 {
@@ -137,7 +137,6 @@ fn frame<'a>(cursor: &mut Cursor<'a>, read: &mut Read<'a>) -> Option<()> {
         }
         0x1a | 0x1b => drop(cursor.take(8)?),
         0x30 => drop(cursor.take(cursor.0.len())?),
-        0x31 => drop(cursor.counted()?),
         // ACK_FREQUENCY, and the address that the other end sees.
         0xaf => cursor.numbers(4)?,
         0x9f_81a6 => {

@@ -327,16 +327,11 @@ impl<'k> Capture<'k> {
             let id = bytes.get(1..=*length)?;
             self.ids.get(id).map(|owner| (*owner, *length))
         });
-        let ((number, to), length) = match found {
-            Some(found) => found,
-            None => match self.pair(datagram) {
-                Some(owner) => (owner, 0),
-                None => {
-                    let ports = [datagram.from.port(), datagram.to.port()];
-                    self.strange += u64::from(ports.contains(&443));
-                    return None;
-                }
-            },
+        let by_pair = || self.pair(datagram).map(|owner| (owner, 0));
+        let Some(((number, to), length)) = found.or_else(by_pair) else {
+            let ports = [datagram.from.port(), datagram.to.port()];
+            self.strange += u64::from(ports.contains(&443));
+            return None;
         };
         self.datagrams += 1;
         let size = self.piece((number, to), length, bytes);

@@ -187,10 +187,9 @@ fn with_losses(moments: &[Moment]) -> Vec<Moment> {
     all
 }
 
-/// The capture at the server, and the key log.
-fn sealed(moments: &[Moment], style: Style) -> (Vec<u8>, String) {
-    let random = [0x5a; 32];
-    let length = if style.suite == 0x1302 { 48 } else { 32 };
+/// Secrets of client and server, for handshake and data, and their key log.
+fn secrets(suite: u16, random: &[u8]) -> (Vec<Vec<u8>>, String) {
+    let length = if suite == 0x1302 { 48 } else { 32 };
     let secrets: Vec<Vec<u8>> = (1..=4).map(|byte| vec![byte; length]).collect();
     let hex = |bytes: &[u8]| {
         bytes.iter().fold(String::new(), |mut text, byte| {
@@ -208,8 +207,15 @@ fn sealed(moments: &[Moment], style: Style) -> (Vec<u8>, String) {
     .iter()
     .zip(&secrets)
     {
-        let _ = writeln!(keylog, "{label} {} {}", hex(&random), hex(secret));
+        let _ = writeln!(keylog, "{label} {} {}", hex(random), hex(secret));
     }
+    (secrets, keylog)
+}
+
+/// The capture at the server, and the key log.
+fn sealed(moments: &[Moment], style: Style) -> (Vec<u8>, String) {
+    let random = [0x5a; 32];
+    let (secrets, keylog) = secrets(style.suite, &random);
     let seals: Vec<Seal> =
         secrets.iter().map(|secret| Seal::new(style, style.suite, secret)).collect();
     let [client_handshake, server_handshake, mut client_data, mut server_data] =
@@ -289,6 +295,11 @@ fn sealed(moments: &[Moment], style: Style) -> (Vec<u8>, String) {
             Happened::Lost { .. } => {}
         }
     }
+    (pcap(datagrams), keylog)
+}
+
+/// Datagrams as raw IP, with time stamps in ns: time, whether the server sent it, payload.
+fn pcap(datagrams: Vec<(u64, bool, Vec<u8>)>) -> Vec<u8> {
     let mut pcap = Vec::new();
     for word in [0xa1b2_3c4d, 0x0004_0002_u32, 0, 0, 262_144, 101] {
         pcap.extend(word.to_le_bytes());
@@ -316,7 +327,7 @@ fn sealed(moments: &[Moment], style: Style) -> (Vec<u8>, String) {
         pcap.extend((packet.len() as u32).to_le_bytes());
         pcap.extend(packet);
     }
-    (pcap, keylog)
+    pcap
 }
 
 fn replayed(bytes: Vec<u8>, keylog: &str) -> Result<(Vec<ConnectionRow>, String), String> {

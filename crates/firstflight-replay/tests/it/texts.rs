@@ -112,7 +112,7 @@ fn iperf_shows_the_path_and_no_exits() {
 #[test]
 fn what_was_understood_is_read_again() {
     use firstflight::arm::Arm;
-    use firstflight_replay::files::follow;
+    use firstflight_replay::files::{GroupBy, follow};
     use firstflight_replay::replay::{Named, Settings};
     use firstflight_replay::results::Results;
     let folder = tempfile::tempdir().expect("a folder");
@@ -124,7 +124,7 @@ fn what_was_understood_is_read_again() {
         let watch = |_: &str, _: u64| -> firstflight_replay::files::OnBytes { Box::new(|_| {}) };
         let files = [file.to_owned()];
         let (replay, rows) =
-            follow(&files, settings, Default::default(), &watch).expect("a replay");
+            follow(&files, settings, GroupBy::default(), &watch).expect("a replay");
         Results::new(&replay, rows).connections
     };
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/plain.pcap.gz");
