@@ -8,3 +8,4 @@ mod faults;
 mod identify;
 mod model;
 mod seeds;
+mod synthetic;
