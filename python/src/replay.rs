@@ -79,6 +79,27 @@ impl Replayed {
         self.results.files.iter().filter_map(|file| file.fault.clone()).collect()
     }
 
+    /// What was left out of files, and what is wrong with captures of connections.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        let files = self.results.files.iter().flat_map(|file| file.notes.clone());
+        files.chain(self.results.capture_lines()).collect()
+    }
+
+    /// One row per captured connection: how well it was captured.
+    fn captures(&self) -> PyResult<Batches> {
+        let rows = self.results.connections.iter().filter_map(|connection| {
+            let capture = connection.capture.as_ref()?;
+            let mut row = serde_json::to_value(capture).unwrap_or_default();
+            if let Some(row) = row.as_object_mut() {
+                row.insert("connection".into(), connection.name.as_str().into());
+                row.insert("remarks".into(), capture.remarks.join("; ").into());
+            }
+            Some(row)
+        });
+        of_json(CAPTURES, rows)
+    }
+
     /// One row per connection and startup.
     fn rows(&self) -> PyResult<Batches> {
         let rows = self.results.connections.iter().flat_map(|connection| {
@@ -136,6 +157,30 @@ const IDENTIFIED: &[Spec] = &[
     ("rounds", "/rounds", Holds::Whole),
     ("idle_rounds", "/idle_rounds", Holds::Whole),
     ("why", "/why", Holds::Text),
+];
+
+/// Of `capture` in the JSON.
+const CAPTURES: &[Spec] = &[
+    ("connection", "/connection", Holds::Text),
+    ("trust", "/trust", Holds::Text),
+    ("vantage", "/vantage", Holds::Text),
+    ("share", "/share", Holds::Real),
+    ("near_ms", "/near_ms", Holds::Real),
+    ("far_ms", "/far_ms", Holds::Real),
+    ("added_ms", "/added_ms", Holds::Real),
+    ("begins", "/begins", Holds::Flag),
+    ("shows_exits", "/shows_exits", Holds::Flag),
+    ("doubled", "/doubled", Holds::Whole),
+    ("doubled_unsure", "/doubled_unsure", Holds::Whole),
+    ("out_of_order", "/out_of_order", Holds::Whole),
+    ("unseen_bytes", "/unseen_bytes", Holds::Whole),
+    ("options_cut", "/options_cut", Holds::Whole),
+    ("tick_ms", "/tick_ms", Holds::Real),
+    ("clock_steps", "/clock_steps", Holds::Whole),
+    ("largest_step_ms", "/largest_step_ms", Holds::Real),
+    ("proxy_ms", "/proxy_ms", Holds::Real),
+    ("left_out_bytes", "/left_out_bytes", Holds::Whole),
+    ("remarks", "/remarks", Holds::Text),
 ];
 
 /// As the command has them in `--format csv`.

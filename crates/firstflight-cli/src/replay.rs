@@ -7,7 +7,7 @@ pub(crate) mod text;
 use crate::done::Done;
 use crate::engine;
 use crate::files::{check_outputs, write_bytes};
-use crate::output::{check_before, give};
+use crate::output::{check_before, give, is_for_people};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::command_line;
@@ -91,6 +91,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &results)?;
+    // The table for people has these lines.
+    if !is_for_people(options.json.as_ref()) {
+        results.capture_lines().iter().for_each(|line| note(line));
+    }
     Ok(finish(&results.files))
 }
 
@@ -104,8 +108,14 @@ fn page(replay: &Replay, results: &Results, options: &Options) -> String {
     }
 }
 
-/// Says what was wrong with files, and ends as they deserve.
+/// Says what is worth knowing beside the results.
+pub(crate) fn note(line: &str) {
+    whisper(&format!("{CAUTION}note:{CAUTION:#} {line}"));
+}
+
+/// Says what was left out of files and what was wrong with them, and ends as they deserve.
 pub(crate) fn finish(files: &[FileRow]) -> Done {
+    files.iter().flat_map(|file| &file.notes).for_each(|line| note(line));
     for fault in files.iter().filter_map(|file| file.fault.as_ref()) {
         whisper(&format!("{CAUTION}partial:{CAUTION:#} {fault}"));
     }

@@ -26,6 +26,8 @@ pub mod pcap;
 #[cfg(feature = "readers")]
 pub mod qlog;
 #[cfg(feature = "readers")]
+pub mod quality;
+#[cfg(feature = "readers")]
 pub mod read;
 #[cfg(feature = "readers")]
 mod segment;

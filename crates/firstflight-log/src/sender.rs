@@ -20,8 +20,10 @@ const LEAST_TIMEOUT: Nanos = Nanos::from_millis(190);
 /// Sequence numbers this far ahead of what was sent are of another connection.
 const FAR: u64 = 1 << 30;
 const USUAL_MSS: u64 = 1448;
-/// What fits into this many segments is no startup.
-const LEAST_SEGMENTS: u64 = 4;
+/// A hole that data fills this soon is no loss where no RTT is known.
+const HOLE_WITHIN: Nanos = Nanos::from_millis(100);
+/// Sequence numbers without wrapping begin here.
+const ORIGIN: u64 = 1 << 32;
 
 /// Bytes that left together.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +34,15 @@ struct Piece {
     transmission: u64,
     repeats: u32,
     sacked: bool,
+    /// It lies before data that was seen, and was not seen itself.
+    unseen: bool,
     stamp: Option<u32>,
 }
 
 /// The books of one sender.
 pub(crate) struct Sender {
     name: String,
-    origin: &'static str,
+    format: &'static str,
     id: Option<Id>,
     pieces: BTreeMap<u64, Piece>,
     pending: Option<Ack>,
@@ -61,8 +65,14 @@ pub(crate) struct Sender {
     needless: u64,
     episode_end: u64,
     rtt: Rtt,
+    /// From the capture to this end and back: what RTTs lack.
+    near: Nanos,
+    /// An ACK came in the same tick of the clock as its data.
+    instant: bool,
     demand: Demand,
     handshake: Option<Nanos>,
+    /// Number of the first byte, where the capture tells it.
+    origin: Option<u64>,
     first: Option<(Time, u64)>,
     flight: (Time, u64),
     mss_option: Option<u16>,
@@ -80,15 +90,19 @@ pub(crate) struct Sender {
     told_edge: u64,
     echo: bool,
     missed: u64,
+    /// Segments that filled a hole: they were out of order in the capture.
+    filled: u64,
+    /// The largest number that was acknowledged before its data was seen.
+    beyond: u64,
     wire_before: u64,
 }
 
 impl Sender {
     /// Nothing is known yet.
-    pub(crate) fn new(name: String, origin: &'static str) -> Sender {
+    pub(crate) fn new(name: String, format: &'static str) -> Sender {
         Sender {
             name,
-            origin,
+            format,
             id: None,
             pieces: BTreeMap::new(),
             pending: None,
@@ -107,8 +121,11 @@ impl Sender {
             needless: 0,
             episode_end: 0,
             rtt: Rtt::default(),
+            near: Nanos::ZERO,
+            instant: false,
             demand: Demand::default(),
             handshake: None,
+            origin: None,
             first: None,
             flight: (Time(0), 0),
             mss_option: None,
@@ -124,13 +141,15 @@ impl Sender {
             told_edge: 0,
             echo: false,
             missed: 0,
+            filled: 0,
+            beyond: 0,
             wire_before: 0,
         }
     }
 
-    /// It has sent data that was acknowledged, and more than a request.
-    pub(crate) fn is_open(&self) -> bool {
-        self.id.is_some() && self.delivered > LEAST_SEGMENTS * self.mss
+    /// The connection that this one opened, once data of it was acknowledged.
+    pub(crate) fn id(&self) -> Option<Id> {
+        self.id
     }
 
     /// Everything sent was acknowledged.
@@ -140,7 +159,42 @@ impl Sender {
 
     /// Bytes that must have been sent but are not in the capture.
     pub(crate) fn missed(&self) -> u64 {
-        self.missed
+        self.missed + self.beyond.saturating_sub(self.nxt.saturating_add(1))
+    }
+
+    /// Segments that filled a hole of the capture.
+    pub(crate) fn filled(&self) -> u64 {
+        self.filled
+    }
+
+    /// Bytes that were sent, retransmissions included.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Its first byte was seen.
+    pub(crate) fn begins(&self) -> bool {
+        self.origin.is_some() && self.first.map(|(_, start)| start) == self.origin
+    }
+
+    /// Smoothed and smallest RTT, or that of the handshake.
+    pub(crate) fn rtts(&self) -> Option<(Nanos, Nanos)> {
+        self.rtt.srtt().zip(self.rtt.min()).or(self.handshake.map(|rtt| (rtt, rtt)))
+    }
+
+    /// An ACK came in the same tick of the clock as its data.
+    pub(crate) fn is_instant(&self) -> bool {
+        self.instant
+    }
+
+    /// The segment acknowledges data that was not seen yet.
+    pub(crate) fn is_ahead(&self, segment: &Segment) -> bool {
+        self.first.is_some() && self.wide(segment.ack) > self.nxt.saturating_add(1)
+    }
+
+    /// The segment is the next that this end sends: nothing between was missed.
+    pub(crate) fn is_next(&self, segment: &Segment) -> bool {
+        self.first.is_none() || self.wide(segment.seq) == self.nxt
     }
 
     /// The RTT that the handshake showed.
@@ -148,10 +202,16 @@ impl Sender {
         self.handshake = Some(rtt);
     }
 
+    /// What RTTs lack: the way from the capture to this end and back.
+    pub(crate) fn add_near(&mut self, near: Nanos) {
+        self.near = near;
+    }
+
     /// What the stack says of an established connection whose SYN nobody saw: sequence number of
     /// the first byte, payload of a full segment, scale of the windows it is told, if there is one.
     pub(crate) fn established(&mut self, first: u32, mss: u64, scale: Option<u8>) {
-        self.anchor = Some((1 << 32, first.wrapping_sub(1)));
+        self.anchor = Some((ORIGIN, first.wrapping_sub(1)));
+        self.origin = Some(ORIGIN + 1);
         self.mss_told = Some(mss.max(64));
         (self.scaling, self.scale) = (scale.is_some(), scale.unwrap_or(0).min(14));
     }
@@ -171,7 +231,9 @@ impl Sender {
         if segment.syn {
             self.take_option(segment.mss);
             self.scaling = segment.scale.is_some();
-            self.anchor = Some((1 << 32, segment.seq));
+            self.anchor = Some((ORIGIN, segment.seq));
+            // Data in the SYN counts behind it.
+            self.origin = Some(ORIGIN + 1 + u64::from(segment.payload));
         }
     }
 
@@ -180,6 +242,11 @@ impl Sender {
         if segment.syn {
             self.take_option(segment.mss);
             self.scale = segment.scale.unwrap_or(0);
+            // It acknowledges a SYN that the capture does not hold.
+            if segment.has_ack && self.anchor.is_none() {
+                self.anchor = Some((ORIGIN, segment.ack.wrapping_sub(1)));
+                self.origin = Some(ORIGIN + 1);
+            }
         }
     }
 
@@ -206,7 +273,12 @@ impl Sender {
 
     /// The sequence number without wrapping, near the one before.
     fn unwrap(&mut self, seq: u32) -> u64 {
-        let (wide, narrow) = *self.anchor.get_or_insert((1 << 32, seq));
+        self.anchor.get_or_insert((ORIGIN, seq));
+        self.wide(seq)
+    }
+
+    fn wide(&self, seq: u32) -> u64 {
+        let (wide, narrow) = self.anchor.unwrap_or((ORIGIN, seq));
         let step = i64::from(seq.wrapping_sub(narrow) as i32);
         wide.saturating_add_signed(step)
     }
@@ -233,7 +305,11 @@ impl Sender {
             return;
         }
         self.mss = self.find_mss();
-        if start < self.nxt {
+        let start = self.precede(segment, start, end);
+        if start >= end {
+            return;
+        }
+        if start < self.nxt && !self.fill(segment, start, end.min(self.nxt)) {
             self.repeat(segment, start, end.min(self.nxt), sink);
         }
         if end > self.nxt {
@@ -242,11 +318,67 @@ impl Sender {
         self.last_sent = segment.now;
     }
 
+    /// Data that stands behind later data in the capture, before anything was acknowledged: the
+    /// connection begins with it. Returns where the rest of the segment starts.
+    fn precede(&mut self, segment: &Segment, start: u64, end: u64) -> u64 {
+        let is_own = self.origin.is_some_and(|origin| start >= origin);
+        let first = self.first.map_or(0, |(_, first)| first);
+        if start >= self.una || !is_own || self.id.is_some() || self.una != first {
+            return start;
+        }
+        let bytes = self.una - start;
+        self.put(start, self.una, segment.now, segment.stamps.map(|stamps| stamps.0));
+        let hole = end.min(self.una);
+        self.split(hole);
+        if let Some(piece) = self.pieces.range_mut(hole..self.una).next().map(|(_, piece)| piece) {
+            piece.unseen = true;
+            self.missed += self.una - hole;
+        }
+        let at = self.first.map_or(segment.now, |(at, _)| at.min(segment.now));
+        let rest = self.una;
+        self.first = Some((at, start));
+        self.una = start;
+        self.flight.1 += bytes;
+        self.sent += bytes;
+        self.wire_before += bytes + bytes.div_ceil(self.mss) * self.header;
+        self.filled += 1;
+        rest
+    }
+
+    /// Data that fills a hole sooner than any retransmission could was out of order in the capture;
+    /// nothing was lost. Whether all of it did.
+    fn fill(&mut self, segment: &Segment, start: u64, end: u64) -> bool {
+        let within = self.rtt.min().or(self.handshake).unwrap_or(HOLE_WITHIN);
+        let is_hole = |piece: &Piece| piece.unseen && segment.now.since(piece.at) < within;
+        let (first, last) = (start.max(self.una), end);
+        let covers = self.pieces.range(..=first).next_back().filter(|(_, piece)| piece.end > first);
+        if first >= last || !covers.is_some_and(|(_, piece)| is_hole(piece)) {
+            return false;
+        }
+        self.split(first);
+        self.split(last);
+        let mut all = true;
+        for (from, piece) in self.pieces.range_mut(first..last) {
+            if is_hole(piece) {
+                piece.unseen = false;
+                piece.stamp = segment.stamps.map(|stamps| stamps.0);
+                self.missed -= piece.end - from;
+            } else {
+                all = false;
+            }
+        }
+        self.filled += 1;
+        all
+    }
+
     fn new_data(&mut self, segment: &Segment, start: u64, end: u64, sink: &mut impl Sink) {
         self.flush(sink);
         if start > self.nxt {
             self.missed += start - self.nxt;
             self.put(self.nxt, start, segment.now, None);
+            if let Some(mut hole) = self.pieces.last_entry() {
+                hole.get_mut().unseen = true;
+            }
         }
         self.put(start, end, segment.now, segment.stamps.map(|stamps| stamps.0));
         self.anchor = Some((end, segment.seq.wrapping_add(segment.payload)));
@@ -263,7 +395,15 @@ impl Sender {
         self.transmissions += 1;
         self.pieces.insert(
             start,
-            Piece { end, at, transmission: self.transmissions, repeats: 0, sacked: false, stamp },
+            Piece {
+                end,
+                at,
+                transmission: self.transmissions,
+                repeats: 0,
+                sacked: false,
+                unseen: false,
+                stamp,
+            },
         );
         self.inflight += end - start;
         if self.pieces.len() > MOST_PIECES
@@ -383,7 +523,13 @@ impl Sender {
         }
         // Acknowledgements count in this end's sequence numbers.
         let number = self.unwrap(segment.ack);
-        if number > self.nxt.saturating_add(1) || number.saturating_add(FAR) < self.una {
+        if number > self.nxt.saturating_add(1) {
+            if number < self.nxt.saturating_add(FAR) {
+                self.beyond = self.beyond.max(number);
+            }
+            return;
+        }
+        if number.saturating_add(FAR) < self.una {
             return;
         }
         let number = number.min(self.nxt);
@@ -414,7 +560,9 @@ impl Sender {
             self.timeouts_in_a_row = 0;
         }
         self.last_ack = Some(now);
-        let rtt = news.rtt.map(|at| now.since(at)).filter(|rtt| rtt.0 > 0);
+        let rtt = news.rtt.map(|at| now.since(at));
+        self.instant |= rtt == Some(Nanos::ZERO);
+        let rtt = rtt.filter(|rtt| rtt.0 > 0).map(|rtt| rtt + self.near);
         if let Some(rtt) = rtt {
             self.rtt.add(rtt);
         }
@@ -523,17 +671,17 @@ impl Sender {
         }
         let (start, first) = self.first.unwrap_or((self.last_ack.unwrap_or(self.last_sent), 0));
         let round = self.rtt.min().or(self.handshake);
-        let enough = self.flight.1 >= 6 * self.mss;
+        let enough = self.begins() && self.flight.1 >= 6 * self.mss;
         let id = sink.open(Opening {
             name: self.name.clone(),
             group: None,
-            origin: self.origin.into(),
+            origin: self.format.into(),
             transport: Transport::Tcp,
             made: start,
             start,
             mss: self.mss,
-            first_flight: self.flight.1,
-            first_flight_span: Some(self.flight.0.since(start)),
+            first_flight: if self.begins() { self.flight.1 } else { 0 },
+            first_flight_span: self.begins().then(|| self.flight.0.since(start)),
             nxt: Seq(first),
             paced: round.filter(|_| enough).map(|round| self.flight.0.since(start) * 8 > round),
             handshake_rtt: self.handshake,
@@ -587,7 +735,8 @@ impl News {
         // RFC 6298 section 3: of bytes sent more than once only if the time stamp says which copy
         // is meant.
         let echoed = segment.stamps.map(|stamps| stamps.1);
-        let told = piece.repeats == 0 || (piece.stamp.is_some() && piece.stamp == echoed);
+        let told = (piece.repeats == 0 && !piece.unseen)
+            || (piece.stamp.is_some() && piece.stamp == echoed);
         self.rtt = told.then_some(piece.at);
     }
 }

@@ -4,6 +4,7 @@
 //! A reader knows nothing of algorithms; whoever listens knows nothing of formats.
 
 use crate::fault::Fault;
+use crate::quality::Quality;
 use firstflight::event::Transport;
 use firstflight::startup::ExitReason;
 use firstflight::{Config, Event, Nanos, Seq, Time};
@@ -98,12 +99,20 @@ pub trait Sink {
     fn open(&mut self, opening: Opening) -> Id;
     /// Something happened in it.
     fn step(&mut self, id: Id, step: &Step);
+    /// How well it was captured, before it is over; formats without packets give no such record.
+    fn judge(&mut self, id: Id, quality: &Quality) {
+        let _ = (id, quality);
+    }
     /// It is over: closed, or the file ended.
     fn close(&mut self, id: Id);
-    /// What was told of it is not the whole truth: it is to be forgotten.
+    /// Its steps would mislead, or are not enough: it is to be forgotten.
     fn abandon(&mut self, id: Id);
     /// The file is not all that it should be; what was read before stays.
     fn remark(&mut self, fault: Fault);
+    /// The file is as it should be, but not all that it holds was used.
+    fn note(&mut self, note: Fault) {
+        let _ = note;
+    }
 }
 
 /// How much of a file there was.

@@ -2,8 +2,8 @@
 //! and of `advise` in Python.
 
 use crate::files::{GroupBy, Watch, follow};
-use crate::population::Entry;
 use crate::population::own::Paths;
+use crate::population::{Accept, Entries};
 use crate::replay::{Named, Settings};
 use crate::results::Results;
 use crate::summary::ConnectionRow;
@@ -38,6 +38,9 @@ pub struct AdviseRequest {
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
     #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, MOST_SECONDS), allow_negative_numbers = true)]
     pub limit: Nanos,
+    /// Take connections whose capture leaves a doubt (docs/replay.md)
+    #[arg(long, value_enum)]
+    pub accept: Option<Accept>,
 }
 
 /// Bytes that the simulator carries for one answer, of all arms together: 5 to 8 s of
@@ -163,21 +166,20 @@ fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<C
     });
     let settings = Settings { arms, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
-    let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
-    let about = format!("{} recorded connections: {}", entries.len(), listed(files));
-    let paths = Paths::of(&entries, &about).ok_or_else(|| {
-        Error::new(format!(
-            "{}: no connection long enough to show a rate and a round trip; capture transfers of a second or more, where the sender stands",
-            files.join(", ")
-        ))
+    let entries = Entries::of(&replay, options.accept);
+    let about = format!("{} recorded connections: {}", entries.taken.len(), listed(files));
+    let paths = Paths::of(&entries.taken, &about).ok_or_else(|| {
+        entries.refusal(files, "; capture transfers of a second or more, where the sender stands")
     })?;
-    let left_out = replay.short + (replay.done.len() - entries.len()) as u64;
     let results = Results::new(&replay, rows);
+    let takes = |of: &&ConnectionRow| options.accept.is_some() || !of.is_doubtful();
+    let taken = results.connections.iter().filter(takes);
     let evidence = Evidence {
         files: results.files.clone(),
-        paths: results.connections.iter().map(path_row).collect(),
+        paths: taken.map(path_row).collect(),
         assumed: paths.assumed.iter().map(|one| (one.value.clone(), one.text.clone())).collect(),
-        left_out,
+        left_out: entries.short,
+        doubts: entries.doubts(),
     };
     Ok(Captured { replay: results, paths, evidence })
 }

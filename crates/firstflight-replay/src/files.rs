@@ -77,7 +77,7 @@ fn gather(
     let mut rows = Vec::new();
     let mut first = None;
     for file in files {
-        let remarks = replay.remarks.len();
+        let (remarks, notes) = (replay.remarks.len(), replay.notes.len());
         let (extent, fault) = match read(file, &mut replay) {
             Ok(extent) => (extent, replay.remarks.get(remarks).map(ToString::to_string)),
             Err(fault) => {
@@ -92,6 +92,7 @@ fn gather(
             records: extent.records,
             connections: extent.connections,
             fault,
+            notes: replay.notes[notes..].iter().map(ToString::to_string).collect(),
         });
     }
     match first {

@@ -3,8 +3,10 @@
 
 pub mod own;
 
-use crate::replay::Followed;
-use crate::shown::{Shown, mbps};
+use crate::replay::{Followed, Replay};
+use crate::shown::{Shown, mbps, ms};
+use firstflight_log::quality::Quality;
+use firstflight_path::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -16,6 +18,64 @@ const FEW: usize = 100;
 const LEAST_LOSSES: u64 = 10;
 /// Buffers that no trace shows: the wired access lines of the built-in populations.
 const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }";
+
+/// Connections that are taken beside those whose numbers may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
+pub enum Accept {
+    /// Those whose capture leaves a doubt
+    Doubtful,
+}
+
+/// What all connections of a replay add.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    /// What those add that are taken.
+    pub taken: Vec<Entry>,
+    /// Connections that are too short to show a rate and a round trip.
+    pub short: u64,
+    /// Connections whose capture leaves a doubt; they are not taken.
+    pub doubtful: u64,
+    /// The doubt about the first of them.
+    doubt: Option<String>,
+}
+
+impl Entries {
+    /// Of everything that was followed.
+    pub fn of(replay: &Replay, accept: Option<Accept>) -> Entries {
+        let mut entries = Entries { short: replay.short, ..Entries::default() };
+        for followed in &replay.done {
+            if followed.is_doubtful() && accept != Some(Accept::Doubtful) {
+                entries.doubtful += 1;
+                let line = followed.quality.as_ref().and_then(Quality::line);
+                entries.doubt = entries.doubt.or(line);
+            } else if let Some(entry) = Entry::of(followed) {
+                entries.taken.push(entry);
+            } else {
+                entries.short += 1;
+            }
+        }
+        entries
+    }
+
+    /// What was left out for a doubt, in a sentence.
+    pub fn doubts(&self) -> Option<String> {
+        let doubt = self.doubt.as_ref()?;
+        let are = if self.doubtful == 1 { "connection is" } else { "connections are" };
+        Some(format!("{} {are} left out ({doubt}); `--accept doubtful` takes them", self.doubtful))
+    }
+
+    /// Why none is taken, of these files.
+    pub fn refusal(&self, files: &[String], advice: &str) -> Error {
+        let files = files.join(", ");
+        Error::new(match self.doubts() {
+            Some(doubts) => format!("{files}: {doubts}"),
+            None => format!(
+                "{files}: no connection long enough to show a rate and a round trip{advice}"
+            ),
+        })
+    }
+}
 
 /// What one connection adds.
 #[derive(Clone, Debug)]
@@ -70,7 +130,7 @@ impl Entry {
 /// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
 fn full_buffer(followed: &Followed, shown: &Shown) -> Option<f64> {
     let losses = &followed.signals.loss_rtt;
-    let min = shown.min_rtt_ms?;
+    let min = ms(followed.min_rtt?.0);
     let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
     let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
     // An ACK that was delayed adds its wait to the largest RTT.

@@ -14,6 +14,7 @@ use crate::spread::Spread;
 use firstflight::arm::Arm;
 use firstflight::{Ack, Event, Nanos, Sent, Time};
 use firstflight_log::Fault;
+use firstflight_log::quality::{Quality, Trust};
 use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
 use std::collections::HashMap;
 
@@ -67,6 +68,8 @@ pub struct Followed {
     pub line: Option<Line>,
     /// Which startup it was, if that was asked.
     pub identity: Option<Identity>,
+    /// How well it was captured, where it was.
+    pub quality: Option<Quality>,
     identifier: Option<Identifier>,
     initial: u64,
 }
@@ -91,10 +94,12 @@ pub struct Replay {
     pub short: u64,
     /// Connections beyond what is kept.
     pub beyond: u64,
-    /// Connections of which something was not seen: they are in no result.
+    /// Connections that their reader gave up: they are in no result.
     pub incomplete: u64,
     /// What was wrong with files that could be read in part.
     pub remarks: Vec<Fault>,
+    /// What was left out of files, and why.
+    pub notes: Vec<Fault>,
     /// The group of connections whose trace names none.
     pub group: Option<String>,
 }
@@ -111,6 +116,7 @@ impl Replay {
             beyond: 0,
             incomplete: 0,
             remarks: Vec::new(),
+            notes: Vec::new(),
             group: None,
         }
     }
@@ -151,6 +157,16 @@ impl Sink for Replay {
     fn remark(&mut self, fault: Fault) {
         self.remarks.push(fault);
     }
+
+    fn judge(&mut self, id: Id, quality: &Quality) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.quality = Some(quality.clone());
+        }
+    }
+
+    fn note(&mut self, note: Fault) {
+        self.notes.push(note);
+    }
 }
 
 impl Followed {
@@ -168,6 +184,7 @@ impl Followed {
             line: keeps_line.then(|| Line::new(runs.len())),
             runs,
             identity: None,
+            quality: None,
             identifier: (!settings.identify.is_empty())
                 .then(|| Identifier::new(settings, &opening)),
             meter: Meter::new(opening.start),
@@ -294,5 +311,15 @@ impl Followed {
             run.cwnd = run.controller.cwnd();
         }
         self.identity = self.identifier.take().map(|identifier| identifier.answer());
+        // What startups do hangs on the first flight, and on times that the clock must show.
+        if self.quality.as_ref().is_some_and(|quality| !quality.shows_exits) {
+            self.runs.clear();
+            self.identity = None;
+        }
+    }
+
+    /// Its capture leaves a doubt about its numbers.
+    pub fn is_doubtful(&self) -> bool {
+        self.quality.as_ref().is_some_and(|quality| quality.trust == Trust::Doubtful)
     }
 }

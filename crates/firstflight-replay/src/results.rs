@@ -81,6 +81,27 @@ impl Results {
             .map_err(|error| Error::new(error.to_string()))
     }
 
+    /// What is wrong with captures of connections: the line of the one, or how many there are and
+    /// the first as an example, apart for doubtful ones.
+    pub fn capture_lines(&self) -> Vec<String> {
+        let (doubtful, others): (Vec<_>, Vec<_>) = self
+            .connections
+            .iter()
+            .filter_map(|row| Some((row, row.capture.as_ref()?.line()?)))
+            .partition(|(row, _)| row.is_doubtful());
+        let told = |of: &[(&ConnectionRow, String)], kind: &str| {
+            let (row, line) = of.first()?;
+            Some(if of.len() == 1 {
+                format!("{}: {line}", row.name)
+            } else {
+                let all = self.connections.len();
+                format!("{} of {all} connections {kind}, such as {}: {line}", of.len(), row.name)
+            })
+        };
+        let lines = [told(&doubtful, "are doubtful"), told(&others, "have a capture with a fault")];
+        lines.into_iter().flatten().collect()
+    }
+
     /// Kinds of findings, how many connections have them, and the words of the first.
     pub fn findings(&self) -> Vec<(&'static str, usize, &str)> {
         let mut kinds: BTreeMap<&'static str, (usize, &str)> = BTreeMap::new();

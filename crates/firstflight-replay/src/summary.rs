@@ -7,6 +7,7 @@ use crate::replay::Followed;
 use crate::run::{Left, Run};
 use crate::shown::{Shown, mbps, ms};
 use firstflight::startup::ExitReason;
+use firstflight_log::quality::{Quality, Trust};
 use serde::Serialize;
 
 /// A window below this share of what fills the path is too small: the rate is known to a few
@@ -129,6 +130,8 @@ pub struct ConnectionRow {
     pub initial_window: u64,
     /// The sender paced its first flight; null if that cannot be told.
     pub paced: Option<bool>,
+    /// How well it was captured; null for logs, which name their vantage themselves.
+    pub capture: Option<Quality>,
     /// Smallest RTT.
     pub min_rtt_ms: Option<f64>,
     /// Median RTT.
@@ -221,6 +224,11 @@ fn startup(run: &Run, followed: &Followed, shown: &Shown) -> StartupRow {
 }
 
 impl ConnectionRow {
+    /// Its capture leaves a doubt about its numbers.
+    pub fn is_doubtful(&self) -> bool {
+        self.capture.as_ref().is_some_and(|capture| capture.trust == Trust::Doubtful)
+    }
+
     /// The row of a connection that was followed to its end.
     pub fn of(followed: &Followed) -> ConnectionRow {
         let shown = Shown::of(followed);
@@ -244,9 +252,10 @@ impl ConnectionRow {
             mss: followed.mss,
             initial_window: followed.initial_window(),
             paced: opening.paced,
+            capture: followed.quality.clone(),
             min_rtt_ms: shown.min_rtt_ms,
-            rtt_p50_ms: followed.rtts.quantile(0.5).map(|rtt| rtt / 1e6),
-            rtt_p95_ms: followed.rtts.quantile(0.95).map(|rtt| rtt / 1e6),
+            rtt_p50_ms: shown.whole(followed.rtts.quantile(0.5)),
+            rtt_p95_ms: shown.whole(followed.rtts.quantile(0.95)),
             best_rate_mbps: shown.rate.map(mbps),
             best_rate_wire_mbps: shown.rate.map(|rate| mbps(rate * shown.wire)),
             best_rate_at_ms: shown.rate_at.map(ms),

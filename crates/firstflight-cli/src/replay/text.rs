@@ -1,13 +1,14 @@
 //! The results of a replay for the terminal.
 
 use super::identified;
-use crate::fit::fitted;
+use crate::fit::{asked, fitted};
 use crate::output::Output;
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::table::figure;
+use firstflight_log::quality::{Quality, Trust};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
 use std::collections::BTreeSet;
@@ -87,7 +88,7 @@ pub(crate) const RAW: &[&str] = &[
 /// Names of all columns that tables of these startups may have.
 pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> =
-        [STARTUPS, CONNECTIONS, SHARES, identified::TRIED, identified::ANSWERS]
+        [STARTUPS, CONNECTIONS, SHARES, CAPTURES, identified::TRIED, identified::ANSWERS]
             .iter()
             .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
             .collect();
@@ -104,6 +105,10 @@ fn text(results: &Results) -> String {
         results.connections.iter().for_each(|connection| one(&mut text, connection));
     } else {
         many(&mut text, results);
+    }
+    if asked().wide && results.connections.iter().any(|row| row.capture.is_some()) {
+        let captures = captures(results);
+        let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", captures.title, fitted(&captures));
     }
     if results.short > 0 {
         let _ = writeln!(
@@ -226,6 +231,13 @@ fn one(text: &mut String, connection: &ConnectionRow) {
             "{QUIET}= the arm that ran, given exactly the events that it saw then{QUIET:#}"
         );
     }
+    if let Some(line) = connection.capture.as_ref().and_then(Quality::line) {
+        let _ = writeln!(
+            text,
+            "{CAUTION}*{CAUTION:#} {}",
+            wrap(&format!("Capture: {line}"), 2, width())
+        );
+    }
     for finding in &connection.findings {
         let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&finding.text, 2, width()));
     }
@@ -234,6 +246,48 @@ fn one(text: &mut String, connection: &ConnectionRow) {
 
 /// Columns of many connections, beside one for each startup.
 const CONNECTIONS: &[&str] = &["connection", "RTT\nms", "rate\nMbit/s", "BDP", "lost\n%"];
+
+/// Columns of how connections were captured.
+const CAPTURES: &[&str] = &[
+    "connection",
+    "taken at",
+    "trust",
+    "near\nms",
+    "far\nms",
+    "begins",
+    "doubled",
+    "out of order",
+    "not captured",
+    "clock tick\nms",
+    "steps",
+    "proxy\nms",
+    "left out",
+];
+
+/// How each connection was captured.
+fn captures(results: &Results) -> Sheet {
+    let mut sheet = Sheet::of_numbers("captures", CAPTURES, 3);
+    for row in &results.connections {
+        let Some(capture) = &row.capture else { continue };
+        let count = |count: u64| Field::from(count.to_string());
+        sheet.row([
+            Field::from(row.name.as_str()),
+            capture.vantage.name().into(),
+            Field::from(capture.trust.name()).bold(capture.trust != Trust::Sound),
+            number(capture.near_ms, "ms").into(),
+            number(capture.far_ms, "ms").into(),
+            Field::from(if capture.begins { "yes" } else { "no" }),
+            count(capture.doubled + capture.doubled_unsure),
+            count(capture.out_of_order),
+            figure(capture.unseen_bytes as f64, "bytes").into(),
+            number(capture.tick_ms, "ms").into(),
+            count(capture.clock_steps),
+            number(capture.proxy_ms, "ms").into(),
+            figure(capture.left_out_bytes as f64, "bytes").into(),
+        ]);
+    }
+    sheet
+}
 
 /// A line for each connection, so many at most.
 fn connections(results: &Results, most: usize) -> Sheet {
@@ -313,6 +367,9 @@ fn many(text: &mut String, results: &Results) {
     }
     let shares = shares(results);
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
+    for line in results.capture_lines() {
+        let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&line, 2, width()));
+    }
     for (kind, count, example) in results.findings() {
         let line = format!(
             "{kind}, {count} of {} connections, such as: {example}",

@@ -181,6 +181,7 @@ impl Session {
             records: self.seen.records,
             connections: self.seen.counts.watched,
             fault: None,
+            notes: Vec::new(),
         };
         let results = Results::new(&self.replay, vec![file]);
         if let Some(file) = &options.report {

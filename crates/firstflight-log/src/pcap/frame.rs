@@ -14,6 +14,18 @@ pub(super) struct Endpoint {
     port: u16,
 }
 
+impl Endpoint {
+    /// An address of this host alone.
+    pub(super) fn is_loopback(&self) -> bool {
+        self.address.is_loopback()
+    }
+
+    /// The same host, whatever the port.
+    pub(super) fn is_host_of(&self, other: &Endpoint) -> bool {
+        self.address == other.address
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         std::net::SocketAddr::new(self.address, self.port).fmt(f)
@@ -29,6 +41,19 @@ pub(super) struct Frame {
     pub to: Endpoint,
     /// What it says.
     pub segment: Segment,
+    /// Of the IP header.
+    pub ip: Ip,
+    /// The TCP header is longer than what was kept of it.
+    pub cut: bool,
+}
+
+/// What an IP header tells of a packet's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ip {
+    /// Hops that it may still take.
+    pub ttl: u8,
+    /// Identification; IPv6 has none.
+    pub id: Option<u16>,
 }
 
 const ETHERNET: i32 = 1;
@@ -50,7 +75,7 @@ pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Option<
         _ => return None,
     };
     // Where the IP header begins, its length on the wire as it says so, and what follows it.
-    let (from, to, start, stated, payload) = match packet.net.as_ref()? {
+    let (from, to, start, stated, payload, ttl, id) = match packet.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let stated = u32::from(header.total_len());
@@ -60,6 +85,8 @@ pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Option<
                 header.slice().as_ptr(),
                 stated,
                 ip.payload(),
+                header.ttl(),
+                Some(header.identification()),
             )
         }
         LaxNetSlice::Ipv6(ip) => {
@@ -70,7 +97,15 @@ pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Option<
             };
             let addresses: (IpAddr, IpAddr) =
                 (header.source_addr().into(), header.destination_addr().into());
-            (addresses.0, addresses.1, header.slice().as_ptr(), stated, ip.payload())
+            (
+                addresses.0,
+                addresses.1,
+                header.slice().as_ptr(),
+                stated,
+                ip.payload(),
+                header.hop_limit(),
+                None,
+            )
         }
         LaxNetSlice::Arp(_) => return None,
     };
@@ -88,6 +123,8 @@ pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Option<
         from: Endpoint { address: from, port: port(0)? },
         to: Endpoint { address: to, port: port(2)? },
         segment: Segment::parse(now, ip_header, length, tcp)?,
+        ip: Ip { ttl, id },
+        cut: tcp.get(12).is_some_and(|offset| tcp.len() < usize::from(offset >> 4) * 4),
     })
 }
 

@@ -43,6 +43,8 @@ pub struct Data<'a> {
     right_bdp: [f64; 2],
     arms: Vec<ArmData<'a>>,
     faults: Vec<&'a str>,
+    /// What was left out of files, and what is wrong with captures.
+    notes: Vec<String>,
     verdicts: &'a [VerdictRow],
     connections: &'a [ConnectionRow],
     /// Connections in all.
@@ -108,6 +110,12 @@ impl<'a> Data<'a> {
             right_bdp: [EARLY_BELOW, LATE_ABOVE],
             arms: arms.map(|(index, arm)| ArmData { arm, look: look(index) }).collect(),
             faults: results.files.iter().filter_map(|file| file.fault.as_deref()).collect(),
+            notes: results
+                .files
+                .iter()
+                .flat_map(|file| file.notes.iter().cloned())
+                .chain(results.capture_lines())
+                .collect(),
             verdicts: &results.verdicts,
             connections: &results.connections[..results.connections.len().min(MOST_ROWS)],
             count: results.connections.len(),

@@ -15,6 +15,7 @@ function words() {
   for (const fault of report.faults) {
     byId("notes").append(html("p", { class: "note warning" }, html("strong", {}, "Read in part "), fault));
   }
+  for (const note of report.notes) byId("notes").append(html("p", { class: "note" }, note));
   byId("verdicts-how").textContent =
     `Too early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Too late: above, or only at a loss. ` +
     "BDP: the best sustained delivery rate times the smallest RTT of the connection.";

@@ -9,3 +9,4 @@ mod identify;
 mod model;
 mod seeds;
 mod synthetic;
+mod vantage;
