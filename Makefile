@@ -118,6 +118,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	NIGHT=1 cargo test --locked -p firstflight --all-features --test it
 	NIGHT=1 cargo test --locked -p firstflight-cli --features quic --test it -- identified runners
 	NIGHT=1 cargo test --locked -p firstflight-replay --all-features identify
+	NIGHT=1 cargo test --locked -p firstflight-replay --test it vantage
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real killed
 	$(MAKE) kernels

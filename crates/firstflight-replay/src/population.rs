@@ -5,7 +5,6 @@ pub mod own;
 
 use crate::replay::{Followed, Replay};
 use crate::shown::{Shown, mbps, ms};
-use firstflight_log::quality::Quality;
 use firstflight_path::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -47,7 +46,7 @@ impl Entries {
         for followed in &replay.done {
             if followed.is_doubtful() && accept != Some(Accept::Doubtful) {
                 entries.doubtful += 1;
-                let line = followed.quality.as_ref().and_then(Quality::line);
+                let line = followed.quality.as_ref().map(|of| of.remarks.join("; "));
                 entries.doubt = entries.doubt.or(line);
             } else if let Some(entry) = Entry::of(followed) {
                 entries.taken.push(entry);

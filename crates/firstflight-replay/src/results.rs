@@ -95,6 +95,8 @@ impl Results {
                 format!("{}: {line}", row.name)
             } else {
                 let all = self.connections.len();
+                // They are doubtful, as the sentence says already.
+                let line = line.trim_start_matches("doubtful: ");
                 format!("{} of {all} connections {kind}, such as {}: {line}", of.len(), row.name)
             })
         };

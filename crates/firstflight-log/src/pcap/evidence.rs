@@ -13,7 +13,7 @@ const COPY_BLINDLY: Nanos = Nanos(100_000);
 /// A copy that was routed once more has a TTL that is smaller by a few.
 const MOST_HOPS: u8 = 8;
 /// Frames that are remembered to find their copies.
-const MOST_PRINTS: usize = 128;
+const MOST_PRINTS: usize = 512;
 /// Numbers that the segments of one offloaded packet may use up.
 const MOST_CUT: u16 = 64;
 /// No TCP cuts its data smaller, bytes.

@@ -317,6 +317,7 @@ impl Capture {
     }
 
     fn end(&mut self, sink: &mut impl Sink) {
+        self.order.close();
         while let Some(held) = self.order.pop() {
             self.take(held, sink);
         }

@@ -65,6 +65,11 @@ impl Order {
         self.held.pop_front()
     }
 
+    /// The file is over: no more frames come.
+    pub(super) fn close(&mut self) {
+        self.settle();
+    }
+
     /// The file went on where it was: the few frames that lay far back were out of order.
     fn settle(&mut self) {
         if self.strays == 0 {

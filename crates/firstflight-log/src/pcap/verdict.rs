@@ -152,12 +152,12 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
             _ => (Vantage::Unknown, 1),
         },
     };
-    let near = near.unwrap_or(Nanos::ZERO);
-    if near <= TURN && far <= TURN && vantage != Vantage::Unknown {
+    if near.is_some_and(|near| near <= TURN) && far <= TURN {
         (place.vantage, place.trust) = (Vantage::Sender, Trust::Sound);
         place.evidence.push(format!("both ends answer within {}", said(TURN)));
         return place;
     }
+    let near = near.unwrap_or(Nanos::ZERO);
     // An application that waits before it sends looks as if it were far away.
     let is_tight =
         own.handshake.is_some() || own.stale.0.saturating_mul(2) >= near.0 || ttl == (false, true);

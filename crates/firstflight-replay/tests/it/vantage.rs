@@ -5,6 +5,7 @@
 use crate::model::replayed;
 use crate::synthetic::{MS, Packet, Plan, RAW, Random, Seen, along, connection, pcap};
 use firstflight_log::quality::{Trust, Vantage};
+use firstflight_replay::population::{Accept, Entries, to_toml};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::ConnectionRow;
 
@@ -210,8 +211,9 @@ fn a_capture_taken_elsewhere_is_refused_or_right() {
                 let named = handshake && part > 0.1;
                 assert!(!named, "{about}: {capture:?}");
                 let off = rtt(&row).map_or(1.0, |rtt| (rtt / good.min_rtt as f64 - 1.0).abs());
-                // Without a handshake the queue may have been there from the first sample on.
-                assert!(doubts || off < 0.05, "{about}: off by {off}, {capture:?}");
+                // A link without a router leaves no trace in TTLs.
+                let known = if handshake { 0.05 } else { 0.1 };
+                assert!(doubts || off < known, "{about}: off by {off}, {capture:?}");
                 assert_eq!(row.startups.is_empty(), !handshake, "{about}");
             }
             Err(why) => {
@@ -234,7 +236,8 @@ fn a_capture_that_was_cut_says_so() {
             0 => good.seen[some..].to_vec(),
             1 => good.seen[..good.seen.len() - some].to_vec(),
             _ => {
-                let from = 4 + random.below(count / 3) as usize;
+                // Behind the first data.
+                let from = 6 + random.below(count / 3) as usize;
                 let gap = 1 + random.below(20) as usize;
                 [&good.seen[..from], &good.seen[from + gap..]].concat()
             }
@@ -243,7 +246,8 @@ fn a_capture_that_was_cut_says_so() {
         let row = match read(&seen) {
             Ok(row) => row,
             Err(why) => {
-                assert!(why.contains("too little data"), "{about}: {why}");
+                let is_short = why.contains("too little data") || why == "0 connections";
+                assert!(is_short, "{about}: {why}");
                 continue;
             }
         };
@@ -306,7 +310,9 @@ fn steps_of_the_clock_are_taken_out() {
         let about = format!("seed {seed}, {step} ns at {at}: {capture:?}");
         assert_eq!(row.bytes, good.row.bytes, "{about}");
         // A pause of a sender that waits for nothing is one whatever its length.
-        assert!(capture.clock_steps <= 1 && (capture.clock_steps == 1 || step > 0), "{about}");
+        // A few packets that are earlier than those before may be out of order as well.
+        let told = capture.clock_steps == 1 || capture.out_of_order > 0;
+        assert!(capture.clock_steps <= 1 && (told || step > 0), "{about}");
         let (queue, before) =
             (row.queue_max_ms.unwrap_or(0.0), good.row.queue_max_ms.unwrap_or(0.0));
         assert!(queue < before + 300.0, "{about}: {queue} and not {before} ms");
@@ -331,4 +337,31 @@ fn data_the_other_way_is_told() {
     assert_eq!(extent.map(|extent| extent.connections), Ok(1));
     let notes: Vec<String> = replay.notes.iter().map(ToString::to_string).collect();
     assert!(notes[0].contains("of data were taken at the receiver: its ACKs leave"), "{notes:?}");
+}
+
+#[test]
+fn doubtful_connections_enter_populations_only_on_request() {
+    let good = good(3);
+    let entries = |seen: &[Seen], accept| {
+        let (extent, replay) = replayed("x.pcap", pcap(seen, RAW));
+        assert!(extent.is_ok(), "{extent:?}");
+        Entries::of(&replay, accept)
+    };
+    let fine = entries(&good.seen, None);
+    assert_eq!((fine.taken.len(), fine.doubtful, fine.doubts()), (1, 0, None));
+    // The clock is set back in its middle.
+    let mut stepped = good.seen.clone();
+    let half = stepped.len() / 2;
+    stepped[half..].iter_mut().for_each(|seen| seen.at -= 2_000 * MS);
+    let out = entries(&stepped, None);
+    assert_eq!((out.taken.len(), out.doubtful), (0, 1));
+    let why = out.refusal(&["x.pcap".into()], "").to_string();
+    let expected = "x.pcap: 1 connection is left out (the clock stepped once, by ";
+    assert!(why.starts_with(expected) && why.ends_with("`--accept doubtful` takes them"), "{why}");
+    assert_eq!(entries(&stepped, Some(Accept::Doubtful)).taken.len(), 1);
+    // Good captures of one connection give one population.
+    let doubled: Vec<Seen> =
+        good.seen.iter().flat_map(|seen| [seen.clone(), seen.clone()]).collect();
+    let file = |entries: &Entries| to_toml(&entries.taken, "command").expect("a population");
+    assert_eq!(file(&entries(&doubled, None)), file(&fine));
 }
