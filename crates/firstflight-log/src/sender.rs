@@ -192,6 +192,11 @@ impl Sender {
         self.first.is_some() && self.wide(segment.ack) > self.nxt.saturating_add(1)
     }
 
+    /// The segment repeats data that is outstanding.
+    pub(crate) fn is_repeat(&self, segment: &Segment) -> bool {
+        self.first.is_some() && self.wide(segment.seq) < self.nxt
+    }
+
     /// The segment is the next that this end sends: nothing between was missed.
     pub(crate) fn is_next(&self, segment: &Segment) -> bool {
         self.first.is_none() || self.wide(segment.seq) == self.nxt

@@ -19,6 +19,8 @@ const FORMAT: &str = "capture of TCP";
 const LONGEST_REST: Nanos = Nanos::from_millis(1_200);
 
 const FIRST_TIMER: Nanos = Nanos::from_secs(1);
+/// Timers of TCPs in use end at two minutes.
+const LONGEST_TIMER: Nanos = Nanos::from_secs(300);
 
 /// Steps of the capture's clock that were taken out.
 #[derive(Clone, Copy, Default)]
@@ -168,8 +170,8 @@ impl Conversation {
         }
     }
 
-    /// Data was out during a rest that no timer of a sender allows, and neither a repeat nor a hole
-    /// explains it.
+    /// Data was out during a rest that no timer of a sender allows, and neither a timer that backs
+    /// off nor a hole explains it.
     fn is_stalled(&self, segment: &Segment, from: usize, rest: Nanos) -> bool {
         (0..2).any(|index| {
             let sender = &self.senders[index];
@@ -177,7 +179,9 @@ impl Conversation {
             let smooth = sender.rtts().map_or(FIRST_TIMER, |(smooth, _)| smooth);
             let longest = LONGEST_REST.0.saturating_add(smooth.0.saturating_mul(3));
             let goes_on = if index == from {
-                segment.payload > 0 && sender.is_next(segment)
+                // A timer that has backed off waits for minutes.
+                let is_late = rest > LONGEST_TIMER && sender.is_repeat(segment);
+                segment.payload > 0 && (sender.is_next(segment) || is_late)
             } else {
                 segment.has_ack && !segment.rst && !sender.is_ahead(segment)
             };

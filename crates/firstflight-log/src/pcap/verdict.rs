@@ -5,7 +5,7 @@
 //! the smallest of a kind counts.
 
 use super::conversation::Steps;
-use super::evidence::Evidence;
+use super::evidence::{End, Evidence};
 use crate::quality::{Quality, Trust, Vantage, time};
 use firstflight::Nanos;
 
@@ -78,6 +78,30 @@ impl Place {
     }
 }
 
+/// The evidence, for people.
+fn sentences(own: &End, peer: &End) -> Vec<String> {
+    let mut told = Vec::new();
+    if let (Some(near), Some(far)) = (own.handshake, peer.handshake) {
+        told.push(format!(
+            "handshake: the sender answers after {}, the receiver after {}",
+            said(near),
+            said(far)
+        ));
+    }
+    if let Some(data) = peer.data {
+        told.push(format!("data: ACKs come {} after them", said(data)));
+    }
+    if let (Some(near), Some(far)) = (own.echo, peer.echo) {
+        told.push(format!(
+            "time stamps: the sender echoes after {}, the receiver after {}",
+            said(near),
+            said(far)
+        ));
+    }
+    told.push(format!("TTL: {} from the sender, {} from the receiver", own.ttl, peer.ttl));
+    told
+}
+
 fn place(all: &Evidence, seen: &Seen) -> Place {
     let (own, peer) = (&all.ends[seen.index], &all.ends[1 - seen.index]);
     let near = own.answers();
@@ -94,30 +118,10 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
         near,
         far,
         proxy: None,
-        evidence: Vec::new(),
+        evidence: sentences(own, peer),
         remarks: Vec::new(),
     };
-    if let (Some(near), Some(far)) = (own.handshake, peer.handshake) {
-        place.evidence.push(format!(
-            "handshake: the sender answers after {}, the receiver after {}",
-            said(near),
-            said(far)
-        ));
-    }
-    if let Some(data) = peer.data {
-        place.evidence.push(format!("data: ACKs come {} after them", said(data)));
-    }
-    if let (Some(near), Some(far)) = (own.echo, peer.echo) {
-        place.evidence.push(format!(
-            "time stamps: the sender echoes after {}, the receiver after {}",
-            said(near),
-            said(far)
-        ));
-    }
     let ttl = (own.is_here_by_ttl(), peer.is_here_by_ttl());
-    place
-        .evidence
-        .push(format!("TTL: {} from the sender, {} from the receiver", own.ttl, peer.ttl));
     if seen.is_here {
         (place.vantage, place.trust) = (Vantage::Sender, Trust::Sound);
         place.evidence.push("addresses: both ends are one host".into());
@@ -178,6 +182,16 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
         };
         return doubt(place, &why);
     }
+    decide(place, vantage, (near, far), proxy)
+}
+
+/// Two kinds of evidence agree on the vantage.
+fn decide(
+    mut place: Place,
+    vantage: Vantage,
+    (near, far): (Nanos, Nanos),
+    proxy: Option<(Nanos, Nanos)>,
+) -> Place {
     place.vantage = vantage;
     match vantage {
         Vantage::Sender | Vantage::Unknown => {

@@ -109,6 +109,24 @@ fn is_syn(seen: &Seen) -> bool {
     seen.bytes[33] & 2 != 0
 }
 
+/// The sender itself sends a segment twice within a millisecond: without identifications nothing
+/// tells that from a copy.
+fn repeats_at_once(seen: &[Seen]) -> bool {
+    let data: Vec<&Seen> =
+        seen.iter().filter(|seen| seen.from_sender && seen.length > 100).collect();
+    data.iter().enumerate().any(|(index, one)| {
+        let after = data[index + 1..].iter().take_while(|other| other.at - one.at <= MS);
+        after.into_iter().any(|other| other.bytes[24..] == one.bytes[24..])
+    })
+}
+
+/// The packet at this place repeats data of the sender.
+fn is_repeat(seen: &[Seen], at: usize) -> bool {
+    let seq = |seen: &Seen| seen.bytes[24..28].to_vec();
+    let before = seen[..at].iter().filter(|other| other.from_sender && other.length > 100);
+    seen[at].from_sender && before.into_iter().any(|other| seq(other) == seq(&seen[at]))
+}
+
 /// Nanoseconds of an RTT that a row shows.
 fn rtt(row: &ConnectionRow) -> Option<f64> {
     row.min_rtt_ms.map(|rtt| rtt * 1e6)
@@ -121,7 +139,7 @@ fn captured_twice_is_as_captured_once() {
         let mut random = Random::new(seed ^ 0x0d0b);
         let share = random.one(&[1000, 1000, 300, 50]);
         let most = (good.min_rtt / 3).min(MS);
-        let numbered = random.chance(800);
+        let numbered = random.chance(800) || repeats_at_once(&good.seen);
         let apart = random.one(&[0, 2_000, 50_000, most]).min(if numbered { most } else { 50_000 });
         let routed = random.chance(300);
         let mut doubled = Vec::new();
@@ -213,7 +231,12 @@ fn a_capture_taken_elsewhere_is_refused_or_right() {
                 let off = rtt(&row).map_or(1.0, |rtt| (rtt / good.min_rtt as f64 - 1.0).abs());
                 // A link without a router leaves no trace in TTLs.
                 let known = if handshake { 0.05 } else { 0.1 };
-                assert!(doubts || off < known, "{about}: off by {off}, {capture:?}");
+                // Less may be the sender's own turn.
+                let off_ns = rtt(&row).map_or(f64::MAX, |rtt| (rtt - good.min_rtt as f64).abs());
+                assert!(
+                    doubts || off < known || off_ns < 250_000.0,
+                    "{about}: off by {off}, {capture:?}"
+                );
                 assert_eq!(row.startups.is_empty(), !handshake, "{about}");
             }
             Err(why) => {
@@ -315,7 +338,9 @@ fn steps_of_the_clock_are_taken_out() {
         assert!(capture.clock_steps <= 1 && (told || step > 0), "{about}");
         let (queue, before) =
             (row.queue_max_ms.unwrap_or(0.0), good.row.queue_max_ms.unwrap_or(0.0));
-        assert!(queue < before + 300.0, "{about}: {queue} and not {before} ms");
+        // Before a retransmission it may be a timer that has backed off.
+        let is_timer = step > 0 && step < 300_000 * MS as i64 && is_repeat(&good.seen, at);
+        assert!(queue < before + 300.0 || is_timer, "{about}: {queue} and not {before} ms");
         if capture.clock_steps == 1 {
             assert_eq!(capture.trust, Trust::Doubtful, "{about}");
             assert!(capture.line().is_some_and(|line| line.contains("clock stepped")), "{about}");
