@@ -1,7 +1,7 @@
 //! A TCP connection of a capture: two ends, either of which may send data, and the record of how
 //! well it was captured.
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Steps};
 use super::frame::{Endpoint, Frame};
 use super::order::{Held, SKEW};
 use super::tally::{LEAST_BYTES, Tally};
@@ -21,14 +21,6 @@ const LONGEST_REST: Nanos = Nanos::from_millis(1_200);
 const FIRST_TIMER: Nanos = Nanos::from_secs(1);
 /// Timers of TCPs in use end at two minutes.
 const LONGEST_TIMER: Nanos = Nanos::from_secs(300);
-
-/// Steps of the capture's clock that were taken out.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Steps {
-    pub(super) count: u64,
-    /// The largest, ns; negative: back.
-    pub(super) largest: i64,
-}
 
 /// A connection.
 pub(super) struct Conversation {

@@ -23,6 +23,14 @@ const FINE: u64 = 100_000;
 /// Frames that have to agree on a coarse clock.
 const LEAST_STAMPS: u64 = 16;
 
+/// Steps of the capture's clock that were taken out.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Steps {
+    pub(super) count: u64,
+    /// The largest, ns; negative: back.
+    pub(super) largest: i64,
+}
+
 /// A frame, as its copy would repeat it.
 struct Print {
     now: Time,

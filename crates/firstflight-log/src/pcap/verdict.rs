@@ -4,8 +4,7 @@
 //! ACK, echoes of time stamps, TTLs. All times are upper bounds on the way to an end and back, so
 //! the smallest of a kind counts.
 
-use super::conversation::Steps;
-use super::evidence::{End, Evidence};
+use super::evidence::{End, Evidence, Steps};
 use crate::quality::{Quality, Trust, Vantage, time};
 use firstflight::Nanos;
 
