@@ -6,8 +6,9 @@ use crate::fit;
 use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c};
+use crate::run::{command_line, on_threads};
 use crate::sheet::Sheet;
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
@@ -277,7 +278,7 @@ pub(crate) fn run_with_progress(
     threads: Option<u16>,
     rows: Option<&mut RowSink<'_>>,
 ) -> Result<Tallies, Error> {
-    let stop = stop_on_ctrl_c();
+    let stop = graceful("stopping with what is done so far").flag();
     let total = run.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
     let style = "{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Count("connections"), Some(total));

@@ -6,8 +6,9 @@ use crate::fit::fitted;
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
+use crate::run::{command_line, on_threads, threads};
 use crate::sheet::{Field, Sheet, Side};
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
@@ -193,7 +194,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Unit::Count("thousand packets"),
         Some(job.packets / 1_000),
     );
-    let stop = stop_on_ctrl_c();
+    let stop = graceful("stopping with what is done so far").flag();
     let tick = |packets: u64| progress.inc(packets / 1_000);
     let report = on_threads(options.threads, || evaluate(&evaluation, &tick, stop));
     drop(progress);

@@ -130,7 +130,7 @@ fn run_cell(cell: &ExperimentCell, events: bool) -> Result<Answer, Error> {
             compare::run_with_progress(plan, if events { Keep::Events } else { Keep::Rows }, None)
                 .map(Answer::Alone)
         }
-        Asked::Together(plan) => plan.run().map(Answer::Together),
+        Asked::Together(plan) => compare::run_sharing(plan).map(Answer::Together),
     }
 }
 

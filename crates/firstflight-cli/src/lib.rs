@@ -70,6 +70,7 @@ mod run;
 mod serve;
 mod sharing;
 mod sheet;
+mod stop;
 mod terminal;
 mod traces;
 #[cfg(feature = "field")]
@@ -84,8 +85,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use done::Done;
 pub use firstflight_lab::OwnPart;
-use firstflight_lab::error::printable;
 use firstflight_lab::{Error, own_parts, request};
+use firstflight_path::input::shortened;
+use firstflight_table::{guard, text};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -209,22 +211,36 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
         Err(error) => return refuse(&request::line_of(&error, Some(&Cli::command()))),
     };
     fit::ask(cli.layout);
-    match cli
-        .command
-        .without_tables()
-        .map_or(Ok(()), output::no_tables)
-        .and_then(|()| carry_out(cli.command))
-    {
-        Ok(Done::Well) => ExitCode::SUCCESS,
-        Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
-        Ok(Done::Because(why)) => {
+    // What runs behind a link is supervised by one thread, which waits for signals itself.
+    if !cli.command.supervises() {
+        stop::listen();
+    }
+    let done = guard::program(|| {
+        let tables = cli.command.without_tables().map_or(Ok(()), output::no_tables);
+        tables.and_then(|()| carry_out(cli.command))
+    });
+    let code = match done {
+        Ok(Ok(Done::Well)) => 0,
+        Ok(Ok(Done::Short)) => EXIT_SHORT,
+        Ok(Ok(Done::Because(why))) => {
             say_why(&why);
-            ExitCode::from(EXIT_SHORT)
+            EXIT_SHORT
         }
         #[cfg(any(target_os = "linux", feature = "field"))]
-        Ok(Done::With(code)) => ExitCode::from(code),
-        Err(bad) => refuse(bad.as_str()),
-    }
+        Ok(Ok(Done::With(code))) => code,
+        Ok(Err(bad)) => {
+            say_why(bad.as_str());
+            // Who stops a command before it has anything gave it no bad input.
+            if stop::asked() { EXIT_SHORT } else { EXIT_BAD_INPUT }
+        }
+        Err(broken) => {
+            say_why(&broken.to_string());
+            EXIT_SHORT
+        }
+    };
+    // Whatever else came out, an internal error is no fault of the input.
+    let inner = guard::caught() > 0 && matches!(code, 0 | EXIT_BAD_INPUT);
+    ExitCode::from(if inner { EXIT_SHORT } else { code })
 }
 
 fn carry_out(command: Command) -> Result<Done, Error> {
@@ -280,6 +296,17 @@ impl Command {
     }
 }
 
+impl Command {
+    /// It runs a command of the user's, to which signals are passed on.
+    fn supervises(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Command::Link(options) => options.supervises(),
+            _ => false,
+        }
+    }
+}
+
 fn refuse(line: &str) -> ExitCode {
     say_why(line);
     ExitCode::from(EXIT_BAD_INPUT)
@@ -287,5 +314,5 @@ fn refuse(line: &str) -> ExitCode {
 
 /// A command that ends with a code above 0 says why, in one line.
 fn say_why(line: &str) {
-    terminal::whisper(&format!("firstflight: {}", printable(line)));
+    terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(line))));
 }

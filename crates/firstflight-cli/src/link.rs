@@ -1,16 +1,18 @@
 //! `firstflight link`.
 
 use crate::done::Done;
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::size;
 use firstflight_linux::LinkOptions;
 use firstflight_linux::relay::{Relay, RelayOptions};
-use firstflight_linux::supervise::{self, Interrupts, Job};
+use firstflight_linux::supervise::{self, Job};
 use firstflight_path::{DEFAULT, Path};
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -51,6 +53,13 @@ pub(crate) struct Options {
     command: Vec<OsString>,
 }
 
+impl Options {
+    /// It runs a command, to which signals are passed on.
+    pub(crate) fn supervises(&self) -> bool {
+        self.udp.is_none()
+    }
+}
+
 pub(crate) fn run(options: Options) -> Result<Done, Error> {
     let path = Path::parse(&options.path)?;
     if let (Some(listen), Some(to)) = (&options.udp, &options.to) {
@@ -58,7 +67,9 @@ pub(crate) fn run(options: Options) -> Result<Done, Error> {
     }
     let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
-    let ended = supervise::run(&path, settings, &job)?;
+    let ended = supervise::run(&path, settings, &job, || {
+        whisper("stopping the command; press Ctrl-C again to stop now");
+    })?;
     if !options.quiet {
         tell(&ended.report.to_string(), &ended.report.doubts());
     }
@@ -79,10 +90,10 @@ fn relay(
         clients: options.clients,
         ..RelayOptions::new(listen, to)
     };
-    let interrupts = Interrupts::block()?;
+    let stop = graceful("stopping the relay");
     let relay = Relay::start(path, settings)?;
     whisper(&format!("relaying {} to {to} until Ctrl-C; {path}", relay.address()));
-    interrupts.wait();
+    while !stop.wait(Duration::from_secs(3600)) {}
     let report = relay.stop();
     if !options.quiet {
         tell(&report.to_string(), &report.doubts());

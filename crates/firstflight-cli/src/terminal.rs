@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::{LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::Error;
+use firstflight_table::text::shown;
 use std::io::{ErrorKind, Write};
 
 /// Headline.
@@ -18,11 +19,13 @@ pub(crate) const RULES: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-/// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
+/// Prints to standard output, as everything that goes there does: what would steer a terminal is
+/// shown instead. A reader that has seen enough (`| head`) is no failure.
 ///
 /// # Errors
 /// One line if the output cannot take the text, such as a full disk.
 pub(crate) fn say(text: &str) -> Result<(), Error> {
+    let text = shown(text);
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -70,5 +73,5 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
 
 /// Prints a line to standard error, if anybody listens there.
 pub(crate) fn whisper(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    let _ = writeln!(anstream::stderr(), "{}", shown(line));
 }

@@ -50,6 +50,8 @@ struct Exit {
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
+    rows_waiting: Gauge,
+    rows_lost: Gauge,
     connections: Family<Outcome, Counter>,
     pub(super) open: Gauge,
     requests: Family<Status, Counter>,
@@ -120,8 +122,18 @@ impl Metrics {
         let ttlb = Family::<Arm, Histogram>::new_with_constructor(durations);
         let help = "From the first byte of a response until all of it was acknowledged, by arm";
         registry.register_with_unit("time_to_last_byte", help, Unit::Seconds, ttlb.clone());
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let rows_waiting =
+            gauge("trial_rows_waiting", "Rows of a trial that wait until their file takes them");
+        let rows_lost = gauge("trial_rows_lost", "Rows of a trial that could not be written");
         Metrics {
             registry,
+            rows_waiting,
+            rows_lost,
             connections,
             open,
             requests,
@@ -196,6 +208,14 @@ pub struct Meter(pub(super) Arc<Metrics>);
 impl Default for Meter {
     fn default() -> Meter {
         Meter(Arc::new(Metrics::new()))
+    }
+}
+
+impl Meter {
+    /// Shows how the rows of a trial are: how many wait to be written, and how many are lost.
+    pub fn rows(&self, waiting: u64, lost: u64) {
+        self.0.rows_waiting.set(waiting.cast_signed());
+        self.0.rows_lost.set(lost.cast_signed());
     }
 }
 

@@ -185,6 +185,10 @@ impl SharingRow {
     }
 }
 
+fn stopped() -> Error {
+    Error::new("stopped before every trial had run")
+}
+
 /// What became of it.
 #[derive(Clone, Debug)]
 pub struct Sharing {
@@ -216,6 +220,23 @@ impl SharingPlan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Sharing, Error> {
+        let sharing = self.run_partly(tick, stop)?;
+        if sharing.plan.plan.repeat < self.plan.repeat {
+            return Err(stopped());
+        }
+        Ok(sharing)
+    }
+
+    /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
+    /// result has so many.
+    ///
+    /// # Errors
+    /// Those of [`SharingPlan::run`], and one line if it is stopped before the first of these repeats.
+    pub fn run_partly(
+        &self,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Sharing, Error> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
             return Err(Error::new(
                 "nothing to run: at least one arm, one flow and one trial are needed",
@@ -225,27 +246,44 @@ impl SharingPlan {
         for arm in self.plan.arms.iter().chain(&self.cross) {
             self.plan.testbed.check(&self.plan.scenario, arm)?;
         }
-        let trials: Vec<(&NamedArm, u32)> = self
-            .plan
-            .arms
-            .iter()
-            .flat_map(|arm| (0..self.plan.repeat).map(move |round| (arm, round)))
-            .collect();
-        let done = trials
-            .into_par_iter()
-            .map(|(arm, round)| {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::new("stopped before every trial had run"));
+        let trial = |(arm, round): (&NamedArm, u32)| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(stopped());
+            }
+            let row = self.trial(arm, round);
+            tick();
+            row
+        };
+        let at_once = self.plan.rounds_at_once(u64::MAX);
+        let mut done: Vec<Vec<(SharingRow, Vec<String>)>> =
+            self.plan.arms.iter().map(|_| Vec::new()).collect();
+        let mut through = 0;
+        while through < self.plan.repeat {
+            let end = self.plan.repeat.min(through.saturating_add(at_once));
+            let rounds = through..end;
+            let all: Vec<(&NamedArm, u32)> = self
+                .plan
+                .arms
+                .iter()
+                .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))
+                .collect();
+            match all.into_par_iter().map(trial).collect::<Result<Vec<_>, Error>>() {
+                Ok(more) => {
+                    let mut more = more.into_iter();
+                    for arm in &mut done {
+                        arm.extend(more.by_ref().take((end - through) as usize));
+                    }
+                    through = end;
                 }
-                let row = self.trial(arm, round);
-                tick();
-                row
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        let (rows, doubts): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+                Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let (rows, doubts): (Vec<_>, Vec<_>) = done.into_iter().flatten().unzip();
         let varies = self.plan.arms.iter().chain(&self.cross).filter_map(NamedArm::varies);
         let warnings = doubts.into_iter().flatten().chain(varies).collect();
-        Ok(Sharing { plan: self.clone(), rows, warnings })
+        let plan = Plan { repeat: through, ..self.plan.clone() };
+        Ok(Sharing { plan: SharingPlan { plan, ..self.clone() }, rows, warnings })
     }
 
     /// The plan with every default filled in.

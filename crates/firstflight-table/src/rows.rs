@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Bytes of rows that may wait for a file system that refuses them.
@@ -52,6 +52,29 @@ impl fmt::Display for Health {
     }
 }
 
+/// What changed about the rows of a file, told once.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    troubled: bool,
+    lost: bool,
+}
+
+impl News {
+    /// A line for whoever runs the program, if there is something new: rows are not written, rows are
+    /// lost, rows are written again.
+    pub fn of(&mut self, health: &Health) -> Option<String> {
+        let News { troubled, lost } = *self;
+        *self = News { troubled: health.trouble.is_some(), lost: lost || health.lost > 0 };
+        if self.lost && !lost || self.troubled && !troubled {
+            return Some(health.to_string());
+        }
+        (troubled && !self.troubled).then(|| match health.lost {
+            0 => "rows are written again, none is lost".to_owned(),
+            lost => format!("rows are written again, {lost} lost"),
+        })
+    }
+}
+
 /// Appends rows.
 pub struct RowWriter {
     to: To,
@@ -69,6 +92,8 @@ impl fmt::Debug for RowWriter {
 }
 
 enum To {
+    /// Opened by its first row.
+    Later(PathBuf),
     File(Target),
     /// What cannot be taken back is ended by a line break before the next row.
     Other {
@@ -80,6 +105,11 @@ enum To {
 impl To {
     fn append(&mut self, row: &[u8]) -> io::Result<()> {
         match self {
+            To::Later(file) => {
+                let (target, _) = Target::open(file)?;
+                *self = To::File(target);
+                self.append(row)
+            }
             To::File(target) => target.append(row),
             To::Other { out, torn } => append_plainly(out, torn, row),
         }
@@ -105,15 +135,35 @@ impl RowWriter {
         }
     }
 
-    /// Appends to this file. A last row that a crash or a full disk has cut is removed first; the
-    /// number of its bytes comes with the writer.
+    /// Appends to this file, which is checked now and opened by [`RowWriter::begin`] or the first row.
+    ///
+    /// # Errors
+    /// Those of [`RowWriter::check`].
+    pub fn later(file: &Path) -> io::Result<RowWriter> {
+        RowWriter::check(file)?;
+        Ok(RowWriter::new(To::Later(file.to_owned())))
+    }
+
+    /// Opens the file, if that is still to be done. A last row that a crash or a full disk has cut is removed first. Returns
+    /// the number of its bytes.
     ///
     /// # Errors
     /// Those of the file system, and if the file ends within a line that is no row.
-    pub fn open(file: &Path) -> io::Result<(RowWriter, u64)> {
-        RowWriter::check(file)?;
+    pub fn begin(&mut self) -> io::Result<u64> {
+        let To::Later(file) = &self.to else { return Ok(0) };
         let (target, cut) = Target::open(file)?;
-        Ok((RowWriter::new(To::File(target)), cut))
+        self.to = To::File(target);
+        Ok(cut)
+    }
+
+    /// Appends to this file from now on.
+    ///
+    /// # Errors
+    /// As [`RowWriter::begin`].
+    pub fn open(file: &Path) -> io::Result<(RowWriter, u64)> {
+        let mut rows = RowWriter::later(file)?;
+        let cut = rows.begin()?;
+        Ok((rows, cut))
     }
 
     /// Writes rows to something that is no file: there a row that failed stays half written.
@@ -477,6 +527,19 @@ mod tests {
         assert!(RowWriter::open(&file).is_err());
         assert_eq!(fs::read_to_string(&file).expect("there"), "Dear reader");
         assert!(RowWriter::check(Path::new("-")).is_err());
+        let mut news = News::default();
+        let mut told = |waiting, lost, trouble: Option<&str>| {
+            news.of(&Health { waiting, lost, trouble: trouble.map(str::to_owned) })
+        };
+        assert_eq!(told(0, 0, None), None);
+        assert_eq!(told(1, 0, Some("full")).as_deref(), Some("1 row not yet written: full"));
+        assert_eq!(told(2, 0, Some("full")), None, "once");
+        assert_eq!(
+            told(2, 1, Some("full")).as_deref(),
+            Some("2 rows not yet written, 1 lost: full")
+        );
+        assert_eq!(told(0, 1, None).as_deref(), Some("rows are written again, 1 lost"));
+        assert_eq!(told(0, 1, None), None);
         let new = folder.path().join("new");
         RowWriter::check(&new).expect("it can be made");
         assert!(!new.exists(), "a check makes nothing");

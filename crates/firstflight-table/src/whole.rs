@@ -143,13 +143,21 @@ fn make(folder: &Path, who: For) -> io::Result<NamedTempFile> {
     builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(10);
     mode(&mut builder, who);
     loop {
-        let made = builder.tempfile_in(folder)?;
+        let made = builder.tempfile_in(folder).map_err(plain)?;
         lock(made.as_file());
         // Who sweeps may have come between.
         if made.path().symlink_metadata().is_ok() {
             return Ok(made);
         }
     }
+}
+
+/// The error of the system alone: the name of the file says nothing to anybody.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn plain(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|inner| inner.source());
+    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
+    code.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 #[cfg(unix)]

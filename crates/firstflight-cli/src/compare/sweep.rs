@@ -6,8 +6,9 @@ use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c};
+use crate::run::{command_line, on_threads};
 use crate::sheet::{Field, Sheet, Side};
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sweep::{Axis, BYTES, Best, JUDGED, Judged, Sweep, SweepPlan, SweepRow};
@@ -49,7 +50,7 @@ fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
         Unit::Count("trials"),
         Some(plan.trials()),
     );
-    plan.run(&|| progress.inc(1), stop_on_ctrl_c())
+    plan.run(&|| progress.inc(1), graceful("stopping with what is done so far").flag())
 }
 
 /// The values that were swept, and the row of the arm there.

@@ -168,6 +168,8 @@ pub(super) struct Rows {
     pub(super) unsettled: u64,
     /// Columns of words: name, values, and the value of each row.
     pub(super) by: Vec<(String, Vec<String>, Vec<u32>)>,
+    /// What a reader has to know of the files.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Rows {
@@ -195,7 +197,9 @@ impl Rows {
         for file in files {
             table.read(file)?;
         }
-        Rows::of(files.first().map_or("", String::as_str), &table, question)
+        let rows = Rows::of(files.first().map_or("", String::as_str), &table, question)?;
+        let remarks = [table.remarks, rows.remarks].concat();
+        Ok(Rows { remarks, ..rows })
     }
 
     fn of(file: &str, table: &Table, question: &Question) -> Result<Rows, Error> {
@@ -291,6 +295,7 @@ impl Rows {
             slots,
             unsettled,
             by,
+            remarks: earlier.map_or_else(Vec::new, |earlier| earlier.remarks),
         })
     }
 

@@ -25,6 +25,8 @@ pub struct Asked {
 /// What is known of clients from before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Earlier {
+    /// What a reader has to know of the files.
+    pub(super) remarks: Vec<String>,
     /// The geometric mean of a client's times.
     times: HashMap<String, f64>,
     /// Of each column of words, what most rows of a client say.
@@ -63,7 +65,8 @@ impl Earlier {
             let texts = table.text(name).ok_or_else(|| twice(name))?;
             words.push((name.clone(), most(clients, texts)));
         }
-        Ok(Earlier { times: sums.into_iter().map(mean).collect(), words })
+        let times = sums.into_iter().map(mean).collect();
+        Ok(Earlier { remarks: table.remarks, times, words })
     }
 
     /// The time of each of these clients; NaN for one that was not seen.

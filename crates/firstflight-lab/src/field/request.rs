@@ -8,6 +8,7 @@ use super::table;
 use crate::size;
 use clap::Args;
 use firstflight_path::Error;
+use firstflight_table::guard::guarded;
 use firstflight_trial::assign::shares;
 use firstflight_trial::statistics::stop::Rule;
 
@@ -206,10 +207,20 @@ impl FieldRequest {
         for file in files {
             tables.extend(table::files(file)?);
         }
-        let first = tables.first().ok_or_else(|| Error::new("no table is given"))?;
-        let header = table::names(first)?;
-        let mut answer = analyse(&tables, &self.question(first, &header)?)?;
+        // The first one whose columns can be read at all shows what there is.
+        let mut broken = Vec::new();
+        let header = loop {
+            let first = tables.first().ok_or_else(|| {
+                Error::new(broken.pop().unwrap_or_else(|| "no table is given".to_owned()))
+            })?;
+            match guarded(|| table::names(first)) {
+                Ok(header) => break header?,
+                Err(why) => broken.push(format!("{}: {why}", tables.remove(0))),
+            }
+        };
+        let mut answer = analyse(&tables, &self.question(&tables[0], &header)?)?;
         answer.experiment.files = files.to_vec();
+        answer.warnings.splice(0..0, broken);
         Ok(answer)
     }
 }

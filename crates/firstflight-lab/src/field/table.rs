@@ -3,14 +3,14 @@
 
 use firstflight_log::input;
 use firstflight_path::{Error, nearest};
+use firstflight_table::guard::guarded;
+use firstflight_table::rows::{LONGEST_LINE, Lines};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 
 /// Rows of one table at most.
 const MOST_ROWS: usize = 20_000_000;
-/// A line longer than this is no row.
-const LONGEST_LINE: u64 = 1 << 20;
 
 /// Texts by number: most columns of text have few different values.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,8 @@ pub(super) enum Kind {
 pub(super) struct Table {
     columns: Vec<(String, Column)>,
     pub(super) rows: usize,
+    /// What a reader has to know of the files.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Table {
@@ -92,11 +94,26 @@ impl Table {
         })
     }
 
-    /// Appends the rows of a file.
+    /// Appends the rows of a file. One that a reader cannot take adds none, and is a remark.
     ///
     /// # Errors
     /// One line: not a table, a column that it lacks, a cell that is no number.
     pub(super) fn read(&mut self, file: &str) -> Result<(), Error> {
+        let rows = self.rows;
+        guarded(|| self.read_one(file)).unwrap_or_else(|broken| {
+            self.rows = rows;
+            for (_, column) in &mut self.columns {
+                match column {
+                    Column::Text(texts) => texts.of.truncate(rows),
+                    Column::Number(numbers) => numbers.truncate(rows),
+                }
+            }
+            self.remarks.push(format!("{file}: {broken}"));
+            Ok(())
+        })
+    }
+
+    fn read_one(&mut self, file: &str) -> Result<(), Error> {
         if is_parquet(file) {
             return self.parquet(file);
         }
@@ -105,15 +122,24 @@ impl Table {
             return self.json_lines(file, bytes);
         }
         let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        self.csv(file, cells(first, &mut bytes))
+        self.csv(file, cells(first, Ends { from: &mut bytes, last: b'\n', over: false }))
     }
 
-    fn csv(&mut self, file: &str, mut reader: csv::Reader<impl Read>) -> Result<(), Error> {
+    fn csv(&mut self, file: &str, mut reader: csv::Reader<Ends<impl Read>>) -> Result<(), Error> {
         let broken = |error: csv::Error| Error::new(format!("{file}: is no table: {error}"));
         let header = reader.headers().map_err(broken)?.clone();
         let places = self.places(file, &header.iter().collect::<Vec<_>>())?;
         let mut record = csv::StringRecord::new();
-        while reader.read_record(&mut record).map_err(broken)? {
+        loop {
+            match reader.read_record(&mut record) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(_) if self.rows > 0 && reader.get_ref().is_torn() => {
+                    self.torn(file);
+                    return Ok(());
+                }
+                Err(error) => return Err(broken(error)),
+            }
             let line = record.position().map_or(0, csv::Position::line);
             for (column, place) in places.iter().enumerate() {
                 let cell = record.get(*place);
@@ -121,43 +147,36 @@ impl Table {
             }
             self.row(file)?;
         }
-        Ok(())
     }
 
     fn json_lines(&mut self, file: &str, bytes: Box<dyn Read>) -> Result<(), Error> {
-        let mut lines = BufReader::new(bytes);
-        let (mut line, mut number) = (String::new(), 0);
-        loop {
-            line.clear();
-            number += 1;
-            let read = lines.by_ref().take(LONGEST_LINE).read_line(&mut line);
-            let read = read.map_err(|error| at(file, "line", number, &error.to_string()))?;
-            if read == 0 {
+        let wrong = |(number, what): (u64, String)| at(file, "line", number, &what);
+        let mut lines = Lines::of(BufReader::new(bytes));
+        while let Some(line) = lines.next_line().map_err(wrong)? {
+            let row = line.row(serde_json::from_slice::<Object>);
+            let row =
+                row.map_err(|(number, what)| wrong((number, format!("is no object: {what}"))))?;
+            let Some(row) = row else {
+                self.torn(file);
                 return Ok(());
-            }
-            if line.trim().is_empty() {
-                continue;
-            }
-            // What a program was writing when it ended.
-            let half = !line.ends_with('\n') && (read as u64) < LONGEST_LINE;
-            let row: Object = match serde_json::from_str(&line) {
-                Ok(row) => row,
-                Err(_) if half && self.rows > 0 => return Ok(()),
-                Err(error) => {
-                    return Err(at(file, "line", number, &format!("is no object: {error}")));
-                }
             };
             // An object may leave out what it does not know; the first one shows what there is.
             if self.rows == 0 {
                 self.places(file, &row.keys().map(String::as_str).collect::<Vec<_>>())?;
             }
+            let number = line.number;
             for column in 0..self.columns.len() {
                 let cell = row.get(&self.columns[column].0).and_then(|raw| text(raw));
-                self.push(column, cell.as_deref())
-                    .map_err(|what| at(file, "line", number, &what))?;
+                self.push(column, cell.as_deref()).map_err(|what| wrong((number, what)))?;
             }
             self.row(file)?;
         }
+        Ok(())
+    }
+
+    /// The last row of a file is no whole row: a program was killed, or its disk was full.
+    fn torn(&mut self, file: &str) {
+        self.remarks.push(format!("{file}: the last row is torn and not counted"));
     }
 
     #[cfg(feature = "parquet")]
@@ -229,6 +248,29 @@ impl Table {
             return Err(Error::new(format!("{file}: more than {MOST_ROWS} rows")));
         }
         Ok(())
+    }
+}
+
+/// Bytes whose last one is remembered.
+struct Ends<R> {
+    from: R,
+    last: u8,
+    over: bool,
+}
+
+impl<R> Ends<R> {
+    /// They are over, without a line break at their end.
+    fn is_torn(&self) -> bool {
+        self.over && self.last != b'\n'
+    }
+}
+
+impl<R: Read> Read for Ends<R> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.from.read(to)?;
+        self.over |= read == 0 && !to.is_empty();
+        self.last = to[..read].last().copied().unwrap_or(self.last);
+        Ok(read)
     }
 }
 
