@@ -60,7 +60,7 @@ pub struct News {
 }
 
 impl News {
-    /// A line for whoever runs the program, if there is something new: rows are not written, rows are
+    /// A line for the user of the program, if there is something new: rows are not written, rows are
     /// lost, rows are written again.
     pub fn of(&mut self, health: &Health) -> Option<String> {
         let News { troubled, lost } = *self;
