@@ -539,6 +539,8 @@ impl Sender {
             handshake_rtt: self.handshake,
             ran: None,
         });
+        // Known before its first step: a sink that fails there receives `abandon`.
+        self.id = Some(id);
         let sent = Sent {
             now: start,
             bytes: self.sent,
@@ -547,7 +549,6 @@ impl Sender {
             srtt: self.handshake,
         };
         sink.step(id, &Step::Event(Event::Sent(sent), self.wire_before));
-        self.id = Some(id);
         id
     }
 

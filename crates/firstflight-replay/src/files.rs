@@ -4,6 +4,7 @@ use crate::replay::{LEAST_ACKS, Replay, Settings};
 use firstflight_log::{Extent, Fault, FileRow, Place, input, read};
 use firstflight_path::Error;
 use firstflight_path::input::open;
+use firstflight_table::guard::guarded;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
@@ -77,8 +78,23 @@ fn gather(
     let mut rows = Vec::new();
     let mut first = None;
     for file in files {
+        let before = replay.done.len();
         let remarks = replay.remarks.len();
-        let (extent, fault) = match read(file, &mut replay) {
+        let done = guarded(|| read(file, &mut replay)).unwrap_or_else(|broken| {
+            replay.give_up_open();
+            let fault = Fault::new(file, Place::File, broken.to_string());
+            // What was read before stays.
+            let connections = (replay.done.len() - before) as u64;
+            if connections == 0 {
+                return Err(fault);
+            }
+            replay.remarks.push(fault);
+            Ok(Extent { connections, ..Extent::default() })
+        });
+        if let Some(what) = replay.take_broken() {
+            replay.remarks.push(Fault::new(file, Place::File, what));
+        }
+        let (extent, fault) = match done {
             Ok(extent) => (extent, replay.remarks.get(remarks).map(ToString::to_string)),
             Err(fault) => {
                 let said = fault.to_string();
@@ -98,13 +114,23 @@ fn gather(
         Some(fault) if rows.iter().all(|row| row.connections == 0) => {
             Err(Error::new(fault.to_string()))
         }
-        _ if replay.done.is_empty() => Err(Error::new(format!(
-            "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
-            files.join(", "),
-            replay.short
-        ))),
+        _ if replay.done.is_empty() && replay.incomplete > 0 => {
+            // What was given up says more than how little is left.
+            let fault = rows.iter().find_map(|row| row.fault.clone());
+            Err(Error::new(fault.unwrap_or_else(|| nothing(files, &replay))))
+        }
+        _ if replay.done.is_empty() => Err(Error::new(nothing(files, &replay))),
         _ => Ok((replay, rows)),
     }
+}
+
+/// Why there is nothing to replay.
+fn nothing(files: &[String], replay: &Replay) -> String {
+    format!(
+        "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
+        files.join(", "),
+        replay.short
+    )
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> Fault {
@@ -168,5 +194,53 @@ impl Read for Watched {
         let read = self.from.read(to)?;
         (self.on_bytes)(read as u64);
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that end in a panic, as those of a library that reads a damaged file.
+    struct Broken(Cursor<Vec<u8>>);
+
+    impl Read for Broken {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(to)?;
+            assert!(read > 0, "injected");
+            Ok(read)
+        }
+    }
+
+    fn table() -> Vec<u8> {
+        let row = |at: u64| format!("{},10000,20000,30\n", 30 * at);
+        let rows: String = (1..40).map(row).collect();
+        format!("time_ms,acked_bytes,inflight_bytes,rtt_ms\n{rows}").into_bytes()
+    }
+
+    fn gathered(broken: &str) -> Result<(Replay, Vec<FileRow>), Error> {
+        let files = ["a", "b", "c"].map(str::to_owned);
+        gather(&files, Settings::default(), |file, replay| {
+            let bytes = Cursor::new(table());
+            let bytes: Box<dyn Read> =
+                if broken.contains(file) { Box::new(Broken(bytes)) } else { Box::new(bytes) };
+            read::from(file, bytes, replay)
+        })
+    }
+
+    #[test]
+    fn an_internal_error_costs_the_file() {
+        let (whole, _) = gathered("").expect("tables");
+        assert_eq!(whole.done.len(), 3);
+        let (replay, rows) = gathered("b").expect("the others");
+        assert_eq!((replay.done.len(), replay.incomplete), (2, 1));
+        let faults: Vec<_> = rows.iter().map(|row| row.fault.clone()).collect();
+        let [None, Some(fault), None] = &faults[..] else { panic!("{faults:?}") };
+        assert!(
+            fault.starts_with("b: internal error at ") && fault.ends_with("/issues"),
+            "{fault}"
+        );
+        let Err(error) = gathered("abc") else { panic!("nothing could be read") };
+        assert!(error.as_str().starts_with("a: internal error at "), "{error}");
     }
 }

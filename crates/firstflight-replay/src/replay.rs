@@ -15,6 +15,7 @@ use firstflight::arm::Arm;
 use firstflight::{Ack, Event, Nanos, Sent, Time};
 use firstflight_log::Fault;
 use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
+use firstflight_table::guard::{Broken, Tally, guarded};
 use std::collections::HashMap;
 
 /// What the real sender said about its own window.
@@ -97,6 +98,7 @@ pub struct Replay {
     pub remarks: Vec<Fault>,
     /// The group of connections whose trace names none.
     pub group: Option<String>,
+    broken: Tally,
 }
 
 impl Replay {
@@ -112,7 +114,26 @@ impl Replay {
             incomplete: 0,
             remarks: Vec::new(),
             group: None,
+            broken: Tally::default(),
         }
+    }
+
+    /// Forgets a connection for an internal error.
+    fn give_up(&mut self, id: Id, broken: Broken) {
+        self.live.remove(&id);
+        self.incomplete += 1;
+        self.broken.add(broken);
+    }
+
+    /// Forgets what is still open in a file whose reader has failed.
+    pub(crate) fn give_up_open(&mut self) {
+        self.incomplete += self.live.len() as u64;
+        self.live.clear();
+    }
+
+    /// What to say of connections that were given up for an internal error since the last time.
+    pub fn take_broken(&mut self) -> Option<String> {
+        std::mem::take(&mut self.broken).remark()
     }
 }
 
@@ -127,14 +148,18 @@ impl Sink for Replay {
     }
 
     fn step(&mut self, id: Id, step: &Step) {
-        if let Some(live) = self.live.get_mut(&id) {
-            live.step(step);
+        if let Some(live) = self.live.get_mut(&id)
+            && let Err(broken) = guarded(|| live.step(step))
+        {
+            self.give_up(id, broken);
         }
     }
 
     fn close(&mut self, id: Id) {
         let Some(mut live) = self.live.remove(&id) else { return };
-        live.finish();
+        if let Err(broken) = guarded(|| live.finish()) {
+            return self.give_up(id, broken);
+        }
         if live.acks < LEAST_ACKS {
             self.short += u64::from(live.acks > 0);
         } else if self.done.len() >= MOST_RESULTS {

@@ -11,6 +11,7 @@ use crate::sender::Sender;
 use crate::step::{Extent, Sink};
 use crate::window::{LARGEST, Window};
 use firstflight::Time;
+use firstflight_table::guard::{Tally, guarded};
 use frame::{Endpoint, Frame};
 use pcap_parser::pcap::{PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
 use pcap_parser::pcapng::{Block, parse_block_be, parse_block_le};
@@ -39,9 +40,14 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         opened: 0,
         received: 0,
         missed: 0,
+        broken: Tally::default(),
     };
     let broken = capture.run(sink).err();
     capture.end(sink);
+    let given_up = capture.broken.remark().map(|what| Fault::new(file, Place::File, what));
+    if capture.opened > 0 {
+        given_up.clone().into_iter().for_each(|fault| sink.remark(fault));
+    }
     let extent = Extent {
         bytes: capture.window.offset(),
         records: capture.packets,
@@ -50,7 +56,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     match broken {
         Some(fault) if capture.opened > 0 => sink.remark(fault),
         Some(fault) => return Err(fault),
-        None if capture.opened == 0 => return Err(capture.nothing()),
+        None if capture.opened == 0 => return Err(given_up.unwrap_or_else(|| capture.nothing())),
         None => {}
     }
     if capture.missed > 0 {
@@ -73,6 +79,8 @@ struct Capture {
     /// Data bytes of conversations whose sender is elsewhere.
     received: u64,
     missed: u64,
+    /// Conversations that were given up for an internal error.
+    broken: Tally,
 }
 
 #[derive(Clone, Copy)]
@@ -301,7 +309,14 @@ impl Capture {
         let file = &self.file;
         let conversation =
             self.conversations.entry(key).or_insert_with(|| Conversation::new(file, frame));
-        conversation.take(frame, sink);
+        if conversation.given_up {
+            return;
+        }
+        if let Err(broken) = guarded(|| conversation.take(frame, sink)) {
+            conversation.give_up(sink);
+            self.broken.add(broken);
+            return;
+        }
         if conversation.is_over()
             && let Some(over) = self.conversations.remove(&key)
         {
@@ -310,8 +325,15 @@ impl Capture {
     }
 
     fn finish(&mut self, mut over: Conversation, sink: &mut impl Sink) {
+        if over.given_up {
+            return;
+        }
+        let closed = guarded(|| over.senders.iter_mut().for_each(|sender| sender.close(sink)));
+        if let Err(broken) = closed {
+            over.give_up(sink);
+            return self.broken.add(broken);
+        }
         for sender in &mut over.senders {
-            sender.close(sink);
             self.opened += u64::from(sender.is_open());
             self.missed += if sender.is_open() { sender.missed() } else { 0 };
         }
@@ -357,6 +379,8 @@ struct Conversation {
     received: u64,
     reset: bool,
     finished: [bool; 2],
+    /// For an internal error: the rest of it is not looked at.
+    given_up: bool,
 }
 
 /// Times of the three packets that open a connection.
@@ -384,7 +408,13 @@ impl Conversation {
             received: 0,
             reset: false,
             finished: [false; 2],
+            given_up: false,
         }
+    }
+
+    fn give_up(&mut self, sink: &mut impl Sink) {
+        self.given_up = true;
+        self.senders.iter_mut().for_each(|sender| sender.abandon(sink));
     }
 
     /// A SYN that is not the one this began with.

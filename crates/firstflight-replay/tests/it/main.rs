@@ -1,5 +1,6 @@
 //! The tests of the readers, one program that links once.
 
+mod boundary;
 mod captures;
 mod clock;
 mod dialects;
