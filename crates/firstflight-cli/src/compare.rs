@@ -13,7 +13,7 @@ use crate::progress::{Progress, Unit};
 use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads};
-use crate::sharing;
+use crate::sharing::{self, Each, spooled};
 use crate::sheet::Sheet;
 use crate::stop::{Stop, graceful};
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
@@ -23,6 +23,7 @@ use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
+use firstflight_table::text::one_line;
 use firstflight_web::inside;
 use std::path::PathBuf;
 
@@ -80,8 +81,11 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
             )));
         }
     }
-    let shared = on_threads(options.threads, || run_sharing(plan))?;
-    give(options.json.as_ref(), &shared)?;
+    let json = options.json.as_ref();
+    let run = |each: &Each<'_>| on_threads(options.threads, || run_sharing(plan, each));
+    let spooled = spooled(json, run)?;
+    give(json, &spooled)?;
+    let shared = spooled.sharing;
     for warning in &shared.warnings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
@@ -132,13 +136,13 @@ fn stops(plan: &Plan) -> Stop {
 ///
 /// # Errors
 /// Those of the run.
-pub(crate) fn run_sharing(plan: &SharingPlan) -> Result<Sharing, Error> {
+pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
     let progress = Progress::begin(
         "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
         Unit::Count("trials"),
         Some(plan.plan.arms.len() as u64 * u64::from(plan.plan.repeat)),
     );
-    plan.run_partly(&|| progress.inc(1), stops(&plan.plan).flag())
+    plan.run_partly(&each, &|| progress.inc(1), stops(&plan.plan).flag())
 }
 
 impl Output for Comparison {
@@ -186,7 +190,8 @@ pub(crate) fn check_columns(json: Option<&PathBuf>, asked: &Asked) -> Result<(),
 pub(crate) fn title(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let name = plan.path_name.filter(|name| *name != plan.path);
-    name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path))
+    let title = name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path));
+    one_line(&title).into_owned()
 }
 
 /// The table with what it is about.

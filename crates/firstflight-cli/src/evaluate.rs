@@ -177,11 +177,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let evaluation = options.evaluation(battery)?;
     if let Some(cell) = &options.cell {
         let place = on_threads(options.threads, || place(&evaluation, cell, options.seed))?;
+        let one = OneCell(place);
+        // Whatever is asked for and cannot be had is refused here.
+        let done = shown(options, &one)?;
         if let Some(file) = &options.report {
-            let page = place.page(&command_line());
+            let page = one.0.page(&command_line());
             write_bytes(file, page)?;
         }
-        return shown(options, &OneCell(place));
+        return Ok(done);
     }
     let job = evaluation.job()?;
     if options.dry_run {

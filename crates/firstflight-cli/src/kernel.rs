@@ -108,7 +108,7 @@ mod with_bpf {
             cgroups: who.cgroups.clone(),
         };
         // From here on the arm is taken out in good order.
-        let stop = graceful("");
+        let stop = graceful("taking the arm out");
         selection.check(arm)?;
         let loaded = Loaded::load_for(arm, &selection.cgroups)?;
         let (name, used_by) = (arm.kernel_name, used_by(&selection));
@@ -232,7 +232,7 @@ mod with_bpf {
 
     fn trace(arm: &'static KernelArm, out: Option<&std::path::Path>) -> Result<Done, Error> {
         let mut file = out.map(|out| Exits::open(out, arm.name)).transpose()?;
-        let stop = graceful("");
+        let stop = graceful("stopping the trace");
         say(HEAD)?;
         let mut failed = None;
         let take = |exit: Exit| {

@@ -18,6 +18,7 @@ use firstflight_lab::population::describe::{
 use firstflight_lab::population::{Assumption, Group, builtin};
 use firstflight_lab::size;
 use firstflight_lab::{Error, Population};
+use firstflight_table::text::one_line;
 use fit::Fit;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -279,6 +280,7 @@ impl Described<'_> {
 impl Output for Described<'_> {
     fn text(&self) -> String {
         let Population { name, about, version, .. } = self.population;
+        let name = one_line(name);
         let lines = |lines: &[String]| {
             lines.iter().map(|line| wrap(line, 2, width()) + "\n").collect::<String>()
         };

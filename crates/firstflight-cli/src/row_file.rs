@@ -1,6 +1,6 @@
 //! A file of rows that grows by whole rows: lines of JSON, or where its name ends in `.parquet` a
 //! folder of Parquet files. A row that cannot be written ends nothing: it waits, or is counted as
-//! lost, and whoever runs the command is told at once.
+//! lost, and a note says so at once.
 
 use crate::done::{failed, tell_of_cut};
 use crate::terminal::{CAUTION, whisper};

@@ -91,7 +91,7 @@ fn obey(end: impl FnOnce()) {
     STOP.store(true, Ordering::Relaxed);
     if count == 1 && !policy.words.is_empty() {
         let words = policy.words;
-        // Whoever reads standard error may take its time; the next signal must not wait for it.
+        // A full pipe behind standard error may block; the next signal must not wait for it.
         let _ = std::thread::Builder::new().spawn(move || {
             crate::terminal::whisper(&format!("{words}; press Ctrl-C again to stop now"));
         });
@@ -108,7 +108,8 @@ fn obey(end: impl FnOnce()) {
 pub(crate) fn listen() {
     use nix::sys::signal::{SigSet, Signal, raise};
     let mut ours = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM].map(|signal| ours.add(signal));
+    ours.add(Signal::SIGINT);
+    ours.add(Signal::SIGTERM);
     for signal in [Signal::SIGHUP, Signal::SIGQUIT] {
         if !is_ignored(signal as i32) {
             ours.add(signal);

@@ -185,6 +185,22 @@ impl SharingRow {
     }
 }
 
+/// Between two rows of [`Sharing::to_json`].
+pub const JSON_BETWEEN: &str = ",\n    ";
+/// Behind its last row.
+pub const JSON_END: &str = "\n  ]\n}\n";
+
+impl SharingRow {
+    /// As it stands in the JSON of all of them.
+    ///
+    /// # Panics
+    /// Never: rows hold only numbers and strings.
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("numbers and strings");
+        text.replace('\n', "\n    ")
+    }
+}
+
 fn stopped() -> Error {
     Error::new("stopped before every trial had run")
 }
@@ -220,7 +236,7 @@ impl SharingPlan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Sharing, Error> {
-        let sharing = self.run_partly(tick, stop)?;
+        let sharing = self.run_partly(&|_, _, _| Ok(()), tick, stop)?;
         if sharing.plan.plan.repeat < self.plan.repeat {
             return Err(stopped());
         }
@@ -228,12 +244,15 @@ impl SharingPlan {
     }
 
     /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
-    /// result has so many.
+    /// result has so many. `each` is called with arm and repeat of a trial and its row, on the thread
+    /// that ran it: what it takes out of the row is not kept in memory.
     ///
     /// # Errors
-    /// Those of [`SharingPlan::run`], and one line if it is stopped before the first of these repeats.
+    /// Those of [`SharingPlan::run`] and of `each`, and one line if it is stopped before the first of
+    /// these repeats.
     pub fn run_partly(
         &self,
+        each: &(impl Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync),
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Sharing, Error> {
@@ -246,13 +265,14 @@ impl SharingPlan {
         for arm in self.plan.arms.iter().chain(&self.cross) {
             self.plan.testbed.check(&self.plan.scenario, arm)?;
         }
-        let trial = |(arm, round): (&NamedArm, u32)| {
+        let trial = |(arm, round): (usize, u32)| {
             if stop.load(Ordering::Relaxed) {
                 return Err(stopped());
             }
-            let row = self.trial(arm, round);
+            let (mut row, doubts) = self.trial(&self.plan.arms[arm], round)?;
+            each(arm, round, &mut row)?;
             tick();
-            row
+            Ok((row, doubts))
         };
         let at_once = self.plan.rounds_at_once(u64::MAX);
         let mut done: Vec<Vec<(SharingRow, Vec<String>)>> =
@@ -261,10 +281,7 @@ impl SharingPlan {
         while through < self.plan.repeat {
             let end = self.plan.repeat.min(through.saturating_add(at_once));
             let rounds = through..end;
-            let all: Vec<(&NamedArm, u32)> = self
-                .plan
-                .arms
-                .iter()
+            let all: Vec<(usize, u32)> = (0..self.plan.arms.len())
                 .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))
                 .collect();
             match all.into_par_iter().map(trial).collect::<Result<Vec<_>, Error>>() {
@@ -410,20 +427,30 @@ impl Sharing {
     /// # Panics
     /// Never: rows hold only numbers and strings.
     pub fn to_json(&self) -> String {
+        let mut text = self.json_head();
+        let rows: Vec<String> = self.rows.iter().map(SharingRow::to_json).collect();
+        text += &rows.join(JSON_BETWEEN);
+        text + JSON_END
+    }
+
+    /// The JSON up to its first row. Rows as [`SharingRow::to_json`] has them follow, with
+    /// [`JSON_BETWEEN`] between two, and [`JSON_END`].
+    ///
+    /// # Panics
+    /// Never: the plan holds only numbers and strings.
+    pub fn json_head(&self) -> String {
         #[derive(Serialize)]
-        struct Document<'a> {
+        struct Document {
             firstflight: &'static str,
             experiment: SharingExperiment,
-            results: &'a [SharingRow],
+            results: [(); 0],
         }
         let document = Document {
             firstflight: env!("CARGO_PKG_VERSION"),
             experiment: self.plan.resolved(),
-            results: &self.rows,
+            results: [],
         };
-        let mut text =
-            serde_json::to_string_pretty(&document).expect("rows hold only numbers and strings");
-        text.push('\n');
-        text
+        let text = serde_json::to_string_pretty(&document).expect("numbers and strings");
+        format!("{}[\n    ", text.trim_end_matches("[]\n}"))
     }
 }

@@ -236,7 +236,7 @@ fn ends(signal: Signal) -> bool {
     }
 }
 
-/// Whether this process ignores the signal of this number; it inherits that from whoever started it.
+/// Whether this process ignores the signal of this number; it inherits that from its parent.
 pub fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -13,6 +13,7 @@ use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sweep::{Axis, BYTES, Best, JUDGED, Judged, Sweep, SweepPlan, SweepRow};
 use firstflight_lab::table::figure;
+use firstflight_table::text::one_line;
 use std::fmt::Write as _;
 
 pub(super) fn run(options: &Options) -> Result<Done, Error> {
@@ -121,7 +122,7 @@ fn title(plan: &SweepPlan) -> String {
         [] => axis.key.clone(),
     };
     let ranges: Vec<String> = plan.axes.iter().map(range).collect();
-    format!("{}: {}", plan.base, ranges.join(", "))
+    one_line(&format!("{}: {}", plan.base, ranges.join(", "))).into_owned()
 }
 
 fn about(plan: &SweepPlan) -> String {

@@ -10,6 +10,7 @@ use firstflight_lab::Error;
 use firstflight_lab::table::figure;
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
+use firstflight_table::text::one_line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -186,8 +187,12 @@ fn startups(connection: &ConnectionRow) -> Sheet {
 
 /// One connection, startup by startup.
 fn one(text: &mut String, connection: &ConnectionRow) {
-    let _ =
-        writeln!(text, "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}", connection.name, connection.origin);
+    let _ = writeln!(
+        text,
+        "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}",
+        one_line(&connection.name),
+        one_line(&connection.origin)
+    );
     let about = format!(
         "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {:.2} % lost",
         figure(connection.bytes as f64, "bytes"),

@@ -348,14 +348,15 @@ impl Trial<'_> {
             .collect();
         let ended = (state != "running").then(seconds);
         let open = test.open();
-        write_own(&folder.open(), |out| {
+        // Each file stands for itself: where one finds no room, others still may.
+        let open_rows = write_own(&folder.open(), |out| {
             let rows = test.open_rows();
             rows.iter().try_for_each(|row| out.write_all(row.line(&self.columns).as_bytes()))
-        })?;
+        });
         let health = self.rows.health();
         let metrics = self.metrics.text(names, counts, open as u64, &health)?;
-        write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()))?;
-        folder.write_state(&json!({
+        let metrics = write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()));
+        let state = folder.write_state(&json!({
             "firstflight": env!("CARGO_PKG_VERSION"),
             "state": state,
             "why": why,
@@ -390,7 +391,8 @@ impl Trial<'_> {
             "rows_waiting": health.waiting,
             "rows_lost": health.lost,
             "rows_trouble": health.trouble,
-        }))
+        }));
+        open_rows.and(metrics).and(state)
     }
 
     fn finish(mut self, test: FieldTest, stopped: Option<String>) -> Result<Done, Error> {

@@ -71,7 +71,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         entries: Vec::new(),
         wants_entries: options.population.is_some(),
         seen: Seen::default(),
-        broken: 0,
+        told: 0,
+        broken: false,
     };
     session.follow(&watch, options, stop)?;
     session.finish(watch, options)
@@ -89,8 +90,10 @@ struct Session {
     entries: Vec<Entry>,
     wants_entries: bool,
     seen: Seen,
-    /// Connections that an internal error has cost, as far as that was told.
-    broken: usize,
+    /// Remarks that were told.
+    told: usize,
+    /// An internal error that cost a connection was told.
+    broken: bool,
 }
 
 impl Session {
@@ -140,10 +143,16 @@ impl Session {
 
     /// An internal error that cost a connection is told at once; later ones of its kind are counted.
     fn tell_of_broken(&mut self) {
-        for fault in &self.replay.remarks[self.broken..] {
+        for fault in &self.replay.remarks[self.told..] {
             whisper(&format!("{CAUTION}note:{CAUTION:#} {fault}"));
         }
-        self.broken = self.replay.remarks.len();
+        self.told = self.replay.remarks.len();
+        // A peer may cause any number of them.
+        if let Some(what) = self.replay.take_broken()
+            && !std::mem::replace(&mut self.broken, true)
+        {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {what}"));
+        }
     }
 
     fn take(&mut self, heard: Heard) {
