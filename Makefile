@@ -119,7 +119,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	NIGHT=1 cargo test --locked -p firstflight-cli --features quic --test it -- identified runners
 	NIGHT=1 cargo test --locked -p firstflight-replay --all-features identify
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
-	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real killed
+	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture

@@ -11,6 +11,7 @@ mod diff;
 mod evaluate;
 mod experiments;
 mod formats;
+mod hostile;
 mod inputs;
 mod lists;
 mod outputs;
