@@ -28,6 +28,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod ab;
+#[cfg(any(target_os = "linux", feature = "quic"))]
+mod address;
 #[cfg(feature = "replay")]
 mod advise;
 mod check;

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one. Repeatable
-    #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "127.0.0.1:4433")]
+    /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one, and a name
+    /// stands for all of its addresses. Repeatable
+    #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "localhost:4433")]
     listen: Vec<String>,
     /// Arm to send with
     #[arg(long, default_value = "hystart++")]
@@ -99,12 +100,14 @@ pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
 }
 
 #[cfg(feature = "quic")]
-pub(crate) use with_quic::{resolve, run};
+pub(crate) use with_quic::run;
 
 #[cfg(feature = "quic")]
 mod with_quic {
     use super::{Done, Error, Options};
+    use crate::address::resolve;
     use crate::done::{failed, tell_of_cut};
+    use crate::secret::warn_if_shared;
     use crate::stop::graceful_with;
     use crate::terminal::{CAUTION, QUIET, whisper};
     use firstflight::resume::{is_resumable, unsaved};
@@ -114,7 +117,6 @@ mod with_quic {
     use firstflight_quic::resume::{Memory, Settings};
     use firstflight_quic::trial::{RowWriter, Trial, TrialOptions};
     use firstflight_table::rows::News;
-    use std::net::{SocketAddr, ToSocketAddrs};
     use std::num::NonZeroU32;
     use std::path::PathBuf;
     use std::time::Duration;
@@ -137,7 +139,7 @@ mod with_quic {
             .collect::<Result<Vec<_>, Error>>()?;
         let mut told = signals();
         let exporter = match &options.metrics {
-            Some(text) => Some(Exporter::bind(&meter, resolve("--metrics", text)?).await?),
+            Some(text) => Some(Exporter::bind(&meter, &resolve("--metrics", text)?)?),
             None => None,
         };
         if let (Some(trial), Some(file)) = (&trial, &options.rows) {
@@ -147,7 +149,9 @@ mod with_quic {
         }
         let mut running = JoinSet::new();
         for (server, arm) in servers {
-            whisper(&format!("serving https://{}/bytes/SIZE with {arm}", server.address()));
+            for address in server.addresses() {
+                whisper(&format!("serving https://{address}/bytes/SIZE with {arm}"));
+            }
             whisper(&format!("{QUIET}public key {}{QUIET:#}", server.pin()));
             let (mut stop, mut again, grace) =
                 (told.clone(), told.clone(), Duration::from_secs(options.grace));
@@ -160,7 +164,9 @@ mod with_quic {
             running.spawn(server.run(async move { times(&mut stop, 1).await }, enough));
         }
         if let Some(exporter) = exporter {
-            whisper(&format!("metrics at http://{}/metrics", exporter.address()));
+            for address in exporter.addresses() {
+                whisper(&format!("metrics at http://{address}/metrics"));
+            }
             tokio::spawn(exporter.run());
         }
         let worst = limits(options).worst_case() * options.listen.len() as u64;
@@ -281,6 +287,7 @@ mod with_quic {
         let resume = options.resume.map(|seconds| memory(options, seconds, &plan)).transpose()?;
         let certificate = match (&options.cert, &options.key) {
             (Some(chain), Some(key)) => {
+                warn_if_shared(key, false, "pretend to be this server");
                 Certificate::Files { chain: chain.clone(), key: key.clone() }
             }
             _ => Certificate::ThrowAway(options.name.clone()),
@@ -294,7 +301,7 @@ mod with_quic {
             limits: limits(options),
             resume,
             trial: trial.cloned(),
-            ..ServerOptions::new(resolve("--listen", address)?, plan)
+            ..ServerOptions::new(&resolve("--listen", address)?, plan)
         });
         let arm = options.trial.clone().unwrap_or_else(|| plan.arm.to_string());
         Ok((server?, arm))
@@ -310,16 +317,5 @@ mod with_quic {
         }
         let lifetime = Duration::from_secs(seconds);
         Ok(Memory::new(Settings { lifetime, clients: options.resume_clients }))
-    }
-
-    /// The address behind `HOST:PORT`, the first if it has several.
-    pub(crate) fn resolve(option: &str, text: &str) -> Result<SocketAddr, Error> {
-        let wrong = |why: &str| {
-            Error::new(format!(
-                "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
-            ))
-        };
-        let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
-        all.next().ok_or_else(|| wrong("no address"))
     }
 }

@@ -429,8 +429,8 @@ const REMARKS: &str = "\
 <!-- background: link --udp -->
 <!-- notest: firstflight ui: needs what `make web` builds -->
 <!-- notest: --fail-if worse: ends with code 1 where something got worse -->
-<!-- test: serve --arm rapid => serve --arm rapid --listen 127.0.0.1:4533 -->
-<!-- test: https://localhost:4433 => https://127.0.0.1:4533 -->
+<!-- test: serve --arm rapid => serve --arm rapid --listen localhost:4533 -->
+<!-- test: https://localhost:4433 => https://localhost:4533 -->
 <!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->
 <!-- test: firstflight advise => firstflight advise --flows 100 -->
 <!-- test: --flows 100000 => --flows 100 -->

@@ -6,7 +6,7 @@ use firstflight_http::{
 };
 use http::StatusCode;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -77,6 +77,66 @@ fn an_object_arrives_whole_and_every_byte_is_checked() {
             content::fill(0, &mut expected);
             assert!(collected == expected, "{size}: the bytes are those of the pattern");
         }
+        served.end().await;
+    });
+}
+
+#[test]
+fn every_address_of_a_host_is_tried_until_one_answers() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nobody listens at the second; the third is of a family that may be missing, and the fourth of
+    // documentation (RFC 3849).
+    let closed: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let [other, nowhere]: [SocketAddr; 2] =
+        ["[::1]:9", "[2001:db8::1]:9"].map(|text| text.parse().unwrap());
+    let keep = UdpSocket::bind(silent).unwrap();
+    runtime().block_on(async {
+        let served = Served::start(options("slowstart")).await;
+        for before in [&[][..], &[silent], &[other], &[nowhere], &[closed, silent, other, nowhere]] {
+            for after in [&[][..], &[silent, other]] {
+                let connect_to = [before, &[served.address], after].concat();
+                let wanted = Fetch { connect_to, ..served.wanting("/bytes/10kB") };
+                let fetched = fetch(&wanted, nothing).await.unwrap();
+                assert_eq!(fetched.bytes, 10_000, "{:?}", wanted.connect_to);
+            }
+        }
+        // Each that did not answer is named.
+        let connect_to = vec![silent, other];
+        let wanted = Fetch {
+            connect_to,
+            idle: Duration::from_millis(300),
+            ..served.wanting("/bytes/10kB")
+        };
+        let failed = fetch(&wanted, nothing).await.unwrap_err().to_string();
+        assert!(failed.contains(&silent.to_string()) && failed.contains("[::1]:9"), "{failed}");
+        served.end().await;
+    });
+    drop(keep);
+}
+
+#[test]
+fn a_server_at_several_addresses_is_one_server() {
+    runtime().block_on(async {
+        let listen = ["127.0.0.1:0", "127.0.0.2:0", "[::1]:0"].map(|text| text.parse().unwrap());
+        let plan = firstflight_quic::Plan::parse("slowstart").unwrap();
+        let served = Served::start(ServerOptions::new(&listen, plan)).await;
+        let mut reached = 0;
+        for at in listen {
+            let connect_to = vec![SocketAddr::new(at.ip(), served.address.port())];
+            // One key and one count for all.
+            let wanted = Fetch {
+                connect_to,
+                idle: Duration::from_secs(2),
+                ..served.wanting("/bytes/10kB")
+            };
+            match fetch(&wanted, nothing).await {
+                Ok(fetched) => reached += u64::from(fetched.bytes == 10_000),
+                Err(error) => assert!(at.is_ipv6(), "{error}"),
+            }
+        }
+        assert!(reached >= 2, "{reached} of {}", listen.len());
+        let accepted = "firstflight_connections_total{outcome=\"accepted\"}";
+        assert_eq!(count(&metrics(served.metrics), accepted), reached);
         served.end().await;
     });
 }
