@@ -184,6 +184,9 @@ enum Command {
     /// Write a manual page for each command
     #[command(hide = true)]
     Man(completions::ManOptions),
+    /// The process in which `conform table:FILE` runs the library
+    #[command(hide = true)]
+    Table(conform::TableOptions),
 }
 
 const EXIT_SHORT: u8 = 1;
@@ -271,6 +274,7 @@ fn carry_out(command: Command) -> Result<Done, Error> {
         Command::Trial(options) => trial::run(&options),
         Command::Ui(options) => ui::run(&options),
         Command::Conform(options) => conform::run(&options),
+        Command::Table(options) => conform::run_table(&options),
         Command::Vectors(options) => vectors::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
@@ -293,6 +297,7 @@ impl Command {
             Command::Vectors(_) => Some("vectors"),
             Command::Completions(_) => Some("completions"),
             Command::Man(_) => Some("man"),
+            Command::Table(_) => Some("table"),
             _ => None,
         }
     }
