@@ -7,6 +7,7 @@ from typing import Any, final
 __version__: str
 
 class Refused(ValueError): ...
+class InternalError(Exception): ...
 
 _Own = tuple[str, str, Callable[[], object], set[str]]
 _Arms = Sequence[str | _Own]

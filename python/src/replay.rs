@@ -14,20 +14,31 @@ use firstflight_replay::report::page;
 use firstflight_replay::results::Results;
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Connections whose course over time a report shows, as the command has it.
 const LINES: usize = 24;
 
-/// Nobody hears how far reading is: it takes a second or so.
-fn unwatched(_: &str, _: u64) -> OnBytes {
-    Box::new(|_| ())
+/// Reading ends when the run is to end.
+fn watched(stop: &Arc<AtomicBool>) -> impl Fn(&str, u64) -> OnBytes + use<> {
+    let stop = Arc::clone(stop);
+    move |_, _| {
+        let stop = Arc::clone(&stop);
+        Box::new(move |_| match stop.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(io::Error::other("reading was interrupted")),
+        })
+    }
 }
 
 /// Files that were replayed.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Replayed {
     results: Results,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     arms: String,
     paced: Option<bool>,
     iw: Option<u32>,
@@ -51,7 +62,7 @@ fn settings(
 #[pyo3(signature = (files, arms, paced = None, iw = None, identify = None))]
 pub(crate) fn replay(
     py: Python<'_>,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     arms: String,
     paced: Option<bool>,
     iw: Option<u32>,
@@ -60,7 +71,7 @@ pub(crate) fn replay(
     let run = Run::default();
     let results = supervised(py, &run, None, None, || {
         let settings = settings(&arms, identify.as_deref(), (paced, iw), 0)?;
-        let (replay, rows) = follow(&files, settings, GroupBy::Trace, &unwatched)?;
+        let (replay, rows) = follow(&files, settings, GroupBy::Trace, &watched(&run.stop))?;
         Ok(Results::new(&replay, rows))
     })?;
     Ok(Replayed { results, files, arms, paced, iw, identify })
@@ -121,7 +132,7 @@ impl Replayed {
         supervised(py, &run, None, None, || {
             let identify = self.identify.as_deref();
             let settings = settings(&self.arms, identify, (self.paced, self.iw), LINES)?;
-            let (replay, rows) = follow(&self.files, settings, GroupBy::Trace, &unwatched)?;
+            let (replay, rows) = follow(&self.files, settings, GroupBy::Trace, &watched(&run.stop))?;
             Ok(page(&replay, &Results::new(&replay, rows), command))
         })
     }
@@ -191,7 +202,7 @@ pub struct Advice {
 #[pyo3(signature = (files, options, threads = None, progress = None))]
 pub(crate) fn advise(
     py: Python<'_>,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     options: Vec<(String, String)>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
@@ -199,7 +210,7 @@ pub(crate) fn advise(
     let request = from_pairs::<AdviseRequest>(&options).map_err(|bad| refused_option(&bad))?;
     let run = Run::default();
     let result = supervised(py, &run, threads, progress.as_ref(), || {
-        let asked = request.read(&files, &unwatched)?;
+        let asked = request.read(&files, &watched(&run.stop))?;
         let tick = |steps| run.tick(steps);
         let mut watch = Watch { tick: &tick, stop: &run.stop, rows: None };
         let tallies = asked.test.run(&AbRun::default(), &mut watch)?;

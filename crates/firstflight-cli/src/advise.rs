@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Captures of the sending end, several at once: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each
     /// plain, gzip or zstd; five connections or more, or nothing is recommended
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     #[command(flatten)]
     request: AdviseRequest,
     /// Write answer, replay and A/B test as JSON to a file, `-` for standard output instead of the

@@ -22,6 +22,7 @@ use firstflight_lab::{Error, Testbeds, parse_arms};
 use firstflight_path::input::{MOST_TEXT, read_text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -204,7 +205,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_bytes(file, if is_xml { report.annex_xml() } else { report.annex() })?;
     }
     if let Some(file) = &options.report {
-        let places = on_threads(options.threads, || evidence(&evaluation, &report))?;
+        let places = on_threads(options.threads, || evidence(&evaluation, &report, &AtomicBool::new(false)))?;
         let page = report.page(&command_line(), &places);
         write_bytes(file, page)?;
     }

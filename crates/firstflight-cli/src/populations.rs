@@ -21,6 +21,7 @@ use firstflight_lab::{Error, Population};
 use fit::Fit;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -161,7 +162,7 @@ impl Output for All {
 fn show(options: &DescribeOptions) -> Result<Done, Error> {
     let population = Population::parse(&options.population)?;
     let description =
-        on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
+        on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS, &AtomicBool::new(false))))?;
     output::show(&Described { population: &population, description: &description })?;
     for warning in population.warnings() {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));

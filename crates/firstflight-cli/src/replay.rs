@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard
     /// input
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// Startups, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
@@ -117,7 +117,7 @@ pub(crate) fn finish(files: &[FileRow]) -> Done {
 /// # Errors
 /// Those of [`files::follow`].
 pub(crate) fn follow(
-    files: &[String],
+    files: &[PathBuf],
     settings: Settings,
     group_by: GroupBy,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
@@ -129,5 +129,8 @@ pub(crate) fn watch(file: &str, bytes: u64) -> OnBytes {
     let style = "{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Bytes, Some(bytes));
     progress.tell(file);
-    Box::new(move |bytes| progress.inc(bytes))
+    Box::new(move |bytes| {
+        progress.inc(bytes);
+        Ok(())
+    })
 }

@@ -4,6 +4,7 @@ use crate::fault::{Fault, Place};
 use crate::step::{Extent, Sink};
 use crate::{input, pcap, qlog, table};
 use std::io::{Cursor, Read};
+use std::path::Path;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +49,9 @@ impl Format {
 /// # Errors
 /// One line with file and position if nothing could be told from it. What is wrong with a file that
 /// could be read in part is a remark to the sink.
-pub fn read(file: &str, sink: &mut impl Sink) -> Result<Extent, Fault> {
-    from(file, input::open(file)?, sink)
+pub fn read(file: impl AsRef<Path>, sink: &mut impl Sink) -> Result<Extent, Fault> {
+    let file = file.as_ref();
+    from(&file.display().to_string(), input::open(file)?, sink)
 }
 
 /// Reads decompressed bytes of any known format; `file` is what they are called.

@@ -13,6 +13,7 @@ use firstflight_lab::ab::{Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Tallies, Te
 use firstflight_lab::advise::{Advice, Answer, Evidence, PathRow, advise};
 use firstflight_lab::request::{self, HostArgs, Transport};
 use firstflight_lab::{Error, NamedArm, Population, parse_arms, size};
+use std::path::Path;
 
 /// What is asked besides the captures.
 #[derive(Args, Clone, Debug)]
@@ -80,7 +81,7 @@ impl AdviseRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn read(&self, files: &[String], watch: Watch<'_>) -> Result<Asked, Error> {
+    pub fn read(&self, files: &[impl AsRef<Path>], watch: Watch<'_>) -> Result<Asked, Error> {
         let arms = arms(self)?;
         let captured = read(self, files, watch)?;
         let test = test(self, arms, &captured)?;
@@ -152,7 +153,11 @@ fn arms(options: &AdviseRequest) -> Result<Vec<NamedArm>, Error> {
 }
 
 /// Reads the captures.
-fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<Captured, Error> {
+fn read(
+    options: &AdviseRequest,
+    files: &[impl AsRef<Path>],
+    watch: Watch<'_>,
+) -> Result<Captured, Error> {
     let asked = format!("{},{}", options.baseline, options.arms);
     let mut arms = named(&asked)?;
     let mut seen = Vec::new();
@@ -164,11 +169,12 @@ fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<C
     let settings = Settings { arms, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
-    let about = format!("{} recorded connections: {}", entries.len(), listed(files));
+    let names: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
+    let about = format!("{} recorded connections: {}", entries.len(), listed(&names));
     let paths = Paths::of(&entries, &about).ok_or_else(|| {
         Error::new(format!(
             "{}: no connection long enough to show a rate and a round trip; capture transfers of a second or more, where the sender stands",
-            files.join(", ")
+            names.join(", ")
         ))
     })?;
     let left_out = replay.short + (replay.done.len() - entries.len()) as u64;

@@ -21,8 +21,8 @@ pub enum GroupBy {
     File,
 }
 
-/// Hears how many more bytes of a file were read.
-pub type OnBytes = Box<dyn Fn(u64)>;
+/// Hears how many more bytes of a file were read; an error ends reading with it.
+pub type OnBytes = Box<dyn Fn(u64) -> std::io::Result<()>>;
 
 /// Told the name of a file and how many bytes it has, makes who hears how far reading is; dropped
 /// when the file is through.
@@ -33,21 +33,21 @@ pub type Watch<'a> = &'a dyn Fn(&str, u64) -> OnBytes;
 /// # Errors
 /// The first fault if nothing could be told from any file.
 pub fn follow(
-    files: &[String],
+    files: &[impl AsRef<Path>],
     settings: Settings,
     group_by: GroupBy,
     watch: Watch<'_>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
-    gather(files, settings, |file, replay| {
+    gather(files, settings, |file, name, replay| {
         replay.group = match group_by {
             GroupBy::Trace => None,
-            GroupBy::File => Some(file.to_owned()),
+            GroupBy::File => Some(name.to_owned()),
             GroupBy::Folder => {
-                let folder = Path::new(file).parent().and_then(|folder| folder.file_name());
+                let folder = file.parent().and_then(|folder| folder.file_name());
                 folder.map(|folder| folder.to_string_lossy().into_owned())
             }
         };
-        read_one(file, replay, watch)
+        read_one(file, name, replay, watch)
     })
 }
 
@@ -61,7 +61,7 @@ pub fn follow_bytes(
     settings: Settings,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
     let mut bytes = Cursor::new(bytes);
-    gather(&[name.to_owned()], settings, |name, replay| {
+    gather(&[name], settings, |_, name, replay| {
         let opened = input::decompress(std::mem::take(&mut bytes));
         read::from(name, opened.map_err(|error| unreadable(name, &error))?, replay)
     })
@@ -69,16 +69,18 @@ pub fn follow_bytes(
 
 /// What `read` makes of the files, in their order.
 fn gather(
-    files: &[String],
+    files: &[impl AsRef<Path>],
     settings: Settings,
-    mut read: impl FnMut(&str, &mut Replay) -> Result<Extent, Fault>,
+    mut read: impl FnMut(&Path, &str, &mut Replay) -> Result<Extent, Fault>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
     let mut replay = Replay::new(settings);
     let mut rows = Vec::new();
     let mut first = None;
-    for file in files {
+    let names: Vec<String> =
+        files.iter().map(|file| file.as_ref().display().to_string()).collect();
+    for (file, name) in files.iter().zip(&names) {
         let remarks = replay.remarks.len();
-        let (extent, fault) = match read(file, &mut replay) {
+        let (extent, fault) = match read(file.as_ref(), name, &mut replay) {
             Ok(extent) => (extent, replay.remarks.get(remarks).map(ToString::to_string)),
             Err(fault) => {
                 let said = fault.to_string();
@@ -87,7 +89,7 @@ fn gather(
             }
         };
         rows.push(FileRow {
-            file: file.clone(),
+            file: name.clone(),
             bytes: extent.bytes,
             records: extent.records,
             connections: extent.connections,
@@ -100,7 +102,7 @@ fn gather(
         }
         _ if replay.done.is_empty() => Err(Error::new(format!(
             "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
-            files.join(", "),
+            names.join(", "),
             replay.short
         ))),
         _ => Ok((replay, rows)),
@@ -112,30 +114,32 @@ fn unreadable(file: &str, error: &std::io::Error) -> Fault {
 }
 
 /// Reads a file.
-fn read_one(file: &str, replay: &mut Replay, watch: Watch<'_>) -> Result<Extent, Fault> {
-    if file == "-" {
+fn read_one(
+    file: &Path,
+    name: &str,
+    replay: &mut Replay,
+    watch: Watch<'_>,
+) -> Result<Extent, Fault> {
+    let fault = |error: std::io::Error| unreadable(name, &error);
+    if file.as_os_str() == "-" || file.is_dir() {
         return read::read(file, replay);
     }
-    let fault = |error: std::io::Error| unreadable(file, &error);
-    if Path::new(file).is_dir() {
-        return read::read(file, replay);
-    }
-    let mut opened = open(Path::new(file)).map_err(fault)?;
+    let mut opened = open(file).map_err(fault)?;
     let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
     // A pipe cannot be looked at twice, and may take its time once somebody writes to it.
     let Some(size) = size else {
         let bytes = input::decompress(BufReader::with_capacity(1 << 16, opened)).map_err(fault)?;
-        return read::from(file, bytes, replay);
+        return read::from(name, bytes, replay);
     };
     let mut magic = [0; 4];
     if opened.read(&mut magic).map_err(fault)? == 4 && magic == *b"PAR1" {
-        return parquet(file, opened, replay);
+        return parquet(name, opened, replay);
     }
     opened.rewind().map_err(fault)?;
-    let watched = Watched { from: opened, on_bytes: watch(file, size) };
+    let watched = Watched { from: opened, on_bytes: watch(name, size) };
     input::decompress(BufReader::with_capacity(1 << 16, watched))
         .map_err(fault)
-        .and_then(|bytes| read::from(file, bytes, replay))
+        .and_then(|bytes| read::from(name, bytes, replay))
 }
 
 /// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.
@@ -166,7 +170,7 @@ struct Watched {
 impl Read for Watched {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
         let read = self.from.read(to)?;
-        (self.on_bytes)(read as u64);
+        (self.on_bytes)(read as u64)?;
         Ok(read)
     }
 }

@@ -9,12 +9,13 @@ use firstflight_lab::Error;
 use firstflight_replay::files::GroupBy;
 use firstflight_replay::population::{Entry, to_toml};
 use firstflight_replay::replay::Settings;
+use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// What makes a group of connections
     #[arg(long, value_enum, default_value = "trace")]
     group_by: GroupBy,
@@ -27,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let text = to_toml(&entries, &command_line()).ok_or_else(|| {
         Error::new(format!(
             "{}: no connection long enough to show a rate and a round trip",
-            options.files.join(", ")
+            files.iter().map(|row| row.file.as_str()).collect::<Vec<_>>().join(", ")
         ))
     })?;
     say(&text)?;

@@ -5,6 +5,7 @@
 //! (Deng et al., "Improving the sensitivity of online controlled experiments", WSDM 2013).
 
 use super::table::{self, Kind, NONE, Table, Texts};
+use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,9 +16,9 @@ pub(super) const NOT_SEEN: &str = "not seen earlier";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// What somebody named: a table, or a folder of Parquet files.
-    pub file: String,
+    pub file: FileName,
     /// The tables themselves.
-    pub(super) tables: Vec<String>,
+    pub(super) tables: Vec<FileName>,
     /// Columns of words that the test's own tables lack.
     pub(super) by: Vec<String>,
 }
