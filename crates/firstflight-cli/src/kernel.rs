@@ -67,7 +67,7 @@ pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
 }
 
 #[cfg(feature = "bpf")]
-pub(crate) use with_bpf::run;
+pub(crate) use with_bpf::{run, say_rivals};
 
 #[cfg(feature = "bpf")]
 mod with_bpf {
@@ -77,7 +77,7 @@ mod with_bpf {
     use crate::rows::Rows;
     use crate::sheet::{Sheet, Side};
     use crate::stop::{graceful, never};
-    use crate::terminal::{QUIET, say, whisper, width, wrap};
+    use crate::terminal::{CAUTION, QUIET, say, whisper, width, wrap};
     use firstflight::ExitReason;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
     use std::process::Command;
@@ -110,6 +110,9 @@ mod with_bpf {
         // From here on the arm is taken out in good order.
         let stop = graceful("");
         selection.check(arm)?;
+        for cgroup in &selection.cgroups {
+            say_rivals(cgroup);
+        }
         let loaded = Loaded::load_for(arm, &selection.cgroups)?;
         let (name, used_by) = (arm.kernel_name, used_by(&selection));
         if pin {
@@ -135,6 +138,17 @@ mod with_bpf {
             if stop.wait(LOOK) {
                 return Ok(Done::Well);
             }
+        }
+    }
+
+    /// Says who else chooses the controllers of a control group.
+    pub(crate) fn say_rivals(cgroup: &std::path::Path) {
+        for rival in kernel::rivals(cgroup) {
+            whisper(&format!(
+                "{CAUTION}note:{CAUTION:#} {}: {rival} chooses controllers here, too; of two the \
+                 kernel takes the one it asks last",
+                cgroup.display()
+            ));
         }
     }
 

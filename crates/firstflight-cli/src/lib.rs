@@ -69,6 +69,8 @@ mod results;
 mod row_file;
 mod rows;
 mod run;
+#[cfg(any(all(target_os = "linux", feature = "bpf"), feature = "quic"))]
+mod secret;
 mod serve;
 mod sharing;
 mod sheet;

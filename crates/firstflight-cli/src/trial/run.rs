@@ -7,6 +7,7 @@ use super::start::StartOptions;
 use super::verdict::EXIT_STOPPED;
 use crate::done::{Done, failed};
 use crate::files::{write_own, write_whole};
+use crate::kernel::say_rivals;
 use crate::random::{keys, pseudonyms};
 use crate::row_file::{RowFile, held};
 use crate::stop::{Stop, graceful};
@@ -63,6 +64,7 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
     };
     let stop = graceful("stopping the trial");
     let keys = [assign, pseudonym];
+    say_rivals(options.cgroup());
     let test = FieldTest::start(options.cgroup(), &assignment, keys, &design)?;
     // Nothing is made where the kernel refuses. One trial in a folder, and one on a service: arms of
     // two would fight for connections.
