@@ -131,7 +131,8 @@ impl Sender {
         let now = self.at(now);
         let Some(number) = packet.number else { return };
         let eliciting = packet.frames.eliciting || !packet.frames.listed;
-        let bytes = packet.bytes.unwrap_or(0);
+        // No datagram is longer, whatever the log says.
+        let bytes = packet.bytes.unwrap_or(0).min(u64::from(u16::MAX));
         if let Some(highest) = self.highest.get_mut(packet.space as usize) {
             *highest = (*highest).max(Some(number));
         }
