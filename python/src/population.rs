@@ -149,9 +149,8 @@ impl Population {
     /// Quantiles of everything it gives, by group.
     fn describe(&self, py: Python<'_>, seed: u64, draws: u64) -> PyResult<Batches> {
         let run = Run::default();
-        let description = supervised(py, &run, None, None, || {
-            Ok(describe(&self.inner, seed, draws, &run.stop))
-        })?;
+        let description =
+            supervised(py, &run, None, None, || Ok(describe(&self.inner, seed, draws, &run.stop)))?;
         let shares = SHARES.map(|share| format!("p{}", (share * 100.0).round()));
         let shares = shares.iter().map(|name| (name.as_str(), Holds::Real));
         let mut table = Growing::new(

@@ -132,7 +132,8 @@ impl Replayed {
         supervised(py, &run, None, None, || {
             let identify = self.identify.as_deref();
             let settings = settings(&self.arms, identify, (self.paced, self.iw), LINES)?;
-            let (replay, rows) = follow(&self.files, settings, GroupBy::Trace, &watched(&run.stop))?;
+            let (replay, rows) =
+                follow(&self.files, settings, GroupBy::Trace, &watched(&run.stop))?;
             Ok(page(&replay, &Results::new(&replay, rows), command))
         })
     }
