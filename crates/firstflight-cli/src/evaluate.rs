@@ -205,7 +205,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_bytes(file, if is_xml { report.annex_xml() } else { report.annex() })?;
     }
     if let Some(file) = &options.report {
-        let places = on_threads(options.threads, || evidence(&evaluation, &report, &AtomicBool::new(false)))?;
+        let places = on_threads(options.threads, || {
+            evidence(&evaluation, &report, &AtomicBool::new(false))
+        })?;
         let page = report.page(&command_line(), &places);
         write_bytes(file, page)?;
     }

@@ -61,9 +61,9 @@ pub(crate) use with_quic::run;
 #[cfg(feature = "quic")]
 mod with_quic {
     use super::{Done, Error, Options};
+    use crate::address::resolve;
     use crate::files::{Growing, check_outputs, write_bytes};
     use crate::progress::{Progress, Unit};
-    use crate::address::resolve;
     use crate::terminal::{CAUTION, say, whisper};
     use firstflight_http::{Fetch, FetchError, Fetched, Trust, Verified, fetch};
     use firstflight_lab::table::figure;

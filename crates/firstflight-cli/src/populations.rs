@@ -161,8 +161,9 @@ impl Output for All {
 
 fn show(options: &DescribeOptions) -> Result<Done, Error> {
     let population = Population::parse(&options.population)?;
-    let description =
-        on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS, &AtomicBool::new(false))))?;
+    let description = on_threads(options.threads, || {
+        Ok(describe(&population, options.seed, DRAWS, &AtomicBool::new(false)))
+    })?;
     output::show(&Described { population: &population, description: &description })?;
     for warning in population.warnings() {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));

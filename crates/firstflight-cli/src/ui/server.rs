@@ -1,7 +1,7 @@
-//! The web server behind the playground: a few files, for whoever reaches the loopback address.
+//! The web server behind the playground: a few files, for programs on this machine.
 //!
 //! Clients that connect and stay silent cannot keep others out: every request has a time in all, and
-//! a newcomer takes the place of whoever has been asking for longest.
+//! a newcomer takes the place of the one that has been asking for longest.
 
 use crate::engine;
 use firstflight_lab::Error;

@@ -13,6 +13,7 @@ mod experiments;
 mod formats;
 mod inputs;
 mod lists;
+mod names;
 mod outputs;
 mod own;
 mod readme;

@@ -80,9 +80,7 @@ pub struct Verdict {
 impl Verdict {
     /// Every rule was answered alike.
     pub fn is_same(&self) -> bool {
-        self.ended.is_none()
-            && self.first.is_none()
-            && self.rules.iter().all(|row| row.differ == 0)
+        self.ended.is_none() && self.first.is_none() && self.rules.iter().all(|row| row.differ == 0)
     }
 
     /// The same of a controller that died.

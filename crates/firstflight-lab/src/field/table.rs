@@ -127,7 +127,11 @@ impl Table {
         self.csv(file, cells(first, Ends { from: &mut bytes, last: b'\n', over: false }))
     }
 
-    fn csv(&mut self, file: &FileName, mut reader: csv::Reader<Ends<impl Read>>) -> Result<(), Error> {
+    fn csv(
+        &mut self,
+        file: &FileName,
+        mut reader: csv::Reader<Ends<impl Read>>,
+    ) -> Result<(), Error> {
         let broken = |error: csv::Error| Error::new(format!("{file}: is no table: {error}"));
         let header = reader.headers().map_err(broken)?.clone();
         let places = self.places(file, &header.iter().collect::<Vec<_>>())?;

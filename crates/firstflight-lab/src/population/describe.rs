@@ -61,12 +61,7 @@ const QUANTITIES: [(&str, Read); 9] = [
 ];
 
 /// Draws `draws` connections of `population` and describes them; fewer once `stop` is set.
-pub fn describe(
-    population: &Population,
-    seed: u64,
-    draws: u64,
-    stop: &AtomicBool,
-) -> Description {
+pub fn describe(population: &Population, seed: u64, draws: u64, stop: &AtomicBool) -> Description {
     let drawn: Vec<super::Drawn> = (0..draws)
         .into_par_iter()
         .take_any_while(|_| !stop.load(Ordering::Relaxed))
