@@ -76,8 +76,7 @@ fn gather(
     let mut replay = Replay::new(settings);
     let mut rows = Vec::new();
     let mut first = None;
-    let names: Vec<String> =
-        files.iter().map(|file| file.as_ref().display().to_string()).collect();
+    let names: Vec<String> = files.iter().map(|file| file.as_ref().display().to_string()).collect();
     for (file, name) in files.iter().zip(&names) {
         let remarks = replay.remarks.len();
         let (extent, fault) = match read(file.as_ref(), name, &mut replay) {

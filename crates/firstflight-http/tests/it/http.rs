@@ -92,7 +92,8 @@ fn every_address_of_a_host_is_tried_until_one_answers() {
     let keep = UdpSocket::bind(silent).unwrap();
     runtime().block_on(async {
         let served = Served::start(options("slowstart")).await;
-        for before in [&[][..], &[silent], &[other], &[nowhere], &[closed, silent, other, nowhere]] {
+        for before in [&[][..], &[silent], &[other], &[nowhere], &[closed, silent, other, nowhere]]
+        {
             for after in [&[][..], &[silent, other]] {
                 let connect_to = [before, &[served.address], after].concat();
                 let wanted = Fetch { connect_to, ..served.wanting("/bytes/10kB") };
@@ -102,11 +103,8 @@ fn every_address_of_a_host_is_tried_until_one_answers() {
         }
         // Each that did not answer is named.
         let connect_to = vec![silent, other];
-        let wanted = Fetch {
-            connect_to,
-            idle: Duration::from_millis(300),
-            ..served.wanting("/bytes/10kB")
-        };
+        let wanted =
+            Fetch { connect_to, idle: Duration::from_millis(300), ..served.wanting("/bytes/10kB") };
         let failed = fetch(&wanted, nothing).await.unwrap_err().to_string();
         assert!(failed.contains(&silent.to_string()) && failed.contains("[::1]:9"), "{failed}");
         served.end().await;
@@ -124,11 +122,8 @@ fn a_server_at_several_addresses_is_one_server() {
         for at in listen {
             let connect_to = vec![SocketAddr::new(at.ip(), served.address.port())];
             // One key and one count for all.
-            let wanted = Fetch {
-                connect_to,
-                idle: Duration::from_secs(2),
-                ..served.wanting("/bytes/10kB")
-            };
+            let wanted =
+                Fetch { connect_to, idle: Duration::from_secs(2), ..served.wanting("/bytes/10kB") };
             match fetch(&wanted, nothing).await {
                 Ok(fetched) => reached += u64::from(fetched.bytes == 10_000),
                 Err(error) => assert!(at.is_ipv6(), "{error}"),
