@@ -55,7 +55,12 @@ impl Guarded {
 
     fn ask(&mut self, row: &[u64], during: &str) -> Result<(), Error> {
         let question: Vec<u8> = row.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let answered = self.socket.write_all(&question).and_then(|()| self.hear());
+        let written = self.socket.write_all(&question);
+        // A library that was refused has said so before it could be asked.
+        let answered = match self.hear() {
+            Ok(Some(refused)) => Ok(Some(refused)),
+            heard => written.and(heard),
+        };
         let why = match answered {
             Ok(None) => return Ok(()),
             Ok(Some(refused)) => return Err(Error::new(refused)),
