@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
+.PHONY: campaign help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -81,8 +81,10 @@ packages: ## what people install, made and tried where nothing else is: static p
 msrv: ## the default program with the oldest Rust that Cargo.toml names
 	packaging/msrv.sh
 
-deny: ## licences, advisories and sources of every dependency (cargo-deny)
-	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check; \
+# The database of advisories is fetched: `make deny DENY=` has it, too, and so does the release workflow.
+DENY ?= bans licenses sources
+deny: ## licences and sources of every dependency (cargo-deny)
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check $(DENY); \
 	else echo "deny: skipped, no cargo-deny (cargo install cargo-deny --locked)"; [ "$${CI:-}" != true ]; fi
 
 semver: ## what the crates export against what is published (cargo-semver-checks); from the first release on
@@ -108,18 +110,20 @@ live: ## of these, what runs in real time: the kernel's controllers, servers, li
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
 
-night: ## what takes hours: fuzzing, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
+night: ## what takes hours: fuzzing, hostile input for the whole program, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
+	SECONDS_EACH=3600 $(MAKE) campaign
 	$(MAKE) lean
 	packaging/package.sh --verify
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
 	$(MAKE) mutants
 	NIGHT=1 cargo test --locked --workspace $(FEATURES) --test it read_back
 	NIGHT=1 cargo test --locked -p firstflight --all-features --test it
+	NIGHT=1 cargo test --locked -p firstflight-sim --test it undo_truth
 	NIGHT=1 cargo test --locked -p firstflight-cli --features quic --test it -- identified runners
-	NIGHT=1 cargo test --locked -p firstflight-replay --all-features identify
+	NIGHT=1 cargo test --locked -p firstflight-replay --all-features -- identify wire vantage
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
-	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real killed
+	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
@@ -189,6 +193,10 @@ bare: ## the core crate without std and without alloc
 
 fuzz: ## every fuzz target for SECONDS_EACH seconds
 	@if [ -x fuzz/run-short.sh ]; then fuzz/run-short.sh; else echo "fuzz: skipped, no fuzz/run-short.sh"; fi
+
+campaign: ## hostile input for the whole program: segments, qlog, command lines, damaged files, signals, disks; SECONDS_EACH seconds each
+	$(BUILD)
+	tests/campaign.py $(TARGET)/debug/firstflight
 
 # A mutant that no test notices is a finding to read, no failure: exit codes 2 (missed) and 3 (too slow).
 mutants: ## one operator of core or path changed at a time: does a test notice? hours; SHARD=7/47 tries every 47th (docs/testing.md)

@@ -9,7 +9,7 @@ binary=${COST_BINARY:-$(cargo bench -p firstflight-sim --bench cost --no-run --m
     sed -n 's/.*"executable":"\([^"]*cost-[^"]*\)".*/\1/p' | tail -1)}
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-[ $# -gt 0 ] || set -- quic-30ms quic-600ms quic-30ms-loss quic-600ms-loss tcp-30ms tcp-600ms tcp-30ms-loss tcp-600ms-loss \
+[ $# -gt 0 ] || set -- quic-30ms quic-600ms quic-30ms-loss quic-600ms-loss quic-30ms-bbr3 tcp-30ms tcp-600ms tcp-30ms-loss tcp-600ms-loss \
     quic-1 quic-10 quic-100 quic-1000 tcp-1 tcp-10 tcp-100 tcp-1000
 printf '%-18s %14s %18s %18s\n' 'per data packet' instructions 'missed 48 KiB' 'missed 1 MiB'
 # Two lengths and their difference: without start-up, the same packets of slow start cancel.
@@ -50,6 +50,7 @@ awk '{ cost[$1] = $2 }
         bound("tcp-30ms", 855); bound("tcp-600ms", 1045); bound("tcp-30ms-loss", 840); bound("tcp-600ms-loss", 1035)
         bound("quic-1", 740); bound("quic-10", 810); bound("quic-100", 870); bound("quic-1000", 1385)
         bound("tcp-1", 970); bound("tcp-10", 985); bound("tcp-100", 1025); bound("tcp-1000", 1080)
+        ratio("quic-30ms-bbr3", "quic-30ms-loss", 1.5)
         ratio("quic-100", "quic-1-of-100", 1.3); ratio("quic-1000", "quic-1-of-1000", 1.6)
         ratio("tcp-100", "tcp-1-of-100", 1.3); ratio("tcp-1000", "tcp-1-of-1000", 1.6)
         exit failed

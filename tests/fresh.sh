@@ -49,7 +49,12 @@ apt-config dump | grep -iE '^Acquire::(https?::)?(proxy|https?::(proxy|cainfo))'
 echo "fresh: making a bare Debian $VERSION_CODENAME"
 mmdebstrap --quiet --variant=minbase --include=git,make,gcc,libc6-dev,ca-certificates --aptopt="$work/apt.conf" --skip=cleanup/apt/lists \
     "$VERSION_CODENAME" "$root" "${sources[@]}" 2>"$work/log" || { cat "$work/log"; skip "mmdebstrap failed"; }
-cp /etc/resolv.conf /etc/hosts "$root/etc/"
+cp /etc/resolv.conf "$root/etc/"
+# Debian's own list of hosts, in which localhost is ::1 first; this host's may name a proxy besides.
+{
+    printf '%s\t%s\n' 127.0.0.1 localhost ::1 'localhost ip6-localhost ip6-loopback' ff02::1 ip6-allnodes ff02::2 ip6-allrouters
+    grep -vE '^[[:space:]]*(#|$|127\.|::1|f[ef])|[[:space:]]localhost([[:space:]]|$)' /etc/hosts || true
+} >"$root/etc/hosts"
 # Authorities that this host's owner added: without them a proxy that opens connections is not believed.
 if [ -d /usr/local/share/ca-certificates ]; then
     cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"

@@ -53,7 +53,8 @@ enum firstflight_timeout { FIRSTFLIGHT_RTO, FIRSTFLIGHT_RTO_AGAIN, FIRSTFLIGHT_P
     FIELD(app_limited) /* the application had nothing to send while the window was open */ \
     FIELD(receiver_ts) /* the receiver's clock when it sent the ACK, in ticks */ \
     FIELD(timeout) /* which timeout */ \
-    FIELD(mss) /* largest packet */
+    FIELD(mss) /* largest packet */ \
+    FIELD(unrepaired) /* something declared lost is neither acknowledged nor SACKed (TCP) */
 
 #define FIRSTFLIGHT_MEMBER(name) uint64_t name;
 struct firstflight_event {

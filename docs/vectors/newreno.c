@@ -1,7 +1,7 @@
 /* NewReno of RFC 9002 behind firstflight's table of functions. Put your controller in its place.
  *
  *   cc -shared -fPIC -o newreno.so newreno.c                 and   firstflight conform table:newreno.so
- *   cc -o newreno run.c newreno.c && ./newreno vectors.json  for vectors of `--arms slowstart/reno/immediate` */
+ *   cc -o newreno run.c newreno.c && ./newreno vectors.json  for vectors of `--arms 'slowstart/reno(base=cwnd)/immediate'` */
 #include "controller.h"
 #include <stdbool.h>
 #include <stdlib.h>

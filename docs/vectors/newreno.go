@@ -1,6 +1,6 @@
 // Runs firstflight's vectors against a NewReno of RFC 9002. Put your controller in its place.
 //
-//	firstflight vectors --arms slowstart/reno/immediate --json vectors.json
+//	firstflight vectors --arms 'slowstart/reno(base=cwnd)/immediate' --json vectors.json
 //	go run newreno.go vectors.json
 package main
 

@@ -1,6 +1,6 @@
 /* Runs firstflight's vectors against the controller that it is linked with:
  *
- *   firstflight vectors --arms slowstart/reno/immediate --transport quic --json vectors.json
+ *   firstflight vectors --arms 'slowstart/reno(base=cwnd)/immediate' --transport quic --json vectors.json
  *   cc -o newreno run.c newreno.c && ./newreno vectors.json
  *
  * Every step of the file stands on a line of its own, which begins with `[`. */

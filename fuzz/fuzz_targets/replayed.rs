@@ -38,7 +38,7 @@ pub(super) fn follow(
     }
     let results = Results::new(&replay, Vec::new());
     for connection in &results.connections {
-        assert!(connection.loss_ratio.is_finite(), "{connection:?}");
+        assert!(connection.loss_ratio.is_none_or(f64::is_finite), "{connection:?}");
         for startup in &connection.startups {
             assert!(startup.cwnd.is_none_or(|cwnd| cwnd > 0), "a window of nothing: {startup:?}");
         }

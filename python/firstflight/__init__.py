@@ -15,7 +15,7 @@ from ._ab import AbResult, ab
 from ._arm import Arm, ArmLike
 from ._captures import Advice, Replay, advise, replay
 from ._compare import Comparison, compare
-from ._engine import Ack, Context, Ready, Refused, Window, __version__
+from ._engine import Ack, Context, InternalError, Ready, Refused, Window, __version__
 from ._evaluate import Evaluation, evaluate
 from ._experiment import Experiment, run
 from ._lists import arms, documents, paths, populations
@@ -39,6 +39,7 @@ __all__ = [
     "Evaluation",
     "Experiment",
     "Hold",
+    "InternalError",
     "Leave",
     "Path",
     "Population",

@@ -70,6 +70,16 @@ class Replay(Reported[_engine.Replayed]):
         """What was wrong with files."""
         return self._inner.warnings
 
+    @cached_property
+    def captures(self) -> Table:
+        """One row per captured connection: where it was captured, how well, and whether its numbers may be believed."""
+        return Table(self._inner.captures())
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out of files, and what is wrong with captures of connections."""
+        return self._inner.notes
+
     @property
     def _table(self) -> Table:
         return self.rows
@@ -91,12 +101,13 @@ def advise(
     seed: Number = 1,
     iw: Number = 10,
     limit: Number = "600s",
+    accept: str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Advice:
     """Which startup to deploy on the paths of your captures, what it gains and costs, and what that hangs on.
 
-    The options are those of `firstflight advise`. Ctrl-C ends it between two connections.
+    The options are those of `firstflight advise`; `accept="doubtful"` takes connections whose capture leaves a doubt. Ctrl-C ends it between two connections.
     """
     keywords = {**locals(), "arms": as_list(arms), "baseline": as_list(baseline)}
     options, _ = request(keywords, "files", "threads", "progress")

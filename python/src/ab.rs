@@ -3,7 +3,7 @@
 use crate::compare::json;
 use crate::population::Population;
 use crate::startup::{AnyArm, Fault, arms};
-use crate::supervise::{Run, supervised};
+use crate::supervise::supervised;
 use crate::table::{Batches, Growing};
 use crate::{refuse, refused, refused_option};
 use firstflight_lab::Error;
@@ -88,12 +88,12 @@ impl Test {
         rows: Option<Py<PyAny>>,
         resume: Option<PathBuf>,
     ) -> PyResult<Shard> {
-        let run = Run::default();
+        let run = self.fault.run();
         let test = &self.inner;
         let raised: Mutex<Option<PyErr>> = Mutex::new(None);
         let mut sink = |batch: &[Row]| -> Result<(), Error> {
             let Some(rows) = &rows else { return Ok(()) };
-            let told = Python::attach(|py| rows.call1(py, (table(test, batch)?,)).map(|_| ()));
+            let told = run.inside.call(|py| rows.call1(py, (table(test, batch)?,)).map(|_| ()));
             told.map_err(|error| {
                 *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 Error::new("whoever takes the rows has failed")

@@ -1,7 +1,7 @@
 //! Comparisons.
 
 use crate::startup::{AnyArm, Fault, arms};
-use crate::supervise::{Run, supervised};
+use crate::supervise::supervised;
 use crate::table::{Batches, Growing, Holds};
 use crate::{refuse, refused, refused_option};
 use firstflight_lab as lab;
@@ -52,7 +52,7 @@ impl Plan {
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Comparison> {
-        let run = Run::default();
+        let run = self.fault.run();
         let work = || self.asked.run(Keep::Rows, &|| run.tick(1), &run.stop);
         let inner = self.fault.or(supervised(py, &run, threads, progress.as_ref(), work))?;
         Ok(Comparison { inner, fault: self.fault.clone(), threads })
@@ -67,7 +67,7 @@ fn again(
     fault: &Fault,
     threads: Option<usize>,
 ) -> PyResult<lab::Comparison> {
-    let run = Run::default();
+    let run = fault.run();
     fault.or(supervised(py, &run, threads, None, || {
         plan.run_until(keep, None, &|| run.tick(1), &run.stop)
     }))

@@ -1,7 +1,7 @@
 //! What RFC 9743 asks of an algorithm, also of one that is written in Python.
 
 use crate::startup::{AnyArm, Fault, arms};
-use crate::supervise::{Run, supervised};
+use crate::supervise::supervised;
 use crate::table::{Batches, Holds, Spec, of_json};
 use crate::{refuse, refused};
 use firstflight_evaluate::{
@@ -87,13 +87,13 @@ impl EvaluationPlan {
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<EvaluationReport> {
-        let run = Run::default();
+        let run = self.fault.run();
         let tick = |packets: u64| run.tick(packets / 1_000);
         let result = supervised(py, &run, threads, progress.as_ref(), || {
             evaluate(&self.inner, &tick, &run.stop)
         });
         let inner = self.fault.or(result)?;
-        Ok(EvaluationReport { asked: self.inner.clone(), inner })
+        Ok(EvaluationReport { asked: self.inner.clone(), inner, fault: self.fault.clone() })
     }
 }
 
@@ -102,6 +102,7 @@ impl EvaluationPlan {
 pub struct EvaluationReport {
     asked: Evaluation,
     inner: Report,
+    fault: Fault,
 }
 
 #[pymethods]
@@ -113,8 +114,12 @@ impl EvaluationReport {
 
     /// The page; `command` is what it says made it.
     fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
-        let places = py.detach(|| evidence(&self.asked, &self.inner));
-        Ok(self.inner.page(command, &places.map_err(|bad| refused(&bad))?))
+        let run = self.fault.run();
+        let page = supervised(py, &run, None, None, || {
+            let places = evidence(&self.asked, &self.inner, &run.stop)?;
+            Ok(self.inner.page(command, &places))
+        });
+        self.fault.or(page)
     }
 
     /// An annex for an Internet-Draft, Markdown for kramdown-rfc or the vocabulary of xml2rfc.

@@ -83,6 +83,7 @@ mod engine {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("Refused", module.py().get_type::<Refused>())?;
+        module.add("InternalError", super::supervise::internal_error(module.py())?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

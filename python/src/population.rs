@@ -116,7 +116,7 @@ impl Population {
         let drawn = supervised(py, &run, None, None, || {
             let mut drawn = Vec::new();
             for index in (first..).take(count as usize) {
-                if run.stop.load(std::sync::atomic::Ordering::Relaxed) {
+                if run.stopped() {
                     break;
                 }
                 drawn.push(population.draw(seed, index));
@@ -148,8 +148,9 @@ impl Population {
 
     /// Quantiles of everything it gives, by group.
     fn describe(&self, py: Python<'_>, seed: u64, draws: u64) -> PyResult<Batches> {
+        let run = Run::default();
         let description =
-            supervised(py, &Run::default(), None, None, || Ok(describe(&self.inner, seed, draws)))?;
+            supervised(py, &run, None, None, || Ok(describe(&self.inner, seed, draws, &run.stop)))?;
         let shares = SHARES.map(|share| format!("p{}", (share * 100.0).round()));
         let shares = shares.iter().map(|name| (name.as_str(), Holds::Real));
         let mut table = Growing::new(

@@ -14,20 +14,33 @@ use firstflight_replay::report::page;
 use firstflight_replay::results::Results;
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Connections whose course over time a report shows, as the command has it.
 const LINES: usize = 24;
 
-/// Nobody hears how far reading is: it takes a second or so.
-fn unwatched(_: &str, _: u64) -> OnBytes {
-    Box::new(|_| ())
+/// Reading ends when the run is to end.
+fn watched(stop: &Arc<AtomicBool>) -> impl Fn(&str, u64) -> OnBytes + use<> {
+    let stop = Arc::clone(stop);
+    move |_, _| {
+        let stop = Arc::clone(&stop);
+        Box::new(move |_| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(io::Error::other("reading was interrupted"));
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Files that were replayed.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Replayed {
     results: Results,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     arms: String,
     paced: Option<bool>,
     iw: Option<u32>,
@@ -41,7 +54,7 @@ fn settings(
     lines: usize,
 ) -> Result<Settings, Error> {
     let identify = identify.map(named).transpose()?.unwrap_or_default();
-    Ok(Settings { arms: named(arms)?, paced, iw, lines, identify })
+    Ok(Settings { arms: named(arms)?, paced, iw, lines, identify, ..Settings::default() })
 }
 
 /// Replays recorded ACKs to startups. `paced` is what the sender did, `None` to look at its first
@@ -51,7 +64,7 @@ fn settings(
 #[pyo3(signature = (files, arms, paced = None, iw = None, identify = None))]
 pub(crate) fn replay(
     py: Python<'_>,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     arms: String,
     paced: Option<bool>,
     iw: Option<u32>,
@@ -60,7 +73,7 @@ pub(crate) fn replay(
     let run = Run::default();
     let results = supervised(py, &run, None, None, || {
         let settings = settings(&arms, identify.as_deref(), (paced, iw), 0)?;
-        let (replay, rows) = follow(&files, settings, GroupBy::Trace, &unwatched)?;
+        let (replay, rows) = follow(&files, settings, GroupBy::Trace, &watched(&run.stop))?;
         Ok(Results::new(&replay, rows))
     })?;
     Ok(Replayed { results, files, arms, paced, iw, identify })
@@ -77,6 +90,27 @@ impl Replayed {
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.results.files.iter().filter_map(|file| file.fault.clone()).collect()
+    }
+
+    /// What was left out of files, and what is wrong with captures of connections.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        let files = self.results.files.iter().flat_map(|file| file.notes.clone());
+        files.chain(self.results.capture_lines()).collect()
+    }
+
+    /// One row per captured connection: how well it was captured.
+    fn captures(&self) -> PyResult<Batches> {
+        let rows = self.results.connections.iter().filter_map(|connection| {
+            let capture = connection.capture.as_ref()?;
+            let mut row = serde_json::to_value(capture).unwrap_or_default();
+            if let Some(row) = row.as_object_mut() {
+                row.insert("connection".into(), connection.name.as_str().into());
+                row.insert("remarks".into(), capture.remarks.join("; ").into());
+            }
+            Some(row)
+        });
+        of_json(CAPTURES, rows)
     }
 
     /// One row per connection and startup.
@@ -121,7 +155,8 @@ impl Replayed {
         supervised(py, &run, None, None, || {
             let identify = self.identify.as_deref();
             let settings = settings(&self.arms, identify, (self.paced, self.iw), LINES)?;
-            let (replay, rows) = follow(&self.files, settings, GroupBy::Trace, &unwatched)?;
+            let (replay, rows) =
+                follow(&self.files, settings, GroupBy::Trace, &watched(&run.stop))?;
             Ok(page(&replay, &Results::new(&replay, rows), command))
         })
     }
@@ -136,6 +171,30 @@ const IDENTIFIED: &[Spec] = &[
     ("rounds", "/rounds", Holds::Whole),
     ("idle_rounds", "/idle_rounds", Holds::Whole),
     ("why", "/why", Holds::Text),
+];
+
+/// Of `capture` in the JSON.
+const CAPTURES: &[Spec] = &[
+    ("connection", "/connection", Holds::Text),
+    ("trust", "/trust", Holds::Text),
+    ("vantage", "/vantage", Holds::Text),
+    ("share", "/share", Holds::Real),
+    ("near_ms", "/near_ms", Holds::Real),
+    ("far_ms", "/far_ms", Holds::Real),
+    ("added_ms", "/added_ms", Holds::Real),
+    ("begins", "/begins", Holds::Flag),
+    ("shows_exits", "/shows_exits", Holds::Flag),
+    ("doubled", "/doubled", Holds::Whole),
+    ("doubled_unsure", "/doubled_unsure", Holds::Whole),
+    ("out_of_order", "/out_of_order", Holds::Whole),
+    ("unseen_bytes", "/unseen_bytes", Holds::Whole),
+    ("options_cut", "/options_cut", Holds::Whole),
+    ("tick_ms", "/tick_ms", Holds::Real),
+    ("clock_steps", "/clock_steps", Holds::Whole),
+    ("largest_step_ms", "/largest_step_ms", Holds::Real),
+    ("proxy_ms", "/proxy_ms", Holds::Real),
+    ("left_out_bytes", "/left_out_bytes", Holds::Whole),
+    ("remarks", "/remarks", Holds::Text),
 ];
 
 /// As the command has them in `--format csv`.
@@ -191,7 +250,7 @@ pub struct Advice {
 #[pyo3(signature = (files, options, threads = None, progress = None))]
 pub(crate) fn advise(
     py: Python<'_>,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     options: Vec<(String, String)>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
@@ -199,7 +258,7 @@ pub(crate) fn advise(
     let request = from_pairs::<AdviseRequest>(&options).map_err(|bad| refused_option(&bad))?;
     let run = Run::default();
     let result = supervised(py, &run, threads, progress.as_ref(), || {
-        let asked = request.read(&files, &unwatched)?;
+        let asked = request.read(&files, &watched(&run.stop))?;
         let tick = |steps| run.tick(steps);
         let mut watch = Watch { tick: &tick, stop: &run.stop, rows: None };
         let tallies = asked.test.run(&AbRun::default(), &mut watch)?;

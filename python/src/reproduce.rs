@@ -34,7 +34,7 @@ pub(crate) fn reproduce(
     let result = supervised(py, &run, threads, None, || {
         let tell = |what: &str| {
             if let Some(tell) = &tell {
-                let error = Python::attach(|py| tell.call1(py, (what,)).err());
+                let error = run.inside.call(|py| tell.call1(py, (what,)).map(|_| ())).err();
                 if error.is_some() {
                     *raised.lock().unwrap_or_else(PoisonError::into_inner) = error;
                     run.stop.store(true, Ordering::Relaxed);

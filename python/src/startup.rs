@@ -4,7 +4,8 @@
 //! hook raises is kept, the startup goes quiet, and the run ends with the exception as if nothing
 //! lay in between.
 
-use crate::refuse;
+use crate::supervise::{Inside, Run};
+use crate::{Refused, refuse};
 use firstflight::event::{self, Phase, Signal, Timeout, Transport};
 use firstflight::recovery::OwnRecovery;
 use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
@@ -23,6 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Fault {
     error: Arc<Mutex<Option<PyErr>>>,
     broken: Arc<AtomicBool>,
+    /// The threads that run a hook.
+    inside: Inside,
 }
 
 impl Fault {
@@ -31,13 +34,23 @@ impl Fault {
         self.broken.store(true, Ordering::Relaxed);
     }
 
+    /// A run of which the hooks may be interrupted.
+    pub(crate) fn run(&self) -> Run {
+        Run::with(&self.inside)
+    }
+
     /// The result, or what a startup raised.
     ///
     /// # Errors
-    /// What a startup raised, else those of the result.
+    /// What ended the run from outside, what a startup raised, else those of the result.
     pub(crate) fn or<T>(&self, result: PyResult<T>) -> PyResult<T> {
         self.broken.store(false, Ordering::Relaxed);
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(result, Err)
+        let raised = self.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match &result {
+            // A hook that was interrupted has raised no more than why.
+            Err(error) if !Python::attach(|py| error.is_instance_of::<Refused>(py)) => result,
+            _ => raised.map_or(result, Err),
+        }
     }
 }
 
@@ -70,7 +83,7 @@ pub(crate) fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>>
             let (fault, hooks, make) = (fault.clone(), Arc::new(hooks), Arc::new(make));
             let broken = fault.broken.clone();
             let own = OwnStartup::new(&label, broken, move || -> Box<dyn Startup<Saved = ()>> {
-                match Python::attach(|py| make.call0(py)) {
+                match fault.inside.call(|py| make.call0(py)) {
                     Ok(object) => Box::new(InPython {
                         object,
                         hooks: hooks.clone(),
@@ -98,6 +111,16 @@ fn amount(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         Ok(number) if number >= 0.0 => Ok(number as u64),
         Ok(number) => Err(refuse(format!("{number} bytes; allowed: 0 and more"))),
         Err(_) => Err(PyTypeError::new_err(format!("a number of bytes is needed, not {value}"))),
+    }
+}
+
+/// A slow-start threshold; below a byte it is none.
+fn threshold(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    match amount(value)? {
+        0 => Err(refuse(
+            "an ssthresh of 0 bytes; allowed: 1 and more, None for no threshold".to_owned(),
+        )),
+        bytes => Ok(bytes),
     }
 }
 
@@ -203,7 +226,7 @@ impl Window {
 
     #[setter]
     fn set_ssthresh(&mut self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.inner.ssthresh = if bytes.is_none() { UNSET_SSTHRESH } else { amount(bytes)? };
+        self.inner.ssthresh = if bytes.is_none() { UNSET_SSTHRESH } else { threshold(bytes)? };
         Ok(())
     }
 
@@ -225,6 +248,7 @@ impl Window {
 pub struct Context {
     mss: u64,
     iw: u64,
+    count: Option<u32>,
     transport: &'static str,
     paced: bool,
     pacing_rate: Option<u64>,
@@ -236,11 +260,11 @@ pub struct Context {
 
 #[pymethods]
 impl Context {
-    /// What slow start may count of the bytes of one ACK: all when paced, at most eight packets
-    /// when not (RFC 9406 section 4.2).
+    /// What slow start may count of the bytes of one ACK: all, or as many packets as the sender is
+    /// limited to.
     fn cap(&self, acked: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let acked = amount(acked)?;
-        Ok(if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) })
+        let most = self.count.map_or(u64::MAX, |count| self.mss.saturating_mul(count.into()));
+        Ok(amount(acked)?.min(most))
     }
 }
 
@@ -249,6 +273,7 @@ impl From<&event::Context> for Context {
         Context {
             mss: cx.mss,
             iw: cx.iw,
+            count: cx.count,
             transport: match cx.transport {
                 Transport::Quic => "quic",
                 Transport::Tcp => "tcp",
@@ -278,7 +303,7 @@ impl InPython {
         if !self.hooks.contains(hook) || self.fault.broken.load(Ordering::Relaxed) {
             return None;
         }
-        match Python::attach(|py| run(self.object.bind(py))) {
+        match self.fault.inside.call(|py| run(self.object.bind(py))) {
             Ok(result) => Some(result),
             Err(error) => {
                 self.fault.set(error);
@@ -314,14 +339,18 @@ fn verdict(value: &Bound<'_, PyAny>) -> PyResult<Verdict> {
         let bytes = value.getattr(name)?;
         if bytes.is_none() { Ok(None) } else { amount(&bytes).map(Some) }
     };
+    let limit = |name: &str| value.getattr(name).and_then(|bytes| threshold(&bytes));
     let kind = value.get_type().name()?.to_string();
     Ok(match kind.as_str() {
-        "Aim" => Verdict::Aim { ssthresh: attribute("ssthresh")? },
+        "Aim" => Verdict::Aim { ssthresh: limit("ssthresh")? },
         "Hold" => Verdict::Hold { cwnd: attribute("cwnd")? },
         "Leave" => {
             let reason = reason(&value.getattr("reason")?.extract::<String>()?)?;
             // No threshold is the highest: it comes down to the window itself.
-            let ssthresh = maybe("ssthresh")?.unwrap_or(u64::MAX);
+            let ssthresh = match value.getattr("ssthresh")? {
+                none if none.is_none() => u64::MAX,
+                bytes => threshold(&bytes)?,
+            };
             Verdict::Leave(Leave {
                 reason,
                 ssthresh,

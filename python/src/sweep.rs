@@ -1,7 +1,7 @@
 //! Sweeps: one comparison at every point of one or two keys.
 
 use crate::startup::{AnyArm, Fault, arms};
-use crate::supervise::{Run, supervised};
+use crate::supervise::supervised;
 use crate::table::{Batches, Growing, Holds};
 use crate::{refuse, refused_option};
 use firstflight_lab as lab;
@@ -55,7 +55,7 @@ impl SweepPlan {
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Sweep> {
-        let run = Run::default();
+        let run = self.fault.run();
         let work = || self.inner.run(&|| run.tick(1), &run.stop);
         let inner = self.fault.or(supervised(py, &run, threads, progress.as_ref(), work))?;
         Ok(Sweep { inner })

@@ -7,6 +7,7 @@ use firstflight_lab::field::{Answer, FieldRequest};
 use firstflight_lab::request::from_pairs;
 use pyo3::prelude::*;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// What came of a field test.
 #[pyclass(frozen, module = "firstflight._engine")]
@@ -18,12 +19,12 @@ pub struct TrialAnswer {
 #[pyfunction]
 pub(crate) fn trial_analyse(
     py: Python<'_>,
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     options: Vec<(String, String)>,
 ) -> PyResult<TrialAnswer> {
     let request = from_pairs::<FieldRequest>(&options).map_err(|bad| refused_option(&bad))?;
     let run = Run::default();
-    let inner = supervised(py, &run, None, None, || request.answer(&files))?;
+    let inner = supervised(py, &run, None, None, || request.answer_until(&files, &run.stop))?;
     Ok(TrialAnswer { inner })
 }
 

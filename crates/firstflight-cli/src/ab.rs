@@ -5,9 +5,10 @@ use crate::files::{Growing, check_folder, check_outputs, write_bytes};
 use crate::fit;
 use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
-use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c};
+use crate::rows::{Rows, pretty};
+use crate::run::{command_line, on_threads};
 use crate::sheet::Sheet;
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
@@ -15,6 +16,7 @@ use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::sensitivity::Sensitivity;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
 use firstflight_lab::{Error, Population};
+use firstflight_table::text::one_line;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +61,36 @@ fn shown_columns<'a>(arms: impl Iterator<Item = &'a str>) -> Vec<String> {
     names
 }
 
+/// The part of a test that has no connection.
+struct Empty<'a>(&'a Experiment);
+
+impl Output for Empty<'_> {
+    fn text(&self) -> String {
+        String::new()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        vec![Sheet::of_numbers("", tables::OVERALL, 1)]
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::default();
+        rows.names = Rows::names_of(Entry::MEASURES);
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        let empty = serde_json::json!({
+            "firstflight": env!("CARGO_PKG_VERSION"),
+            "experiment": self.0,
+            "complete": false,
+            "flows": 0,
+            "results": [],
+        });
+        pretty(serde_json::to_string_pretty(&empty))
+    }
+}
+
 impl Outputs {
     fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Error> {
         check_outputs(self.json.as_ref(), self.report.as_ref(), others)
@@ -95,12 +127,13 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
             "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left",
         ));
     }
+    rows.map_or(Ok(()), Sink::check)?;
     if let Some(folder) = &options.resume {
         prepare(folder)?;
     }
     let experiment = test.experiment();
-    let tallies = if options.cluster.is_ray() {
-        cluster::run(options, &experiment)?
+    let (tallies, lost) = if options.cluster.is_ray() {
+        (cluster::run(options, &experiment)?, None)
     } else {
         let open = |file| Sink::open(file, &test, options.shard);
         let sink = options.out.as_deref().map(open).transpose()?;
@@ -117,12 +150,18 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
                 whisper(&format!(
                     "{CAUTION}note:{CAUTION:#} part {i}/{n} is empty: this test has {parts} blocks, the unit of which parts are made"
                 ));
+                // A result without connections is a result: a program that reads it finds none.
+                give(options.outputs.json.as_ref(), &Empty(&experiment))?;
                 Ok(Done::Well)
             }
             _ => Err(Error::new("nothing ran: there is no result")),
         };
     }
-    finish(&options.outputs, &experiment, &tallies, options.shard.is_some())
+    let done = finish(&options.outputs, &experiment, &tallies, options.shard.is_some())?;
+    Ok(match lost {
+        Some(why) if done == Done::Well => Done::Because(why),
+        _ => done,
+    })
 }
 
 /// The folder exists, or its parent does and it is made.
@@ -207,20 +246,11 @@ enum Sink {
 }
 
 impl Sink {
-    #[cfg_attr(
-        not(feature = "parquet"),
-        expect(unused_variables, reason = "a CSV file has no place to say what it belongs to")
-    )]
-    fn open(file: &Path, test: &Test, shard: Option<(u64, u64)>) -> Result<Sink, Error> {
+    /// The kind of this file is known and can be written.
+    fn check(file: &Path) -> Result<(), Error> {
         match file.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => Ok(Sink::Csv(Growing::open(file)?)),
-            #[cfg(feature = "parquet")]
-            Some("parquet") => {
-                let rows =
-                    firstflight_lab::ab::parquet::Rows::new(test, shard, Growing::open(file)?)?;
-                Ok(Sink::Parquet(Box::new(rows)))
-            }
-            #[cfg(not(feature = "parquet"))]
+            Some("csv") => Ok(()),
+            Some("parquet") if cfg!(feature = "parquet") => Ok(()),
             Some("parquet") => Err(Error::new(format!(
                 "--out {}: this build writes no Parquet (`--features parquet` does); allowed: a .csv file",
                 file.display()
@@ -230,6 +260,21 @@ impl Sink {
                 file.display()
             ))),
         }
+    }
+
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(unused_variables, reason = "a CSV file has no place to say what it belongs to")
+    )]
+    fn open(file: &Path, test: &Test, shard: Option<(u64, u64)>) -> Result<Sink, Error> {
+        Sink::check(file)?;
+        let out = Growing::open(file)?;
+        #[cfg(feature = "parquet")]
+        if file.extension().is_some_and(|extension| extension == "parquet") {
+            let rows = firstflight_lab::ab::parquet::Rows::new(test, shard, out)?;
+            return Ok(Sink::Parquet(Box::new(rows)));
+        }
+        Ok(Sink::Csv(out))
     }
 
     fn write(&mut self, test: &Test, rows: &[Row], first: bool) -> Result<(), Error> {
@@ -249,24 +294,36 @@ impl Sink {
     }
 }
 
-/// Runs the test and keeps its rows.
+/// Runs the test and keeps its rows. Where these cannot be written the test goes on: the file has all
+/// of them or is not there, and why it is not comes with the result.
 fn run_with_rows(
     test: &Test,
     options: &TestOptions,
     mut sink: Option<Sink>,
-) -> Result<Tallies, Error> {
-    let mut first = true;
+) -> Result<(Tallies, Option<String>), Error> {
+    let (mut first, mut lost) = (true, None);
     let mut keep = |rows: &[Row]| {
-        let Some(sink) = &mut sink else { return Ok(()) };
-        sink.write(test, rows, std::mem::take(&mut first) || rows.is_empty())
+        let first = std::mem::take(&mut first) || rows.is_empty();
+        if let Some(open) = &mut sink
+            && let Err(error) = open.write(test, rows, first)
+        {
+            whisper(&format!(
+                "{CAUTION}note:{CAUTION:#} {error}; the test goes on without its rows"
+            ));
+            lost = Some(format!("no rows: {error}"));
+            sink = None;
+        }
+        Ok(())
     };
     let run = Run { shard: options.shard, resume: options.resume.clone() };
     let rows: Option<&mut RowSink<'_>> = if options.out.is_some() { Some(&mut keep) } else { None };
     let tallies = run_with_progress(test, &run, options.threads, rows)?;
-    if let Some(sink) = sink {
-        sink.finish()?;
+    if let Some(sink) = sink
+        && let Err(error) = sink.finish()
+    {
+        lost = Some(format!("no rows: {error}"));
     }
-    Ok(tallies)
+    Ok((tallies, lost))
 }
 
 /// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done
@@ -277,7 +334,7 @@ pub(crate) fn run_with_progress(
     threads: Option<u16>,
     rows: Option<&mut RowSink<'_>>,
 ) -> Result<Tallies, Error> {
-    let stop = stop_on_ctrl_c();
+    let stop = graceful("stopping with what is done so far").flag();
     let total = run.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
     let style = "{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Count("connections"), Some(total));
@@ -318,7 +375,7 @@ fn as_text(analysis: &Analysis) -> String {
          {}\n\
          {QUIET}{}{QUIET:#}\n\
          {}\n{}\n{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Recommendation{TITLE:#} {QUIET}(Pareto-optimal arms){QUIET:#}\n{}{}{}\n{}\n",
-        experiment.population,
+        one_line(&experiment.population),
         analysis.flows,
         wrap(&analysis.finding(), 0, width()),
         wrap(&about, 0, width()),

@@ -4,7 +4,7 @@
 use crate::ab::run_with_progress;
 use crate::done::Done;
 use crate::files::{check_outputs, to_stdout, write_bytes};
-use crate::replay::{finish, watch};
+use crate::replay::{finish, note, watch};
 use crate::run::{command_line, threads};
 use crate::terminal::{QUIET, TITLE, say, width, wrap};
 use clap::Args;
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Captures of the sending end, several at once: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each
     /// plain, gzip or zstd; five connections or more, or nothing is recommended
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     #[command(flatten)]
     request: AdviseRequest,
     /// Write answer, replay and A/B test as JSON to a file, `-` for standard output instead of the
@@ -66,7 +66,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if !piped {
         say(&as_text(&advised.advice, &advised.analysis, page.as_deref()))?;
     }
-    let Advised { analysis, replay, .. } = &advised;
+    let Advised { analysis, replay, evidence, .. } = &advised;
+    if let Some(doubts) = &evidence.doubts {
+        note(doubts);
+    }
     if !analysis.complete {
         let (done, of) = (analysis.flows, analysis.experiment.flows);
         return Ok(Done::Because(format!("incomplete: {done} of {of} simulated connections")));

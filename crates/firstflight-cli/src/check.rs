@@ -3,7 +3,7 @@
 use crate::diff;
 use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, fitted, show_with};
+use crate::output::{Output, check_before, fitted, give, names};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, whisper, width, wrap};
@@ -43,10 +43,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     let judged =
         diff.judge(&allowed).map_err(|error| Error::new(format!("--tolerance {error}")))?;
+    let shown = Shown(&judged);
+    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
     if let Some(file) = &options.junit {
         write_bytes(file, junit(&judged))?;
     }
-    show_with(options.json.as_ref(), &Shown(&judged))?;
+    give(options.json.as_ref(), &shown)?;
     let failed = judged.iter().filter(|one| one.failure.is_some()).count();
     Ok(match failed {
         0 => Done::Well,

@@ -12,16 +12,18 @@ use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c};
-use crate::sharing;
+use crate::run::{command_line, on_threads};
+use crate::sharing::{self, Each, spooled};
 use crate::sheet::Sheet;
+use crate::stop::{Stop, graceful};
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use crate::traces::Outputs;
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::request::Asked;
-use firstflight_lab::sharing::SharingPlan;
+use firstflight_lab::sharing::{Sharing, SharingPlan};
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
+use firstflight_table::text::one_line;
 use firstflight_web::inside;
 use std::path::PathBuf;
 
@@ -79,10 +81,17 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
             )));
         }
     }
-    let shared = on_threads(options.threads, || plan.run())?;
-    give(options.json.as_ref(), &shared)?;
+    let json = options.json.as_ref();
+    let run = |each: &Each<'_>| on_threads(options.threads, || run_sharing(plan, each));
+    let spooled = spooled(json, run)?;
+    give(json, &spooled)?;
+    let shared = spooled.sharing;
     for warning in &shared.warnings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+    }
+    let (done, of) = (shared.plan.plan.repeat, plan.plan.repeat);
+    if done < of {
+        return Ok(Done::Because(format!("stopped: {done} of {of} trials per arm")));
     }
     Ok(shared.unfinished().map_or(Done::Well, Done::Because))
 }
@@ -109,9 +118,31 @@ pub(crate) fn run_with_progress(
     let tick = || progress.inc(1);
     match takes {
         // Files hold every trial, or nothing.
-        Some(takes) => plan.run_traced(keep, Some(&takes), &tick),
-        None => plan.run_partly(keep, &tick, stop_on_ctrl_c()),
+        Some(takes) => plan.run_until(keep, Some(&takes), &tick, stops(plan).flag()),
+        None => plan.run_partly(keep, &tick, stops(plan).flag()),
     }
+}
+
+/// A signal ends a comparison with the repeats that every arm is through with.
+fn stops(plan: &Plan) -> Stop {
+    graceful(if plan.testbed.info().in_real_time {
+        "stopping after this trial"
+    } else {
+        "stopping after the trials under way"
+    })
+}
+
+/// The same for several flows at a time.
+///
+/// # Errors
+/// Those of the run.
+pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
+    let progress = Progress::begin(
+        "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
+        Unit::Count("trials"),
+        Some(plan.plan.arms.len() as u64 * u64::from(plan.plan.repeat)),
+    );
+    plan.run_partly(&each, &|| progress.inc(1), stops(&plan.plan).flag())
 }
 
 impl Output for Comparison {
@@ -159,7 +190,8 @@ pub(crate) fn check_columns(json: Option<&PathBuf>, asked: &Asked) -> Result<(),
 pub(crate) fn title(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let name = plan.path_name.filter(|name| *name != plan.path);
-    name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path))
+    let title = name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path));
+    one_line(&title).into_owned()
 }
 
 /// The table with what it is about.

@@ -16,6 +16,7 @@ use firstflight_lab::{
 };
 use firstflight_path::Path;
 use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -67,20 +68,35 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let tolerance = options.tolerance.unwrap_or_else(|| scenario.host.mss());
         let judge = Judge::new(arm, tolerance);
         let verdict = held.judged(&against, scenario, options.seed, judge)?;
+        let over = verdict.ended.is_some();
         connections.push(Connection {
             path: scenario.path.to_string(),
             bytes: scenario.bytes,
             seed: options.seed,
             verdict,
         });
+        if over {
+            break;
+        }
     }
     let answer = Answer::new(&options.controller, &against, connections);
     show_with(options.json.as_ref(), &answer)?;
+    if let Some(why) = ended(&answer) {
+        return Ok(Done::Because(why.to_owned()));
+    }
     if answer.same || !options.strict {
         return Ok(Done::Well);
     }
     Ok(Done::Because(format!("{} differs from {}", answer.controller, answer.against)))
 }
+
+/// How the controller died, if it did: that is a check which failed, whatever else was asked.
+fn ended(answer: &Answer) -> Option<&str> {
+    answer.connections.iter().find_map(|connection| connection.verdict.ended.as_deref())
+}
+
+/// The time that a foreign controller has for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is held against ours.
 enum Held {
@@ -129,7 +145,9 @@ impl Held {
                 ))
             }),
             Held::Kernel(name) => kernel_counterpart(name),
-            Held::Process(_) | Held::Table(_) => Ok("slowstart/cubic/immediate".to_owned()),
+            Held::Process(_) | Held::Table(_) => {
+                Ok("slowstart/cubic(base=cwnd)/immediate".to_owned())
+            }
             Held::Ours(arm) => Ok(arm.label.clone()),
         }
     }
@@ -153,7 +171,7 @@ impl Held {
         let mut foreign: Box<dyn Foreign> = match self {
             Held::Stack(stack) => return of_stack(stack, against, scenario, seed, judge),
             Held::Kernel(name) => return of_kernel(name, against, scenario, seed, judge),
-            Held::Process(command) => Box::new(Process::start(command)?),
+            Held::Process(command) => Box::new(Process::start(command, PATIENCE)?),
             Held::Table(file) => Box::new(open_table(file)?),
             Held::Ours(arm) => Box::new(OneOfOurs::new(*arm.arm()?)),
         };
@@ -161,6 +179,39 @@ impl Held {
     }
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct TableOptions {
+    /// The library
+    file: PathBuf,
+}
+
+/// The process in which a library runs: the other side of [`open_table`].
+#[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
+pub(crate) fn run_table(options: &TableOptions) -> Result<Done, Error> {
+    // SAFETY: who names the library answers for it, as for a command behind `exec:`.
+    let open = || unsafe { Table::open(&options.file) };
+    #[cfg(unix)]
+    firstflight_lab::conform::answer(open)?;
+    #[cfg(not(unix))]
+    open()?;
+    Ok(Done::Well)
+}
+
+#[cfg(unix)]
+fn open_table(file: &FilePath) -> Result<impl Foreign + use<>, Error> {
+    // The program itself, also where its file was replaced since it started.
+    let own = if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe().map_err(|error| Error::new(error.to_string()))?
+    };
+    let mut command = std::process::Command::new(own);
+    command.arg("table").arg("--").arg(file);
+    let name = format!("table:{}", file.display());
+    firstflight_lab::conform::Guarded::start(&name, command, PATIENCE)
+}
+
+#[cfg(not(unix))]
 #[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
 fn open_table(file: &FilePath) -> Result<Table, Error> {
     // SAFETY: who names the library answers for it, as for a command behind `exec:`.
@@ -211,6 +262,9 @@ fn told(connection: &Connection) -> Vec<String> {
         "{} and {} bytes: {} ACKs and loss timers",
         connection.path, connection.bytes, verdict.acks
     );
+    if let Some(why) = &verdict.ended {
+        return vec![format!("{packets}, then no answer: {why}.")];
+    }
     let Some(first) = &verdict.first else {
         return vec![format!(
             "{packets}, the windows never more than {} bytes apart.",
@@ -294,7 +348,11 @@ fn trace(found: &Difference) -> Sheet {
 impl Output for Answer {
     fn text(&self) -> String {
         let line = |text: &str| wrap(text, 0, width()) + "\n";
-        let verdict = if self.same { "does the same as" } else { "differs from" };
+        let verdict = match (ended(self), self.same) {
+            (Some(_), _) => "fails beside",
+            (None, true) => "does the same as",
+            (None, false) => "differs from",
+        };
         let mut text = line(&format!("{} {verdict} {}.", self.controller, self.against));
         for connection in &self.connections {
             text += "\n";

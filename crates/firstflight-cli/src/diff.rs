@@ -2,7 +2,7 @@
 
 use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, fitted, show_with};
+use crate::output::{Output, check_before, fitted, give, names};
 use crate::rows::{Rows, pretty};
 use crate::run::command_line;
 use crate::sheet::{Field, Sheet, Side};
@@ -44,14 +44,15 @@ const MOST_TEXT: u64 = 1 << 30;
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let diff = read(&options.before, &options.after)?;
+    let shown = Shown(&diff);
+    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
     if let Some(file) = &options.report {
         let name = |file: &Path| file.display().to_string();
         let [first, second] = [name(&options.before), name(&options.after)];
         let page = diff.page(&first, &second, &command_line());
         write_bytes(file, page)?;
     }
-    let shown = Shown(&diff);
-    show_with(options.json.as_ref(), &shown)?;
+    give(options.json.as_ref(), &shown)?;
     Ok(match options.fail_if {
         Some(FailIf::Changed) if !diff.changes.is_empty() || !diff.alone.is_empty() => {
             Done::Because(format!("{} differ", count(diff.changes.len(), "number")))

@@ -20,3 +20,15 @@ pub(crate) enum Done {
 pub(crate) fn failed(file: &std::path::Path, error: &std::io::Error) -> Error {
     Error::new(format!("{}: {error}", file.display()))
 }
+
+/// Says that half a row was removed.
+#[cfg(any(feature = "quic", all(target_os = "linux", feature = "bpf")))]
+pub(crate) fn tell_of_cut(file: &std::path::Path, bytes: u64) {
+    use crate::terminal::CAUTION;
+    if bytes > 0 {
+        crate::terminal::whisper(&format!(
+            "{CAUTION}note:{CAUTION:#} {}: the last row was torn; its {bytes} bytes are removed",
+            file.display()
+        ));
+    }
+}

@@ -6,8 +6,9 @@ use crate::fit::fitted;
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
+use crate::run::{command_line, on_threads, threads};
 use crate::sheet::{Field, Sheet, Side};
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
@@ -21,6 +22,7 @@ use firstflight_lab::{Error, Testbeds, parse_arms};
 use firstflight_path::input::{MOST_TEXT, read_text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -176,11 +178,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let evaluation = options.evaluation(battery)?;
     if let Some(cell) = &options.cell {
         let place = on_threads(options.threads, || place(&evaluation, cell, options.seed))?;
+        let one = OneCell(place);
+        // Whatever is asked for and cannot be had is refused here.
+        let done = shown(options, &one)?;
         if let Some(file) = &options.report {
-            let page = place.page(&command_line());
+            let page = one.0.page(&command_line());
             write_bytes(file, page)?;
         }
-        return shown(options, &OneCell(place));
+        return Ok(done);
     }
     let job = evaluation.job()?;
     if options.dry_run {
@@ -193,7 +198,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Unit::Count("thousand packets"),
         Some(job.packets / 1_000),
     );
-    let stop = stop_on_ctrl_c();
+    let stop = graceful("stopping with what is done so far").flag();
     let tick = |packets: u64| progress.inc(packets / 1_000);
     let report = on_threads(options.threads, || evaluate(&evaluation, &tick, stop));
     drop(progress);
@@ -203,7 +208,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_bytes(file, if is_xml { report.annex_xml() } else { report.annex() })?;
     }
     if let Some(file) = &options.report {
-        let places = on_threads(options.threads, || evidence(&evaluation, &report))?;
+        let places = on_threads(options.threads, || {
+            evidence(&evaluation, &report, &AtomicBool::new(false))
+        })?;
         let page = report.page(&command_line(), &places);
         write_bytes(file, page)?;
     }

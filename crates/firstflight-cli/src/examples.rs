@@ -66,10 +66,17 @@ Examples:
   firstflight conform 'slowstart/cubic(beta=0.6)/immediate' --against slowstart/cubic/immediate
   firstflight conform slowstart/reno/immediate --strict    # with itself it agrees on every ACK";
 
+pub(crate) const DRILL: &str = "\
+Examples:
+  firstflight drill tests/drill
+  firstflight drill tests/drill --junit drill.xml
+  firstflight drill tests/drill/slow-start.pkt --arms slowstart/reno,hystart++/reno
+  firstflight drill tests/drill/slow-start.pkt --arms plumb --record > plumb.pkt";
+
 pub(crate) const VECTORS: &str = "\
 Examples:
   firstflight vectors --json vectors.json
-  firstflight vectors --arms slowstart/reno/immediate --transport quic --json newreno.json";
+  firstflight vectors --arms 'slowstart/reno(base=cwnd)/immediate' --json reno.json";
 
 pub(crate) const REPLAY: &str = "\
 Examples:

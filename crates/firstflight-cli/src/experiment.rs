@@ -20,6 +20,7 @@ use firstflight_lab::request::{
 };
 use firstflight_lab::table::figure;
 use firstflight_lab::{Error, Testbed};
+use firstflight_table::text::one_line;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -73,8 +74,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             .map(|cell| Ok(command("compare", &words::<CompareRequest>(&cell.options)?)));
         return say(&commands.collect::<Result<String, Error>>()?).map(|()| Done::Well);
     }
-    check_places(options, &cells)?;
     cells.iter().try_for_each(|cell| compare::check_columns(options.json.as_ref(), &cell.asked))?;
+    check_places(options, &cells)?;
     let answers = on_threads(options.threads, || {
         cells
             .iter()
@@ -114,7 +115,7 @@ fn test(file: &Experiment, options: &Options) -> Result<Done, Error> {
     let typed =
         TypedTest::try_parse_from(&words).map_err(|error| file.at(&Error::new(line(&error))))?;
     if let Some(title) = file.title().filter(|_| is_for_people(options.json.as_ref())) {
-        say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
+        say(&format!("{TITLE}{}{TITLE:#}\n\n", one_line(title)))?;
     }
     ab::run(&typed.options).map_err(|bad| file.at(&bad))
 }
@@ -130,7 +131,9 @@ fn run_cell(cell: &ExperimentCell, events: bool) -> Result<Answer, Error> {
             compare::run_with_progress(plan, if events { Keep::Events } else { Keep::Rows }, None)
                 .map(Answer::Alone)
         }
-        Asked::Together(plan) => plan.run().map(Answer::Together),
+        Asked::Together(plan) => {
+            compare::run_sharing(plan, &|_, _, _| Ok(())).map(Answer::Together)
+        }
     }
 }
 
@@ -230,7 +233,8 @@ impl Output for Finished<'_> {
 
 /// Every table, and one over all of them.
 fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) -> String {
-    let mut text = title.map_or_else(String::new, |title| format!("{TITLE}{title}{TITLE:#}\n\n"));
+    let mut text =
+        title.map_or_else(String::new, |title| format!("{TITLE}{}{TITLE:#}\n\n", one_line(title)));
     let texts = answers.iter().map(|answer| output_of(answer).text());
     text.push_str(&texts.collect::<Vec<_>>().join("\n"));
     if answers.len() > 1 {

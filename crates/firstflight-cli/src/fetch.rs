@@ -61,9 +61,9 @@ pub(crate) use with_quic::run;
 #[cfg(feature = "quic")]
 mod with_quic {
     use super::{Done, Error, Options};
+    use crate::address::resolve;
     use crate::files::{Growing, check_outputs, write_bytes};
     use crate::progress::{Progress, Unit};
-    use crate::serve::resolve;
     use crate::terminal::{CAUTION, say, whisper};
     use firstflight_http::{Fetch, FetchError, Fetched, Trust, Verified, fetch};
     use firstflight_lab::table::figure;
@@ -148,8 +148,7 @@ mod with_quic {
             connect_to: options
                 .connect
                 .as_ref()
-                .map(|text| resolve("--connect", text))
-                .transpose()?,
+                .map_or(Ok(Vec::new()), |text| resolve("--connect", text))?,
             arm: options.arm.clone(),
             range: options.range.as_ref().map(|range| format!("bytes={range}")),
             window: options.window,

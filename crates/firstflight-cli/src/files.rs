@@ -2,8 +2,9 @@
 
 use crate::done::failed;
 use firstflight_lab::Error;
+use firstflight_table::whole::{self, For, Whole, folder_of, is_device};
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The folder that `file` will be written into exists and `file` is not a folder.
@@ -11,15 +12,11 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// One line.
 pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     if file.is_dir() {
         return Err(Error::new(format!("{}: is a folder, not a file", file.display())));
     }
     if !is_device(file) {
-        return check_folder(folder);
+        return check_folder(folder_of(file));
     }
     // To open a pipe is to wait for who reads it, and when that goes away again it has seen the
     // end.
@@ -56,6 +53,11 @@ pub(crate) fn check_outputs(
         [("--json", json), ("--report", report.map(PathBuf::as_path))].iter().chain(others)
     {
         let Some(file) = file else { continue };
+        if file.as_os_str() == "-" {
+            return Err(Error::new(format!(
+                "{option} -: goes to a file; `--json -` goes to standard output"
+            )));
+        }
         check_file(file)?;
         if let Some((other, _)) = known.iter().find(|(_, other)| *other == file && !is_device(file))
         {
@@ -77,11 +79,8 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
     if !folder.is_dir() {
         return Err(Error::new(format!("output folder {} does not exist", folder.display())));
     }
-    // Permissions alone do not tell: the file system may be read-only, or make no files. Under this
-    // name it would be written, too.
-    let probe = folder.join(format!(".firstflight.{}.part", std::process::id()));
-    let made = fs::File::create(&probe).and_then(|_| fs::remove_file(&probe));
-    made.map_err(|error| Error::new(format!("output folder {}: {error}", folder.display())))
+    whole::check_folder(folder)
+        .map_err(|error| Error::new(format!("output folder {}: {error}", folder.display())))
 }
 
 /// As [`check_folder`]; a name that ends in `/` says that it is a folder, and one is made of it by
@@ -122,12 +121,6 @@ fn is_pipe(_: &Path) -> bool {
     false
 }
 
-/// A device or a pipe. Nothing may take its place: root's `--json /dev/null` would leave the
-/// machine without one.
-fn is_device(file: &Path) -> bool {
-    file.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
-}
-
 /// Writes a file under another name and renames it when it is whole: nobody ever sees half a
 /// result.
 ///
@@ -137,23 +130,19 @@ pub(crate) fn write_whole(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    if is_device(file) {
-        let written =
-            fs::File::options().write(true).open(file).and_then(|mut device| write(&mut device));
-        return written.map_err(|error| failed(file, &error));
-    }
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = (|| {
-        let mut out = BufWriter::new(fs::File::create(&partial)?);
-        write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&partial, file)
-    })();
-    written.map_err(|error| {
-        let _ = fs::remove_file(&partial);
-        failed(file, &error)
-    })
+    whole::write_whole(file, For::Anybody, write).map_err(|error| failed(file, &error))
+}
+
+/// The same for a file that its owner alone reads.
+///
+/// # Errors
+/// One line with the file's name.
+#[cfg(all(target_os = "linux", feature = "bpf", feature = "field"))]
+pub(crate) fn write_own(
+    file: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    whole::write_whole(file, For::Owner, write).map_err(|error| failed(file, &error))
 }
 
 /// As [`write_whole`], of bytes that are there.
@@ -167,8 +156,7 @@ pub(crate) fn write_bytes(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Er
 /// A file that is written bit by bit and appears when it is whole.
 pub(crate) struct Growing {
     file: PathBuf,
-    partial: PathBuf,
-    out: BufWriter<fs::File>,
+    out: Whole,
 }
 
 impl Growing {
@@ -177,13 +165,8 @@ impl Growing {
     /// # Errors
     /// One line with the file's name.
     pub(crate) fn open(file: &Path) -> Result<Growing, Error> {
-        if is_device(file) {
-            return Err(Error::new(format!("{}: not an ordinary file", file.display())));
-        }
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        let out = fs::File::create(&partial).map_err(|error| failed(file, &error))?;
-        Ok(Growing { file: file.to_owned(), partial, out: BufWriter::new(out) })
+        let out = Whole::open(file, For::Anybody).map_err(|error| failed(file, &error))?;
+        Ok(Growing { file: file.to_owned(), out })
     }
 
     /// Writes more.
@@ -192,7 +175,7 @@ impl Growing {
     /// One line with the file's name.
     pub(crate) fn more(
         &mut self,
-        write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
+        write: impl FnOnce(&mut Whole) -> io::Result<()>,
     ) -> Result<(), Error> {
         write(&mut self.out).map_err(|error| failed(&self.file, &error))
     }
@@ -201,13 +184,8 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
-        let done = self
-            .out
-            .flush()
-            .and_then(|()| self.out.get_ref().sync_all())
-            .and_then(|()| fs::rename(&self.partial, &self.file));
-        done.map_err(|error| failed(&self.file, &error))
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.out.finish().map_err(|error| failed(&self.file, &error))
     }
 }
 
@@ -218,13 +196,6 @@ impl Write for Growing {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-impl Drop for Growing {
-    fn drop(&mut self) {
-        // After a rename there is nothing left under this name.
-        let _ = fs::remove_file(&self.partial);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::format::Format;
 use crate::sheet::{Sheet, Side};
-use crate::terminal::{QUIET, width, wrap};
+use crate::terminal::{QUIET, drawn, width, wrap};
 use clap::Args;
 use comfy_table::Table as Grid;
 use firstflight_lab::Error;
@@ -219,7 +219,7 @@ fn shown(sheet: &Sheet, asked: &Layout, width: Option<usize>) -> String {
         .collect();
     let whole = plan.grid();
     let Some(room) = width.filter(|room| !asked.wide && extent(&whole) > *room) else {
-        return whole.to_string() + &rest(&names, &[], &held, width);
+        return drawn(&whole) + &rest(&names, &[], &held, width);
     };
     plan.break_headers();
     plan.squeeze(room);
@@ -238,7 +238,7 @@ fn shown(sheet: &Sheet, asked: &Layout, width: Option<usize>) -> String {
         }
     }
     gone.sort_unstable();
-    plan.grid().to_string() + &rest(&names, &gone, &held, Some(room))
+    drawn(&plan.grid()) + &rest(&names, &gone, &held, Some(room))
 }
 
 /// What the line below a table says of the columns that are not there: those without room, and

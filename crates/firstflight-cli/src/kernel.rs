@@ -67,7 +67,7 @@ pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
 }
 
 #[cfg(feature = "bpf")]
-pub(crate) use with_bpf::run;
+pub(crate) use with_bpf::{run, say_rivals};
 
 #[cfg(feature = "bpf")]
 mod with_bpf {
@@ -76,11 +76,12 @@ mod with_bpf {
     use crate::output::{self, Output, fitted};
     use crate::rows::Rows;
     use crate::sheet::{Sheet, Side};
-    use crate::terminal::{QUIET, say, whisper, width, wrap};
+    use crate::stop::{graceful, never};
+    use crate::terminal::{CAUTION, QUIET, say, whisper, width, wrap};
     use firstflight::ExitReason;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
-    use firstflight_linux::supervise::Interrupts;
     use std::process::Command;
+    use std::time::Duration;
 
     pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         match &options.action {
@@ -106,8 +107,12 @@ mod with_bpf {
             routes: who.routes.clone(),
             cgroups: who.cgroups.clone(),
         };
-        let interrupts = Interrupts::block()?;
+        // From here on the arm is taken out in good order.
+        let stop = graceful("taking the arm out");
         selection.check(arm)?;
+        for cgroup in &selection.cgroups {
+            say_rivals(cgroup);
+        }
         let loaded = Loaded::load_for(arm, &selection.cgroups)?;
         let (name, used_by) = (arm.kernel_name, used_by(&selection));
         if pin {
@@ -126,13 +131,25 @@ mod with_bpf {
         // Dropped before the arm is: what names it goes first.
         let mut keeper = selection.apply(arm, keeper)?;
         whisper(&format!("{name} is loaded until Ctrl-C{used_by}"));
-        let watched: Result<(), Error> = interrupts.wait_watching(|| {
+        loop {
             if keeper.renew()? {
                 whisper("the process that puts things back was killed; there is another one now");
             }
-            Ok(())
-        });
-        watched.map(|()| Done::Well)
+            if stop.wait(LOOK) {
+                return Ok(Done::Well);
+            }
+        }
+    }
+
+    /// Says who else chooses the controllers of a control group.
+    pub(crate) fn say_rivals(cgroup: &std::path::Path) {
+        for rival in kernel::rivals(cgroup) {
+            whisper(&format!(
+                "{CAUTION}note:{CAUTION:#} {}: {rival} chooses controllers here, too; of two the \
+                 kernel takes the one it asks last",
+                cgroup.display()
+            ));
+        }
     }
 
     fn used_by(selection: &Selection) -> String {
@@ -153,7 +170,7 @@ mod with_bpf {
     /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would
     /// change.
     fn undo() -> Result<Done, Error> {
-        let _interrupts = Interrupts::block()?;
+        never();
         let words = std::io::read_to_string(std::io::stdin())
             .map_err(|error| Error::new(error.to_string()))?;
         kernel::undo_and_forget(&words).map(|()| Done::Well)
@@ -229,7 +246,7 @@ mod with_bpf {
 
     fn trace(arm: &'static KernelArm, out: Option<&std::path::Path>) -> Result<Done, Error> {
         let mut file = out.map(|out| Exits::open(out, arm.name)).transpose()?;
-        let interrupts = Interrupts::block()?;
+        let stop = graceful("stopping the trace");
         say(HEAD)?;
         let mut failed = None;
         let take = |exit: Exit| {
@@ -237,14 +254,17 @@ mod with_bpf {
             failed = failed.take().or(kept.err()).or(say(&line(&exit)).err());
         };
         let result = if kernel::pinned().contains(&arm) {
-            kernel::watch_pinned(arm, take, || !interrupts.came())
+            kernel::watch_pinned(arm, take, || !stop.came())
         } else {
-            Loaded::load(arm).and_then(|loaded| loaded.watch(take, || !interrupts.came()))
+            Loaded::load(arm).and_then(|loaded| loaded.watch(take, || !stop.came()))
         };
         result?;
         file.map_or(Ok(()), Exits::finish)?;
         failed.map_or(Ok(Done::Well), Err)
     }
+
+    /// Between two looks at the process that puts things back.
+    const LOOK: Duration = Duration::from_millis(100);
 
     const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate  rounds that concluded\n";
 

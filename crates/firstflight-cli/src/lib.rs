@@ -28,6 +28,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod ab;
+#[cfg(any(target_os = "linux", feature = "quic"))]
+mod address;
 #[cfg(feature = "replay")]
 mod advise;
 mod check;
@@ -37,6 +39,7 @@ mod conform;
 mod diff;
 mod done;
 mod drawing;
+mod drill;
 mod engine;
 mod evaluate;
 mod examples;
@@ -67,9 +70,12 @@ mod results;
 mod row_file;
 mod rows;
 mod run;
+#[cfg(any(all(target_os = "linux", feature = "bpf"), feature = "quic"))]
+mod secret;
 mod serve;
 mod sharing;
 mod sheet;
+mod stop;
 mod terminal;
 mod traces;
 #[cfg(feature = "field")]
@@ -84,8 +90,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use done::Done;
 pub use firstflight_lab::OwnPart;
-use firstflight_lab::error::printable;
 use firstflight_lab::{Error, own_parts, request};
+use firstflight_path::input::shortened;
+use firstflight_table::{guard, text};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -145,6 +152,9 @@ enum Command {
     /// Hold a controller that is not ours against one of ours on the same ACKs: where do they part?
     #[command(after_help = examples::CONFORM)]
     Conform(conform::Options),
+    /// Play packetdrill scripts against the simulator's TCP sender: which hold, which fail, and where
+    #[command(after_help = examples::DRILL)]
+    Drill(drill::Options),
     /// Write vectors: what algorithms answer, event by event, for tests of stacks in any language
     #[command(after_help = examples::VECTORS)]
     Vectors(vectors::Options),
@@ -180,6 +190,9 @@ enum Command {
     /// Write a manual page for each command
     #[command(hide = true)]
     Man(completions::ManOptions),
+    /// The process in which `conform table:FILE` runs the library
+    #[command(hide = true)]
+    Table(conform::TableOptions),
 }
 
 const EXIT_SHORT: u8 = 1;
@@ -209,22 +222,36 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
         Err(error) => return refuse(&request::line_of(&error, Some(&Cli::command()))),
     };
     fit::ask(cli.layout);
-    match cli
-        .command
-        .without_tables()
-        .map_or(Ok(()), output::no_tables)
-        .and_then(|()| carry_out(cli.command))
-    {
-        Ok(Done::Well) => ExitCode::SUCCESS,
-        Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
-        Ok(Done::Because(why)) => {
+    // What runs behind a link is supervised by one thread, which waits for signals itself.
+    if !cli.command.supervises() {
+        stop::listen();
+    }
+    let done = guard::program(|| {
+        let tables = cli.command.without_tables().map_or(Ok(()), output::no_tables);
+        tables.and_then(|()| carry_out(cli.command))
+    });
+    let code = match done {
+        Ok(Ok(Done::Well)) => 0,
+        Ok(Ok(Done::Short)) => EXIT_SHORT,
+        Ok(Ok(Done::Because(why))) => {
             say_why(&why);
-            ExitCode::from(EXIT_SHORT)
+            EXIT_SHORT
         }
         #[cfg(any(target_os = "linux", feature = "field"))]
-        Ok(Done::With(code)) => ExitCode::from(code),
-        Err(bad) => refuse(bad.as_str()),
-    }
+        Ok(Ok(Done::With(code))) => code,
+        Ok(Err(bad)) => {
+            say_why(bad.as_str());
+            // Who stops a command before it has anything gave it no bad input.
+            if stop::asked() { EXIT_SHORT } else { EXIT_BAD_INPUT }
+        }
+        Err(broken) => {
+            say_why(&broken.to_string());
+            EXIT_SHORT
+        }
+    };
+    // Whatever else came out, an internal error is no fault of the input.
+    let inner = guard::caught() > 0 && matches!(code, 0 | EXIT_BAD_INPUT);
+    ExitCode::from(if inner { EXIT_SHORT } else { code })
 }
 
 fn carry_out(command: Command) -> Result<Done, Error> {
@@ -253,6 +280,8 @@ fn carry_out(command: Command) -> Result<Done, Error> {
         Command::Trial(options) => trial::run(&options),
         Command::Ui(options) => ui::run(&options),
         Command::Conform(options) => conform::run(&options),
+        Command::Drill(options) => drill::run(&options),
+        Command::Table(options) => conform::run_table(&options),
         Command::Vectors(options) => vectors::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
@@ -275,7 +304,19 @@ impl Command {
             Command::Vectors(_) => Some("vectors"),
             Command::Completions(_) => Some("completions"),
             Command::Man(_) => Some("man"),
+            Command::Table(_) => Some("table"),
             _ => None,
+        }
+    }
+}
+
+impl Command {
+    /// It runs a command of the user's, to which signals are passed on.
+    fn supervises(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Command::Link(options) => options.supervises(),
+            _ => false,
         }
     }
 }
@@ -287,5 +328,5 @@ fn refuse(line: &str) -> ExitCode {
 
 /// A command that ends with a code above 0 says why, in one line.
 fn say_why(line: &str) {
-    terminal::whisper(&format!("firstflight: {}", printable(line)));
+    terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(line))));
 }

@@ -1,16 +1,19 @@
 //! `firstflight link`.
 
+use crate::address::resolve;
 use crate::done::Done;
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::size;
 use firstflight_linux::LinkOptions;
 use firstflight_linux::relay::{Relay, RelayOptions};
-use firstflight_linux::supervise::{self, Interrupts, Job};
+use firstflight_linux::supervise::{self, Job};
 use firstflight_path::{DEFAULT, Path};
 use std::ffi::OsString;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
+use std::time::Duration;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -51,14 +54,25 @@ pub(crate) struct Options {
     command: Vec<OsString>,
 }
 
+impl Options {
+    /// It runs a command, to which signals are passed on.
+    pub(crate) fn supervises(&self) -> bool {
+        self.udp.is_none()
+    }
+}
+
 pub(crate) fn run(options: Options) -> Result<Done, Error> {
     let path = Path::parse(&options.path)?;
-    if let (Some(listen), Some(to)) = (&options.udp, &options.to) {
-        return relay(&path, &options, resolve("--udp", listen)?, resolve("--to", to)?);
+    if let (Some(listen), Some(to)) = (&options.udp, &options.to)
+        && let Some((listen, to)) = pair(&resolve("--udp", listen)?, &resolve("--to", to)?)
+    {
+        return relay(&path, &options, listen, to);
     }
     let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
-    let ended = supervise::run(&path, settings, &job)?;
+    let ended = supervise::run(&path, settings, &job, || {
+        whisper("stopping the command; press Ctrl-C again to stop now");
+    })?;
     if !options.quiet {
         tell(&ended.report.to_string(), &ended.report.doubts());
     }
@@ -79,10 +93,10 @@ fn relay(
         clients: options.clients,
         ..RelayOptions::new(listen, to)
     };
-    let interrupts = Interrupts::block()?;
+    let stop = graceful("stopping the relay");
     let relay = Relay::start(path, settings)?;
     whisper(&format!("relaying {} to {to} until Ctrl-C; {path}", relay.address()));
-    interrupts.wait();
+    while !stop.wait(Duration::from_secs(3600)) {}
     let report = relay.stop();
     if !options.quiet {
         tell(&report.to_string(), &report.doubts());
@@ -99,13 +113,13 @@ fn tell(report: &str, doubts: &[String]) {
     }
 }
 
-/// The address behind `HOST:PORT`, the first if it has several.
-fn resolve(option: &str, text: &str) -> Result<SocketAddr, Error> {
-    let wrong = |why: &str| {
-        Error::new(format!(
-            "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
-        ))
+/// Where to listen and whom to relay to: the first pair of one family, since a name may stand for
+/// addresses of both.
+fn pair(listen: &[SocketAddr], to: &[SocketAddr]) -> Option<(SocketAddr, SocketAddr)> {
+    let of = |to: &SocketAddr| {
+        let listen = listen.iter().find(|listen| listen.is_ipv4() == to.is_ipv4())?;
+        Some((*listen, *to))
     };
-    let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
-    all.next().ok_or_else(|| wrong("no address"))
+    // Without one the relay says which families do not meet.
+    to.iter().find_map(of).or_else(|| Some((*listen.first()?, *to.first()?)))
 }

@@ -1,6 +1,6 @@
 //! What a command answers with, in the format that was asked for: one writer for all commands.
 
-use crate::files::{to_stdout, write_bytes};
+use crate::files::{to_stdout, write_whole};
 use crate::fit::{self, asked, check, chosen};
 use crate::format::Format;
 use crate::markup::{latex, markdown};
@@ -27,6 +27,14 @@ pub(crate) trait Output {
     /// One line.
     fn json(&self) -> Result<String, Error> {
         self.rows().to_json()
+    }
+
+    /// The same piece by piece, for what need not be in memory as a whole.
+    ///
+    /// # Errors
+    /// One line, also those of `out`.
+    fn write_json(&self, out: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+        out(&self.json()?)
     }
 }
 
@@ -122,10 +130,26 @@ pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(
 /// One line.
 pub(crate) fn give(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     if let Some(file) = json.filter(|_| !to_stdout(json)) {
-        let text = output.json()?;
-        write_bytes(file, text)?;
+        let mut wrong = None;
+        let written = write_whole(file, |out| {
+            let mut piece = |text: &str| {
+                let done = out.write_all(text.as_bytes());
+                done.map_err(|error| Error::new(format!("{}: {error}", file.display())))
+            };
+            wrong = output.write_json(&mut piece).err();
+            if wrong.is_some() { Err(std::io::Error::other("no JSON")) } else { Ok(()) }
+        });
+        wrong.map_or(written, Err)?;
     }
-    say(&written(format(json), output)?)
+    match format(json) {
+        Format::Json => output.write_json(&mut say),
+        other => say(&written(other, output)?),
+    }
+}
+
+/// JSON will be asked of the answer.
+pub(crate) fn wants_json(json: Option<&PathBuf>) -> bool {
+    json.is_some() || format(json) == Format::Json
 }
 
 fn written(format: Format, output: &dyn Output) -> Result<String, Error> {

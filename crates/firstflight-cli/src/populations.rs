@@ -18,9 +18,11 @@ use firstflight_lab::population::describe::{
 use firstflight_lab::population::{Assumption, Group, builtin};
 use firstflight_lab::size;
 use firstflight_lab::{Error, Population};
+use firstflight_table::text::one_line;
 use fit::Fit;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -160,8 +162,9 @@ impl Output for All {
 
 fn show(options: &DescribeOptions) -> Result<Done, Error> {
     let population = Population::parse(&options.population)?;
-    let description =
-        on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
+    let description = on_threads(options.threads, || {
+        Ok(describe(&population, options.seed, DRAWS, &AtomicBool::new(false)))
+    })?;
     output::show(&Described { population: &population, description: &description })?;
     for warning in population.warnings() {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
@@ -279,6 +282,7 @@ impl Described<'_> {
 impl Output for Described<'_> {
     fn text(&self) -> String {
         let Population { name, about, version, .. } = self.population;
+        let name = one_line(name);
         let lines = |lines: &[String]| {
             lines.iter().map(|line| wrap(line, 2, width()) + "\n").collect::<String>()
         };

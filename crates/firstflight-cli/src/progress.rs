@@ -3,6 +3,7 @@
 
 use crate::terminal::whisper;
 use firstflight_lab::table::figure;
+use firstflight_table::text::one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -65,7 +66,8 @@ impl Progress {
 
     /// What is being done.
     pub(crate) fn tell(&self, words: impl Into<String>) {
-        self.bar.set_message(words.into());
+        let words: String = words.into();
+        self.bar.set_message(one_line(&words).into_owned());
         self.inc(0);
     }
 

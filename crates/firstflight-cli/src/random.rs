@@ -1,6 +1,7 @@
 //! Keys that nobody can guess.
 
 use crate::done::failed;
+use crate::secret::warn_if_shared;
 use firstflight_lab::Error;
 use firstflight_linux::kernel::Key;
 use std::fs::{self, File, OpenOptions};
@@ -51,6 +52,7 @@ fn kept(file: &Path) -> Result<Key, Error> {
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let text = fs::read_to_string(file).map_err(wrong)?;
+            warn_if_shared(file, true, "find the prefix of every client");
             parsed(text.trim()).map(Key).ok_or_else(|| {
                 let told = "holds no key; allowed: 32 hexadecimal digits, or no file";
                 Error::new(format!("{}: {told}", file.display()))

@@ -7,7 +7,7 @@ pub(crate) mod text;
 use crate::done::Done;
 use crate::engine;
 use crate::files::{check_outputs, write_bytes};
-use crate::output::{check_before, give};
+use crate::output::{check_before, give, is_for_people};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::command_line;
@@ -15,6 +15,10 @@ use crate::terminal::{CAUTION, whisper};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;
+#[cfg(feature = "keylog")]
+use firstflight_log::quic::KeyLog;
+#[cfg(feature = "keylog")]
+use firstflight_path::input::read_text;
 use firstflight_replay::advice::named;
 use firstflight_replay::files::{self, GroupBy, OnBytes};
 use firstflight_replay::identify::DEFAULT_CANDIDATES;
@@ -37,10 +41,13 @@ enum Pace {
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard
-    /// input
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, text of tcp_probe or ss, iperf3's JSON, each
+    /// plain, gzip or zstd; a folder is all its traces, `-` is standard input
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
+    /// Key log (SSLKEYLOGFILE) that opens QUIC in captures, which are then read instead of TCP
+    #[arg(long, value_name = "FILE")]
+    keylog: Option<PathBuf>,
     /// Startups, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
@@ -57,6 +64,9 @@ pub(crate) struct Options {
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write what was understood as CSV, a row per ACK: una, in flight, RTT, lost, spurious
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
     /// Write the report, one self-contained HTML page; it can replay the file with other startups
     /// where this program has the simulator for browsers
     #[arg(long, value_name = "FILE")]
@@ -81,7 +91,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
         identify: options.identify.as_deref().map(named).transpose()?.unwrap_or_default(),
+        events: options.events.clone(),
+        #[cfg(feature = "keylog")]
+        keylog: options.keylog.as_deref().map(keylog).transpose()?,
     };
+    #[cfg(not(feature = "keylog"))]
+    if options.keylog.is_some() {
+        return Err(Error::new("this build opens no QUIC (`--features keylog`)"));
+    }
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
@@ -91,12 +108,28 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &results)?;
+    // The table for people has these lines.
+    if !is_for_people(options.json.as_ref()) {
+        results.capture_lines().iter().for_each(|line| note(line));
+    }
     Ok(finish(&results.files))
+}
+
+/// The secrets in a key log.
+#[cfg(feature = "keylog")]
+fn keylog(file: &std::path::Path) -> Result<std::sync::Arc<KeyLog>, Error> {
+    const MOST: u64 = 1 << 28;
+    let fault = |what: String| Error::new(format!("{}: {what}", file.display()));
+    let text = read_text(file, MOST).map_err(|error| fault(format!("cannot be read: {error}")))?;
+    KeyLog::parse(&text).map(std::sync::Arc::new).map_err(fault)
 }
 
 /// The report, with the replay inside where there is one that does as was asked here.
 fn page(replay: &Replay, results: &Results, options: &Options) -> String {
-    let plain = options.plain_report || options.pace != Pace::Auto || options.iw.is_some();
+    let plain = options.plain_report
+        || options.pace != Pace::Auto
+        || options.iw.is_some()
+        || options.keylog.is_some();
     let module = if plain { None } else { engine::as_text() };
     match module {
         Some(module) => inside::replay_page(replay, results, &command_line(), &module),
@@ -104,8 +137,14 @@ fn page(replay: &Replay, results: &Results, options: &Options) -> String {
     }
 }
 
-/// Says what was wrong with files, and ends as they deserve.
+/// Says what is worth knowing beside the results.
+pub(crate) fn note(line: &str) {
+    whisper(&format!("{CAUTION}note:{CAUTION:#} {line}"));
+}
+
+/// Says what was left out of files and what was wrong with them, and ends as they deserve.
 pub(crate) fn finish(files: &[FileRow]) -> Done {
+    files.iter().flat_map(|file| &file.notes).for_each(|line| note(line));
     for fault in files.iter().filter_map(|file| file.fault.as_ref()) {
         whisper(&format!("{CAUTION}partial:{CAUTION:#} {fault}"));
     }
@@ -117,7 +156,7 @@ pub(crate) fn finish(files: &[FileRow]) -> Done {
 /// # Errors
 /// Those of [`files::follow`].
 pub(crate) fn follow(
-    files: &[String],
+    files: &[PathBuf],
     settings: Settings,
     group_by: GroupBy,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
@@ -129,5 +168,8 @@ pub(crate) fn watch(file: &str, bytes: u64) -> OnBytes {
     let style = "{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Bytes, Some(bytes));
     progress.tell(file);
-    Box::new(move |bytes| progress.inc(bytes))
+    Box::new(move |bytes| {
+        progress.inc(bytes);
+        Ok(())
+    })
 }

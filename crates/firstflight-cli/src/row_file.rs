@@ -1,12 +1,13 @@
 //! A file of rows that grows by whole rows: lines of JSON, or where its name ends in `.parquet` a
-//! folder of Parquet files.
+//! folder of Parquet files. A row that cannot be written ends nothing: it waits, or is counted as
+//! lost, and a note says so at once.
 
-use crate::done::failed;
+use crate::done::{failed, tell_of_cut};
+use crate::terminal::{CAUTION, whisper};
 use firstflight_lab::Error;
+use firstflight_table::rows::{Health, News, RowWriter};
 use firstflight_trial::row::{Holds, named};
 use serde_json::{Map, Value};
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "parquet")]
 use std::time::{Duration, Instant};
@@ -17,16 +18,28 @@ const PART: Duration = Duration::from_secs(60);
 /// And at most so many of them.
 #[cfg(feature = "parquet")]
 const MOST_ROWS: usize = 1 << 17;
+/// Between two tries to write a Parquet file.
+#[cfg(feature = "parquet")]
+const PAUSE: Duration = Duration::from_secs(2);
 
 pub(crate) struct RowFile {
     file: PathBuf,
     out: Out,
+    news: News,
 }
 
 enum Out {
-    Lines(File),
+    Lines(RowWriter),
     #[cfg(feature = "parquet")]
-    Parquet(firstflight_lab::field::RowStore, Instant),
+    Parquet(Box<Parts>),
+}
+
+/// A folder of Parquet files.
+#[cfg(feature = "parquet")]
+struct Parts {
+    store: firstflight_lab::field::RowStore,
+    last: Instant,
+    trouble: Option<String>,
 }
 
 /// Columns of a field test's rows with what they hold.
@@ -36,18 +49,46 @@ pub(crate) fn held(columns: &[&'static str]) -> Vec<(String, Holds)> {
 }
 
 impl RowFile {
+    /// Rows can go there. Nothing is made yet.
+    ///
+    /// # Errors
+    /// One line.
+    pub(crate) fn check(file: &Path) -> Result<(), Error> {
+        if !is_parquet(file) {
+            return RowWriter::check(file).map_err(|error| failed(file, &error));
+        }
+        if cfg!(not(feature = "parquet")) {
+            let told = "this build does not write Parquet (feature `parquet`); name it .jsonl";
+            return Err(Error::new(format!("{}: {told}", file.display())));
+        }
+        if file.is_file() {
+            let told = "is a file; rows of Parquet go into a folder of that name";
+            return Err(Error::new(format!("{}: {told}", file.display())));
+        }
+        let folder = if file.is_dir() { file } else { firstflight_table::whole::folder_of(file) };
+        crate::files::check_folder(folder)
+    }
+
     /// Appends to this file, which will have these columns.
     ///
     /// # Errors
     /// One line.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(clippy::needless_pass_by_value, unused_variables, reason = "lines have no columns")
+    )]
     pub(crate) fn open(file: &Path, columns: Vec<(String, Holds)>) -> Result<RowFile, Error> {
-        let out = if file.extension().is_some_and(|ending| ending == "parquet") {
-            parquet(file, columns)?
-        } else {
-            let out = File::options().create(true).append(true).open(file);
-            Out::Lines(out.map_err(|error| failed(file, &error))?)
-        };
-        Ok(RowFile { file: file.to_owned(), out })
+        RowFile::check(file)?;
+        #[cfg(feature = "parquet")]
+        if is_parquet(file) {
+            let store = firstflight_lab::field::RowStore::open(file, columns)?;
+            let parts = Parts { store, last: Instant::now(), trouble: None };
+            let out = Out::Parquet(Box::new(parts));
+            return Ok(RowFile { file: file.to_owned(), out, news: News::default() });
+        }
+        let (rows, cut) = RowWriter::open(file).map_err(|error| failed(file, &error))?;
+        tell_of_cut(file, cut);
+        Ok(RowFile { file: file.to_owned(), out: Out::Lines(rows), news: News::default() })
     }
 
     /// Where it is.
@@ -56,72 +97,81 @@ impl RowFile {
     }
 
     /// One row.
-    ///
-    /// # Errors
-    /// One line.
-    pub(crate) fn add(&mut self, cells: Map<String, Value>) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, cells: Map<String, Value>) {
         match &mut self.out {
-            Out::Lines(out) => {
-                // One write: a row is in the file whole or not at all.
-                let line = Value::Object(cells).to_string() + "\n";
-                out.write_all(line.as_bytes()).map_err(|error| failed(&self.file, &error))
-            }
+            Out::Lines(rows) => rows.add((Value::Object(cells).to_string() + "\n").as_bytes()),
             #[cfg(feature = "parquet")]
-            Out::Parquet(store, _) => {
-                store.add(cells);
-                if store.waiting() >= MOST_ROWS { store.flush() } else { Ok(()) }
+            Out::Parquet(parts) => {
+                parts.store.add(cells);
+                if parts.store.waiting() >= MOST_ROWS && parts.trouble.is_none() {
+                    parts.flush();
+                }
             }
         }
     }
 
-    /// To be called now and then: what has waited long enough is written.
-    ///
-    /// # Errors
-    /// One line.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "lines never wait")
-    )]
-    pub(crate) fn tick(&mut self) -> Result<(), Error> {
-        #[cfg(feature = "parquet")]
-        if let Out::Parquet(store, last) = &mut self.out
-            && last.elapsed() >= PART
-        {
-            *last = Instant::now();
-            return store.flush();
+    /// To be called now and then: what has waited long enough is written, and what has changed is
+    /// told.
+    pub(crate) fn tick(&mut self) {
+        match &mut self.out {
+            Out::Lines(rows) => rows.tick(),
+            #[cfg(feature = "parquet")]
+            Out::Parquet(parts) => {
+                let pause = if parts.trouble.is_some() { PAUSE } else { PART };
+                if parts.last.elapsed() >= pause {
+                    parts.flush();
+                }
+            }
         }
-        Ok(())
+        self.tell();
     }
 
-    /// Writes what waits.
-    ///
-    /// # Errors
-    /// One line.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "lines never wait")
-    )]
-    pub(crate) fn finish(&mut self) -> Result<(), Error> {
-        #[cfg(feature = "parquet")]
-        if let Out::Parquet(store, _) = &mut self.out {
-            return store.flush();
+    /// Writes what waits. What cannot be written now is lost.
+    pub(crate) fn finish(&mut self) -> Health {
+        let health = match &mut self.out {
+            Out::Lines(rows) => rows.finish(),
+            #[cfg(feature = "parquet")]
+            Out::Parquet(parts) => {
+                parts.flush();
+                let lost = parts.store.lost() + parts.store.waiting() as u64;
+                Health { waiting: 0, lost, trouble: parts.trouble.clone() }
+            }
+        };
+        if health.lost > 0 {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {}: {health}", self.file.display()));
         }
-        Ok(())
+        health
+    }
+
+    /// How the rows are.
+    pub(crate) fn health(&self) -> Health {
+        match &self.out {
+            Out::Lines(rows) => rows.health(),
+            #[cfg(feature = "parquet")]
+            Out::Parquet(parts) => {
+                // Without trouble they wait for the end of their minute.
+                let waiting = parts.trouble.as_ref().map_or(0, |_| parts.store.waiting() as u64);
+                Health { waiting, lost: parts.store.lost(), trouble: parts.trouble.clone() }
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        let health = self.health();
+        if let Some(line) = self.news.of(&health) {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {}: {line}", self.file.display()));
+        }
     }
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(file: &Path, columns: Vec<(String, Holds)>) -> Result<Out, Error> {
-    if file.is_file() {
-        let told = "is a file; rows of Parquet go into a folder of that name";
-        return Err(Error::new(format!("{}: {told}", file.display())));
+impl Parts {
+    fn flush(&mut self) {
+        self.last = Instant::now();
+        self.trouble = self.store.flush().err().map(|error| error.as_str().to_owned());
     }
-    let store = firstflight_lab::field::RowStore::open(file, columns)?;
-    Ok(Out::Parquet(store, Instant::now()))
 }
 
-#[cfg(not(feature = "parquet"))]
-fn parquet(file: &Path, _columns: Vec<(String, Holds)>) -> Result<Out, Error> {
-    let told = "this build does not write Parquet (feature `parquet`); name it .jsonl";
-    Err(Error::new(format!("{}: {told}", file.display())))
+fn is_parquet(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "parquet")
 }

@@ -2,6 +2,7 @@
 
 use firstflight_lab::Error;
 use firstflight_lab::measures::{Cell, Field, Measure, columns};
+use firstflight_table::text::csv_cell;
 use serde_json::{Map, Value};
 
 /// Rows with the names of their columns.
@@ -66,7 +67,8 @@ impl Rows {
     /// As CSV (RFC 4180): the names, then a line per row. What is not known is empty.
     pub(crate) fn to_csv(&self, keep: &[usize]) -> String {
         let line = |cells: Vec<String>| cells.join(",") + "\n";
-        let names = line(keep.iter().map(|index| quoted(&self.names[*index])).collect());
+        let names =
+            line(keep.iter().map(|index| csv_cell(&self.names[*index]).into_owned()).collect());
         let row = |row: &Vec<Value>| line(keep.iter().map(|index| csv(&row[*index])).collect());
         std::iter::once(names).chain(self.rows.iter().map(row)).collect()
     }
@@ -111,20 +113,12 @@ fn values(record: &impl Field) -> Vec<Value> {
 fn csv(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => csv_cell(text).into_owned(),
         // As every CSV of ours writes numbers: without a point where there is nothing behind it.
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map_or_else(String::new, |number| number.to_string())
         }
         other => other.to_string(),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
     }
 }
 
@@ -143,6 +137,9 @@ mod tests {
             "arm,ttlb_ms,complete\n\"rapid(k=1,j=\"\"2\"\")\",964,true\nbest,,false\n"
         );
         assert_eq!(rows.to_csv(&[1]), "ttlb_ms\n964\n\n");
+        let mut rows = Rows::new(&["arm", "change_pct"]);
+        rows.row([json!("=cmd|' /C calc'!A0"), json!(-1.5)]);
+        assert_eq!(rows.to_csv(&[0, 1]), "arm,change_pct\n'=cmd|' /C calc'!A0,-1.5\n");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 pub(crate) use firstflight_lab::request::command_line as quoted;
 use firstflight_lab::{Error, size};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads `--threads`.
 ///
@@ -26,21 +25,6 @@ pub(crate) fn on_threads<T: Send>(
         .build()
         .map_err(|error| Error::new(format!("cannot start {threads} threads: {error}")))?;
     pool.install(work)
-}
-
-/// Set by Ctrl-C where it ends a run with what is done so far.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Makes Ctrl-C end a run with what is done so far, and a second one at once. Without a handler,
-/// where the system refuses one, it ends the program without a result.
-pub(crate) fn stop_on_ctrl_c() -> &'static AtomicBool {
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    let _ = ctrlc::set_handler(handler);
-    &STOP
 }
 
 /// The command that was typed, quoted where a shell needs it.

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one. Repeatable
-    #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "127.0.0.1:4433")]
+    /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one, and a name
+    /// stands for all of its addresses. Repeatable
+    #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "localhost:4433")]
     listen: Vec<String>,
     /// Arm to send with
     #[arg(long, default_value = "hystart++")]
@@ -86,7 +87,7 @@ pub(crate) struct Options {
     /// for as long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
     patience: u64,
-    /// Graceful shutdown period in seconds; a second signal exits immediately
+    /// Graceful shutdown period in seconds; a second signal cuts off what is still open
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 0..=3600, "seconds"), allow_negative_numbers = true)]
     grace: u64,
 }
@@ -99,23 +100,26 @@ pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
 }
 
 #[cfg(feature = "quic")]
-pub(crate) use with_quic::{resolve, run};
+pub(crate) use with_quic::run;
 
 #[cfg(feature = "quic")]
 mod with_quic {
     use super::{Done, Error, Options};
-    use crate::terminal::{QUIET, whisper};
+    use crate::address::resolve;
+    use crate::done::{failed, tell_of_cut};
+    use crate::secret::warn_if_shared;
+    use crate::stop::graceful_with;
+    use crate::terminal::{CAUTION, QUIET, whisper};
     use firstflight::resume::{is_resumable, unsaved};
     use firstflight_http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
     use firstflight_lab::table::figure;
     use firstflight_quic::Plan;
     use firstflight_quic::resume::{Memory, Settings};
-    use firstflight_quic::trial::{Trial, TrialOptions};
-    use std::fs::File;
-    use std::net::{SocketAddr, ToSocketAddrs};
+    use firstflight_quic::trial::{RowWriter, Trial, TrialOptions};
+    use firstflight_table::rows::News;
     use std::num::NonZeroU32;
+    use std::path::PathBuf;
     use std::time::Duration;
-    use tokio::signal::unix::{SignalKind, signal};
     use tokio::sync::watch;
     use tokio::task::JoinSet;
 
@@ -133,14 +137,21 @@ mod with_quic {
             .iter()
             .map(|listen| listener(options, listen, &meter, trial.as_ref()))
             .collect::<Result<Vec<_>, Error>>()?;
-        let mut told = signals()?;
+        let mut told = signals();
         let exporter = match &options.metrics {
-            Some(text) => Some(Exporter::bind(&meter, resolve("--metrics", text)?).await?),
+            Some(text) => Some(Exporter::bind(&meter, &resolve("--metrics", text)?)?),
             None => None,
         };
+        if let (Some(trial), Some(file)) = (&trial, &options.rows) {
+            let cut = trial.begin().map_err(|error| failed(file, &error))?;
+            tell_of_cut(file, cut);
+            tokio::spawn(look_after_rows(trial.clone(), file.clone(), meter.clone()));
+        }
         let mut running = JoinSet::new();
         for (server, arm) in servers {
-            whisper(&format!("serving https://{}/bytes/SIZE with {arm}", server.address()));
+            for address in server.addresses() {
+                whisper(&format!("serving https://{address}/bytes/SIZE with {arm}"));
+            }
             whisper(&format!("{QUIET}public key {}{QUIET:#}", server.pin()));
             let (mut stop, mut again, grace) =
                 (told.clone(), told.clone(), Duration::from_secs(options.grace));
@@ -153,7 +164,9 @@ mod with_quic {
             running.spawn(server.run(async move { times(&mut stop, 1).await }, enough));
         }
         if let Some(exporter) = exporter {
-            whisper(&format!("metrics at http://{}/metrics", exporter.address()));
+            for address in exporter.addresses() {
+                whisper(&format!("metrics at http://{address}/metrics"));
+            }
             tokio::spawn(exporter.run());
         }
         let worst = limits(options).worst_case() * options.listen.len() as u64;
@@ -163,9 +176,6 @@ mod with_quic {
             options.connections * options.listen.len()
         ));
         times(&mut told, 1).await;
-        whisper(
-            "shutting down, waiting for responses in progress; a second signal exits immediately",
-        );
         let mut cut = 0;
         while let Some(ended) = running.join_next().await {
             match ended {
@@ -174,13 +184,24 @@ mod with_quic {
                 Err(error) => return Err(Error::new(format!("a listener failed: {error}"))),
             }
         }
-        if let Some(trial) = &trial {
-            tell(trial);
-        }
+        let lost = trial.as_ref().is_some_and(|trial| tell(trial) > 0);
         if cut > 0 {
             whisper(&format!("{cut} connections were cut off"));
         }
-        Ok(if cut == 0 { Done::Well } else { Done::Short })
+        Ok(if cut == 0 && !lost { Done::Well } else { Done::Short })
+    }
+
+    /// Tries rows again that wait, and tells at once what has changed about them.
+    async fn look_after_rows(trial: Trial, file: PathBuf, meter: Meter) {
+        let mut news = News::default();
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let health = trial.health();
+            meter.rows(health.waiting, health.lost);
+            if let Some(line) = news.of(&health) {
+                whisper(&format!("{CAUTION}note:{CAUTION:#} {}: {line}", file.display()));
+            }
+        }
     }
 
     /// Waits until told so many times.
@@ -188,22 +209,17 @@ mod with_quic {
         let _ = told.wait_for(|count| *count >= times).await;
     }
 
-    /// Counts SIGINT and SIGTERM.
-    fn signals() -> Result<watch::Receiver<u32>, Error> {
-        let open = |kind| signal(kind).map_err(|error| Error::new(format!("signals: {error}")));
-        let (mut interrupt, mut terminate) =
-            (open(SignalKind::interrupt())?, open(SignalKind::terminate())?);
+    /// Counts signals: the first one lets responses in progress end, the second cuts them off, and a
+    /// third ends the program without rows of what is open.
+    fn signals() -> watch::Receiver<u32> {
         let (count, told) = watch::channel(0);
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                count.send_modify(|count| *count += 1);
-            }
-        });
-        Ok(told)
+        let words = "shutting down, waiting for responses in progress";
+        graceful_with(
+            words,
+            2,
+            Some(Box::new(move |signals| count.send_modify(|count| *count = signals))),
+        );
+        told
     }
 
     fn limits(options: &Options) -> Limits {
@@ -230,29 +246,30 @@ mod with_quic {
         if let Some(listen) = options.listen.iter().find(|listen| listen.contains('=')) {
             return Err(Error::new(format!("--listen {listen}: the trial draws the arm")));
         }
-        let refused = |error| crate::done::failed(file, &error);
-        let rows = File::options().create(true).append(true).open(file).map_err(refused)?;
+        let rows = RowWriter::later(file).map_err(|error| failed(file, &error))?;
         let told = TrialOptions {
             design: options.drawing.design()?,
             max_share: options.drawing.max_share().to_owned(),
             initial_window: Some(options.iw),
             shadow: options.shadow.clone().unwrap_or_default(),
         };
-        let trial = Trial::new(Box::new(rows), shares, &told);
+        let trial = Trial::new(rows, shares, &told);
         trial.map(Some).map_err(|why| Error::new(format!("--trial {shares}: {}", why.0)))
     }
 
-    /// What the trial came to.
-    fn tell(trial: &Trial) {
+    /// What the trial came to. Returns how many rows are lost.
+    fn tell(trial: &Trial) -> u64 {
         let drawn: Vec<String> =
             trial.drawn().iter().map(|(arm, count)| format!("{arm} {count}")).collect();
         whisper(&format!("connections drawn: {}", drawn.join(", ")));
         if trial.outside() > 0 {
             whisper(&format!("{} connections took no part", trial.outside()));
         }
-        if trial.rows_lost() > 0 {
-            whisper(&format!("{} rows could not be written", trial.rows_lost()));
+        let health = trial.finish();
+        if health.lost > 0 {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {health}"));
         }
+        health.lost
     }
 
     fn listener(
@@ -283,10 +300,13 @@ mod with_quic {
             limits: limits(options),
             resume,
             trial: trial.cloned(),
-            ..ServerOptions::new(resolve("--listen", address)?, plan)
-        });
+            ..ServerOptions::new(&resolve("--listen", address)?, plan)
+        })?;
+        if let Some(key) = &options.key {
+            warn_if_shared(key, false, "pretend to be this server");
+        }
         let arm = options.trial.clone().unwrap_or_else(|| plan.arm.to_string());
-        Ok((server?, arm))
+        Ok((server, arm))
     }
 
     /// What a listener remembers: each learns for itself, since addresses are part of a path.
@@ -299,16 +319,5 @@ mod with_quic {
         }
         let lifetime = Duration::from_secs(seconds);
         Ok(Memory::new(Settings { lifetime, clients: options.resume_clients }))
-    }
-
-    /// The address behind `HOST:PORT`, the first if it has several.
-    pub(crate) fn resolve(option: &str, text: &str) -> Result<SocketAddr, Error> {
-        let wrong = |why: &str| {
-            Error::new(format!(
-                "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
-            ))
-        };
-        let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
-        all.next().ok_or_else(|| wrong("no address"))
     }
 }

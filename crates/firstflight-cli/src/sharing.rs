@@ -1,13 +1,21 @@
 //! The table of several flows at a time.
 
-use crate::output::{Output, names};
+use crate::output::{Output, names, wants_json};
 use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
 use crate::sheet::Sheet;
 use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
-use firstflight_lab::sharing::{SharedFlowRow, Sharing, SharingPlan};
+use firstflight_lab::sharing::{
+    JSON_BETWEEN, JSON_END, SharedFlowRow, Sharing, SharingPlan, SharingRow,
+};
 use firstflight_lab::table::figure;
+use firstflight_table::text::one_line;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 impl Output for Sharing {
     fn text(&self) -> String {
@@ -34,6 +42,111 @@ impl Output for Sharing {
     }
 }
 
+/// Several flows with what their trials have left in a file: trials of many flows have lists of
+/// megabytes, which only the JSON shows.
+pub(crate) struct Spooled {
+    pub(crate) sharing: Sharing,
+    spool: Option<Spool>,
+}
+
+/// Rows of trials as JSON in a file without a name, in the order in which they came.
+struct Spool {
+    file: File,
+    /// Place and length of each row, by arm and repeat.
+    places: HashMap<(usize, u32), (u64, usize)>,
+    end: u64,
+}
+
+impl Spool {
+    fn add(&mut self, key: (usize, u32), text: &str) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(text.as_bytes())?;
+        self.places.insert(key, (self.end, text.len()));
+        self.end += text.len() as u64;
+        Ok(())
+    }
+
+    fn row(&self, key: (usize, u32)) -> io::Result<String> {
+        let (at, length) = self.places.get(&key).copied().unwrap_or_default();
+        let mut text = String::with_capacity(length);
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(at))?;
+        file.take(length as u64).read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+/// Runs it; `run` is called with what is to be done with each trial's row. JSON is kept where it will
+/// be asked for.
+///
+/// # Errors
+/// Those of the run, and one line if the file of rows finds no room.
+pub(crate) fn spooled(
+    json: Option<&PathBuf>,
+    run: impl FnOnce(&Each<'_>) -> Result<Sharing, Error>,
+) -> Result<Spooled, Error> {
+    let failed = |error: io::Error| Error::new(format!("rows of trials: {error}"));
+    let spool = if wants_json(json) {
+        let (places, end) = (HashMap::new(), 0);
+        Some(Spool { file: tempfile::tempfile().map_err(failed)?, places, end })
+    } else {
+        None
+    };
+    let spool = spool.map(Mutex::new);
+    let sharing = run(&|arm, round, row| {
+        if let Some(spool) = &spool {
+            let text = row.to_json();
+            let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            spool.add((arm, round), &text).map_err(failed)?;
+        }
+        row.flows.iter_mut().for_each(|flow| flow.flow.episodes = None);
+        Ok(())
+    })?;
+    let spool = spool.map(|spool| spool.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(Spooled { sharing, spool })
+}
+
+/// Takes a trial's row, by arm and repeat.
+pub(crate) type Each<'a> = dyn Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync + 'a;
+
+impl Output for Spooled {
+    fn text(&self) -> String {
+        self.sharing.text()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        self.sharing.sheets()
+    }
+
+    fn rows(&self) -> Rows {
+        self.sharing.rows()
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        let mut text = String::new();
+        self.write_json(&mut |piece| {
+            text += piece;
+            Ok(())
+        })?;
+        Ok(text)
+    }
+
+    fn write_json(&self, out: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+        let Some(spool) = &self.spool else { return out(&self.sharing.to_json()) };
+        out(&self.sharing.json_head())?;
+        let plan = &self.sharing.plan.plan;
+        let keys = (0..plan.arms.len()).flat_map(|arm| (0..plan.repeat).map(move |one| (arm, one)));
+        for (place, key) in keys.enumerate() {
+            if place > 0 {
+                out(JSON_BETWEEN)?;
+            }
+            let row = spool.row(key);
+            out(&row.map_err(|error| Error::new(format!("rows of trials: {error}")))?)?;
+        }
+        out(JSON_END)
+    }
+}
+
 /// Names of the columns, for people and in data.
 pub(crate) fn columns(plan: &SharingPlan) -> (Vec<String>, Vec<String>) {
     let mut plan = plan.clone();
@@ -46,7 +159,8 @@ pub(crate) fn columns(plan: &SharingPlan) -> (Vec<String>, Vec<String>) {
 fn title(sharing: &Sharing) -> String {
     let row = sharing.plan.plan.resolved();
     let name = row.path_name.filter(|name| *name != row.path);
-    name.map_or_else(|| row.path.clone(), |name| format!("{name}: {}", row.path))
+    let title = name.map_or_else(|| row.path.clone(), |name| format!("{name}: {}", row.path));
+    one_line(&title).into_owned()
 }
 
 /// The table with what it is about.

@@ -3,6 +3,7 @@
 
 use crate::terminal::RULES;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table as Grid};
+use firstflight_table::text::{cell, one_line};
 
 /// How the cells of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(crate) struct Field {
 
 impl<T: Into<String>> From<T> for Field {
     fn from(text: T) -> Field {
-        Field { text: text.into(), ..Field::default() }
+        Field { text: cell(&text.into()).into_owned(), ..Field::default() }
     }
 }
 
@@ -66,9 +67,12 @@ impl Sheet {
         title: impl Into<String>,
         columns: impl IntoIterator<Item = (H, Side)>,
     ) -> Sheet {
-        let column = |(header, side): (H, Side)| Column { header: header.into(), side };
+        let column = |(header, side): (H, Side)| {
+            let header: String = header.into();
+            Column { header: cell(&header).into_owned(), side }
+        };
         Sheet {
-            title: title.into(),
+            title: one_line(&title.into()).into_owned(),
             columns: columns.into_iter().map(column).collect(),
             rows: Vec::new(),
             first_to_go: &[],
@@ -95,7 +99,7 @@ impl Sheet {
 
     /// The same under another title.
     pub(crate) fn titled(self, title: &str) -> Sheet {
-        Sheet { title: title.to_owned(), ..self }
+        Sheet { title: one_line(title).into_owned(), ..self }
     }
 
     /// Shows which cells are best without bold letters, too.
@@ -165,13 +169,13 @@ impl Sheet {
             grid.add_row(columns.iter().map(|&column| {
                 let field = &row[column];
                 let text = broken(column, &self.shown(field, column), false);
-                let mut cell = Cell::new(text).set_alignment(side(column));
+                let mut shown = Cell::new(text).set_alignment(side(column));
                 if field.bold {
-                    cell = cell.add_attribute(Attribute::Bold);
+                    shown = shown.add_attribute(Attribute::Bold);
                 }
                 match field.colour {
-                    Some(colour) => cell.fg(colour),
-                    None => cell,
+                    Some(colour) => shown.fg(colour),
+                    None => shown,
                 }
             }));
         }

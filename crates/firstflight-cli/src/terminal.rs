@@ -1,16 +1,34 @@
 //! What people read: styles, rules, width and lines of a terminal.
 
-use anstyle::{AnsiColor, Style};
 use comfy_table::{LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::Error;
+use firstflight_table::text::{STYLE, shown};
+use std::fmt;
 use std::io::{ErrorKind, Write};
 
+/// A style in a text: `{TITLE}` begins it, `{TITLE:#}` ends it. It becomes an escape sequence on its
+/// way to a terminal; nobody else's text can have one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style(&'static str);
+
+impl fmt::Display for Style {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parameter = if f.alternate() { "0" } else { self.0 };
+        write!(f, "{STYLE}[{parameter}m")
+    }
+}
+
 /// Headline.
-pub(crate) const TITLE: Style = Style::new().bold();
+pub(crate) const TITLE: Style = Style("1");
 /// Something to be careful about.
-pub(crate) const CAUTION: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CAUTION: Style = Style("33");
 /// Secondary text.
-pub(crate) const QUIET: Style = Style::new().dimmed();
+pub(crate) const QUIET: Style = Style("2");
+
+/// A grid, whose escape sequences are ours: cells have none.
+pub(crate) fn drawn(grid: &Grid) -> String {
+    grid.to_string().replace('\u{1b}', &STYLE.to_string())
+}
 
 /// A rule above, under the header and below; rows stand close.
 pub(crate) const RULES: TableStyle = TableStyle::new()
@@ -18,11 +36,13 @@ pub(crate) const RULES: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-/// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
+/// Prints to standard output, as everything that goes there does: what would steer a terminal is
+/// shown instead. A reader that has seen enough (`| head`) is no failure.
 ///
 /// # Errors
 /// One line if the output cannot take the text, such as a full disk.
 pub(crate) fn say(text: &str) -> Result<(), Error> {
+    let text = shown(text);
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -46,9 +66,12 @@ const LEAST_WIDTH: usize = 20;
 
 /// Breaks text at spaces so that its lines fit `width` with `indent` spaces before all but the
 /// first, which begins behind as much. A word that is longer stands alone on its line.
+///
+/// The text is one line: a line break that a name in it has is shown.
 pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
+    let text = &text.replace('\n', "\\n");
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(LEAST_WIDTH)) else {
-        return text.to_owned();
+        return text.clone();
     };
     let mut out = String::new();
     let mut used = 0;
@@ -68,7 +91,8 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
     out
 }
 
-/// Prints a line to standard error, if anybody listens there.
+/// Prints a line to standard error, if anybody listens there. A line break that a name in it has is
+/// shown.
 pub(crate) fn whisper(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    let _ = writeln!(anstream::stderr(), "{}", shown(&line.replace('\n', "\\n")));
 }

@@ -58,7 +58,7 @@ enum Action {
 struct AnalyseOptions {
     /// Tables with the same columns, one row per connection; each may be gzip or zstd
     #[arg(required = true, value_name = "TABLE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     #[command(flatten)]
     request: FieldRequest,
     /// Write the answer as JSON to a file, `-` for standard output instead of the tables

@@ -1,20 +1,20 @@
 //! `firstflight ui`: the playground, a page with the simulator inside, on the loopback address.
 
+mod server;
+
 use crate::done::{Done, failed};
 use crate::engine;
 use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::{TITLE, say, whisper};
 use clap::Args;
 use firstflight_lab::Error;
-use firstflight_web::page::{ENGINE, POLICY, files};
+use firstflight_web::page::{ENGINE, files};
+use server::{Handed, serve};
 use std::borrow::Cow;
-use std::fmt::Write as _;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 use std::{fs, thread};
 
 #[derive(Args, Debug)]
@@ -31,13 +31,6 @@ pub(crate) struct Options {
     /// The simulator for browsers that `make web` builds, if another than the program's own
     #[arg(long, value_name = "FILE")]
     engine: Option<PathBuf>,
-}
-
-/// A file as it is handed out.
-struct Handed {
-    name: &'static str,
-    kind: &'static str,
-    bytes: Cow<'static, [u8]>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
@@ -58,7 +51,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if !options.no_open && !open(&address) {
         whisper("no browser can be started from here: open the address in one");
     }
-    serve(&listener, &Arc::new(all))
+    serve(&listener, &Arc::new(all))?;
+    Ok(Done::Well)
 }
 
 fn write(all: &[Handed], folder: &Path) -> Result<Done, Error> {
@@ -107,79 +101,4 @@ fn open(address: &str) -> bool {
     // Some of these wait for the browser to end: each is waited for.
     thread::spawn(move || child.wait());
     true
-}
-
-/// Answers until the program is ended. A thread for each connection, and each is quickly through.
-fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<Done, Error> {
-    loop {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-            Err(error) => return Err(Error::new(format!("the server ends: {error}"))),
-        };
-        let all = Arc::clone(all);
-        // A client that goes away in the middle harms only itself.
-        thread::spawn(move || answer(stream, &all));
-    }
-}
-
-/// The longest request that is read.
-const LONGEST: u64 = 8192;
-const PATIENCE: Duration = Duration::from_secs(5);
-
-fn answer(mut stream: TcpStream, all: &[Handed]) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::new();
-    let mut part = [0; 1024];
-    // To the end of the headers, so that closing does not take the answer back.
-    while !request.ends_with(b"\r\n\r\n") && (request.len() as u64) < LONGEST {
-        let read = stream.read(&mut part)?;
-        if read == 0 {
-            break;
-        }
-        request.extend_from_slice(&part[..read]);
-    }
-    let request = String::from_utf8_lossy(&request);
-    let mut words = request.split(' ');
-    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let name = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');
-    let name = if name.is_empty() { "index.html" } else { name };
-    let head_only = method == "HEAD";
-    if !head_only && method != "GET" {
-        return respond(&mut stream, "405 Method Not Allowed", "text/plain", b"GET only\n", false);
-    }
-    match all.iter().find(|file| file.name == name) {
-        Some(file) => respond(&mut stream, "200 OK", file.kind, &file.bytes, head_only),
-        None => respond(&mut stream, "404 Not Found", "text/plain", b"no such file\n", head_only),
-    }
-}
-
-fn respond(
-    stream: &mut TcpStream,
-    status: &str,
-    kind: &str,
-    body: &[u8],
-    head_only: bool,
-) -> std::io::Result<()> {
-    let mut head = format!("HTTP/1.1 {status}\r\n");
-    for (name, value) in [
-        ("Content-Type", kind),
-        ("Content-Length", &body.len().to_string()),
-        ("Content-Security-Policy", POLICY),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Cache-Control", "no-store"),
-        ("Connection", "close"),
-    ]
-    .into_iter()
-    .chain(body.starts_with(engine::GZIP).then_some(("Content-Encoding", "gzip")))
-    {
-        let _ = write!(head, "{name}: {value}\r\n");
-    }
-    head.push_str("\r\n");
-    stream.write_all(head.as_bytes())?;
-    if !head_only {
-        stream.write_all(body)?;
-    }
-    stream.flush()
 }

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 /// Features, and whether this build has them.
-const FEATURES: [(&str, bool); 5] = [
+const FEATURES: [(&str, bool); 6] = [
     ("replay", cfg!(feature = "replay")),
+    ("keylog", cfg!(feature = "keylog")),
     ("quic", cfg!(feature = "quic")),
     ("bpf", cfg!(feature = "bpf")),
     ("linux", cfg!(feature = "linux")),

@@ -220,6 +220,8 @@ impl Place {
         link(Path::new(env!("CARGO_BIN_EXE_firstflight")), programs.join("firstflight"));
         link(&checkout.join("experiments"), folder.path().join("experiments"));
         link(&checkout.join("samples"), folder.path().join("samples"));
+        fs::create_dir(folder.path().join("tests")).expect("a folder");
+        link(&checkout.join("tests/drill"), folder.path().join("tests/drill"));
         // What cargo would run was built for this test.
         let cargo = "#!/bin/sh\n[ \"$1\" = run ] || exit 99\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec firstflight \"$@\"\n";
         fs::write(programs.join("cargo"), cargo).expect("a file");
@@ -429,8 +431,8 @@ const REMARKS: &str = "\
 <!-- background: link --udp -->
 <!-- notest: firstflight ui: needs what `make web` builds -->
 <!-- notest: --fail-if worse: ends with code 1 where something got worse -->
-<!-- test: serve --arm rapid => serve --arm rapid --listen 127.0.0.1:4533 -->
-<!-- test: https://localhost:4433 => https://127.0.0.1:4533 -->
+<!-- test: serve --arm rapid => serve --arm rapid --listen localhost:4533 -->
+<!-- test: https://localhost:4433 => https://localhost:4533 -->
 <!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->
 <!-- test: firstflight advise => firstflight advise --flows 100 -->
 <!-- test: --flows 100000 => --flows 100 -->

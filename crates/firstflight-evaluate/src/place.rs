@@ -12,6 +12,7 @@ use firstflight_lab::NamedArm;
 use firstflight_path::Error;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One number of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -118,8 +119,12 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
 /// algorithm that broke.
 ///
 /// # Errors
-/// Those of [`place`].
-pub fn evidence(evaluation: &Evaluation, report: &Report) -> Result<Vec<(String, Place)>, Error> {
+/// Those of [`place`], or one line if `stop` is set before the last is drawn.
+pub fn evidence(
+    evaluation: &Evaluation,
+    report: &Report,
+    stop: &AtomicBool,
+) -> Result<Vec<(String, Place)>, Error> {
     if !evaluation.is_simulated() || !report.broken.is_empty() {
         return Ok(Vec::new());
     }
@@ -129,6 +134,9 @@ pub fn evidence(evaluation: &Evaluation, report: &Report) -> Result<Vec<(String,
     };
     let cells: Vec<_> = report.criteria.iter().flat_map(drawn).collect();
     let run = |(section, cell, seed): (String, String, u64)| {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::new("the report was interrupted"));
+        }
         Ok((section, place(evaluation, &cell, seed)?))
     };
     cells.into_par_iter().map(run).collect()

@@ -15,6 +15,7 @@ use std::future::Future;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 /// What to fetch, and how.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub struct Fetch {
     pub url: Uri,
     /// Whom to believe.
     pub trust: Trust,
-    /// Another address than the one that the host's name stands for, such as that of a relay.
-    pub connect_to: Option<SocketAddr>,
+    /// Other addresses than those that the host's name stands for, such as that of a relay.
+    pub connect_to: Vec<SocketAddr>,
     /// The arm that the server is asked to send with.
     pub arm: Option<String>,
     /// Value of the Range field.
@@ -47,7 +48,7 @@ impl Fetch {
         Fetch {
             url,
             trust: Trust::System,
-            connect_to: None,
+            connect_to: Vec::new(),
             arm: None,
             range: None,
             window: 32_000_000,
@@ -191,18 +192,7 @@ async fn unlimited(
 ) -> Result<Fetched, FetchError> {
     // What is wrong with a file is said whether or not the host can be found.
     let client = client(wanted)?;
-    let (host, address) = whereto(wanted).await?;
-    let any =
-        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let endpoint =
-        Endpoint::client(SocketAddr::new(any, 0)).map_err(|error| failed("a socket")(&error))?;
-    let begun = Instant::now();
-    let connecting = endpoint
-        .connect_with(client, address, &host)
-        .map_err(|error| FetchError::Bad(format!("{}: {error}", wanted.url)))?;
-    let quic =
-        connecting.await.map_err(|error| refused(&format!("{host} at {address}"), &error))?;
-    let handshake = begun.elapsed();
+    let Connected { endpoint, quic, handshake } = connected(wanted, &client).await?;
     let binding = Connection::new(quic.clone(), Finish::Noted, Allowance::NONE);
     let built = h3::client::builder().build::<_, _, Bytes>(binding).await;
     let (mut driver, mut requests) = built.map_err(|error| failed("HTTP/3")(&error))?;
@@ -222,6 +212,86 @@ async fn unlimited(
 
 /// H3_NO_ERROR, RFC 9114 section 8.1.
 const NO_ERROR: u32 = 0x100;
+
+/// A connection that stands.
+struct Connected {
+    endpoint: Endpoint,
+    quic: iroh_quinn::Connection,
+    handshake: Duration,
+}
+
+/// The time that an address has for its answer before the next one is tried beside it: RFC 8305
+/// section 5.
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// Tries the addresses of the host one after the other, each a little after the one before or as
+/// soon as that has failed; the first connection that stands is taken (RFC 8305).
+async fn connected(wanted: &Fetch, client: &ClientConfig) -> Result<Connected, FetchError> {
+    let (host, addresses) = whereto(wanted).await?;
+    let mut addresses = addresses.into_iter();
+    let (mut attempts, mut failures) = (JoinSet::new(), Vec::new());
+    loop {
+        if let Some(address) = addresses.next() {
+            attempts.spawn(attempt(client.clone(), host.clone(), address));
+        }
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                // The others are given up.
+                Some(Ok(Ok(connected))) => return Ok(connected),
+                Some(Ok(Err(failure))) => failures.push(failure),
+                Some(Err(error)) => failures.push(failed("an attempt")(&error)),
+                None => return Err(all_of(failures)),
+            },
+            () = tokio::time::sleep(STAGGER), if addresses.len() > 0 => {}
+        }
+    }
+}
+
+async fn attempt(
+    client: ClientConfig,
+    host: String,
+    address: SocketAddr,
+) -> Result<Connected, FetchError> {
+    let what = format!("{host} at {address}");
+    let any =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let endpoint =
+        Endpoint::client(SocketAddr::new(any, 0)).map_err(|error| failed(&what)(&error))?;
+    let begun = Instant::now();
+    let connecting = endpoint
+        .connect_with(client, address, &host)
+        .map_err(|error| FetchError::Bad(format!("{what}: {error}")))?;
+    let quic = connecting.await.map_err(|error| refused(&what, &error))?;
+    Ok(Connected { endpoint, quic, handshake: begun.elapsed() })
+}
+
+/// One error for all addresses: that of a server which answered, else every one.
+fn all_of(mut failures: Vec<FetchError>) -> FetchError {
+    let answered = |failure: &FetchError| matches!(failure, FetchError::Untrusted(_));
+    if let Some(answered) = failures.iter().position(answered) {
+        return failures.swap_remove(answered);
+    }
+    if failures.len() == 1 {
+        return failures.swap_remove(0);
+    }
+    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    FetchError::Failed(lines.join("; "))
+}
+
+/// First one of each family, in the order of the resolver, then the others (RFC 8305 section 4).
+fn alternating(all: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let mut ordered: Vec<SocketAddr> = Vec::new();
+    let mut rest = all;
+    while !rest.is_empty() {
+        let last = ordered.last().map(SocketAddr::is_ipv4);
+        let other = rest.iter().position(|address| Some(address.is_ipv4()) != last).unwrap_or(0);
+        let next = rest.remove(other);
+        if !ordered.contains(&next) {
+            ordered.push(next);
+        }
+    }
+    ordered
+}
 
 impl Fetch {
     fn bad(&self, why: &str) -> FetchError {
@@ -253,16 +323,17 @@ impl Fetch {
     }
 }
 
-/// The host's name, and its address.
-async fn whereto(wanted: &Fetch) -> Result<(String, SocketAddr), FetchError> {
+/// The host's name, and its addresses.
+async fn whereto(wanted: &Fetch) -> Result<(String, Vec<SocketAddr>), FetchError> {
     let bad = |why: &str| wanted.bad(why);
     let (host, port) = wanted.target()?;
-    if let Some(address) = wanted.connect_to {
-        return Ok((host.to_owned(), address));
+    if !wanted.connect_to.is_empty() {
+        return Ok((host.to_owned(), alternating(wanted.connect_to.clone())));
     }
-    let mut all =
+    let all =
         tokio::net::lookup_host((host, port)).await.map_err(|error| bad(&error.to_string()))?;
-    all.next().map(|address| (host.to_owned(), address)).ok_or_else(|| bad("no address"))
+    let all = alternating(all.collect());
+    if all.is_empty() { Err(bad("no address")) } else { Ok((host.to_owned(), all)) }
 }
 
 fn client(wanted: &Fetch) -> Result<ClientConfig, FetchError> {
@@ -373,4 +444,32 @@ fn offset(status: StatusCode, range: Option<&str>) -> Option<u64> {
         return Some(0);
     }
     range?.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FetchError, all_of, alternating};
+
+    #[test]
+    fn families_take_turns_and_each_address_is_tried_once() {
+        let ordered = |text: &[&str]| {
+            let all = text.iter().map(|text| text.parse().expect("an address")).collect();
+            alternating(all).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            ordered(&["[::1]:1", "[::2]:1", "127.0.0.1:1", "[::1]:1", "127.0.0.2:1"]),
+            ["[::1]:1", "127.0.0.1:1", "[::2]:1", "127.0.0.2:1"]
+        );
+        assert_eq!(ordered(&["127.0.0.1:1", "127.0.0.1:1"]), ["127.0.0.1:1"]);
+        assert!(ordered(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_answered_says_more_than_one_that_did_not() {
+        let silent = || FetchError::Failed("silent".into());
+        let untrusted = FetchError::Untrusted("untrusted".into());
+        assert_eq!(all_of(vec![silent(), untrusted.clone(), silent()]), untrusted);
+        assert_eq!(all_of(vec![silent()]), silent());
+        assert_eq!(all_of(vec![silent(), silent()]).to_string(), "silent; silent");
+    }
 }

@@ -10,7 +10,7 @@
 //! use firstflight_http::{Server, ServerOptions};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let options = ServerOptions::new("127.0.0.1:4433".parse().expect("an address"), Plan::parse("rapid")?);
+//! let options = ServerOptions::new(&["127.0.0.1:4433".parse().expect("an address")], Plan::parse("rapid")?);
 //! let server = Server::bind(options)?;
 //! println!("https://{}/bytes/10MB, pin {}", server.address(), server.pin());
 //! server.run(std::future::pending(), std::future::pending()).await;
@@ -35,6 +35,7 @@ mod request;
 mod respond;
 mod server;
 mod shared;
+mod sockets;
 mod streams;
 mod tls;
 

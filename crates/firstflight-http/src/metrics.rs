@@ -1,5 +1,6 @@
 //! What a server counts, for Prometheus, and the plain HTTP/1 listener that tells it.
 
+use super::sockets::bind_all;
 use firstflight_path::Error;
 use firstflight_quic::Status as Controller;
 use http::{Method, Request, Response, StatusCode, header};
@@ -14,14 +15,18 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// Whoever reads metrics; more at a time wait.
 const READERS: usize = 16;
+/// Connections that may wait to be accepted.
+const WAITING: i32 = 128;
 /// The longest a reader may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -50,6 +55,8 @@ struct Exit {
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
+    rows_waiting: Gauge,
+    rows_lost: Gauge,
     connections: Family<Outcome, Counter>,
     pub(super) open: Gauge,
     requests: Family<Status, Counter>,
@@ -120,8 +127,18 @@ impl Metrics {
         let ttlb = Family::<Arm, Histogram>::new_with_constructor(durations);
         let help = "From the first byte of a response until all of it was acknowledged, by arm";
         registry.register_with_unit("time_to_last_byte", help, Unit::Seconds, ttlb.clone());
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let rows_waiting =
+            gauge("trial_rows_waiting", "Rows of a trial that wait until their file takes them");
+        let rows_lost = gauge("trial_rows_lost", "Rows of a trial that could not be written");
         Metrics {
             registry,
+            rows_waiting,
+            rows_lost,
             connections,
             open,
             requests,
@@ -199,58 +216,87 @@ impl Default for Meter {
     }
 }
 
+impl Meter {
+    /// Shows how the rows of a trial are: how many wait to be written, and how many are lost.
+    pub fn rows(&self, waiting: u64, lost: u64) {
+        self.0.rows_waiting.set(waiting.cast_signed());
+        self.0.rows_lost.set(lost.cast_signed());
+    }
+}
+
 /// A plain HTTP/1 listener that tells, at `/metrics`, what a [`Meter`] shows.
 #[derive(Debug)]
 pub struct Exporter {
     metrics: Arc<Metrics>,
-    listener: TcpListener,
-    address: SocketAddr,
+    /// One for each address.
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
 }
 
 impl Exporter {
-    /// Listens at `address`; port 0 takes a free one.
+    /// Listens at each of these addresses as [`crate::ServerOptions::listen`] says. To be called
+    /// within a tokio runtime.
     ///
     /// # Errors
-    /// If the address cannot be used.
-    pub async fn bind(meter: &Meter, address: SocketAddr) -> Result<Exporter, Error> {
-        let refused = |error| Error::new(format!("metrics at {address}: {error}"));
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        Ok(Exporter { metrics: Arc::clone(&meter.0), listener, address })
+    /// If an address cannot be used.
+    pub fn bind(meter: &Meter, listen: &[SocketAddr]) -> Result<Exporter, Error> {
+        let refused = |error: &dyn Display| Error::new(format!("metrics at {error}"));
+        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+        for (socket, address) in
+            bind_all(listen, socket2::Type::STREAM).map_err(|error| refused(&error))?
+        {
+            let listening = || {
+                socket.listen(WAITING)?;
+                socket.set_nonblocking(true)?;
+                TcpListener::from_std(socket.into())
+            };
+            listeners.push(listening().map_err(|error| refused(&format!("{address}: {error}")))?);
+            addresses.push(address);
+        }
+        Ok(Exporter { metrics: Arc::clone(&meter.0), listeners, addresses })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Where it listens; never empty.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Answers for as long as it is polled.
     pub async fn run(self) {
-        let Exporter { metrics, listener, .. } = self;
+        let Exporter { metrics, listeners, .. } = self;
         let places = Arc::new(Semaphore::new(READERS));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors, most likely: wait rather than spin.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let metrics = Arc::clone(&metrics);
-            tokio::spawn(async move {
-                let service = service_fn(|request: Request<Incoming>| {
-                    let response = respond(&request, &metrics);
-                    async { Ok::<_, Infallible>(response) }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(PATIENCE)
-                    .keep_alive(false)
-                    .serve_connection(TokioIo::new(stream), service);
-                // Whoever does not read its answer loses it.
-                let _ = tokio::time::timeout(2 * PATIENCE, connection).await;
-                drop(place);
-            });
+        let mut answering = JoinSet::new();
+        for listener in listeners {
+            answering.spawn(answer(listener, Arc::clone(&places), Arc::clone(&metrics)));
         }
+        while answering.join_next().await.is_some() {}
+    }
+}
+
+async fn answer(listener: TcpListener, places: Arc<Semaphore>, metrics: Arc<Metrics>) {
+    loop {
+        // An address at which nobody asks takes no reader's place.
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, most likely: wait rather than spin.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let metrics = Arc::clone(&metrics);
+        tokio::spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let response = respond(&request, &metrics);
+                async { Ok::<_, Infallible>(response) }
+            });
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever does not read its answer loses it.
+            let _ = tokio::time::timeout(2 * PATIENCE, connection).await;
+            drop(place);
+        });
     }
 }
 

@@ -166,7 +166,7 @@ impl Sender {
             limits: Limits { patience: SILENCE, ..Limits::default() },
             recorder: Some(logbook),
             watch: Some(Arc::clone(&stopwatch) as Arc<dyn Watch>),
-            ..ServerOptions::new((Ipv4Addr::LOCALHOST, 0).into(), plan)
+            ..ServerOptions::new(&[(Ipv4Addr::LOCALHOST, 0).into()], plan)
         };
         let runtime = runtime()?;
         let server = {
@@ -226,7 +226,7 @@ impl Sender {
         let limit = Duration::from_nanos(limit.0);
         let wanted = Fetch {
             trust: Trust::Pin(self.pin.clone()),
-            connect_to: Some(via),
+            connect_to: vec![via],
             window: object.saturating_add(1_000_000),
             idle: SILENCE,
             limit: limit + Duration::from_secs(5),

@@ -5,6 +5,7 @@ use super::metrics::{Counted, Sent};
 use super::over_noq::binding::Connection;
 use super::respond::{Responder, answer};
 use super::shared::{Open, Peer, ServerOptions, Shared};
+use super::sockets::bind_all;
 use super::streams::{Allowance, Finish};
 use super::tls::identity;
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -45,10 +47,11 @@ pub enum Ended {
 /// A server that listens.
 #[derive(Debug)]
 pub struct Server {
-    endpoint: Endpoint,
+    /// One for each address.
+    endpoints: Vec<Endpoint>,
     shared: Arc<Shared>,
     pin: String,
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
 }
 
 impl Server {
@@ -76,10 +79,12 @@ impl Server {
             .max_incoming(WAITING.0)
             .incoming_buffer_size(WAITING.1)
             .incoming_buffer_size_total(WAITING.0 as u64 * WAITING.1);
-        let endpoint = endpoint(options.listen, config.clone())?;
-        let address = endpoint
-            .local_addr()
-            .map_err(|error| Error::new(format!("{}: {error}", options.listen)))?;
+        let mut endpoints = Vec::new();
+        let mut addresses = Vec::new();
+        for (socket, address) in bind_all(&options.listen, socket2::Type::DGRAM)? {
+            endpoints.push(endpoint(socket, address, config.clone())?);
+            addresses.push(address);
+        }
         let shared = Shared {
             folder,
             metrics: Arc::clone(&options.meter.0),
@@ -97,12 +102,17 @@ impl Server {
         let shared = Arc::new(shared);
         let counted: Arc<dyn Counted> = Arc::<Shared>::clone(&shared);
         shared.metrics.watch(Arc::downgrade(&counted));
-        Ok(Server { endpoint, shared, pin: identity.pin, address })
+        Ok(Server { endpoints, shared, pin: identity.pin, addresses })
     }
 
-    /// Where it listens.
+    /// Where it listens; never empty.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The first address at which it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.addresses[0]
     }
 
     /// The hash of its public key, by which a client can know it: base64 of the SHA-256 of the
@@ -119,31 +129,41 @@ impl Server {
         stop: impl Future<Output = ()>,
         enough: impl Future<Output = ()>,
     ) -> Ended {
-        let Server { endpoint, shared, .. } = self;
+        let Server { endpoints, shared, .. } = self;
         {
+            let mut accepting = JoinSet::new();
+            for endpoint in &endpoints {
+                accepting.spawn(Arc::clone(&shared).accept(endpoint.clone()));
+            }
             let mut stop = std::pin::pin!(stop);
             let mut tidy = tokio::time::interval(TIDY);
             loop {
                 tokio::select! {
                     () = &mut stop => break,
                     _ = tidy.tick() => shared.gate.tidy(),
-                    incoming = endpoint.accept() => match incoming {
-                        Some(incoming) => shared.take(incoming),
-                        None => return Ended::Drained,
-                    },
                 }
             }
+            accepting.shutdown().await;
         }
-        endpoint.set_server_config(None);
+        for endpoint in &endpoints {
+            endpoint.set_server_config(None);
+        }
         shared.stop.cancel();
         shared.tasks.close();
         let ended = tokio::select! {
             () = shared.tasks.wait() => Ended::Drained,
             () = enough => Ended::CutOff(shared.open().connections.len()),
         };
-        endpoint.close(VarInt::from_u32(NO_ERROR), b"the server ends");
+        for endpoint in &endpoints {
+            endpoint.close(VarInt::from_u32(NO_ERROR), b"the server ends");
+        }
         // Until every peer has been told, but not for ever.
-        let _ = timeout(Duration::from_secs(3), endpoint.wait_idle()).await;
+        let told = async {
+            for endpoint in &endpoints {
+                endpoint.wait_idle().await;
+            }
+        };
+        let _ = timeout(Duration::from_secs(3), told).await;
         ended
     }
 }
@@ -151,21 +171,28 @@ impl Server {
 /// H3_NO_ERROR, RFC 9114 section 8.1.
 const NO_ERROR: u32 = 0x100;
 
-fn endpoint(listen: SocketAddr, config: ServerConfig) -> Result<Endpoint, Error> {
-    let refused = |error| Error::new(format!("{listen}: {error}"));
-    let socket =
-        socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)
-            .map_err(refused)?;
+fn endpoint(
+    socket: socket2::Socket,
+    address: SocketAddr,
+    config: ServerConfig,
+) -> Result<Endpoint, Error> {
+    let refused = |error| Error::new(format!("{address}: {error}"));
     // Less is no failure: then more is lost when the machine is busy.
     let _ = socket.set_recv_buffer_size(BUFFER);
     let _ = socket.set_send_buffer_size(BUFFER);
-    socket.bind(&listen.into()).map_err(refused)?;
     let runtime =
         noq::default_runtime().ok_or_else(|| Error::new("a server needs a tokio runtime"))?;
     Endpoint::new(EndpointConfig::default(), Some(config), socket.into(), runtime).map_err(refused)
 }
 
 impl Shared {
+    /// Takes connections at one address until it is aborted.
+    async fn accept(self: Arc<Self>, endpoint: Endpoint) {
+        while let Some(incoming) = endpoint.accept().await {
+            self.take(incoming);
+        }
+    }
+
     /// Somebody wants in.
     fn take(self: &Arc<Self>, incoming: Incoming) {
         let proven = incoming.remote_address_validated() || !incoming.may_retry();
@@ -225,7 +252,8 @@ impl Shared {
     /// A connection, from its first packet to its last.
     async fn serve(self: Arc<Self>, incoming: Incoming, place: Place) {
         let choice = Choice::default();
-        let client = incoming.remote_address().ip();
+        let remote = incoming.remote_address();
+        let client = remote.ip();
         let accepted = incoming.accept_with(Arc::new(self.config(client, &choice)));
         let connection = match accepted {
             Ok(connecting) => timeout(HANDSHAKE, connecting).await.ok().and_then(Result::ok),
@@ -240,7 +268,7 @@ impl Shared {
             address: quic
                 .path(PathId::ZERO)
                 .and_then(|path| path.remote_address().ok())
-                .unwrap_or(self.options.listen),
+                .unwrap_or(remote),
             choice,
             asked: AtomicBool::new(false),
             counted: Mutex::new((Sent::default(), false)),

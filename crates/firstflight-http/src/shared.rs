@@ -30,8 +30,9 @@ pub trait Watch: std::fmt::Debug + Send + Sync {
 /// What a server is made of.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where it listens; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// Where it listens; port 0 takes a free one, the same at all of them. Of several, those that
+    /// this machine does not have are left out.
+    pub listen: Vec<SocketAddr>,
     /// The arm that it sends with.
     pub plan: Plan,
     /// A client may choose another one with the header field [`crate::ARM`] of its first request.
@@ -63,10 +64,10 @@ pub struct ServerOptions {
 
 impl ServerOptions {
     /// A server that sends with `plan`, a throw-away certificate for `localhost`, no folder.
-    pub fn new(listen: SocketAddr, plan: Plan) -> ServerOptions {
+    pub fn new(listen: &[SocketAddr], plan: Plan) -> ServerOptions {
         let names = vec!["localhost".into(), "127.0.0.1".into(), "::1".into()];
         ServerOptions {
-            listen,
+            listen: listen.to_vec(),
             plan,
             choice: false,
             folder: None,

@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig,
+    CertificateError, ClientConfig, DigitallySignedStruct, KeyLogFile, RootCertStore, ServerConfig,
     SignatureScheme, version::TLS13,
 };
 use std::path::{Path, PathBuf};
@@ -78,6 +78,8 @@ pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Error> {
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(|error| Error::new(format!("the certificate: {error}")))?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    // Writes only if SSLKEYLOGFILE names a file, as browsers and curl do.
+    config.key_log = Arc::new(KeyLogFile::new());
     Ok(Identity { config, pin })
 }
 
@@ -124,6 +126,7 @@ pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Error> {
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.key_log = Arc::new(KeyLogFile::new());
     Ok(config)
 }
 

@@ -75,6 +75,8 @@ pub struct Evidence {
     pub assumed: Vec<(String, String)>,
     /// Connections that show no rate and no round trip.
     pub left_out: u64,
+    /// What was left out since its capture leaves a doubt, in a sentence.
+    pub doubts: Option<String>,
 }
 
 /// A connection: the path as its ACKs show it.
@@ -97,7 +99,7 @@ pub struct PathRow {
     /// What the queue adds when it is full, ms.
     pub buffer_ms: Option<f64>,
     /// Declared lost, of what was sent, percent.
-    pub loss_pct: f64,
+    pub loss_pct: Option<f64>,
     /// What else the ACKs say, in sentences.
     pub findings: Vec<String>,
     /// How each startup would have left on the recorded ACKs: arm, verdict, window in BDP.
@@ -111,6 +113,7 @@ pub struct Answer<'a, R> {
     advice: &'a Advice,
     assumed: &'a [(String, String)],
     left_out: u64,
+    doubts: Option<&'a str>,
     replay: &'a R,
     ab: &'a Analysis,
 }
@@ -124,7 +127,9 @@ impl<'a, R: Serialize> Answer<'a, R> {
         ab: &'a Analysis,
     ) -> Answer<'a, R> {
         let (assumed, left_out) = (evidence.assumed.as_slice(), evidence.left_out);
-        Answer { firstflight: env!("CARGO_PKG_VERSION"), advice, assumed, left_out, replay, ab }
+        let doubts = evidence.doubts.as_deref();
+        let firstflight = env!("CARGO_PKG_VERSION");
+        Answer { firstflight, advice, assumed, left_out, doubts, replay, ab }
     }
 
     /// As JSON, one object, the same bytes for the same captures.

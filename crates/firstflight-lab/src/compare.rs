@@ -279,12 +279,10 @@ impl Plan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Error> {
-        /// Trials between two places where it can stop: enough to keep all threads busy.
-        const AT_ONCE: u32 = 256;
         self.check()?;
         let arrived = AtomicBool::new(false);
         let trial = |trial| self.trial(trial, keep, None, &arrived);
-        let rounds = AT_ONCE.div_ceil(self.arms.len() as u32).max(1);
+        let rounds = self.rounds_at_once(self.scenario.bytes);
         let mut done: Vec<Vec<Done>> = self.arms.iter().map(|_| Vec::new()).collect();
         let mut through = 0;
         while through < self.repeat {
@@ -309,6 +307,18 @@ impl Plan {
         }
         let part = Plan { repeat: through, ..self.clone() };
         part.joined(done.into_iter().flatten().collect(), arrived.into_inner())
+    }
+
+    /// Repeats between two places where a run can stop: trials enough to keep all threads busy, and
+    /// one repeat where trials take turns. Those that are under way at a stop are lost, so that there
+    /// are few of them where each takes long.
+    pub(crate) fn rounds_at_once(&self, bytes: u64) -> u32 {
+        const MANY: u32 = 256;
+        const SHORT: u64 = 20_000_000;
+        let few = 4 * rayon::current_num_threads() as u32;
+        let trials = if bytes <= SHORT { MANY.max(few) } else { few };
+        let in_turns = self.testbed.info().in_real_time;
+        if in_turns { 1 } else { trials.div_ceil(self.arms.len().max(1) as u32) }
     }
 
     /// There is something to run, and the testbed can.

@@ -2,12 +2,10 @@
 
 use firstflight_path::input::shortened;
 pub use firstflight_path::nearest;
+use firstflight_table::text::one_line;
 
 /// One line, whatever it quotes: line breaks and other control characters of a value are shown, not
 /// obeyed, and long values are cut short.
 pub fn printable(line: &str) -> String {
-    shortened(line)
-        .chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
+    one_line(&shortened(line)).into_owned()
 }

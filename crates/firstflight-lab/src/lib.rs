@@ -9,6 +9,7 @@ pub mod arms;
 pub mod compare;
 pub mod conform;
 pub mod diff;
+pub mod drill;
 pub mod error;
 #[cfg(feature = "field")]
 pub mod field;

@@ -185,6 +185,26 @@ impl SharingRow {
     }
 }
 
+/// Between two rows of [`Sharing::to_json`].
+pub const JSON_BETWEEN: &str = ",\n    ";
+/// Behind its last row.
+pub const JSON_END: &str = "\n  ]\n}\n";
+
+impl SharingRow {
+    /// As it stands in the JSON of all of them.
+    ///
+    /// # Panics
+    /// Never: rows hold only numbers and strings.
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("numbers and strings");
+        text.replace('\n', "\n    ")
+    }
+}
+
+fn stopped() -> Error {
+    Error::new("stopped before every trial had run")
+}
+
 /// What became of it.
 #[derive(Clone, Debug)]
 pub struct Sharing {
@@ -216,6 +236,26 @@ impl SharingPlan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Sharing, Error> {
+        let sharing = self.run_partly(&|_, _, _| Ok(()), tick, stop)?;
+        if sharing.plan.plan.repeat < self.plan.repeat {
+            return Err(stopped());
+        }
+        Ok(sharing)
+    }
+
+    /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
+    /// result has so many. `each` is called with arm and repeat of a trial and its row, on the thread
+    /// that ran it: what it takes out of the row is not kept in memory.
+    ///
+    /// # Errors
+    /// Those of [`SharingPlan::run`] and of `each`, and one line if it is stopped before the first of
+    /// these repeats.
+    pub fn run_partly(
+        &self,
+        each: &(impl Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync),
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Sharing, Error> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
             return Err(Error::new(
                 "nothing to run: at least one arm, one flow and one trial are needed",
@@ -225,27 +265,42 @@ impl SharingPlan {
         for arm in self.plan.arms.iter().chain(&self.cross) {
             self.plan.testbed.check(&self.plan.scenario, arm)?;
         }
-        let trials: Vec<(&NamedArm, u32)> = self
-            .plan
-            .arms
-            .iter()
-            .flat_map(|arm| (0..self.plan.repeat).map(move |round| (arm, round)))
-            .collect();
-        let done = trials
-            .into_par_iter()
-            .map(|(arm, round)| {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::new("stopped before every trial had run"));
+        let trial = |(arm, round): (usize, u32)| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(stopped());
+            }
+            let (mut row, doubts) = self.trial(&self.plan.arms[arm], round)?;
+            each(arm, round, &mut row)?;
+            tick();
+            Ok((row, doubts))
+        };
+        let at_once = self.plan.rounds_at_once(u64::MAX);
+        let mut done: Vec<Vec<(SharingRow, Vec<String>)>> =
+            self.plan.arms.iter().map(|_| Vec::new()).collect();
+        let mut through = 0;
+        while through < self.plan.repeat {
+            let end = self.plan.repeat.min(through.saturating_add(at_once));
+            let rounds = through..end;
+            let all: Vec<(usize, u32)> = (0..self.plan.arms.len())
+                .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))
+                .collect();
+            match all.into_par_iter().map(trial).collect::<Result<Vec<_>, Error>>() {
+                Ok(more) => {
+                    let mut more = more.into_iter();
+                    for arm in &mut done {
+                        arm.extend(more.by_ref().take((end - through) as usize));
+                    }
+                    through = end;
                 }
-                let row = self.trial(arm, round);
-                tick();
-                row
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        let (rows, doubts): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+                Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let (rows, doubts): (Vec<_>, Vec<_>) = done.into_iter().flatten().unzip();
         let varies = self.plan.arms.iter().chain(&self.cross).filter_map(NamedArm::varies);
         let warnings = doubts.into_iter().flatten().chain(varies).collect();
-        Ok(Sharing { plan: self.clone(), rows, warnings })
+        let plan = Plan { repeat: through, ..self.plan.clone() };
+        Ok(Sharing { plan: SharingPlan { plan, ..self.clone() }, rows, warnings })
     }
 
     /// The plan with every default filled in.
@@ -372,20 +427,30 @@ impl Sharing {
     /// # Panics
     /// Never: rows hold only numbers and strings.
     pub fn to_json(&self) -> String {
+        let mut text = self.json_head();
+        let rows: Vec<String> = self.rows.iter().map(SharingRow::to_json).collect();
+        text += &rows.join(JSON_BETWEEN);
+        text + JSON_END
+    }
+
+    /// The JSON up to its first row. Rows as [`SharingRow::to_json`] has them follow, with
+    /// [`JSON_BETWEEN`] between two, and [`JSON_END`].
+    ///
+    /// # Panics
+    /// Never: the plan holds only numbers and strings.
+    pub fn json_head(&self) -> String {
         #[derive(Serialize)]
-        struct Document<'a> {
+        struct Document {
             firstflight: &'static str,
             experiment: SharingExperiment,
-            results: &'a [SharingRow],
+            results: [(); 0],
         }
         let document = Document {
             firstflight: env!("CARGO_PKG_VERSION"),
             experiment: self.plan.resolved(),
-            results: &self.rows,
+            results: [],
         };
-        let mut text =
-            serde_json::to_string_pretty(&document).expect("rows hold only numbers and strings");
-        text.push('\n');
-        text
+        let text = serde_json::to_string_pretty(&document).expect("numbers and strings");
+        format!("{}[\n    ", text.trim_end_matches("[]\n}"))
     }
 }

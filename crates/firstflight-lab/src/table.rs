@@ -105,6 +105,7 @@ fn words(trials: &[impl Field], path: &str) -> Option<String> {
 /// A number for people: as many digits as can matter.
 pub fn figure(value: f64, unit: &str) -> String {
     match unit {
+        _ if !value.is_finite() => "-".to_owned(),
         "bytes" if value >= 1e6 => format!("{:.2} MB", value / 1e6),
         "bytes" if value >= 1e3 => format!("{:.1} kB", value / 1e3),
         "bytes" => format!("{value:.0} B"),

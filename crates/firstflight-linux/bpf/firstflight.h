@@ -8,8 +8,8 @@
  * differential tests hold both equal.
  *
  * Departures from the core:
+ * K2 What slow start leaves over grows avoidance only if the window was full: kernel CUBIC asks again, above the threshold.
  * K1 The kernel's undo gives back a threshold of at least three quarters of the window; the core gives back the threshold it had.
- * K2 What the window had room for is judged by max_packets_out, the most in flight since the last ACK that looked.
  */
 #ifndef FF_FIRSTFLIGHT_H
 #define FF_FIRSTFLIGHT_H
@@ -74,8 +74,10 @@ struct ack {
 	u64 pacing_rate;     /* bytes per second; 0: not paced */
 	u64 kept_rate;	     /* what the kernel keeps paced or not, as the ACK before left it: the samples come before it is renewed */
 	u32 largest_burst;   /* bytes handed to the device at once at most */
+	u32 ssthresh;	     /* packets */
+	u32 most_out;	     /* packets, the most outstanding in this round while the window was not the limit */
 	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
-	bool cwnd_limited;   /* the window was the limit */
+	bool cwnd_limited;   /* the window was the limit in this round */
 	bool paced;
 	bool marked;	     /* it newly reports marks; where recovery is ours */
 	bool app_limited;    /* the application had nothing more to send */
@@ -170,10 +172,10 @@ INLINE bool in_slow_start(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* RFC9002 7.8-1: growth needs a window that was used; in slow start half of it is use enough. */
+/* LINUX used-half: growth needs a window that was full in this round, in slow start one below twice the most outstanding. */
 INLINE bool is_limited(const struct tcp_sock *tp)
 {
-	return CWND_LIMITED(tp) || (in_slow_start(tp) && tp->max_packets_out >= tp->snd_cwnd / 2);
+	return CWND_LIMITED(tp) || (in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out);
 }
 
 INLINE void set_cwnd(struct tcp_sock *tp, u32 cwnd)
@@ -181,12 +183,6 @@ INLINE void set_cwnd(struct tcp_sock *tp, u32 cwnd)
 	u32 clamp = min32(tp->snd_cwnd_clamp, MAX_CWND);
 
 	tp->snd_cwnd = max32(min32(cwnd, clamp), 1);
-}
-
-/* RFC9406 4.2-1: an ACK counts at most L = 8 packets, all of them if a pacer spreads what follows. */
-INLINE u32 capped(const struct ack *ack, u32 acked)
-{
-	return ack->paced ? acked : min32(acked, 8);
 }
 
 /* Opens the window up to the threshold; what was left over. */
@@ -202,7 +198,7 @@ INLINE u32 open_window(struct window *w, u32 packets)
 /* RFC5681 3.1-8: one packet per packet acknowledged. */
 INLINE u32 double_window(const struct ack *ack, u32 acked, struct window *w)
 {
-	return ack->limited ? open_window(w, capped(ack, acked)) : 0;
+	return ack->limited ? open_window(w, acked) : 0;
 }
 
 INLINE struct decision leave(enum reason reason, u32 ssthresh, u64 estimate)
@@ -239,6 +235,8 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->mss = tp->mss_cache;
 	ack->bytes_acked = tp->bytes_acked;
 	ack->cwnd_limited = CWND_LIMITED(tp);
+	ack->ssthresh = tp->snd_ssthresh;
+	ack->most_out = tp->max_packets_out;
 	ack->limited = is_limited(tp);
 	ack->paced = sk->sk_pacing_status != 0;
 	ack->kept_rate = sk->sk_pacing_rate;
@@ -433,6 +431,16 @@ INLINE void cubic_tx_start(struct sock *sk)
 #ifndef FF_NATIVE
 	if (have_tx_start)
 		cubictcp_cwnd_event_tx_start(sk);
+#endif
+}
+
+/* K2: avoidance grows by the rest of an ACK that slow start did not use. */
+INLINE void grow_by_leftover(struct sock *sk, u32 una, u32 leftover)
+{
+#ifdef FF_NATIVE
+	native_avoid(sk, leftover);
+#else
+	cubictcp_cong_avoid(sk, una, leftover);
 #endif
 }
 

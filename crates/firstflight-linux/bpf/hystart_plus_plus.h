@@ -22,8 +22,7 @@ enum hspp_stage { HSPP_SLOW_START, HSPP_CSS, HSPP_LSS, HSPP_OVER };
 
 struct hystart_plus_plus {
 	struct common c;
-	u64 lss_rest;		/* what the last division left, in packets times lss_base */
-	u32 lss_base;		/* the threshold at the rise */
+	u64 lss_rest;		/* what the last division left, in packets times the threshold */
 	u32 window_end;		/* the round ends when everything below it is acknowledged */
 	u32 last_min_us;	/* lastRoundMinRTT; NO_RTT: none */
 	u32 cur_min_us;		/* currentRoundMinRTT */
@@ -72,7 +71,6 @@ INLINE struct decision hspp_judge(struct hystart_plus_plus *s, const struct wind
 			return stay(leftover);
 		if (s->draft03) {
 			s->stage = HSPP_LSS;
-			s->lss_base = w->cwnd;
 			s->lss_rest = 0;
 			return leave(EXIT_LSS_TRIGGER, w->cwnd, s->cur_min_us);
 		}
@@ -101,9 +99,15 @@ INLINE struct decision hspp_roll(struct hystart_plus_plus *s, const struct ack *
 	return leave(EXIT_CSS_DONE, w->cwnd, s->css_base_us);
 }
 
+/* RFC9406 4.2-1: an ACK counts at most L = 8 packets, all of them if a pacer spreads what follows. */
+INLINE u32 hspp_capped(const struct ack *ack, u32 acked)
+{
+	return ack->paced ? acked : min32(acked, 8);
+}
+
 INLINE u32 hspp_open(struct hystart_plus_plus *s, const struct ack *ack, u32 acked, struct window *w)
 {
-	u32 n = capped(ack, acked), sum;
+	u32 n = hspp_capped(ack, acked), sum;
 
 	if (!ack->limited)
 		return 0;
@@ -139,11 +143,11 @@ INLINE u32 hspp_beside_avoidance(void *state, const struct ack *ack, u32 acked, 
 {
 	struct hystart_plus_plus *s = state;
 	u64 sum, whole = (u64)LSS_DIVISOR * max32(cwnd, 1);
-	u32 n = capped(ack, acked);
+	u32 n = hspp_capped(ack, acked);
 
 	if (s->stage != HSPP_LSS || !ack->limited)
 		return 0;
-	sum = (u64)n * s->lss_base + s->lss_rest;
+	sum = (u64)n * ack->ssthresh + s->lss_rest;
 	s->lss_rest = sum % whole;
 	return cwnd + (u32)min64(sum / whole, n);
 }

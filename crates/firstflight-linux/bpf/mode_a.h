@@ -78,7 +78,7 @@ INLINE void mode_a_cong_avoid(const struct startup *startup, struct sock *sk, st
 		return;
 	report(sk, c, startup->number, reached(startup, c), detected, ack.inflight, tp->snd_ssthresh);
 	if (d.leftover)
-		cubictcp_cong_avoid(sk, una, d.leftover);
+		grow_by_leftover(sk, una, d.leftover);
 }
 
 /* A reduction begins; why is known when the state changes. */

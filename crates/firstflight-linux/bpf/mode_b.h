@@ -200,7 +200,7 @@ INLINE void mode_b_grow(const struct pacing_and_own *arm, struct sock *sk, struc
 		return;
 	report(sk, &s->c, arm->startup->number, reached(arm->startup, s), detected, ack->inflight_before, tp->snd_ssthresh);
 	if (d.leftover)
-		cubictcp_cong_avoid(sk, ack->una, d.leftover);
+		grow_by_leftover(sk, ack->una, d.leftover);
 }
 
 /* Outside recovery, before losses of this ACK are answered. */
@@ -249,16 +249,15 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 		mode_b_progress(arm, sk, s, rs, &ack, true);
 	} else if (s->phase == OWN || (s->phase == POLICY && in_reduction)) {
 		mode_b_progress(arm, sk, s, rs, &ack, false);
-	} else if (s->phase == POLICY) {
-		set_cwnd(tp, arm->policy->end(&s->e, pipe_of(tp)));
+	} else if (!in_reduction) {
+		/* LINUX ack-completing: the ACK that ends an episode grows the window, too. After the startup's own recovery the window stands
+		 * still until the last hole is repaired. */
+		if (s->phase == POLICY)
+			set_cwnd(tp, arm->policy->end(&s->e, pipe_of(tp)));
 		s->phase = NO_EPISODE;
-	} else if (s->phase == REPAIR) {
-		/* The window stands still until the last hole is repaired. */
-		if (!in_reduction)
-			s->phase = NO_EPISODE;
-	} else if (rs->acked_sacked && tp->snd_una != s->last_una) {
 		/* RFC5681 3.1-cumulative: SACKs alone grow no window, as where the kernel itself asks for growth. */
-		mode_b_grow(arm, sk, s, &ack);
+		if (rs->acked_sacked && tp->snd_una != s->last_una)
+			mode_b_grow(arm, sk, s, &ack);
 	}
 	if (arm->jump && s->phase == NO_EPISODE && in_slow_start(tp)) {
 		struct window w = { .cwnd = tp->snd_cwnd, .ssthresh = tp->snd_ssthresh };

@@ -25,16 +25,20 @@ u32 cubictcp_recalc_ssthresh(struct sock *sk)
 	return max32((u32)((u64)tcp(sk)->snd_cwnd * 717 / 1024), 2);
 }
 
-void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+void native_avoid(struct sock *sk, u32 acked)
 {
 	u32 *credit = &((struct connection *)sk)->cong_avoid_credit;
 	u32 cwnd = tcp(sk)->snd_cwnd;
 
-	if (!is_limited(tcp(sk)))
-		return;
 	*credit += acked;
 	tcp(sk)->snd_cwnd = cwnd + *credit / cwnd;
 	*credit %= cwnd;
+}
+
+void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	if (is_limited(tcp(sk)))
+		native_avoid(sk, acked);
 }
 
 void cubictcp_state(struct sock *sk, u8 state)
@@ -238,6 +242,11 @@ u32 ff_cwnd(const struct connection *c)
 void ff_set_cwnd(struct connection *c, u32 cwnd)
 {
 	c->tp.snd_cwnd = cwnd;
+}
+
+void ff_set_ssthresh(struct connection *c, u32 ssthresh)
+{
+	c->tp.snd_ssthresh = ssthresh;
 }
 
 u32 ff_ssthresh(const struct connection *c)

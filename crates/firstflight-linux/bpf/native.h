@@ -66,6 +66,8 @@ extern _Thread_local struct exit_record exits;
 void cubictcp_init(struct sock *sk);
 u32 cubictcp_recalc_ssthresh(struct sock *sk);
 void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked);
+/* The same without its question whether the window was the limit. */
+void native_avoid(struct sock *sk, u32 acked);
 void cubictcp_state(struct sock *sk, u8 state);
 void cubictcp_acked(struct sock *sk, const struct ack_sample *sample);
 u32 tcp_reno_undo_cwnd(struct sock *sk);

@@ -279,11 +279,11 @@ INLINE struct decision plumb_grow(void *state, const struct ack *ack, u32 acked,
 {
 	struct plumb *p = state;
 	struct amount a = plumb_amount(p, w, ack->mss);
-	/* Half of the window in flight is limit enough. */
-	bool limited = ack->cwnd_limited || (u64)ack->inflight_before * ack->mss >= a.cwnd / 2;
+	/* LINUX used-half, of the window in bytes. */
+	bool limited = ack->cwnd_limited || a.cwnd < 2 * (u64)ack->most_out * ack->mss;
 
 	if (!p->on)
-		return stay(limited ? open_window(w, capped(ack, acked)) : 0);
+		return stay(double_window(ack, acked, w));
 	plumb_end_flight(p, ack, &a);
 	if (p->landing.state != LANDING_NONE)
 		/* PLUMB 4-still: no growth while it drains and looks. */

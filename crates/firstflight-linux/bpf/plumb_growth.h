@@ -143,7 +143,7 @@ INLINE void growth_blind(struct growth *g, const struct ack *ack, bool gentle, s
 {
 	u32 more = !ack->paced || gentle ? 1 : PLUMB_BLIND - 1;
 
-	amount_open(w, (u64)capped(ack, ack->acked) * ack->mss * more);
+	amount_open(w, (u64)ack->acked * ack->mss * more);
 	g->gain = more > 1 ? GAIN_RAPID : GAIN_SLOW_START;
 }
 
@@ -172,7 +172,7 @@ INLINE void growth_grow(struct growth *g, const struct ack *ack, bool careful, u
 		growth_cruise(g, ack, w);
 	} else if (g->depth) {
 		/* PLUMB 3-known: by the factor, not beyond the depth. */
-		more = (u64)capped(ack, ack->acked) * ack->mss * (fast ? PLUMB_GROWTH - 1 : 1);
+		more = (u64)ack->acked * ack->mss * (fast ? PLUMB_GROWTH - 1 : 1);
 		amount_open(w, min64(more, above(g->depth, w->cwnd)));
 		/* PLUMB 3-once: what blind growth would allow within this round trip may leave at once. */
 		if (fast && g->sounded == round)

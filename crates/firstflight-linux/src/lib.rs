@@ -6,6 +6,7 @@
 //! * [`relay`]: the same for UDP between ordinary processes, without privilege.
 //! * `kernel` (feature `bpf`): startups and recoveries as congestion controllers of the running
 //!   kernel, loaded and taken out again.
+//! * [`scripted`]: a connection of the kernel whose peer is a script.
 //! * [`trial`]: one object from sender to receiver through a link, measured.
 //! * [`supervise`]: run a command at one end, a server at the other, and end both whatever happens.
 //!
@@ -27,6 +28,7 @@ pub mod namespace;
 mod reaper;
 mod refusal;
 pub mod relay;
+pub mod scripted;
 pub mod supervise;
 #[allow(
     unsafe_code,

@@ -46,11 +46,16 @@ pub struct Ended {
 }
 
 /// Runs a job behind a link. To be called from the main thread: processes die with the thread that
-/// started them.
+/// started them. `stopping` is called when the first signal asks for the end.
 ///
 /// # Errors
 /// If the link cannot be made, or a program not be started.
-pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Error> {
+pub fn run(
+    path: &Path,
+    options: LinkOptions,
+    job: &Job,
+    stopping: impl FnMut(),
+) -> Result<Ended, Error> {
     let [program, arguments @ ..] = job.command.as_slice() else {
         return Err(Error::new("no command to run behind the link"));
     };
@@ -86,7 +91,7 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Error>
     command.args(arguments);
     let running = Running::start(&mut command, here, there, &reaper)?;
     let terminal = Terminal::lend(running.group);
-    let code = signals.wait(&running, &mut reaper);
+    let code = signals.wait(&running, &mut reaper, stopping);
     drop(terminal);
     // Who uses the link ends before the link does, and the link before the reaper.
     for ended in [Some(running), server].into_iter().flatten() {
@@ -172,15 +177,10 @@ impl Signals {
         let refused = |error: nix::Error| Error::new(format!("signals: {error}"));
         let before = SigSet::thread_get_mask().map_err(refused)?;
         let mut set = SigSet::empty();
+        let ending = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
         // SIGTTOU would stop us when we take the terminal back.
-        for signal in [
-            Signal::SIGINT,
-            Signal::SIGTERM,
-            Signal::SIGHUP,
-            Signal::SIGQUIT,
-            Signal::SIGCHLD,
-            Signal::SIGTTOU,
-        ] {
+        let others = [Signal::SIGCHLD, Signal::SIGTTOU];
+        for signal in ending.into_iter().filter(|signal| ends(*signal)).chain(others) {
             set.add(signal);
         }
         set.thread_block().map_err(refused)?;
@@ -189,9 +189,9 @@ impl Signals {
         Ok(Signals { fd, before })
     }
 
-    /// Until the command has ended: what we are told is passed on to it, and after a while
-    /// enforced. Without the reaper it is ended.
-    fn wait(&self, running: &Running, reaper: &mut Reaper) -> u8 {
+    /// Until the command has ended: the first signal is passed on to it and enforced after a while,
+    /// the second one at once. Without the reaper it is ended.
+    fn wait(&self, running: &Running, reaper: &mut Reaper, mut stopping: impl FnMut()) -> u8 {
         let mut deadline: Option<Instant> = None;
         loop {
             if let Some(code) = running.ended() {
@@ -205,9 +205,15 @@ impl Signals {
             let _ = poll(&mut [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)], timeout);
             while let Ok(Some(info)) = self.fd.read_signal() {
                 let Ok(signal) = Signal::try_from(info.ssi_signo.cast_signed()) else { continue };
-                if ends(signal) {
+                if !ends(signal) {
+                    continue;
+                }
+                if deadline.is_some() {
+                    deadline = Some(Instant::now());
+                } else {
+                    stopping();
                     let _ = killpg(running.group, signal);
-                    deadline.get_or_insert(Instant::now() + GRACE);
+                    deadline = Some(Instant::now() + GRACE);
                 }
             }
         }
@@ -220,53 +226,22 @@ impl Drop for Signals {
     }
 }
 
-/// Ctrl-C and its like, waited for instead of being ended by them, so that what was made can be put
-/// away.
-pub struct Interrupts(Signals);
-
-impl Interrupts {
-    /// From now on they are ours. To be called before other threads start.
-    ///
-    /// # Errors
-    /// If the kernel has no descriptor for signals.
-    pub fn block() -> Result<Interrupts, Error> {
-        Signals::block().map(Interrupts)
-    }
-
-    /// Whether one came.
-    pub fn came(&self) -> bool {
-        while let Ok(Some(info)) = self.0.fd.read_signal() {
-            if Signal::try_from(info.ssi_signo.cast_signed()).is_ok_and(ends) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Until one comes. `watch` is called first, and whenever a child process may have ended.
-    ///
-    /// # Errors
-    /// Those of `watch`, which end the waiting.
-    pub fn wait_watching<E>(&self, mut watch: impl FnMut() -> Result<(), E>) -> Result<(), E> {
-        while !self.came() {
-            watch()?;
-            let _ =
-                poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
-        }
-        Ok(())
-    }
-
-    /// Until one comes.
-    pub fn wait(&self) {
-        while !self.came() {
-            let _ =
-                poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
-        }
+/// A signal that asks a program to end. Those that were ignored when this program began, as `nohup`
+/// ignores SIGHUP, ask nothing of it.
+fn ends(signal: Signal) -> bool {
+    match signal {
+        Signal::SIGINT | Signal::SIGTERM => true,
+        Signal::SIGHUP | Signal::SIGQUIT => !is_ignored(signal as i32),
+        _ => false,
     }
 }
 
-fn ends(signal: Signal) -> bool {
-    matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
+/// Whether this process ignores the signal of this number; it inherits that from its parent.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    ignored.is_some_and(|set| (1..=64).contains(&signal) && set >> (signal - 1) & 1 == 1)
 }
 
 /// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; taken back

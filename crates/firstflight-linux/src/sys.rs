@@ -180,6 +180,49 @@ pub(crate) fn fork_reaper(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<l
     }
 }
 
+/// The child of `command` begins a session of its own and has no descriptor but the three that every
+/// program has: what its parent holds open, such as a lock or a pipe, is not held by it.
+pub(crate) fn detach(command: &mut Command) {
+    let prepare = || {
+        // SAFETY: two async-signal-safe system calls between fork and exec. Descriptors are closed by
+        // exec, not now: through one of them it reports its own failure.
+        unsafe {
+            check(libc::setsid())?;
+            let flags = libc::CLOSE_RANGE_CLOEXEC as c_int;
+            if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: see above; nothing allocates or locks.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// A descriptor of a process: unlike its number it never becomes that of another one.
+pub(crate) fn open_process(number: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call; the descriptor it returns belongs to nobody else.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) };
+    check(fd as c_int)?;
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Sends SIGINT to the process behind a descriptor.
+pub(crate) fn interrupt_process(process: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: a plain system call; without further information there is no pointer to follow.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            process.as_raw_fd(),
+            libc::SIGINT,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
+    };
+    check(sent as c_int).map(|_| ())
+}
+
 /// Reads into `buffer` without allocation, for the reaper.
 pub(crate) fn read_raw(fd: RawFd, buffer: &mut [u8]) -> isize {
     // SAFETY: the pointer and the length are those of one live slice.

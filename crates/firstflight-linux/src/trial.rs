@@ -424,23 +424,35 @@ fn transfer<'scope>(
     Ok((found, samples))
 }
 
-/// A connection from the calling thread's namespace with this controller from its first packet on.
-fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
-    let failed = |error: nix::Error| Error::new(format!("connecting through the link: {error}"));
-    let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
-        .map_err(failed)?;
+/// The socket uses this controller from now on.
+pub(crate) fn choose(socket: &impl AsFd, controller: &str) -> Result<(), Error> {
     let name = OsString::from(controller);
-    setsockopt(&fd, TcpCongestion, &name).map_err(|_| {
+    setsockopt(socket, TcpCongestion, &name).map_err(|_| {
         Error::new(format!("controller `{controller}`: not available in this kernel"))
     })?;
-    let chosen = getsockopt(&fd, TcpCongestion).map_err(failed)?;
+    let chosen = getsockopt(socket, TcpCongestion)
+        .map_err(|error| Error::new(format!("controller `{controller}`: {error}")))?;
     if chosen.to_string_lossy().trim_end_matches('\0') != controller {
         return Err(Error::new(format!(
             "controller `{controller}`: the socket has `{}` instead",
             chosen.to_string_lossy()
         )));
     }
-    connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(SocketAddrV4::new(to, PORT)))
+    Ok(())
+}
+
+/// A connection from the calling thread's namespace with this controller from its first packet on.
+fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
+    connected(controller, to, PORT)
+}
+
+/// The same to any port.
+pub(crate) fn connected(controller: &str, to: Ipv4Addr, port: u16) -> Result<TcpStream, Error> {
+    let failed = |error: nix::Error| Error::new(format!("connecting through the link: {error}"));
+    let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(failed)?;
+    choose(&fd, controller)?;
+    connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(SocketAddrV4::new(to, port)))
         .map_err(failed)?;
     Ok(TcpStream::from(fd))
 }

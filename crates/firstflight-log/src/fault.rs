@@ -1,5 +1,6 @@
 //! What is wrong with a file, and where: one clear line.
 
+use firstflight_table::text::one_line;
 use std::fmt;
 
 /// A position in a file, in the terms in which a person finds it again.
@@ -45,16 +46,14 @@ impl Fault {
     /// file cannot steer a terminal.
     pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
         let what: String = what.into();
-        let what = what.chars().flat_map(|c| {
-            if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }
-        });
-        Fault { file: file.to_owned(), place, what: what.take(400).collect() }
+        let what = one_line(&what).chars().take(400).collect();
+        Fault { file: file.to_owned(), place, what }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{} {}", self.file, self.place, self.what)
+        write!(f, "{}:{} {}", one_line(&self.file), self.place, self.what)
     }
 }
 

@@ -15,4 +15,6 @@ pub struct FileRow {
     pub connections: u64,
     /// What is wrong with it, if anything: then its results are partial.
     pub fault: Option<String>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
 }

@@ -4,8 +4,10 @@
 use crate::fault::{Fault, Place};
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 
 /// Bytes of a file, decompressed.
 pub type Bytes = Box<dyn Read>;
@@ -14,19 +16,44 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const CHUNK: usize = 1 << 16;
 
+/// The name of a file, which need not be text; shown as far as it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileName(PathBuf);
+
+impl FileName {
+    /// Of this file.
+    pub fn of(file: impl AsRef<Path>) -> FileName {
+        FileName(file.as_ref().to_owned())
+    }
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+impl AsRef<Path> for FileName {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
 /// Opens `file`, `-` for standard input.
 ///
 /// # Errors
 /// If it cannot be opened.
-pub fn open(file: &str) -> Result<Bytes, Fault> {
+pub fn open(file: impl AsRef<Path>) -> Result<Bytes, Fault> {
+    let file = file.as_ref();
+    let name = file.display().to_string();
     let fault =
-        |error: io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
-    if file == "-" {
+        |error: io::Error| Fault::new(&name, Place::File, format!("cannot be read: {error}"));
+    if file.as_os_str() == "-" {
         return decompress(BufReader::with_capacity(CHUNK, io::stdin())).map_err(fault);
     }
     let opened = File::open(file).map_err(fault)?;
     if opened.metadata().is_ok_and(|data| data.is_dir()) {
-        return Err(Fault::new(file, Place::File, "is a folder, not a trace"));
+        return Err(Fault::new(&name, Place::File, "is a folder, not a trace"));
     }
     decompress(BufReader::with_capacity(CHUNK, opened)).map_err(fault)
 }

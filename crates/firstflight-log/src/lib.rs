@@ -18,7 +18,14 @@ mod file;
 #[cfg(feature = "readers")]
 pub mod input;
 #[cfg(feature = "readers")]
+mod iperf;
+#[cfg(feature = "readers")]
+mod kernel_text;
+#[cfg(feature = "readers")]
 pub mod live;
+pub mod marks;
+#[cfg(feature = "readers")]
+mod meaning;
 #[cfg(feature = "readers")]
 pub mod own;
 #[cfg(feature = "readers")]
@@ -26,11 +33,18 @@ pub mod pcap;
 #[cfg(feature = "readers")]
 pub mod qlog;
 #[cfg(feature = "readers")]
+pub mod quality;
+#[cfg(feature = "keylog")]
+pub mod quic;
+#[cfg(feature = "readers")]
 pub mod read;
 #[cfg(feature = "readers")]
-mod segment;
+mod rows;
+pub mod segment;
 #[cfg(feature = "readers")]
 mod sender;
+#[cfg(feature = "readers")]
+mod sizes;
 #[cfg(feature = "readers")]
 pub mod step;
 #[cfg(feature = "readers")]
@@ -43,10 +57,9 @@ mod window;
 pub use fault::{Fault, Place};
 pub use file::FileRow;
 pub use firstflight_path::Error;
-#[cfg(feature = "readers")]
 pub use segment::Segment;
 #[cfg(feature = "readers")]
-pub use step::{Extent, Id, Opening, Ran, Sink, Step};
+pub use step::{Extent, Id, Opening, Ran, Sink, Stated, Step};
 
 /// The example of the page that registries show.
 #[cfg(doctest)]

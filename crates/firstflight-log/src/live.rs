@@ -5,16 +5,20 @@
 //! Nothing here knows how the stack is watched. Records of a connection carry a number; one that is
 //! missing at the end marks the connection, which is then given up and not guessed.
 
+use crate::fault::{Fault, Place};
 use crate::segment::Segment;
 use crate::sender::Sender;
 use crate::step::Sink;
 use firstflight::{Nanos, Time};
+use firstflight_table::guard::{Broken, guarded};
 use std::collections::HashMap;
 
 /// Connections that are followed at the same time. Beyond, the half that has been silent longest is
 /// given up: their ends were lost.
 const MOST_CONNECTIONS: usize = 1 << 16;
 const ORIGIN: &str = "live TCP";
+/// What stands in the place of a file in remarks.
+const NAME: &str = "live";
 /// SYN and FIN count as a byte each in what a stack says it was acknowledged.
 const FLAGS: u64 = 2;
 
@@ -71,6 +75,7 @@ pub struct Ended {
 pub struct Live {
     connections: HashMap<u32, Connection>,
     lost_ends: u64,
+    broken: HashMap<String, u64>,
 }
 
 struct Connection {
@@ -86,7 +91,7 @@ impl Connection {
         self.highest.saturating_add(1).saturating_sub(self.received)
     }
 
-    fn end(mut self, sink: &mut impl Sink) -> u32 {
+    fn end(&mut self, sink: &mut impl Sink) -> u32 {
         let missing = self.missing();
         if missing > 0 {
             self.sender.abandon(sink);
@@ -103,8 +108,37 @@ impl Live {
         Live::default()
     }
 
-    /// One record. What became of the connection, if it was its last.
+    /// One record. What became of the connection, if it was its last. An internal error costs the
+    /// connection: it is forgotten, and the first error at a place is a remark to the sink.
     pub fn take(&mut self, record: &Record, sink: &mut impl Sink) -> Option<Ended> {
+        match guarded(|| self.take_one(record, sink)) {
+            Ok(ended) => ended,
+            Err(broken) => {
+                self.forget(record.connection, &broken, sink);
+                None
+            }
+        }
+    }
+
+    /// Connections that were given up for an internal error.
+    pub fn broken(&self) -> u64 {
+        self.broken.values().sum()
+    }
+
+    fn forget(&mut self, connection: u32, broken: &Broken, sink: &mut impl Sink) {
+        if let Some(mut old) = self.connections.remove(&connection) {
+            old.sender.abandon(sink);
+        }
+        let count = self.broken.entry(broken.place().to_owned()).or_default();
+        *count += 1;
+        // A peer may cause the same one any number of times.
+        if *count == 1 {
+            let what = format!("a connection was given up: {broken}");
+            sink.remark(Fault::new(NAME, Place::File, what));
+        }
+    }
+
+    fn take_one(&mut self, record: &Record, sink: &mut impl Sink) -> Option<Ended> {
         if let What::Opened(opened) = record.what {
             self.make_room(sink);
             let old = self.connections.insert(record.connection, opening(record, &opened));
@@ -130,9 +164,9 @@ impl Live {
             }
             What::Arrived(segment) if segment.has_ack => connection.sender.on_ack(segment, sink),
             What::Closed(acked) => {
-                let connection = self.connections.remove(&record.connection)?;
                 let unseen = *acked > connection.sender.delivered().saturating_add(FLAGS);
                 let missing = connection.end(sink);
+                self.connections.remove(&record.connection);
                 return Some(Ended { missing, tail_unseen: unseen && missing == 0 });
             }
             What::Arrived(_) | What::Opened(_) => {}
@@ -154,7 +188,14 @@ impl Live {
     pub fn end(&mut self, sink: &mut impl Sink) -> u64 {
         let mut left: Vec<_> = self.connections.drain().collect();
         left.sort_by_key(|(number, _)| *number);
-        left.into_iter().filter_map(|(_, open)| (open.end(sink) > 0).then_some(())).count() as u64
+        let mut lacking = 0;
+        for (number, mut open) in left {
+            match guarded(|| open.end(sink)) {
+                Ok(missing) => lacking += u64::from(missing > 0),
+                Err(broken) => self.forget(number, &broken, sink),
+            }
+        }
+        lacking
     }
 
     fn make_room(&mut self, sink: &mut impl Sink) {

@@ -2,7 +2,7 @@
 //! can be replayed to the same ACK. The same fields stand in the columns of a table and in
 //! `firstflight:*` events of a qlog; what reads them is [`trace::fields`](crate::trace::fields).
 
-use crate::step::{Id, Opening, Ran, Recorded, Sink, Step};
+use crate::step::{Id, Opening, Ran, Recorded, Sink, Stated, Step};
 use crate::trace::{Entry, Packet, Source, Start, What};
 use firstflight::event::Transport;
 use firstflight::named::Named;
@@ -82,6 +82,7 @@ impl Own {
                 complete: start.source == Source::Controller,
                 path: (start.rate_bps > 0).then_some((start.rate_bps, start.rtt.0)),
             }),
+            stated: Stated::default(),
         }));
         Ok(())
     }

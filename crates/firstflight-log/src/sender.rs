@@ -5,8 +5,10 @@
 //! the ACK it followed at once.
 
 use crate::estimate::{Demand, Rtt};
-use crate::segment::Segment;
-use crate::step::{Id, Opening, Sink, Step};
+use crate::marks::{Covered, MarkReader, Marks};
+use crate::segment::{MOST_SCALE, Sacks, Segment};
+use crate::sizes::Sizes;
+use crate::step::{Id, Opening, Sink, Stated, Step, Unsure};
 use firstflight::event::{Timeout, Transport};
 use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;
@@ -20,8 +22,12 @@ const LEAST_TIMEOUT: Nanos = Nanos::from_millis(190);
 /// Sequence numbers this far ahead of what was sent are of another connection.
 const FAR: u64 = 1 << 30;
 const USUAL_MSS: u64 = 1448;
-/// What fits into this many segments is no startup.
-const LEAST_SEGMENTS: u64 = 4;
+/// Steps that wait for the size of a full segment.
+const MOST_HELD: usize = 256;
+/// A hole that data fills this soon is no loss where no RTT is known.
+const HOLE_WITHIN: Nanos = Nanos::from_millis(100);
+/// Sequence numbers without wrapping begin here.
+const ORIGIN: u64 = 1 << 32;
 
 /// Bytes that left together.
 #[derive(Clone, Copy, Debug)]
@@ -32,14 +38,59 @@ struct Piece {
     transmission: u64,
     repeats: u32,
     sacked: bool,
+    /// It lies before data that was seen, and was not seen itself.
+    unseen: bool,
     stamp: Option<u32>,
+}
+
+/// A probe of a closed window with data, which the receiver may have taken or not.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    end: u64,
+    at: Time,
+    stamp: Option<u32>,
+}
+
+/// The way to whoever listens. Steps wait here while the size of a full segment is not known.
+#[derive(Default)]
+struct Out {
+    id: Option<Id>,
+    held: Option<(Opening, Vec<Step>)>,
+}
+
+impl Out {
+    fn is_open(&self) -> bool {
+        self.id.is_some() || self.held.is_some()
+    }
+
+    fn step(&mut self, step: Step, sink: &mut impl Sink) {
+        if let Some(id) = self.id {
+            sink.step(id, &step);
+        } else if let Some((_, steps)) = &mut self.held {
+            steps.push(step);
+        }
+    }
+
+    /// Lets go what waits, with the size that was found, `inferred` or not.
+    fn release(&mut self, mss: u64, inferred: bool, sink: &mut impl Sink) {
+        let Some((opening, steps)) = self.held.take() else { return };
+        let id = sink.open(Opening { mss, ..opening });
+        // Known before its first step: a sink that fails there receives `abandon`.
+        self.id = Some(id);
+        if inferred {
+            sink.step(id, &Step::Unsure(Unsure::SegmentSize));
+        }
+        for step in &steps {
+            sink.step(id, step);
+        }
+    }
 }
 
 /// The books of one sender.
 pub(crate) struct Sender {
     name: String,
-    origin: &'static str,
-    id: Option<Id>,
+    format: &'static str,
+    out: Out,
     pieces: BTreeMap<u64, Piece>,
     pending: Option<Ack>,
     /// Sequence numbers without wrapping: the last one seen, and the same as it stood in the
@@ -61,35 +112,58 @@ pub(crate) struct Sender {
     needless: u64,
     episode_end: u64,
     rtt: Rtt,
+    /// From the capture to this end and back: what RTTs lack.
+    near: Nanos,
+    /// An ACK came in the same tick of the clock as its data.
+    instant: bool,
     demand: Demand,
     handshake: Option<Nanos>,
+    /// Number of the first byte, where the capture tells it.
+    origin: Option<u64>,
     first: Option<(Time, u64)>,
     flight: (Time, u64),
     mss_option: Option<u16>,
     /// Payload of a full segment, where the stack itself has said it.
     mss_told: Option<u64>,
     stamps: bool,
-    largest: u64,
+    sizes: Sizes,
     header: u64,
+    options: u64,
     mss: u64,
-    scale: u8,
-    scaling: bool,
+    /// The options of the SYNs that were seen: of this end, of the other, and whether the latter
+    /// was an answer.
+    scale: Scale,
+    peer_scale: Scale,
+    peer_answered: bool,
+    /// Bits of scale that what was in flight needs at least.
+    least_scale: u8,
     window: u64,
+    /// The receiver's window is closed, and what was sent beyond it.
+    closed: bool,
+    probe: Option<Probe>,
+    /// The stack itself tells of this connection.
+    live: bool,
     /// What the receiver takes: nothing at or beyond it, and what was told of that.
     edge: u64,
     told_edge: u64,
-    echo: bool,
+    marks: MarkReader,
+    /// Marks of the ACK that is pending.
+    marked: u64,
     missed: u64,
+    /// Segments that filled a hole: they were out of order in the capture.
+    filled: u64,
+    /// The largest number that was acknowledged before its data was seen.
+    beyond: u64,
     wire_before: u64,
 }
 
 impl Sender {
     /// Nothing is known yet.
-    pub(crate) fn new(name: String, origin: &'static str) -> Sender {
+    pub(crate) fn new(name: String, format: &'static str) -> Sender {
         Sender {
             name,
-            origin,
-            id: None,
+            format,
+            out: Out::default(),
             pieces: BTreeMap::new(),
             pending: None,
             anchor: None,
@@ -107,30 +181,44 @@ impl Sender {
             needless: 0,
             episode_end: 0,
             rtt: Rtt::default(),
+            near: Nanos::ZERO,
+            instant: false,
             demand: Demand::default(),
             handshake: None,
+            origin: None,
             first: None,
             flight: (Time(0), 0),
             mss_option: None,
             mss_told: None,
             stamps: false,
-            largest: 0,
+            sizes: Sizes::default(),
             header: 40,
+            options: 0,
             mss: USUAL_MSS,
-            scale: 0,
-            scaling: false,
+            scale: Scale::Unseen,
+            peer_scale: Scale::Unseen,
+            peer_answered: false,
+            least_scale: 0,
             window: u64::MAX,
+            closed: false,
+            probe: None,
+            live: false,
             edge: 0,
             told_edge: 0,
-            echo: false,
+            marks: MarkReader::default(),
+            marked: 0,
             missed: 0,
+            filled: 0,
+            beyond: 0,
             wire_before: 0,
         }
     }
 
-    /// It has sent data that was acknowledged, and more than a request.
-    pub(crate) fn is_open(&self) -> bool {
-        self.id.is_some() && self.delivered > LEAST_SEGMENTS * self.mss
+    /// The connection that this one opened, once data of it was acknowledged. A size that is still
+    /// unknown is inferred now.
+    pub(crate) fn settle(&mut self, sink: &mut impl Sink) -> Option<Id> {
+        self.release(true, sink);
+        self.out.id
     }
 
     /// Everything sent was acknowledged.
@@ -140,7 +228,47 @@ impl Sender {
 
     /// Bytes that must have been sent but are not in the capture.
     pub(crate) fn missed(&self) -> u64 {
-        self.missed
+        self.missed + self.beyond.saturating_sub(self.nxt.saturating_add(1))
+    }
+
+    /// Segments that filled a hole of the capture.
+    pub(crate) fn filled(&self) -> u64 {
+        self.filled
+    }
+
+    /// Bytes that were sent, retransmissions included.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Its first byte was seen.
+    pub(crate) fn begins(&self) -> bool {
+        self.origin.is_some() && self.first.map(|(_, start)| start) == self.origin
+    }
+
+    /// Smoothed and smallest RTT, or that of the handshake.
+    pub(crate) fn rtts(&self) -> Option<(Nanos, Nanos)> {
+        self.rtt.srtt().zip(self.rtt.min()).or(self.handshake.map(|rtt| (rtt, rtt)))
+    }
+
+    /// An ACK came in the same tick of the clock as its data.
+    pub(crate) fn is_instant(&self) -> bool {
+        self.instant
+    }
+
+    /// The segment acknowledges data that was not seen yet.
+    pub(crate) fn is_ahead(&self, segment: &Segment) -> bool {
+        self.first.is_some() && self.wide(segment.ack) > self.nxt.saturating_add(1)
+    }
+
+    /// The segment repeats data that is outstanding.
+    pub(crate) fn is_repeat(&self, segment: &Segment) -> bool {
+        self.first.is_some() && self.wide(segment.seq) < self.nxt
+    }
+
+    /// The segment is the next that this end sends: nothing between was missed.
+    pub(crate) fn is_next(&self, segment: &Segment) -> bool {
+        self.first.is_none() || self.wide(segment.seq) == self.nxt
     }
 
     /// The RTT that the handshake showed.
@@ -148,12 +276,21 @@ impl Sender {
         self.handshake = Some(rtt);
     }
 
+    /// What RTTs lack: the way from the capture to this end and back.
+    pub(crate) fn add_near(&mut self, near: Nanos) {
+        self.near = near;
+    }
+
     /// What the stack says of an established connection whose SYN nobody saw: sequence number of
     /// the first byte, payload of a full segment, scale of the windows it is told, if there is one.
     pub(crate) fn established(&mut self, first: u32, mss: u64, scale: Option<u8>) {
-        self.anchor = Some((1 << 32, first.wrapping_sub(1)));
+        self.anchor = Some((ORIGIN, first.wrapping_sub(1)));
+        self.origin = Some(ORIGIN + 1);
         self.mss_told = Some(mss.max(64));
-        (self.scaling, self.scale) = (scale.is_some(), scale.unwrap_or(0).min(14));
+        let scale = Scale::of(scale);
+        (self.scale, self.peer_scale) = (scale, scale);
+        self.live = true;
+        self.marks.begin();
     }
 
     /// Bytes that were acknowledged.
@@ -164,22 +301,46 @@ impl Sender {
     /// What this end says of itself.
     pub(crate) fn learn(&mut self, segment: &Segment) {
         self.stamps |= segment.stamps.is_some() && !segment.syn;
+        self.marks.see_own(segment);
         if segment.payload > 0 {
             self.header = u64::from(segment.headers);
-            self.largest = self.largest.max(u64::from(segment.payload));
+            self.options = u64::from(segment.options);
+            if self.infers_mss() || segment.options > 12 {
+                self.sizes.see(segment.payload);
+            }
         }
         if segment.syn {
             self.take_option(segment.mss);
-            self.scaling = segment.scale.is_some();
-            self.anchor = Some((1 << 32, segment.seq));
+            self.scale = Scale::of_syn(segment);
+            self.anchor = Some((ORIGIN, segment.seq));
+            // Data in the SYN counts behind it.
+            self.origin = Some(ORIGIN + 1 + u64::from(segment.payload));
         }
     }
 
     /// What the other end says that matters here.
     pub(crate) fn learn_of_peer(&mut self, segment: &Segment) {
+        self.marks.see_peer(segment);
         if segment.syn {
             self.take_option(segment.mss);
-            self.scale = segment.scale.unwrap_or(0);
+            self.peer_scale = Scale::of_syn(segment);
+            self.peer_answered = segment.has_ack;
+            // It acknowledges a SYN that the capture does not hold.
+            if segment.has_ack && self.anchor.is_none() {
+                self.anchor = Some((ORIGIN, segment.ack.wrapping_sub(1)));
+                self.origin = Some(ORIGIN + 1);
+            }
+        }
+    }
+
+    /// Bits by which the receiver's windows are scaled, if that is known (RFC 7323 section 2.2:
+    /// both ends have the option, and an answer has it only if the question had).
+    fn window_scale(&self) -> Option<u8> {
+        match (self.scale, self.peer_scale) {
+            (Scale::Without, _) | (_, Scale::Without) => Some(0),
+            (Scale::With(_), Scale::With(scale)) => Some(scale),
+            (Scale::Unseen, Scale::With(scale)) if self.peer_answered => Some(scale),
+            _ => None,
         }
     }
 
@@ -195,18 +356,38 @@ impl Sender {
         if let Some(mss) = self.mss_told {
             return mss;
         }
-        let stamps = if self.stamps { 12 } else { 0 };
-        if let Some(mss) = self.mss_option {
-            return u64::from(mss).saturating_sub(stamps).max(64);
+        let Some(mss) = self.mss_option.map(u64::from) else {
+            return self.sizes.full().unwrap_or(USUAL_MSS);
+        };
+        // RFC 6691: what options take of a segment, its payload lacks. Options that only some
+        // segments have shorten nothing.
+        let usual = mss.saturating_sub(if self.stamps { 12 } else { 0 }).max(64);
+        let less = mss.saturating_sub(self.options).max(64);
+        if less < usual && !self.sizes.hold(usual) && self.sizes.hold(less) { less } else { usual }
+    }
+
+    /// Neither the stack nor a SYN has said how large a full segment is.
+    fn infers_mss(&self) -> bool {
+        self.mss_told.is_none() && self.mss_option.is_none()
+    }
+
+    /// Tells whoever listens, at the latest when `now`, or once the size of a full segment is known.
+    fn release(&mut self, now: bool, sink: &mut impl Sink) {
+        let inferred = self.infers_mss();
+        let full = self.out.held.as_ref().is_some_and(|(_, steps)| steps.len() >= MOST_HELD);
+        if now || full || !inferred || self.sizes.is_settled() {
+            self.out.release(self.mss, inferred, sink);
         }
-        // Captured before the network card cut it up, a piece is many segments; the usual size has
-        // to do.
-        if self.largest <= 9000 && self.largest > 0 { self.largest } else { USUAL_MSS }
     }
 
     /// The sequence number without wrapping, near the one before.
     fn unwrap(&mut self, seq: u32) -> u64 {
-        let (wide, narrow) = *self.anchor.get_or_insert((1 << 32, seq));
+        self.anchor.get_or_insert((ORIGIN, seq));
+        self.wide(seq)
+    }
+
+    fn wide(&self, seq: u32) -> u64 {
+        let (wide, narrow) = self.anchor.unwrap_or((ORIGIN, seq));
         let step = i64::from(seq.wrapping_sub(narrow) as i32);
         wide.saturating_add_signed(step)
     }
@@ -220,7 +401,7 @@ impl Sender {
 
     /// This end sent something.
     pub(crate) fn on_sent(&mut self, segment: &Segment, sink: &mut impl Sink) {
-        if segment.payload == 0 || segment.syn {
+        if segment.syn || self.reminds(segment, sink) || segment.payload == 0 {
             return;
         }
         let start = self.unwrap(segment.seq);
@@ -232,8 +413,16 @@ impl Sender {
         if end > self.nxt.saturating_add(FAR) || end.saturating_add(FAR) < self.nxt {
             return;
         }
-        self.mss = self.find_mss();
-        if start < self.nxt {
+        // Once somebody was told, a size that was only inferred stays.
+        if self.out.id.is_none() || !self.infers_mss() {
+            self.mss = self.find_mss();
+        }
+        self.release(false, sink);
+        let start = self.precede(segment, start, end);
+        if start >= end {
+            return;
+        }
+        if start < self.nxt && !self.fill(segment, start, end.min(self.nxt)) {
             self.repeat(segment, start, end.min(self.nxt), sink);
         }
         if end > self.nxt {
@@ -242,17 +431,116 @@ impl Sender {
         self.last_sent = segment.now;
     }
 
+    /// Counts what is no data: a probe of a closed window (RFC 9293 section 3.8.6.1), which has no
+    /// payload and an old sequence number, or the bytes behind those that were acknowledged; and a
+    /// keep-alive (section 3.8.4), which comes after a silence. Neither can be lost.
+    fn reminds(&mut self, segment: &Segment, sink: &mut impl Sink) -> bool {
+        // Somebody who watches a socket does not see a window open while nothing is out, and the
+        // stacks that can be watched probe without data.
+        let idle = self.first.is_some() && self.una == self.nxt && !self.live;
+        if !idle || segment.fin || segment.rst {
+            return false;
+        }
+        let (now, start) = (segment.now, self.unwrap(segment.seq));
+        let below = start + 1 == self.nxt && segment.payload <= 1;
+        let quiet = now.since(self.last_ack.unwrap_or(now).max(self.last_sent));
+        let step = if self.closed && start == self.nxt && segment.payload > 0 {
+            let end = start + u64::from(segment.payload);
+            let stamp = segment.stamps.map(|stamps| stamps.0);
+            self.probe = Some(Probe { end, at: now, stamp });
+            Step::WindowProbe(now)
+        } else if self.closed && below {
+            Step::WindowProbe(now)
+        } else if below && quiet >= self.rto() {
+            Step::KeepAlive(now)
+        } else {
+            return false;
+        };
+        self.flush(sink);
+        self.out.step(step, sink);
+        true
+    }
+
+    /// The receiver took the bytes of a probe up to `end`: they were data.
+    fn take_probe(&mut self, probe: Probe, end: u64, now: Time, sink: &mut impl Sink) {
+        self.flush(sink);
+        let bytes = end - self.nxt;
+        self.put(self.nxt, end, probe.at, probe.stamp);
+        self.nxt = end;
+        self.probe = None;
+        self.tell_sent(now, bytes, sink);
+    }
+
+    /// Data that stands behind later data in the capture, before anything was acknowledged: the
+    /// connection begins with it. Returns where the rest of the segment starts.
+    fn precede(&mut self, segment: &Segment, start: u64, end: u64) -> u64 {
+        let is_own = self.origin.is_some_and(|origin| start >= origin);
+        let first = self.first.map_or(0, |(_, first)| first);
+        if start >= self.una || !is_own || self.out.is_open() || self.una != first {
+            return start;
+        }
+        let bytes = self.una - start;
+        self.put(start, self.una, segment.now, segment.stamps.map(|stamps| stamps.0));
+        let hole = end.min(self.una);
+        self.split(hole);
+        if let Some(piece) = self.pieces.range_mut(hole..self.una).next().map(|(_, piece)| piece) {
+            piece.unseen = true;
+            self.missed += self.una - hole;
+        }
+        let at = self.first.map_or(segment.now, |(at, _)| at.min(segment.now));
+        let rest = self.una;
+        self.first = Some((at, start));
+        self.una = start;
+        self.flight.1 += bytes;
+        self.sent += bytes;
+        self.wire_before += bytes + bytes.div_ceil(self.mss) * self.header;
+        self.filled += 1;
+        rest
+    }
+
+    /// Data that fills a hole sooner than any retransmission could was out of order in the capture;
+    /// nothing was lost. Whether all of it did.
+    fn fill(&mut self, segment: &Segment, start: u64, end: u64) -> bool {
+        let within = self.rtt.min().or(self.handshake).unwrap_or(HOLE_WITHIN);
+        let is_hole = |piece: &Piece| piece.unseen && segment.now.since(piece.at) < within;
+        let (first, last) = (start.max(self.una), end);
+        let covers = self.pieces.range(..=first).next_back().filter(|(_, piece)| piece.end > first);
+        if first >= last || !covers.is_some_and(|(_, piece)| is_hole(piece)) {
+            return false;
+        }
+        self.split(first);
+        self.split(last);
+        let mut all = true;
+        for (from, piece) in self.pieces.range_mut(first..last) {
+            if is_hole(piece) {
+                piece.unseen = false;
+                piece.stamp = segment.stamps.map(|stamps| stamps.0);
+                self.missed -= piece.end - from;
+            } else {
+                all = false;
+            }
+        }
+        self.filled += 1;
+        all
+    }
+
     fn new_data(&mut self, segment: &Segment, start: u64, end: u64, sink: &mut impl Sink) {
         self.flush(sink);
+        if let Some(probe) = self.probe.take().filter(|probe| probe.end == start) {
+            self.take_probe(probe, start, segment.now, sink);
+        }
         if start > self.nxt {
             self.missed += start - self.nxt;
             self.put(self.nxt, start, segment.now, None);
+            if let Some(mut hole) = self.pieces.last_entry() {
+                hole.get_mut().unseen = true;
+            }
         }
         self.put(start, end, segment.now, segment.stamps.map(|stamps| stamps.0));
         self.anchor = Some((end, segment.seq.wrapping_add(segment.payload)));
         let bytes = end - self.nxt.min(start);
         self.nxt = end;
-        if self.id.is_none() {
+        if !self.out.is_open() {
             self.flight = (segment.now, self.flight.1 + bytes);
         }
         self.demand.see(segment.now, self.inflight, self.rtt.srtt());
@@ -263,7 +551,15 @@ impl Sender {
         self.transmissions += 1;
         self.pieces.insert(
             start,
-            Piece { end, at, transmission: self.transmissions, repeats: 0, sacked: false, stamp },
+            Piece {
+                end,
+                at,
+                transmission: self.transmissions,
+                repeats: 0,
+                sacked: false,
+                unseen: false,
+                stamp,
+            },
         );
         self.inflight += end - start;
         if self.pieces.len() > MOST_PIECES
@@ -277,13 +573,13 @@ impl Sender {
     fn tell_sent(&mut self, now: Time, bytes: u64, sink: &mut impl Sink) {
         self.sent += bytes;
         let wire = bytes + bytes.div_ceil(self.mss) * self.header;
-        let Some(id) = self.id else {
+        if !self.out.is_open() {
             self.wire_before += wire;
             return;
-        };
+        }
         let sent =
             Sent { now, bytes, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.rtt.srtt() };
-        sink.step(id, &Step::Event(Event::Sent(sent), wire));
+        self.out.step(Step::Event(Event::Sent(sent), wire), sink);
     }
 
     /// Makes a piece begin at `at`, if one goes across.
@@ -344,11 +640,9 @@ impl Sender {
         self.demand.lose(now);
         (self.repeated, self.needless, self.episode_end) = (0, 0, self.nxt);
         let timeout = if self.timeouts_in_a_row > 1 { Timeout::RtoAgain } else { Timeout::Rto };
-        if let Some(id) = self.id {
-            let timeout =
-                Congestion { now, timeout, nxt: Seq(self.nxt), inflight_before: self.inflight };
-            sink.step(id, &Step::Event(Event::Congestion(timeout), 0));
-        }
+        let timeout =
+            Congestion { now, timeout, nxt: Seq(self.nxt), inflight_before: self.inflight };
+        self.out.step(Step::Event(Event::Congestion(timeout), 0), sink);
     }
 
     fn lose(
@@ -383,7 +677,18 @@ impl Sender {
         }
         // Acknowledgements count in this end's sequence numbers.
         let number = self.unwrap(segment.ack);
-        if number > self.nxt.saturating_add(1) || number.saturating_add(FAR) < self.una {
+        if number > self.nxt
+            && let Some(probe) = self.probe.filter(|probe| number <= probe.end)
+        {
+            self.take_probe(probe, number, segment.now, sink);
+        }
+        if number > self.nxt.saturating_add(1) {
+            if number < self.nxt.saturating_add(FAR) {
+                self.beyond = self.beyond.max(number);
+            }
+            return;
+        }
+        if number.saturating_add(FAR) < self.una {
             return;
         }
         let number = number.min(self.nxt);
@@ -399,30 +704,35 @@ impl Sender {
                 if piece.sacked {
                     self.sacked -= piece.end - start;
                 } else {
-                    news.add(start, &piece, segment);
+                    news.add(start, &piece, segment, self.mss);
                 }
             }
         }
         let duplicate = self.sack(number, segment, &mut news);
-        let advanced = number > self.una;
+        let (advanced, overtaken) = (number > self.una, number < self.una);
         self.una = self.una.max(number);
         self.inflight -= news.bytes;
         self.delivered += news.bytes;
-        let marked = segment.ece && !self.echo;
-        self.echo = segment.ece;
+        let covered = Covered { bytes: news.bytes, packets: news.packets, advanced, overtaken };
+        let marks = self.marks.on_ack(segment, &covered);
+        let marked = marks.packets > 0;
         if advanced {
             self.timeouts_in_a_row = 0;
         }
         self.last_ack = Some(now);
-        let rtt = news.rtt.map(|at| now.since(at)).filter(|rtt| rtt.0 > 0);
+        let rtt = news.rtt.map(|at| now.since(at));
+        self.instant |= rtt == Some(Nanos::ZERO);
+        let rtt = rtt.filter(|rtt| rtt.0 > 0).map(|rtt| rtt + self.near);
         if let Some(rtt) = rtt {
             self.rtt.add(rtt);
         }
         let limit = self.window;
         // With nothing outstanding whoever watches a socket is not told of it.
         if news.bytes > 0 || marked || !self.is_settled() {
-            self.window = u64::from(segment.window) << if self.scaling { self.scale } else { 0 };
-            self.edge = self.edge.max(number.saturating_add(self.window));
+            self.take_window(number, segment.window);
+        }
+        if !overtaken && !segment.rst {
+            self.closed = segment.window == 0;
         }
         if news.bytes == 0 && !marked {
             self.tell_edge(sink);
@@ -434,6 +744,7 @@ impl Sender {
             acked: news.bytes,
             acked_fresh: news.bytes,
             ce: marked,
+            ce_bytes: self.marked_bytes(&marks, news.bytes),
             rtt,
             inflight_before: before,
             advanced,
@@ -441,27 +752,54 @@ impl Sender {
             receiver_ts: segment.stamps.map(|stamps| stamps.0),
             ..Ack::default()
         });
-        let id = self.opened(sink);
+        self.marked = marks.packets;
+        self.open(sink);
         if self.nxt - self.una + news.bytes + self.mss > limit {
-            sink.step(id, &Step::ReceiverLimited(now));
+            self.out.step(Step::ReceiverLimited(now), sink);
         }
         self.see_needless(now, duplicate, sink);
+    }
+
+    /// Payload of what was marked: as the receiver counts it, or as many full segments.
+    fn marked_bytes(&self, marks: &Marks, acked: u64) -> Option<u64> {
+        let counted = marks
+            .bytes
+            .or_else(|| self.marks.counts().then(|| marks.packets.saturating_mul(self.mss)));
+        counted.filter(|_| marks.packets > 0).map(|bytes| bytes.min(acked))
+    }
+
+    /// Windows whose scale is not known tell only that it is not below what is in flight: right
+    /// edges do not move back (RFC 9293 section 3.8.6).
+    fn take_window(&mut self, number: u64, window: u16) {
+        if let Some(scale) = self.window_scale() {
+            self.window = u64::from(window) << scale;
+            self.edge = self.edge.max(number.saturating_add(self.window));
+            return;
+        }
+        let out = self.nxt.saturating_sub(number);
+        while window > 0
+            && self.least_scale < MOST_SCALE
+            && u64::from(window) << self.least_scale < out
+        {
+            self.least_scale += 1;
+        }
     }
 
     /// Books the SACK blocks. Returns the bytes that the receiver reports as having had already
     /// (RFC 2883).
     fn sack(&mut self, number: u64, segment: &Segment, news: &mut News) -> u64 {
-        let mut duplicate = 0;
-        for (index, (left, right)) in segment.sacks.into_iter().flatten().enumerate() {
-            let (left, right) = (self.unwrap(left), self.unwrap(right));
-            if right <= left || right > self.nxt {
+        let blocks = segment.sacks.map(|block| {
+            let (left, right) = block?;
+            Some((self.unwrap(left), self.unwrap(right)))
+        });
+        let first = self.first.map_or(self.una, |(_, first)| first);
+        let sacks = Sacks::judge(blocks, number, first..self.nxt);
+        for (left, right) in sacks.blocks.into_iter().flatten() {
+            // An ACK that was overtaken may report what is acknowledged by now.
+            let left = left.max(self.una);
+            if left >= right {
                 continue;
             }
-            if index == 0 && right <= number.max(self.una) {
-                duplicate = right - left;
-                continue;
-            }
-            let left = left.max(number);
             self.split(left);
             self.split(right);
             // Blocks come again with every ACK: only what is not booked yet is looked at.
@@ -473,10 +811,10 @@ impl Sender {
                 at = piece.end;
                 self.sacked += piece.end - start;
                 let piece = *piece;
-                news.add(start, &piece, segment);
+                news.add(start, &piece, segment, self.mss);
             }
         }
-        duplicate
+        sacks.duplicate.map_or(0, |(left, right)| right - left)
     }
 
     /// Everything that was repeated proved needless: the episode was a false alarm.
@@ -485,15 +823,16 @@ impl Sender {
         if duplicate > 0 && self.repeated > 0 && self.needless >= self.repeated {
             (self.repeated, self.needless) = (0, 0);
             self.flush(sink);
-            if let Some(id) = self.id {
-                sink.step(id, &Step::Event(Event::Spurious { now }, 0));
-            }
+            self.out.step(Step::Event(Event::Spurious { now }, 0), sink);
         }
     }
 
     fn flush(&mut self, sink: &mut impl Sink) {
         let Some(mut ack) = self.pending.take() else { return };
-        let Some(id) = self.id else { return };
+        let marks = std::mem::take(&mut self.marked);
+        if !self.out.is_open() {
+            return;
+        }
         ack.una = Seq(self.una);
         ack.nxt = Seq(self.nxt);
         ack.tx_next = self.transmissions + 1;
@@ -505,40 +844,44 @@ impl Sender {
         ack.delivered = self.delivered;
         ack.sent = self.sent;
         ack.app_limited = self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt);
-        sink.step(id, &Step::Event(Event::Ack(ack), 0));
+        if marks > 1 {
+            self.out.step(Step::Marks(marks), sink);
+        }
+        self.out.step(Step::Event(Event::Ack(ack), 0), sink);
         self.tell_edge(sink);
     }
 
     /// The receiver lets it go further than before.
     fn tell_edge(&mut self, sink: &mut impl Sink) {
-        if let Some(id) = self.id.filter(|_| self.edge > self.told_edge) {
+        if self.out.is_open() && self.edge > self.told_edge {
             self.told_edge = self.edge;
-            sink.step(id, &Step::ReceiverEdge(Seq(self.edge)));
+            self.out.step(Step::ReceiverEdge(Seq(self.edge)), sink);
         }
     }
 
-    fn opened(&mut self, sink: &mut impl Sink) -> Id {
-        if let Some(id) = self.id {
-            return id;
+    fn open(&mut self, sink: &mut impl Sink) {
+        if self.out.is_open() {
+            return;
         }
         let (start, first) = self.first.unwrap_or((self.last_ack.unwrap_or(self.last_sent), 0));
         let round = self.rtt.min().or(self.handshake);
-        let enough = self.flight.1 >= 6 * self.mss;
-        let id = sink.open(Opening {
+        let enough = self.begins() && self.flight.1 >= 6 * self.mss;
+        let opening = Opening {
             name: self.name.clone(),
             group: None,
-            origin: self.origin.into(),
+            origin: self.format.into(),
             transport: Transport::Tcp,
             made: start,
             start,
             mss: self.mss,
-            first_flight: self.flight.1,
-            first_flight_span: Some(self.flight.0.since(start)),
+            first_flight: if self.begins() { self.flight.1 } else { 0 },
+            first_flight_span: self.begins().then(|| self.flight.0.since(start)),
             nxt: Seq(first),
             paced: round.filter(|_| enough).map(|round| self.flight.0.since(start) * 8 > round),
             handshake_rtt: self.handshake,
             ran: None,
-        });
+            stated: Stated::default(),
+        };
         let sent = Sent {
             now: start,
             bytes: self.sent,
@@ -546,15 +889,14 @@ impl Sender {
             inflight: self.inflight,
             srtt: self.handshake,
         };
-        sink.step(id, &Step::Event(Event::Sent(sent), self.wire_before));
-        self.id = Some(id);
-        id
+        self.out.held = Some((opening, vec![Step::Event(Event::Sent(sent), self.wire_before)]));
+        self.release(false, sink);
     }
 
     /// Something of it was not seen: what was told is given up.
     pub(crate) fn abandon(&mut self, sink: &mut impl Sink) {
         self.pending = None;
-        if let Some(id) = self.id {
+        if let Some(id) = self.out.id {
             sink.abandon(id);
         }
     }
@@ -562,9 +904,33 @@ impl Sender {
     /// The capture, or the connection, is over.
     pub(crate) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
-        if let Some(id) = self.id {
+        self.release(true, sink);
+        if self.window_scale().is_none() {
+            let unsure = Unsure::WindowScale { least: self.least_scale };
+            self.out.step(Step::Unsure(unsure), sink);
+        }
+        if let Some(id) = self.out.id {
             sink.close(id);
         }
+    }
+}
+
+/// The option of a SYN that scales windows.
+#[derive(Clone, Copy, Debug)]
+enum Scale {
+    /// The SYN, or its options, are not in the capture.
+    Unseen,
+    Without,
+    With(u8),
+}
+
+impl Scale {
+    fn of(bits: Option<u8>) -> Scale {
+        bits.map_or(Scale::Without, |bits| Scale::With(bits.min(MOST_SCALE)))
+    }
+
+    fn of_syn(syn: &Segment) -> Scale {
+        if syn.cut && syn.scale.is_none() { Scale::Unseen } else { Scale::of(syn.scale) }
     }
 }
 
@@ -572,14 +938,16 @@ impl Sender {
 #[derive(Default)]
 struct News {
     bytes: u64,
+    packets: u64,
     transmission: Option<u64>,
     /// When the latest of it left, if that can be told.
     rtt: Option<Time>,
 }
 
 impl News {
-    fn add(&mut self, start: u64, piece: &Piece, segment: &Segment) {
+    fn add(&mut self, start: u64, piece: &Piece, segment: &Segment, mss: u64) {
         self.bytes += piece.end - start;
+        self.packets += (piece.end - start).div_ceil(mss);
         if self.transmission.is_some_and(|known| known >= piece.transmission) {
             return;
         }
@@ -587,7 +955,8 @@ impl News {
         // RFC 6298 section 3: of bytes sent more than once only if the time stamp says which copy
         // is meant.
         let echoed = segment.stamps.map(|stamps| stamps.1);
-        let told = piece.repeats == 0 || (piece.stamp.is_some() && piece.stamp == echoed);
+        let told = (piece.repeats == 0 && !piece.unseen)
+            || (piece.stamp.is_some() && piece.stamp == echoed);
         self.rtt = told.then_some(piece.at);
     }
 }

@@ -4,6 +4,7 @@
 //! A reader knows nothing of algorithms; whoever listens knows nothing of formats.
 
 use crate::fault::Fault;
+use crate::quality::Quality;
 use firstflight::event::Transport;
 use firstflight::startup::ExitReason;
 use firstflight::{Config, Event, Nanos, Seq, Time};
@@ -40,6 +41,19 @@ pub struct Opening {
     pub handshake_rtt: Option<Nanos>,
     /// What really ran, told by the trace itself: then the replay of that arm is exact.
     pub ran: Option<Ran>,
+    /// What the log states and packets do not show.
+    pub stated: Stated,
+}
+
+/// What a log states about a connection from its beginning on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// The initial window, bytes.
+    pub initial_window: Option<u64>,
+    /// The log has no place for losses: none seen does not mean none.
+    pub loss_unknown: bool,
+    /// Its rows are no ACKs but sums over this long: they show the path, and no exits.
+    pub coarse: Option<Nanos>,
 }
 
 /// What a trace of our own says about the controller that wrote it.
@@ -86,10 +100,38 @@ pub enum Step {
         /// Its threshold, bytes.
         ssthresh: Option<u64>,
     },
+    /// Rates that the real sender stated, bits per second: at which it paced, and which it
+    /// estimated the path to carry.
+    Rates {
+        /// Pacing.
+        pacing: Option<u64>,
+        /// Estimate.
+        bandwidth: Option<u64>,
+    },
     /// The receiver's window and not the sender's was the limit when this ACK came.
     ReceiverLimited(Time),
     /// From now on the receiver takes what lies before this: nothing beyond may be sent.
     ReceiverEdge(Seq),
+    /// The next ACK reports so many marked packets. Without this an ACK with a mark reports one.
+    Marks(u64),
+    /// The sender asked whether the receiver's closed window has opened.
+    WindowProbe(Time),
+    /// The sender, with nothing to send, asked whether the other end is still there.
+    KeepAlive(Time),
+    /// Something that the trace does not hold and that was inferred or left out.
+    Unsure(Unsure),
+}
+
+/// What a trace does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsure {
+    /// The size of a full segment: no end's SYN says it, so it comes from the segments.
+    SegmentSize,
+    /// The scale of the receiver's windows: no verdict comes from them.
+    WindowScale {
+        /// What was in flight needs at least so many bits.
+        least: u8,
+    },
 }
 
 /// Somebody who listens to a reader.
@@ -98,12 +140,20 @@ pub trait Sink {
     fn open(&mut self, opening: Opening) -> Id;
     /// Something happened in it.
     fn step(&mut self, id: Id, step: &Step);
+    /// How well it was captured, before it is over; formats without packets give no such record.
+    fn judge(&mut self, id: Id, quality: &Quality) {
+        let _ = (id, quality);
+    }
     /// It is over: closed, or the file ended.
     fn close(&mut self, id: Id);
-    /// What was told of it is not the whole truth: it is to be forgotten.
+    /// Its steps would mislead, or are not enough: it is to be forgotten.
     fn abandon(&mut self, id: Id);
     /// The file is not all that it should be; what was read before stays.
     fn remark(&mut self, fault: Fault);
+    /// The file is as it should be, but not all that it holds was used.
+    fn note(&mut self, note: Fault) {
+        let _ = note;
+    }
 }
 
 /// How much of a file there was.

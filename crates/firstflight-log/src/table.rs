@@ -1,22 +1,25 @@
 //! CSV: traces of our own, and tables with one row per ACK from whatever wrote them (columns in
 //! `docs/replay.md`).
 
-use crate::estimate::Rtt;
 use crate::fault::{Fault, Place};
+use crate::meaning::{Counts, Hint, Meaning, judge};
 use crate::own::Own;
-use crate::step::{Extent, Id, Opening, Sink, Step};
+use crate::rows::{AckRow, Ledger, Next, USUAL_MSS};
+use crate::step::{Extent, Sink, Stated};
 use crate::trace::{Log, Row};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use firstflight::event::Transport;
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Nanos, Time};
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 /// A line longer than this is no row.
 const LONGEST_LINE: usize = 1 << 20;
-/// Connections that rows of one file may be of, in turns.
-const MOST_CONNECTIONS: usize = 4096;
+/// Rows that are looked at before the first is believed.
+const LOOKED_AT: usize = 256;
+/// No connection counts further.
+const MOST_TOTAL: u64 = 1 << 60;
 
 /// Reads a table.
 ///
@@ -25,26 +28,36 @@ const MOST_CONNECTIONS: usize = 4096;
 /// from it.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let guarded = Lines { from: bytes, since_line_end: 0, read: 0 };
+    let mut text = BufReader::with_capacity(1 << 16, guarded);
+    let layout = text.fill_buf().map(Layout::of).map_err(|error| {
+        Fault::new(file, Place::File, format!("cannot be read further: {error}"))
+    })?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
         .trim(csv::Trim::All)
-        .buffer_capacity(1 << 16)
-        .from_reader(guarded);
-    let header = reader.byte_headers().cloned().map_err(|error| fault(file, &error))?;
-    let names: Vec<String> =
-        header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        .delimiter(layout.delimiter)
+        .comment(Some(b'#'))
+        .has_headers(layout.header.is_none())
+        .from_reader(text);
+    let written: Vec<String> = if let Some(header) = layout.header {
+        header
+    } else {
+        let header = reader.byte_headers().map_err(|error| fault(file, &error))?;
+        header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    };
+    let names: Vec<String> = written.iter().map(|name| plain(name)).collect();
     let has = |name: &str| names.iter().any(|known| known == name);
     let mut table: Box<dyn Rows<_>> = if has("event") && has("now_ns") {
         Box::new(OwnRows {
             file: file.into(),
-            places: (0..).zip(&names).map(|(place, name)| (name.clone(), place)).collect(),
+            places: (0..).zip(written).map(|(place, name)| (name, place)).collect(),
             own: Own::default(),
             connection: None,
         })
     } else {
         let columns =
             Columns::find(&names).map_err(|what| Fault::new(file, Place::Line(1), what))?;
-        Box::new(AckRows { file: file.into(), columns, senders: HashMap::new(), opened: 0 })
+        Box::new(AckRows::new(file, columns, &names))
     };
     let (mut record, mut records, mut broken) = (ByteRecord::new(), 0, None);
     loop {
@@ -63,16 +76,17 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
             broken.get_or_insert(Fault::new(file, Place::Line(line), what));
             continue;
         }
-        if let Err(what) = table.take(&record, sink) {
-            broken.get_or_insert(Fault::new(
-                file,
-                Place::Line(line),
-                format!("{what}; this row and others like it are left out"),
-            ));
+        match table.take(&record, line, sink) {
+            Err(Wrong::Table(what)) => return Err(Fault::new(file, Place::Line(line), what)),
+            taken => note(&mut broken, file, taken),
         }
     }
+    match table.look(sink) {
+        Err(Wrong::Table(what)) => return Err(Fault::new(file, Place::File, what)),
+        looked => note(&mut broken, file, looked),
+    }
     let connections = table.end(sink);
-    let extent = Extent { bytes: reader.get_ref().read, records, connections };
+    let extent = Extent { bytes: reader.get_ref().get_ref().read, records, connections };
     match broken {
         Some(fault) if connections > 0 => {
             sink.remark(fault);
@@ -86,12 +100,88 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     }
 }
 
+/// Keeps the first row that was left out.
+fn note(broken: &mut Option<Fault>, file: &str, taken: Result<(), Wrong>) {
+    if let Err(Wrong::Row(line, what)) = taken {
+        let what = format!("{what}; this row and others like it are left out");
+        broken.get_or_insert(Fault::new(file, Place::Line(line), what));
+    }
+}
+
+/// What is wrong with a table.
+enum Wrong {
+    /// One row, at this line.
+    Row(u64, String),
+    /// All of it.
+    Table(String),
+}
+
 fn fault(file: &str, error: &csv::Error) -> Fault {
     let place = error.position().map_or(Place::File, |position| Place::Line(position.line()));
     match error.kind() {
         ErrorKind::Io(error) => Fault::new(file, place, format!("cannot be read further: {error}")),
         _ => Fault::new(file, place, error.to_string()),
     }
+}
+
+/// How a table is written.
+struct Layout {
+    delimiter: u8,
+    /// The names of the columns, where they stand behind a `#`.
+    header: Option<Vec<String>>,
+}
+
+impl Layout {
+    /// By the beginning of the file.
+    fn of(head: &[u8]) -> Layout {
+        let mut comment: &[u8] = b"";
+        let mut first: &[u8] = b"";
+        for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+            match line.split_first() {
+                None => {}
+                Some((b'#', rest)) => comment = rest,
+                Some(_) => {
+                    first = line;
+                    break;
+                }
+            }
+        }
+        let delimiter = delimiter(first);
+        let cells = |line: &[u8]| -> Vec<String> {
+            let text = String::from_utf8_lossy(line);
+            text.split(char::from(delimiter)).map(|cell| cell.trim().to_owned()).collect()
+        };
+        let is_number = |cell: &String| cell.replace(',', ".").parse::<f64>().is_ok();
+        let header = (cells(first).first().is_some_and(is_number) && comment.contains(&delimiter))
+            .then(|| cells(comment));
+        Layout { delimiter, header }
+    }
+}
+
+/// The one of comma, semicolon and tab that a line has most of.
+pub(crate) fn delimiter(line: &[u8]) -> u8 {
+    let count = |mark: u8| memchr::memchr_iter(mark, line).count();
+    // A comma may be a decimal one, a semicolon or tab may not.
+    let marks = [b',', b';', b'\t'];
+    marks
+        .into_iter()
+        .max_by_key(|mark| count(*mark))
+        .filter(|mark| count(*mark) > 0)
+        .unwrap_or(b',')
+}
+
+/// A name of a column without case, quotes and marks: `Time (ms)` is `time_ms`.
+fn plain(name: &str) -> String {
+    let mut plain = String::new();
+    for c in name.trim().chars() {
+        match c {
+            '(' | ')' | '[' | ']' | '"' | '\'' | '#' | '\u{feff}' => {}
+            ' ' | '-' | '.' | '/' if plain.ends_with('_') || plain.is_empty() => {}
+            ' ' | '-' | '.' | '/' => plain.push('_'),
+            c => plain.extend(c.to_lowercase()),
+        }
+    }
+    plain
 }
 
 /// Bytes that give up on a line without an end, before it fills the memory.
@@ -120,7 +210,11 @@ impl Read for Lines {
 
 /// Rows of either kind.
 trait Rows<S> {
-    fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String>;
+    fn take(&mut self, record: &ByteRecord, line: u64, sink: &mut S) -> Result<(), Wrong>;
+    /// No more rows come to look at before the first is believed.
+    fn look(&mut self, _sink: &mut S) -> Result<(), Wrong> {
+        Ok(())
+    }
     /// The file is over: how many connections there were.
     fn end(&mut self, sink: &mut S) -> u64;
 }
@@ -133,7 +227,18 @@ struct OwnRows {
 }
 
 impl<S: Sink> Rows<S> for OwnRows {
-    fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String> {
+    fn take(&mut self, record: &ByteRecord, line: u64, sink: &mut S) -> Result<(), Wrong> {
+        self.entry(record, sink).map_err(|what| Wrong::Row(line, what))
+    }
+
+    fn end(&mut self, sink: &mut S) -> u64 {
+        self.own.close(sink);
+        self.own.connections()
+    }
+}
+
+impl OwnRows {
+    fn entry(&mut self, record: &ByteRecord, sink: &mut impl Sink) -> Result<(), String> {
         let get = |name: &str| {
             let cell = record.get(*self.places.get(name)?).filter(|cell| !cell.is_empty())?;
             Some(String::from_utf8_lossy(cell))
@@ -150,19 +255,14 @@ impl<S: Sink> Rows<S> for OwnRows {
         self.connection = connection;
         entry.map_or(Ok(()), |entry| self.own.take(&self.file, &entry, sink))
     }
-
-    fn end(&mut self, sink: &mut S) -> u64 {
-        self.own.close(sink);
-        self.own.connections()
-    }
 }
 
 /// Where the columns are.
 struct Columns {
     time: (usize, u64),
-    acked: usize,
+    acked: (usize, Counts),
     rtt: Option<(usize, u64)>,
-    lost: Option<usize>,
+    lost: Option<(usize, Counts)>,
     inflight: Option<usize>,
     sequence: Option<(usize, usize)>,
     mss: Option<usize>,
@@ -170,6 +270,7 @@ struct Columns {
     ce: Option<usize>,
     receiver_ts: Option<usize>,
     cwnd: Option<usize>,
+    ssthresh: Option<usize>,
     connection: Option<usize>,
     group: Option<usize>,
     transport: Option<usize>,
@@ -190,6 +291,9 @@ impl Columns {
         let missing = |what: &str| {
             format!("no column {what} among `{}`; docs/replay.md lists the columns", seen.join(","))
         };
+        let counts = |named: &[(&str, Counts)]| {
+            named.iter().find_map(|(name, counts)| Some((at(&[name])?, *counts)))
+        };
         let inflight = at(&["inflight_bytes"]);
         let sequence = at(&["una", "snd_una"]).zip(at(&["nxt", "snd_nxt"]));
         if inflight.is_none() && sequence.is_none() {
@@ -198,9 +302,14 @@ impl Columns {
         Ok(Columns {
             time: scaled("time", &[("now_us", 1_000), ("now_ns", 1)])
                 .ok_or_else(|| missing("`time_ns`, `time_us`, `time_ms` or `time_s`"))?,
-            acked: at(&["acked_bytes", "bytes_acked"]).ok_or_else(|| missing("`acked_bytes`"))?,
+            acked: counts(&[
+                ("acked_bytes", Counts::New),
+                ("acked_total_bytes", Counts::Total),
+                ("bytes_acked", Counts::Either),
+            ])
+            .ok_or_else(|| missing("`acked_bytes` (or `acked_total_bytes`)"))?,
             rtt: scaled("rtt", &[]),
-            lost: at(&["lost_bytes"]),
+            lost: counts(&[("lost_bytes", Counts::New), ("lost_total_bytes", Counts::Total)]),
             inflight,
             sequence,
             mss: at(&["mss"]),
@@ -208,6 +317,7 @@ impl Columns {
             ce: at(&["ce"]),
             receiver_ts: at(&["receiver_ts"]),
             cwnd: at(&["cwnd_bytes"]),
+            ssthresh: at(&["ssthresh_bytes"]),
             connection: at(&["connection"]),
             group: at(&["group"]),
             transport: at(&["transport"]),
@@ -215,46 +325,122 @@ impl Columns {
     }
 }
 
+/// Rows of a table of ACKs.
 struct AckRows {
-    file: String,
     columns: Columns,
-    senders: HashMap<String, Sender>,
-    opened: u64,
+    /// As the table names the acknowledged bytes.
+    acked_name: String,
+    ledger: Ledger,
+    /// The first rows, until it is clear how they are meant.
+    held: Vec<Held>,
+    meaning: Option<Meaning>,
+    /// The totals of each connection in its last row.
+    totals: HashMap<String, (u64, u64)>,
 }
 
-/// What rows of one connection add up to.
-struct Sender {
-    id: Id,
-    /// What is added to the times of its rows.
-    shift: Nanos,
-    rtt: Rtt,
-    last: Time,
-    delivered: u64,
-    sent: u64,
-    una: u64,
-    nxt: u64,
-    mss: u64,
+/// A row as it stands in the table.
+#[derive(Clone)]
+struct Held {
+    line: u64,
+    key: String,
+    group: Option<String>,
+    transport: Transport,
+    row: AckRow,
 }
 
-/// A packet of data if no column says.
-const USUAL_MSS: u64 = 1448;
-/// IPv4 and TCP headers with time stamps.
-const HEADERS: u64 = 52;
+impl AckRows {
+    fn new(file: &str, columns: Columns, names: &[String]) -> AckRows {
+        let losses = |name: &&String| {
+            ["lost", "loss", "retrans", "rexmit", "drop"].iter().any(|word| name.contains(word))
+        };
+        let mut origin = "table of ACKs".to_owned();
+        let ignored: Vec<String> =
+            names.iter().filter(losses).map(|name| format!("`{name}`")).collect();
+        if columns.lost.is_none() {
+            origin.push_str(", without `lost_bytes`");
+            if !ignored.is_empty() {
+                origin = format!("{origin} ({} not read)", ignored.join(", "));
+            }
+        }
+        let stated = Stated { loss_unknown: columns.lost.is_none(), ..Stated::default() };
+        AckRows {
+            acked_name: names[columns.acked.0].clone(),
+            columns,
+            ledger: Ledger::new(file, origin, stated),
+            held: Vec::new(),
+            meaning: None,
+            totals: HashMap::new(),
+        }
+    }
 
-/// One row: one ACK.
-struct AckRow {
-    now: Time,
-    acked: u64,
-    rtt: Option<Nanos>,
-    lost: u64,
-    mss: u64,
-    /// `una` and `nxt` after it.
-    sequence: Option<(u64, u64)>,
-    inflight: Option<u64>,
-    cwnd: Option<u64>,
-    app_limited: bool,
-    ce: bool,
-    receiver_ts: Option<u32>,
+    /// Looks at the rows so far, and takes them as they turn out to be meant.
+    fn decide(&mut self, sink: &mut impl Sink) -> Result<(), Wrong> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return Ok(());
+        }
+        let lost = self.columns.lost.map_or(Counts::New, |(_, counts)| counts);
+        let named = Meaning { acked: self.columns.acked.1, lost, next: Next::BeforeSends };
+        let hints: Vec<(&str, Hint)> =
+            held.iter().map(|held| (held.key.as_str(), hint(&held.row))).collect();
+        let rows = hints.iter().map(|(key, hint)| (*key, hint));
+        let meaning = judge(rows, named, &self.acked_name).map_err(Wrong::Table)?;
+        let origin = &mut self.ledger.about.origin;
+        if meaning.acked == Counts::Total && named.acked != Counts::Total {
+            *origin = format!("{origin}, `{}` a running total", self.acked_name);
+        }
+        if meaning.lost != named.lost {
+            origin.push_str(", `lost_bytes` a running total");
+        }
+        if meaning.next == Next::AfterSends {
+            origin.push_str(", `nxt` with the sends of its ACK");
+        }
+        self.meaning = Some(meaning);
+        let mut first = Ok(());
+        for held in held {
+            first = first.and(self.believe(held, meaning, sink));
+        }
+        first
+    }
+
+    /// Takes a row whose meaning is known.
+    fn believe(&mut self, held: Held, meaning: Meaning, sink: &mut impl Sink) -> Result<(), Wrong> {
+        let Held { line, key, group, transport, mut row } = held;
+        let wrong = |what: String| Wrong::Row(line, what);
+        row.next = meaning.next;
+        let before = self.totals.get(&key).copied();
+        let total = (row.acked, row.lost);
+        let grown = |total: u64, before: u64| {
+            total
+                .checked_sub(before)
+                .ok_or_else(|| wrong(format!("a running total falls from {before} to {total}")))
+        };
+        if meaning.acked == Counts::Total {
+            row.acked = match before {
+                Some((acked, _)) => grown(row.acked, acked)?,
+                // A log that begins later says nothing of what its first ACK acknowledged.
+                None => Some(row.acked).filter(|acked| *acked <= 64 * mss(&row)).unwrap_or(0),
+            };
+        }
+        if meaning.lost == Counts::Total {
+            row.lost = before.map_or(Ok(0), |(_, lost)| grown(row.lost, lost))?;
+        }
+        let totals = meaning.acked == Counts::Total || meaning.lost == Counts::Total;
+        if totals {
+            self.totals.insert(key.clone(), total);
+        }
+        (row.acked, row.lost) = (row.acked.min(MAX_BYTES), row.lost.min(MAX_BYTES));
+        self.ledger.take(&key, || group, transport, &row, sink).map_err(wrong)
+    }
+}
+
+fn mss(row: &AckRow) -> u64 {
+    if row.mss == 0 { USUAL_MSS } else { row.mss }
+}
+
+fn hint(row: &AckRow) -> Hint {
+    let &AckRow { acked, lost, sequence, inflight, cwnd, .. } = row;
+    Hint { acked, lost, sequence, inflight, cwnd, mss: mss(row) }
 }
 
 /// The cells of a row.
@@ -265,35 +451,37 @@ impl Cells<'_> {
         String::from_utf8_lossy(&self.0[index]).into_owned()
     }
 
-    fn number(&self, index: usize, what: &str) -> Result<f64, String> {
-        let text = self.text(index);
-        let number =
-            text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
-        number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
-    }
-
     fn whole(&self, index: Option<usize>, what: &str) -> Result<Option<u64>, String> {
         match index.filter(|index| !self.0[*index].is_empty()) {
             // Whole numbers are read as such: a double holds only 53 bits.
             Some(index) => self
                 .text(index)
                 .parse::<u64>()
-                .or_else(|_| self.number(index, what).map(|x| x as u64))
+                .or_else(|_| number(&self.text(index), what).map(|x| x as u64))
                 .map(Some),
             None => Ok(None),
         }
     }
 
     fn nanos(&self, (index, scale): (usize, u64), what: &str) -> Result<u64, String> {
-        match decimal(&self.text(index), scale) {
+        // Where semicolons separate cells, a comma separates decimals.
+        let text = self.text(index).replacen(',', ".", 1);
+        match decimal(&text, scale) {
             Some(nanos) => Ok(nanos),
-            None => Ok((self.number(index, what)? * scale as f64 + 0.5) as u64),
+            None => Ok((number(&text, what)? * scale as f64 + 0.5) as u64),
         }
     }
 
     fn flag(&self, index: Option<usize>) -> bool {
-        index.is_some_and(|index| matches!(&self.0[index], b"1" | b"true" | b"True" | b"yes"))
+        index.is_some_and(|index| {
+            matches!(self.0[index].to_ascii_lowercase().as_slice(), b"1" | b"true" | b"yes")
+        })
     }
+}
+
+fn number(text: &str, what: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
+    number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
 }
 
 /// A plain decimal number times `scale`, to the nearest whole: a double cannot tell microseconds
@@ -310,195 +498,71 @@ fn decimal(text: &str, scale: u64) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(part)
 }
 
-impl AckRow {
-    fn parse(columns: &Columns, record: &ByteRecord) -> Result<AckRow, String> {
+impl Columns {
+    fn row(&self, record: &ByteRecord) -> Result<AckRow, String> {
         let cells = Cells(record);
-        let rtt = columns
+        let rtt = self
             .rtt
             .filter(|(index, _)| !record[*index].is_empty())
             .map(|column| cells.nanos(column, "the RTT"))
             .transpose()?;
-        let sequence = match columns.sequence {
+        let sequence = match self.sequence {
             Some((una, nxt)) => cells.whole(Some(una), "una")?.zip(cells.whole(Some(nxt), "nxt")?),
             None => None,
         };
+        let count = |index: Option<usize>, what: &str| cells.whole(index, what);
         Ok(AckRow {
-            now: Time(cells.nanos(columns.time, "the time")?),
-            acked: cells.whole(Some(columns.acked), "acked_bytes")?.unwrap_or(0).min(MAX_BYTES),
+            now: Time(cells.nanos(self.time, "the time")?),
+            acked: count(Some(self.acked.0), "acked_bytes")?.unwrap_or(0).min(MOST_TOTAL),
             rtt: rtt.filter(|rtt| *rtt > 0).map(Nanos),
-            lost: cells.whole(columns.lost, "lost_bytes")?.unwrap_or(0).min(MAX_BYTES),
-            mss: cells.whole(columns.mss, "mss")?.unwrap_or(USUAL_MSS).clamp(1, 65_536),
+            lost: count(self.lost.map(|(index, _)| index), "lost_bytes")?
+                .unwrap_or(0)
+                .min(MOST_TOTAL),
+            mss: count(self.mss, "mss")?.map_or(0, |mss| mss.clamp(1, 65_536)),
             sequence,
-            inflight: cells
-                .whole(columns.inflight, "inflight_bytes")?
-                .map(|bytes| bytes.min(MAX_BYTES)),
-            cwnd: cells.whole(columns.cwnd, "cwnd_bytes")?,
-            app_limited: cells.flag(columns.app_limited),
-            ce: cells.flag(columns.ce),
-            receiver_ts: cells.whole(columns.receiver_ts, "receiver_ts")?.map(|ticks| ticks as u32),
+            next: Next::BeforeSends,
+            inflight: count(self.inflight, "inflight_bytes")?.map(|bytes| bytes.min(MAX_BYTES)),
+            cwnd: count(self.cwnd, "cwnd_bytes")?.map(|bytes| bytes.min(MAX_BYTES)),
+            ssthresh: count(self.ssthresh, "ssthresh_bytes")?,
+            rates: (None, None),
+            app_limited: cells.flag(self.app_limited),
+            ce: cells.flag(self.ce),
+            receiver_ts: count(self.receiver_ts, "receiver_ts")?.map(|ticks| ticks as u32),
         })
     }
 
-    /// In flight before this ACK.
-    fn before(&self) -> u64 {
-        let outstanding =
-            |(una, nxt): (u64, u64)| nxt.saturating_sub(una).min(MAX_BYTES) + self.acked;
-        self.inflight.or(self.sequence.map(outstanding)).unwrap_or(self.acked)
-    }
-}
-
-impl AckRows {
-    /// A connection begins with its first row.
-    fn open(&mut self, key: &str, row: &AckRow, cells: &Cells<'_>, sink: &mut impl Sink) {
-        if self.senders.len() >= MOST_CONNECTIONS
-            && let Some(stale) = self
-                .senders
-                .iter()
-                .min_by_key(|(_, sender)| sender.last)
-                .map(|(key, _)| key.clone())
-            && let Some(sender) = self.senders.remove(&stale)
-        {
-            sink.close(sender.id);
-        }
-        let (before, mss) = (row.before(), row.mss);
-        // The first flight left a round trip before its first ACK, which the clock of the table may
-        // not reach back to. In whole seconds, so that clocks which count in coarser units
-        // see the rows where they were.
-        let rtt = row.rtt.unwrap_or(Nanos::ZERO);
-        let shift = Nanos::from_secs(rtt.0.saturating_sub(row.now.0).div_ceil(1_000_000_000));
-        let says_quic = self.columns.transport.is_some_and(|index| cells.text(index) == "quic");
-        let start = Time((row.now + shift).0.saturating_sub(rtt.0));
-        let first = row.sequence.map_or(0, |(una, _)| una.saturating_sub(row.acked));
-        let id = sink.open(Opening {
-            name: if key.is_empty() { self.file.clone() } else { format!("{} {key}", self.file) },
-            group: self
-                .columns
-                .group
-                .map(|index| cells.text(index))
-                .filter(|group| !group.is_empty()),
-            origin: "table of ACKs".into(),
+    fn held(&self, record: &ByteRecord, line: u64) -> Result<Held, String> {
+        let cells = Cells(record);
+        let group = self.group.map(|index| cells.text(index)).filter(|group| !group.is_empty());
+        let says_quic =
+            self.transport.is_some_and(|index| cells.text(index).eq_ignore_ascii_case("quic"));
+        Ok(Held {
+            line,
+            key: self
+                .connection
+                .map_or(String::new(), |index| cells.text(index).chars().take(100).collect()),
+            group,
             transport: if says_quic { Transport::Quic } else { Transport::Tcp },
-            made: start,
-            start,
-            mss,
-            first_flight: before.min(64 * mss),
-            first_flight_span: None,
-            nxt: Seq(first),
-            paced: None,
-            handshake_rtt: None,
-            ran: None,
-        });
-        self.opened += 1;
-        let nxt = first.saturating_add(before);
-        let sent = Sent { now: start, bytes: before, nxt: Seq(nxt), inflight: before, srtt: None };
-        sink.step(id, &Step::Event(Event::Sent(sent), before + before.div_ceil(mss) * HEADERS));
-        let sender = Sender {
-            id,
-            shift,
-            rtt: Rtt::default(),
-            last: start,
-            delivered: 0,
-            sent: before,
-            una: first,
-            nxt,
-            mss,
-        };
-        self.senders.insert(key.to_owned(), sender);
-    }
-}
-
-impl Sender {
-    /// What one row adds.
-    fn take(&mut self, row: &AckRow, sink: &mut impl Sink) -> Result<(), String> {
-        let &AckRow { acked, rtt, lost, mss, .. } = row;
-        let now = row.now + self.shift;
-        if now < self.last {
-            return Err(format!("the time goes back by {} ns", self.last.0 - now.0));
-        }
-        self.last = now;
-        if mss != self.mss {
-            self.mss = mss;
-            sink.step(self.id, &Step::Event(Event::Mss { now, mss }, 0));
-        }
-        if let Some(cwnd) = row.cwnd {
-            sink.step(self.id, &Step::Window { now, cwnd, ssthresh: None });
-        }
-        if let Some(rtt) = rtt {
-            self.rtt.add(rtt);
-        }
-        self.delivered = self.delivered.saturating_add(acked);
-        let before = row.before();
-        let una = row.sequence.map_or(self.una.saturating_add(acked), |(una, _)| una);
-        let nxt = row.sequence.map_or(self.una.saturating_add(before.max(acked)), |(_, nxt)| nxt);
-        let sent_now = nxt.saturating_sub(self.nxt).min(MAX_BYTES) + lost;
-        self.nxt = self.nxt.max(nxt);
-        if sent_now > 0 {
-            self.sent = self.sent.saturating_add(sent_now);
-            let sent = Sent {
-                now,
-                bytes: sent_now,
-                nxt: Seq(self.nxt),
-                inflight: before,
-                srtt: self.rtt.srtt(),
-            };
-            sink.step(
-                self.id,
-                &Step::Event(Event::Sent(sent), sent_now + sent_now.div_ceil(mss) * HEADERS),
-            );
-        }
-        let advanced = una > self.una;
-        self.una = self.una.max(una);
-        let inflight = before.saturating_sub(acked + lost);
-        let ack = Ack {
-            now,
-            acked,
-            acked_fresh: acked,
-            lost,
-            ce: row.ce,
-            rtt,
-            srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
-            una: Seq(una),
-            nxt: Seq(nxt),
-            advanced,
-            flight: inflight + lost,
-            inflight_before: before,
-            inflight,
-            delivered: self.delivered,
-            sent: self.sent,
-            // Ordinals of transmissions: what was delivered counts as sent in order.
-            tx_acked: (acked > 0).then_some(self.delivered),
-            tx_lost: (lost > 0).then_some(self.delivered.saturating_add(1)),
-            tx_next: self.delivered.saturating_add(before.max(1)),
-            app_limited: row.app_limited,
-            receiver_ts: row.receiver_ts,
-            ..Ack::default()
-        };
-        sink.step(self.id, &Step::Event(Event::Ack(ack), 0));
-        Ok(())
+            row: self.row(record)?,
+        })
     }
 }
 
 impl<S: Sink> Rows<S> for AckRows {
-    fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String> {
-        let row = AckRow::parse(&self.columns, record)?;
-        let cells = Cells(record);
-        let key: String = self
-            .columns
-            .connection
-            .map_or(String::new(), |index| cells.text(index).chars().take(100).collect());
-        if !self.senders.contains_key(&key) {
-            self.open(&key, &row, &cells, sink);
+    fn take(&mut self, record: &ByteRecord, line: u64, sink: &mut S) -> Result<(), Wrong> {
+        let held = self.columns.held(record, line).map_err(|what| Wrong::Row(line, what))?;
+        if let Some(meaning) = self.meaning {
+            return self.believe(held, meaning, sink);
         }
-        self.senders.get_mut(&key).map_or(Ok(()), |sender| sender.take(&row, sink))
+        self.held.push(held);
+        if self.held.len() < LOOKED_AT { Ok(()) } else { self.decide(sink) }
+    }
+
+    fn look(&mut self, sink: &mut S) -> Result<(), Wrong> {
+        self.decide(sink)
     }
 
     fn end(&mut self, sink: &mut S) -> u64 {
-        let mut senders: Vec<Id> = self.senders.drain().map(|(_, sender)| sender.id).collect();
-        senders.sort_unstable();
-        for id in senders {
-            sink.close(id);
-        }
-        self.opened
+        self.ledger.end(sink)
     }
 }

@@ -2,7 +2,8 @@
 //! it states was measured with ABBA's first version; the second, linear one stands beside it.
 
 use super::cuback::{WITHOUT_END, between, pair, share};
-use super::lab::{Sender, Vary, arm, each_seed, together};
+use super::grid::each_seed;
+use super::lab::{Sender, Vary, arm, together};
 use super::sample::{bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use crate::Scale;
@@ -63,7 +64,7 @@ fn goodput(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
             let path = lossy(name, percent)?;
             let seeds = effort.sample(&format!("abba.goodput-{name}"));
             let others = few.min(seeds);
-            let all = each_seed(seeds, |seed| {
+            let all = each_seed(effort, seeds, |seed| {
                 let run = |arm| alone(&path, arm, seed, seconds).map(|(goodput, _)| goodput);
                 let other = |arm| if seed <= others.into() { run(arm) } else { Ok(f64::NAN) };
                 Ok([run(ARMS[0])?, run(ARMS[1])?, other(ARMS[2])?, other(ARMS[3])?])
@@ -91,7 +92,7 @@ fn clean(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     effort.tell("ABBA: clean paths");
     for name in ["dsl", "lte", "5g"] {
         let path = format!("quicly15/{name}");
-        let all = each_seed(seeds, |seed| {
+        let all = each_seed(effort, seeds, |seed| {
             Ok([alone(&path, ARMS[0], seed, seconds)?, alone(&path, ARMS[1], seed, seconds)?])
         })?;
         let apart = |read: fn(&(f64, f64)) -> f64| {
@@ -111,7 +112,7 @@ fn beside(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     for name in ["dsl", "lte", "5g"] {
         let seeds = effort.sample(&format!("abba.beside-{name}"));
         let path = format!("quicly15/{name}");
-        let all = each_seed(seeds, |seed| {
+        let all = each_seed(effort, seeds, |seed| {
             let start = Nanos::from_millis(seed * 37 % 1000);
             let of = |arm: usize| {
                 let both = pair(&path, [ARMS[0], ARMS[arm]], start, 30, seed)?;
@@ -157,7 +158,7 @@ fn climbs(text: &str, seed: u64) -> Result<f64, Error> {
 fn step(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("abba.step");
     effort.tell("ABBA: a link that becomes faster");
-    let all = each_seed(seeds, |seed| {
+    let all = each_seed(effort, seeds, |seed| {
         let of = |arm: usize| climbs(ARMS[arm], seed);
         Ok([of(0)?, of(1)?, of(3)?])
     })?;
@@ -195,7 +196,7 @@ fn one_of_ten(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("abba.among");
     let seconds = if effort.scale == Scale::Glance { 5 } else { 60 };
     effort.tell("ABBA: one among ten");
-    let all = each_seed(seeds, |seed| {
+    let all = each_seed(effort, seeds, |seed| {
         let of = |arm: usize| among(ARMS[arm], "quicly15/dsl", seed, seconds);
         Ok([of(3)?, of(1)?])
     })?;

@@ -58,6 +58,7 @@ fn uploads(effort: &Effort<'_>) -> Result<Uploads, Error> {
     let arms: Vec<NamedArm> = ARMS.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
     let fits = u64::from(IW) * quic::Host::default().payload();
     let one = |index: u64| -> Option<Result<Row, Error>> {
+        effort.look();
         let upload = population.draw(SEED, index);
         // A window that the first flight does not fill does not grow (RFC 9002 section 7.8).
         (upload.bytes > fits).then(|| run(&population, index, &arms))

@@ -1,7 +1,8 @@
 //! Careful Resume: what a satellite gains by it, and what a saved set that is wrong does to others.
 
 use super::cuback::{WITHOUT_END, between};
-use super::lab::{Sender, Vary, arm, each_seed, together};
+use super::grid::each_seed;
+use super::lab::{Sender, Vary, arm, together};
 use super::sample::{Interval, bootstrap, mean, sum};
 use super::{Effort, Measured, Source, Values};
 use crate::Scale;
@@ -47,6 +48,7 @@ fn ms(outcome: &Outcome) -> f64 {
 
 /// Completion times of both arms, the second resumed from `before`, seed by seed.
 fn both(
+    effort: &Effort<'_>,
     seeds: u32,
     path: &str,
     bytes: u64,
@@ -54,7 +56,7 @@ fn both(
     before: Before<'_>,
 ) -> Result<Vec<[f64; 2]>, Error> {
     let plain = arm("slowstart")?;
-    each_seed(seeds, |seed| {
+    each_seed(effort, seeds, |seed| {
         let careful = resumed(careful, before, seed)?;
         Ok([ms(&trial(path, bytes, &plain, seed)?), ms(&trial(path, bytes, &careful, seed)?)])
     })
@@ -73,13 +75,14 @@ fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     effort.tell("Careful Resume: a satellite");
     for (name, bytes) in [("satellite.large", 5_300_000), ("satellite.small", 1_000_000)] {
         let before = Before { path: SATELLITE, bytes };
-        let times = both(seeds, SATELLITE, bytes, "careful", before)?;
+        let times = both(effort, seeds, SATELLITE, bytes, "careful", before)?;
         values.number(name, shorter(&times)).case(SATELLITE);
     }
     for path in [SATELLITE, "quicly15/5g"] {
         let rtt = Path::parse(path)?.rtt() as f64 / 1e6;
         for careful in ["careful", "careful(hystart=on)"] {
-            let times = both(seeds, path, 2_000_000, careful, Before { path, bytes: LONG })?;
+            let times =
+                both(effort, seeds, path, 2_000_000, careful, Before { path, bytes: LONG })?;
             let saved = bootstrap(times.len(), |units| {
                 mean(units, |unit| (times[unit][0] - times[unit][1]) / rtt)
             });
@@ -90,7 +93,7 @@ fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let path = "pico/sat-250-3";
     let seeds = effort.sample("careful.pico");
     let bytes = if effort.scale == Scale::Glance { 2_000_000 } else { 100_000_000 };
-    let times = both(seeds, path, bytes, "careful", Before { path, bytes })?;
+    let times = both(effort, seeds, path, bytes, "careful", Before { path, bytes })?;
     for (arm, name) in ["pico.plain", "pico.resumed"].into_iter().enumerate() {
         let seconds = bootstrap(times.len(), |units| mean(units, |unit| times[unit][arm] / 1e3));
         values.number(name, seconds).case(path);
@@ -108,7 +111,7 @@ fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
         ("an RTT that has doubled", "rate=5Mbit,rtt=50ms,queue=0.2bdp"),
         ("the same path", path),
     ] {
-        let harm = each_seed(seeds, |seed| {
+        let harm = each_seed(effort, seeds, |seed| {
             let careful = resumed("careful", Before { path: earlier, bytes: LONG }, seed)?;
             Ok([beside(path, &arm("slowstart")?, seed)?, beside(path, &careful, seed)?])
         })?;

@@ -1,6 +1,7 @@
 //! Cuback beside CUBIC: the draft's newcomer, and the shares that quicly's pull request 688 states.
 
-use super::lab::{Sender, Vary, arm, each_seed, together};
+use super::grid::each_seed;
+use super::lab::{Sender, Vary, arm, together};
 use super::sample::{Interval, bootstrap, mean, sum};
 use super::{Effort, Measured, Source, Values};
 use crate::Scale;
@@ -90,7 +91,7 @@ fn newcomers(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let mut paths = Vec::new();
     for path in PATHS {
         effort.tell("Cuback: a newcomer against CUBIC");
-        paths.push(each_seed(seeds, |seed| {
+        paths.push(each_seed(effort, seeds, |seed| {
             // Not always at the same place of the other's sawtooth.
             let start = Nanos::from_millis(COMES as u64 * 1000 + seed * 37 % 1000);
             let run = |newcomer| {
@@ -124,7 +125,7 @@ fn shares(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("cuback.shares");
     for (path, name) in [("quicly15/bdp20", "20"), ("quicly15/bdp40", "40")] {
         effort.tell("Cuback: its share beside CUBIC");
-        let all = each_seed(seeds, |seed| {
+        let all = each_seed(effort, seeds, |seed| {
             let start = Nanos::from_millis(seed * 37 % 1000);
             let mut found = [0.0; 3];
             for (found, arm) in found.iter_mut().zip(PAIRED) {

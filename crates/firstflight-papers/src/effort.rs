@@ -17,6 +17,8 @@ pub struct Effort<'a> {
     pub scale: Scale,
     /// Called with what is being measured now; by documents side by side, on several threads.
     pub tell: &'a (dyn Fn(&str) + Sync),
+    /// Called before each trial; unwinds where the run is to end.
+    pub(crate) look: &'a (dyn Fn() + Sync),
     /// The fitted loss of web paths, from which several documents start.
     pub(crate) web: OnceLock<Fitted>,
 }
@@ -35,7 +37,7 @@ pub enum Scale {
 impl<'a> Effort<'a> {
     /// For one run.
     pub fn new(scale: Scale, tell: &'a (dyn Fn(&str) + Sync)) -> Effort<'a> {
-        Effort { scale, tell, web: OnceLock::new() }
+        Effort { scale, tell, look: &|| (), web: OnceLock::new() }
     }
 
     /// How many seeds, draws or connections a measurement takes: `document.name` of
@@ -57,6 +59,11 @@ impl<'a> Effort<'a> {
     /// The first unless the run is a full one.
     pub fn either<T>(&self, quick: T, full: T) -> T {
         if self.scale == Scale::Full { full } else { quick }
+    }
+
+    /// Before a trial: whether the run is to end.
+    pub(crate) fn look(&self) {
+        (self.look)();
     }
 
     /// Says what is being measured now.

@@ -23,6 +23,20 @@ impl<T> Grid<T> {
     }
 }
 
+/// Runs something once per seed, side by side, and keeps the order.
+pub(crate) fn each_seed<T: Send>(
+    effort: &Effort<'_>,
+    seeds: u32,
+    run: impl Fn(u64) -> Result<T, Error> + Send + Sync,
+) -> Result<Vec<T>, Error> {
+    let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
+    let run = |seed| {
+        effort.look();
+        run(seed)
+    };
+    seeds.into_par_iter().with_max_len(1).map(run).collect()
+}
+
 /// Runs every arm in every cell with every seed and keeps what `read` takes from each.
 pub(crate) fn grid<T: Send>(
     effort: &Effort<'_>,
@@ -44,6 +58,7 @@ pub(crate) fn grid<T: Send>(
         .into_par_iter()
         .with_max_len(1)
         .map(|(cell, arm, seed)| {
+            effort.look();
             watch(&cells[cell], &named[arm], seed, None).map(|outcome| read(&cells[cell], &outcome))
         })
         .collect::<Result<Vec<T>, Error>>()?;

@@ -10,7 +10,6 @@ use firstflight_path::Path;
 use firstflight_sim::{
     App, FlowPlan, JITTER, Observer, Outcome, Setup, Shared, SharedOutcome, run_arm, run_arms,
 };
-use rayon::prelude::*;
 
 /// One arm by its text.
 pub(crate) fn arm(text: &str) -> Result<NamedArm, Error> {
@@ -110,13 +109,4 @@ pub(crate) fn together_watched(
         })
     });
     run_arms(&shared, plans.collect::<Result<_, Error>>()?, observer)
-}
-
-/// Runs something once per seed, side by side, and keeps the order.
-pub(crate) fn each_seed<T: Send>(
-    seeds: u32,
-    run: impl Fn(u64) -> Result<T, Error> + Send + Sync,
-) -> Result<Vec<T>, Error> {
-    let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
-    seeds.into_par_iter().with_max_len(1).map(run).collect()
 }

@@ -2,8 +2,8 @@
 //! startup of BBR that the receiver limits.
 
 use super::cuback::WITHOUT_END;
-use super::grid::grid;
-use super::lab::{arm, each_seed, own_exit};
+use super::grid::{each_seed, grid};
+use super::lab::{arm, own_exit};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use firstflight::Nanos;
@@ -185,7 +185,7 @@ fn jump(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     effort.tell("low orbits: the RTT jumps");
     let (bbr, cubic) = (arm(ARMS[BBR])?, arm(ARMS[PLAIN])?);
     let seeds = effort.sample("leo.jump");
-    let left = each_seed(seeds, |seed| Ok([unused(&bbr, seed)?, unused(&cubic, seed)?]))?;
+    let left = each_seed(effort, seeds, |seed| Ok([unused(&bbr, seed)?, unused(&cubic, seed)?]))?;
     let more = |who: usize, when: usize| {
         bootstrap(left.len(), |units| {
             mean(units, |unit| left[unit][who][when] - left[unit][who][0])

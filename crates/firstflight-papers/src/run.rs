@@ -46,11 +46,11 @@ impl Source {
 }
 
 /// Thrown through a measurement that is to end: experiments know no stop, but each says before it
-/// begins what it measures.
+/// begins what it measures, and most look before each trial.
 struct Stopped;
 
 /// Measures every claim of these documents, on the current thread pool. If somebody sets `stop`,
-/// each ends before its next measurement, and the result has the documents that are through by then
+/// each ends before its next measurement or trial, and the result has the documents that are through by then
 /// and says that it is [`Partial`].
 ///
 /// # Errors
@@ -62,13 +62,16 @@ pub fn reproduce(
     stop: &AtomicBool,
 ) -> Result<Reproduction, Error> {
     let failed = AtomicBool::new(false);
-    let tell = |what: &str| {
+    let look = || {
         if stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Stopped));
         }
+    };
+    let tell = |what: &str| {
+        look();
         (effort.tell)(what);
     };
-    let watched = Effort::new(effort.scale, &tell);
+    let watched = Effort { look: &look, ..Effort::new(effort.scale, &tell) };
     let on_web_paths = sources.iter().filter(|source| ON_WEB_PATHS.contains(&source.name)).count();
     if on_web_paths > 1 && !stop.load(Ordering::Relaxed) {
         fit_web_once(&watched)?;

@@ -5,10 +5,10 @@
 //! packet is dequeued, but a first-in-first-out link knows at the offer when that will be; PIE
 //! decides when it is enqueued. State: under 100 bytes each.
 //!
-//! Departures of CoDel:
+//! Departures of CoDel in a [`crate::Link`]; a [`crate::ForwardPath`] runs the queue and has none:
 //! D1 RFC8289 5.6: a packet is spared if at most one packet waits behind it. What will have arrived
-//! behind it is not known at the offer;    instead the target is raised to the time of one
-//! 1500-byte packet at the nominal rate, and the last packet of a    standing queue may be dropped.
+//! behind it is not known at the offer; instead the target is raised to the time of one 1500-byte
+//! packet at the nominal rate, and the last packet of a standing queue may be dropped.
 //! Departures of PIE:
 //! D1 RFC8033 5.2: the departure rate is not estimated, the delay is known from the state of the
 //! link. D2 RFC8033 5.3, 5.4: switching itself off and de-randomization, both optional, are not

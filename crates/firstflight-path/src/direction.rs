@@ -237,7 +237,8 @@ impl Policer {
 /// Active queue management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aqm {
-    /// RFC 8289.
+    /// RFC 8289. [`crate::Path::open_driven`] runs the queue; a [`crate::Link`] decides at the offer, with a
+    /// departure.
     Codel {
         /// Acceptable standing delay, in ns.
         target: u64,
@@ -264,7 +265,7 @@ impl Aqm {
     /// PIE as RFC 8033 section 4.2 sets it: 15 ms.
     pub const PIE: Self = Self::Pie { target: 15_000_000 };
 
-    /// Whether it decides about a packet after it was offered.
+    /// Whether it can only decide about a packet after it was offered.
     pub const fn is_driven(&self) -> bool {
         matches!(self, Self::FqCodel(_) | Self::DualPi2(_))
     }

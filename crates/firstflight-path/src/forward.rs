@@ -83,7 +83,10 @@ impl ForwardPath {
                 let draws = settings.way.stream(seed, path_index, Purpose::Aqm);
                 Scheduler::DualPi2(Box::new(DualPi2::new(dual, capacity, draws)))
             }
-            Aqm::Codel { .. } | Aqm::Pie { .. } | Aqm::Red(_) => return None,
+            Aqm::Codel { target, interval } => {
+                Scheduler::FqCodel(Box::new(FqCodel::codel(target, interval, capacity)))
+            }
+            Aqm::Pie { .. } | Aqm::Red(_) => return None,
         };
         let rates = Stream::new(seed, path_index, settings.way.purposes().0);
         let handover = settings.handover.map(|handover| (handover, seed, path_index));

@@ -1,6 +1,7 @@
-//! FQ-CoDel: flow queues served in turns, each with CoDel of its own.
+//! FQ-CoDel: flow queues served in turns, each with CoDel of its own. CoDel alone is the same with one
+//! queue for all, at whose tail a packet that exceeds the limit is dropped.
 //!
-//! Follows RFC 8290 (January 2018). Departures, all of them Linux's:
+//! Follows RFC 8290 and RFC 8289 (January 2018). Departures, all of them Linux's:
 //! D1 RFC8290 4.2: the limit is in bytes, that of the path's queue, and a packet that exceeds it
 //! makes room at the head of the longest queue, up to half of that and 64 packets.
 //! D2 RFC8290 4.2: a new queue that ran empty goes to the end of the old ones only if there are
@@ -36,6 +37,8 @@ pub(crate) struct FqCodel {
     old: VecDeque<usize>,
     quantum: i64,
     capacity: u64,
+    /// A packet that exceeds the capacity is itself dropped.
+    tail_drop: bool,
     bytes: u64,
     /// Perturbs the hash of flows.
     salt: u64,
@@ -56,9 +59,16 @@ impl FqCodel {
             old: VecDeque::new(),
             quantum: settings.quantum.max(1) as i64,
             capacity,
+            tail_drop: false,
             bytes: 0,
             salt: Stream::new(seed, path, Purpose::Aqm).key(),
         }
+    }
+
+    /// CoDel alone.
+    pub(crate) fn codel(target: u64, interval: u64, capacity: u64) -> Self {
+        let one = managed::FqCodel { flows: 1, target, interval, ..<_>::default() };
+        Self { tail_drop: true, ..Self::new(one, capacity, 0, 0) }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -67,6 +77,9 @@ impl FqCodel {
 
     /// RFC8290 4.1: a packet joins the queue that its flow is hashed to.
     pub(crate) fn enqueue(&mut self, packet: Waiting, dropped: &mut Dropped<'_>) {
+        if self.tail_drop && self.bytes.saturating_add(u64::from(packet.len)) > self.capacity {
+            return dropped(packet, DropCause::Queue);
+        }
         let place = (mix(self.salt ^ u64::from(packet.flow)) % self.queues.len() as u64) as usize;
         let queue = &mut self.queues[place];
         queue.bytes += u64::from(packet.len);

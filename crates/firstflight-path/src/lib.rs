@@ -94,7 +94,9 @@
 //! [`ForwardPath`]. A packet says which flow it belongs to and its ECN [`Codepoint`]: ECT(1) takes
 //! the L queue of `dualpi2`, Not-ECT is dropped where others are marked. `queue` limits all
 //! queues together; `fq_codel` then drops at the head of the longest. Where a sender says nothing
-//! else, `ecn` makes its packets ECT(0), and without it they are Not-ECT.
+//! else, `ecn` makes its packets ECT(0), and without it they are Not-ECT. `codel` opened this way is
+//! `fq_codel` with one queue for all flows that drops at its tail; a [`Link`] decides about each
+//! packet of it at the offer, and takes what would be behind it by then for nothing.
 //!
 //! At opportunities (traces, Poisson) a queue in ms or BDP counts the mean rate, and the idle RTT
 //! includes no serialization of that direction: opportunities are instants. On a policed path

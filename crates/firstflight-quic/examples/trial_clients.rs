@@ -5,10 +5,9 @@
 //! The lines marked `firstflight` are all that a server needs to change besides opening the trial.
 
 use firstflight_quic::trial::design::{By, Design};
-use firstflight_quic::trial::{Trial, TrialOptions};
+use firstflight_quic::trial::{RowWriter, Trial, TrialOptions};
 use noq::{Endpoint, ServerConfig, TransportConfig};
 use std::error::Error;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,8 +23,7 @@ pub(crate) fn trial(rows: &Path, design: Design) -> Result<Trial, Box<dyn Error>
         shadow: "slowstart,search".into(),
         ..TrialOptions::default()
     };
-    let rows = File::options().create(true).append(true).open(rows)?;
-    Ok(Trial::new(Box::new(rows), "slowstart,rapid=20%", &options)?)
+    Ok(Trial::new(RowWriter::later(rows)?, "slowstart,rapid=20%", &options)?)
 }
 
 /// A server on this address with a throw-away certificate.

@@ -5,7 +5,7 @@ use crate::plan::{Plan, Refused};
 use firstflight::arm::ArmController;
 use firstflight::event::Phase;
 use firstflight::startup::ExitReason;
-use firstflight::{Ack, Begin, Event, Time};
+use firstflight::{Begin, Event, Time};
 use serde_json::{Map, Value};
 
 /// What a row says of each, after its name and a dot.
@@ -92,8 +92,7 @@ impl Shadow {
         match event {
             Event::Ack(ack) if !self.exact => {
                 // What limited the real sender's window does not limit this one.
-                let cwnd_limited = ack.cwnd_limited && ack.inflight_before >= controller.cwnd() / 2;
-                controller.on_ack(&Ack { cwnd_limited, acked_fresh: ack.acked, ..*ack });
+                controller.on_ack_of_another(ack);
             }
             event => controller.tell(event),
         }

@@ -16,26 +16,27 @@
 //! connection, `noq_for` and `quinn_for` are for a server that accepts each connection with a
 //! configuration of its own. [`TrialOptions`] has slots of time, too. A connection that moves to another path leaves a row per path.
 //!
-//! A row holds no address, no port and no payload. Rows are appended whole, one write each: what
-//! kills the server keeps all but the connections that are open.
+//! A row holds no address, no port and no payload. Rows are appended whole or not at all
+//! ([`RowWriter`]): what kills the server keeps all but the connections that are open, and a full disk
+//! ends nothing.
 
 use crate::driver::SharedRecorder;
 use crate::plan::{Plan, Refused};
 use crate::shadow::{Asked, Shadow};
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
+use firstflight_table::rows::Health;
+pub use firstflight_table::rows::RowWriter;
 pub use firstflight_trial::assign;
 use firstflight_trial::assign::{Assignment, Key, Pseudonyms, controller, limits, shares};
 pub use firstflight_trial::design;
 use firstflight_trial::design::{By, Design};
 use firstflight_trial::row::{Row, mbps, millis};
 use std::fmt;
-use std::fs::File;
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 /// The columns of a row that a QUIC stack's controller can fill.
@@ -92,9 +93,7 @@ struct Inner {
     drawn: Vec<AtomicU64>,
     connections: AtomicU64,
     outside: AtomicU64,
-    rows: Mutex<Box<dyn Write + Send>>,
-    /// Rows that could not be written.
-    lost: AtomicU64,
+    rows: Mutex<RowWriter>,
 }
 
 impl fmt::Debug for Trial {
@@ -121,19 +120,17 @@ impl Trial {
     pub fn open(file: impl AsRef<Path>, text: &str) -> Result<Trial, Refused> {
         let file = file.as_ref();
         let refused = |error| Refused(format!("{}: {error}", file.display()));
-        let opened = File::options().create(true).append(true).open(file).map_err(refused)?;
-        Trial::new(Box::new(opened), text, &TrialOptions::default())
+        let rows = RowWriter::later(file).map_err(refused)?;
+        let trial = Trial::new(rows, text, &TrialOptions::default())?;
+        trial.begin().map_err(refused)?;
+        Ok(trial)
     }
 
     /// The same with rows that go elsewhere, and with options.
     ///
     /// # Errors
     /// As [`Trial::open`], and for shares beyond their limit or that the design cannot draw.
-    pub fn new(
-        rows: Box<dyn Write + Send>,
-        text: &str,
-        options: &TrialOptions,
-    ) -> Result<Trial, Refused> {
+    pub fn new(rows: RowWriter, text: &str, options: &TrialOptions) -> Result<Trial, Refused> {
         let refused = |error: assign::Error| Refused(error.0);
         let shares = shares(text).map_err(refused)?;
         options.design.check(&shares).map_err(refused)?;
@@ -165,7 +162,6 @@ impl Trial {
             plans,
             connections: AtomicU64::new(0),
             rows: Mutex::new(rows),
-            lost: AtomicU64::new(0),
         })))
     }
 
@@ -214,22 +210,35 @@ impl Trial {
         self.0.outside.load(Ordering::Relaxed)
     }
 
-    /// Rows that could not be written.
-    pub fn rows_lost(&self) -> u64 {
-        self.0.lost.load(Ordering::Relaxed)
+    /// Opens the file of rows, where that was put off. Returns how many bytes of half a row, which a
+    /// crash had left in it, were removed.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn begin(&self) -> std::io::Result<u64> {
+        self.rows().begin()
+    }
+
+    /// How the rows are. To be called now and then: rows that wait for a disk with room are tried
+    /// again.
+    pub fn health(&self) -> Health {
+        let mut rows = self.rows();
+        rows.tick();
+        rows.health()
+    }
+
+    /// The last try to write what waits; the rest is lost.
+    pub fn finish(&self) -> Health {
+        self.rows().finish()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, RowWriter> {
+        self.0.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(feature = "quinn")]
     pub(crate) fn plans(&self) -> &[Plan] {
         &self.0.plans
-    }
-
-    fn write(&self, line: &str) {
-        let mut rows = self.0.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write: a row is in the file whole or not at all.
-        if rows.write_all(line.as_bytes()).is_err() {
-            self.0.lost.fetch_add(1, Ordering::Relaxed);
-        }
     }
 }
 
@@ -394,7 +403,8 @@ impl Drop for Writer {
         };
         let mut cells = row.cells(&self.trial.0.columns);
         self.shadows.iter().for_each(|shadow| shadow.fill(&mut cells));
-        self.trial.write(&format!("{}\n", serde_json::Value::Object(cells)));
+        let line = format!("{}\n", serde_json::Value::Object(cells));
+        self.trial.rows().add(line.as_bytes());
     }
 }
 

@@ -2,8 +2,8 @@
 //! and of `advise` in Python.
 
 use crate::files::{GroupBy, Watch, follow};
-use crate::population::Entry;
 use crate::population::own::Paths;
+use crate::population::{Accept, Entries};
 use crate::replay::{Named, Settings};
 use crate::results::Results;
 use crate::summary::ConnectionRow;
@@ -13,6 +13,7 @@ use firstflight_lab::ab::{Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Tallies, Te
 use firstflight_lab::advise::{Advice, Answer, Evidence, PathRow, advise};
 use firstflight_lab::request::{self, HostArgs, Transport};
 use firstflight_lab::{Error, NamedArm, Population, parse_arms, size};
+use std::path::Path;
 
 /// What is asked besides the captures.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +39,9 @@ pub struct AdviseRequest {
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
     #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, MOST_SECONDS), allow_negative_numbers = true)]
     pub limit: Nanos,
+    /// Take connections whose capture leaves a doubt (docs/replay.md)
+    #[arg(long, value_enum)]
+    pub accept: Option<Accept>,
 }
 
 /// Bytes that the simulator carries for one answer, of all arms together: 5 to 8 s of
@@ -80,7 +84,7 @@ impl AdviseRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn read(&self, files: &[String], watch: Watch<'_>) -> Result<Asked, Error> {
+    pub fn read(&self, files: &[impl AsRef<Path>], watch: Watch<'_>) -> Result<Asked, Error> {
         let arms = arms(self)?;
         let captured = read(self, files, watch)?;
         let test = test(self, arms, &captured)?;
@@ -152,7 +156,11 @@ fn arms(options: &AdviseRequest) -> Result<Vec<NamedArm>, Error> {
 }
 
 /// Reads the captures.
-fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<Captured, Error> {
+fn read(
+    options: &AdviseRequest,
+    files: &[impl AsRef<Path>],
+    watch: Watch<'_>,
+) -> Result<Captured, Error> {
     let asked = format!("{},{}", options.baseline, options.arms);
     let mut arms = named(&asked)?;
     let mut seen = Vec::new();
@@ -163,21 +171,21 @@ fn read(options: &AdviseRequest, files: &[String], watch: Watch<'_>) -> Result<C
     });
     let settings = Settings { arms, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
-    let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
-    let about = format!("{} recorded connections: {}", entries.len(), listed(files));
-    let paths = Paths::of(&entries, &about).ok_or_else(|| {
-        Error::new(format!(
-            "{}: no connection long enough to show a rate and a round trip; capture transfers of a second or more, where the sender stands",
-            files.join(", ")
-        ))
+    let entries = Entries::of(&replay, options.accept);
+    let names: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
+    let about = format!("{} recorded connections: {}", entries.taken.len(), listed(&names));
+    let paths = Paths::of(&entries.taken, &about).ok_or_else(|| {
+        entries.refusal(&names, "; capture transfers of a second or more, where the sender stands")
     })?;
-    let left_out = replay.short + (replay.done.len() - entries.len()) as u64;
     let results = Results::new(&replay, rows);
+    let takes = |of: &&ConnectionRow| options.accept.is_some() || !of.is_doubtful();
+    let taken = results.connections.iter().filter(takes);
     let evidence = Evidence {
         files: results.files.clone(),
-        paths: results.connections.iter().map(path_row).collect(),
+        paths: taken.map(path_row).collect(),
         assumed: paths.assumed.iter().map(|one| (one.value.clone(), one.text.clone())).collect(),
-        left_out,
+        left_out: entries.short,
+        doubts: entries.doubts(),
     };
     Ok(Captured { replay: results, paths, evidence })
 }
@@ -205,7 +213,7 @@ fn path_row(of: &ConnectionRow) -> PathRow {
         rate_mbps: of.best_rate_wire_mbps,
         rate_is_lower_bound: of.rate_is_lower_bound,
         buffer_ms: of.buffer_ms,
-        loss_pct: of.loss_ratio * 100.0,
+        loss_pct: of.loss_ratio.map(|loss| loss * 100.0),
         findings: of.findings.iter().map(|finding| finding.text.clone()).collect(),
         exits: exits.map(|row| (row.arm.clone(), row.verdict.name(), row.bdp_ratio)).collect(),
     }

@@ -1,12 +1,14 @@
 //! Files in, a replay out.
 
+use crate::events::Events;
 use crate::replay::{LEAST_ACKS, Replay, Settings};
 use firstflight_log::{Extent, Fault, FileRow, Place, input, read};
 use firstflight_path::Error;
 use firstflight_path::input::open;
+use firstflight_table::guard::guarded;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What belongs to one group of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +23,8 @@ pub enum GroupBy {
     File,
 }
 
-/// Hears how many more bytes of a file were read.
-pub type OnBytes = Box<dyn Fn(u64)>;
+/// Hears how many more bytes of a file were read; an error ends reading with it.
+pub type OnBytes = Box<dyn Fn(u64) -> std::io::Result<()>>;
 
 /// Told the name of a file and how many bytes it has, makes who hears how far reading is; dropped
 /// when the file is through.
@@ -33,22 +35,77 @@ pub type Watch<'a> = &'a dyn Fn(&str, u64) -> OnBytes;
 /// # Errors
 /// The first fault if nothing could be told from any file.
 pub fn follow(
-    files: &[String],
+    files: &[impl AsRef<Path>],
     settings: Settings,
     group_by: GroupBy,
     watch: Watch<'_>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
-    gather(files, settings, |file, replay| {
+    let files = expanded(files)?;
+    gather(&files, settings, |file, name, replay| {
         replay.group = match group_by {
             GroupBy::Trace => None,
-            GroupBy::File => Some(file.to_owned()),
+            GroupBy::File => Some(name.to_owned()),
             GroupBy::Folder => {
-                let folder = Path::new(file).parent().and_then(|folder| folder.file_name());
+                let folder = file.parent().and_then(|folder| folder.file_name());
                 folder.map(|folder| folder.to_string_lossy().into_owned())
             }
         };
-        read_one(file, replay, watch)
+        read_one(file, name, replay, watch)
     })
+}
+
+/// Traces that folders are searched for at most.
+const MOST_FILES: usize = 100_000;
+/// Folders inside each other.
+const DEEPEST: usize = 32;
+
+/// The files, with the traces of each folder in its place.
+fn expanded(files: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>, Error> {
+    let mut all = Vec::new();
+    for file in files.iter().map(AsRef::as_ref) {
+        if file.as_os_str() == "-" || !file.is_dir() {
+            all.push(file.to_owned());
+            continue;
+        }
+        let name = file.display();
+        let before = all.len();
+        let mut others = 0;
+        search(file, DEEPEST, &mut all, &mut others)
+            .map_err(|error| Error::new(unreadable(&name.to_string(), &error).to_string()))?;
+        if all.len() == before {
+            return Err(Error::new(format!(
+                "{name}: a folder with {others} files, none of them a trace"
+            )));
+        }
+    }
+    Ok(all)
+}
+
+/// The traces below a folder, in the order of their names; how many files are none.
+fn search(
+    folder: &Path,
+    depth: usize,
+    traces: &mut Vec<PathBuf>,
+    others: &mut usize,
+) -> std::io::Result<()> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // Links to folders may lead back.
+        if entry.file_type()?.is_dir() {
+            if depth > 0 {
+                search(&path, depth - 1, traces, others)?;
+            }
+        } else if path.is_file() {
+            if traces.len() < MOST_FILES && read::is_trace(&path).unwrap_or(false) {
+                traces.push(path);
+            } else {
+                *others += 1;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reads one file that is in memory already and was called `name`.
@@ -61,24 +118,47 @@ pub fn follow_bytes(
     settings: Settings,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
     let mut bytes = Cursor::new(bytes);
-    gather(&[name.to_owned()], settings, |name, replay| {
+    gather(&[name], settings, |_, name, replay| {
         let opened = input::decompress(std::mem::take(&mut bytes));
-        read::from(name, opened.map_err(|error| unreadable(name, &error))?, replay)
+        from(name, opened.map_err(|error| unreadable(name, &error))?, replay)
     })
 }
 
 /// What `read` makes of the files, in their order.
 fn gather(
-    files: &[String],
+    files: &[impl AsRef<Path>],
     settings: Settings,
-    mut read: impl FnMut(&str, &mut Replay) -> Result<Extent, Fault>,
+    mut read: impl FnMut(&Path, &str, &mut Replay) -> Result<Extent, Fault>,
 ) -> Result<(Replay, Vec<FileRow>), Error> {
     let mut replay = Replay::new(settings);
+    let unwritten = |file: &Path, error: &std::io::Error| {
+        Error::new(format!("{}: cannot be written: {error}", file.display()))
+    };
+    if let Some(file) = replay.events_file() {
+        let events = Events::create(file).map_err(|error| unwritten(file, &error))?;
+        replay.events = Some(events);
+    }
     let mut rows = Vec::new();
     let mut first = None;
-    for file in files {
-        let remarks = replay.remarks.len();
-        let (extent, fault) = match read(file, &mut replay) {
+    let names: Vec<String> = files.iter().map(|file| file.as_ref().display().to_string()).collect();
+    for (file, name) in files.iter().zip(&names) {
+        let before = replay.done.len();
+        let (remarks, notes) = (replay.remarks.len(), replay.notes.len());
+        let done = guarded(|| read(file.as_ref(), name, &mut replay)).unwrap_or_else(|broken| {
+            replay.give_up_open();
+            let fault = Fault::new(name, Place::File, broken.to_string());
+            // What was read before stays.
+            let connections = (replay.done.len() - before) as u64;
+            if connections == 0 {
+                return Err(fault);
+            }
+            replay.remarks.push(fault);
+            Ok(Extent { connections, ..Extent::default() })
+        });
+        if let Some(what) = replay.take_broken() {
+            replay.remarks.push(Fault::new(name, Place::File, what));
+        }
+        let (extent, fault) = match done {
             Ok(extent) => (extent, replay.remarks.get(remarks).map(ToString::to_string)),
             Err(fault) => {
                 let said = fault.to_string();
@@ -87,24 +167,40 @@ fn gather(
             }
         };
         rows.push(FileRow {
-            file: file.clone(),
+            file: name.clone(),
             bytes: extent.bytes,
             records: extent.records,
             connections: extent.connections,
             fault,
+            notes: replay.notes[notes..].iter().map(ToString::to_string).collect(),
         });
+    }
+    if let Some(events) = replay.events.take()
+        && let Some(file) = replay.events_file()
+    {
+        events.finish().map_err(|error| unwritten(file, &error))?;
     }
     match first {
         Some(fault) if rows.iter().all(|row| row.connections == 0) => {
             Err(Error::new(fault.to_string()))
         }
-        _ if replay.done.is_empty() => Err(Error::new(format!(
-            "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
-            files.join(", "),
-            replay.short
-        ))),
+        _ if replay.done.is_empty() && replay.incomplete > 0 => {
+            // What was given up says more than how little is left.
+            let fault = rows.iter().find_map(|row| row.fault.clone());
+            Err(Error::new(fault.unwrap_or_else(|| nothing(&names, &replay))))
+        }
+        _ if replay.done.is_empty() => Err(Error::new(nothing(&names, &replay))),
         _ => Ok((replay, rows)),
     }
+}
+
+/// Why there is nothing to replay.
+fn nothing(files: &[String], replay: &Replay) -> String {
+    format!(
+        "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
+        files.join(", "),
+        replay.short
+    )
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> Fault {
@@ -112,30 +208,41 @@ fn unreadable(file: &str, error: &std::io::Error) -> Fault {
 }
 
 /// Reads a file.
-fn read_one(file: &str, replay: &mut Replay, watch: Watch<'_>) -> Result<Extent, Fault> {
-    if file == "-" {
-        return read::read(file, replay);
+fn read_one(
+    file: &Path,
+    name: &str,
+    replay: &mut Replay,
+    watch: Watch<'_>,
+) -> Result<Extent, Fault> {
+    let fault = |error: std::io::Error| unreadable(name, &error);
+    if file.as_os_str() == "-" {
+        return from(name, input::open(file)?, replay);
     }
-    let fault = |error: std::io::Error| unreadable(file, &error);
-    if Path::new(file).is_dir() {
-        return read::read(file, replay);
-    }
-    let mut opened = open(Path::new(file)).map_err(fault)?;
+    let mut opened = open(file).map_err(fault)?;
     let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
     // A pipe cannot be looked at twice, and may take its time once somebody writes to it.
     let Some(size) = size else {
         let bytes = input::decompress(BufReader::with_capacity(1 << 16, opened)).map_err(fault)?;
-        return read::from(file, bytes, replay);
+        return from(name, bytes, replay);
     };
     let mut magic = [0; 4];
     if opened.read(&mut magic).map_err(fault)? == 4 && magic == *b"PAR1" {
-        return parquet(file, opened, replay);
+        return parquet(name, opened, replay);
     }
     opened.rewind().map_err(fault)?;
-    let watched = Watched { from: opened, on_bytes: watch(file, size) };
+    let watched = Watched { from: opened, on_bytes: watch(name, size) };
     input::decompress(BufReader::with_capacity(1 << 16, watched))
         .map_err(fault)
-        .and_then(|bytes| read::from(file, bytes, replay))
+        .and_then(|bytes| from(name, bytes, replay))
+}
+
+/// Reads decompressed bytes, with the key log if there is one.
+fn from(file: &str, bytes: input::Bytes, replay: &mut Replay) -> Result<Extent, Fault> {
+    #[cfg(feature = "keylog")]
+    if let Some(keylog) = replay.keylog() {
+        return read::with_keys(file, bytes, &keylog, replay);
+    }
+    read::from(file, bytes, replay)
 }
 
 /// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.
@@ -166,7 +273,55 @@ struct Watched {
 impl Read for Watched {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
         let read = self.from.read(to)?;
-        (self.on_bytes)(read as u64);
+        (self.on_bytes)(read as u64)?;
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that end in a panic, as those of a library that reads a damaged file.
+    struct Broken(Cursor<Vec<u8>>);
+
+    impl Read for Broken {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(to)?;
+            assert!(read > 0, "injected");
+            Ok(read)
+        }
+    }
+
+    fn table() -> Vec<u8> {
+        let row = |at: u64| format!("{},10000,20000,30\n", 30 * at);
+        let rows: String = (1..20_000).map(row).collect();
+        format!("time_ms,acked_bytes,inflight_bytes,rtt_ms\n{rows}").into_bytes()
+    }
+
+    fn gathered(broken: &str) -> Result<(Replay, Vec<FileRow>), Error> {
+        let files = ["a", "b", "c"].map(str::to_owned);
+        gather(&files, Settings::default(), |_, file, replay| {
+            let bytes = Cursor::new(table());
+            let bytes: Box<dyn Read> =
+                if broken.contains(file) { Box::new(Broken(bytes)) } else { Box::new(bytes) };
+            read::from(file, bytes, replay)
+        })
+    }
+
+    #[test]
+    fn an_internal_error_costs_the_file() {
+        let (whole, _) = gathered("").expect("tables");
+        assert_eq!(whole.done.len(), 3);
+        let (replay, rows) = gathered("b").expect("the others");
+        assert_eq!((replay.done.len(), replay.incomplete), (2, 1));
+        let faults: Vec<_> = rows.iter().map(|row| row.fault.clone()).collect();
+        let [None, Some(fault), None] = &faults[..] else { panic!("{faults:?}") };
+        assert!(
+            fault.starts_with("b: internal error at ") && fault.ends_with("/issues"),
+            "{fault}"
+        );
+        let Err(error) = gathered("abc") else { panic!("nothing could be read") };
+        assert!(error.as_str().starts_with("a: internal error at "), "{error}");
     }
 }

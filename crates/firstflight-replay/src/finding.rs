@@ -27,6 +27,15 @@ fn listed(names: &[&str]) -> String {
 }
 
 fn of_one(row: &ConnectionRow) -> String {
+    if row.startups.is_empty() {
+        return match row.capture.as_ref().filter(|capture| !capture.shows_exits) {
+            Some(capture) if !capture.begins => {
+                "The capture does not hold the beginning of this connection: no exit of a startup is known.".to_owned()
+            }
+            Some(_) => "The clock of the capture is too coarse: no exit of a startup is known.".to_owned(),
+            None => "No startup was replayed: this shows the path.".to_owned(),
+        };
+    }
     let of = |verdict: Verdict| {
         let rows = row.startups.iter().filter(|one| one.verdict == verdict);
         listed(&rows.map(|one| one.arm.as_str()).collect::<Vec<_>>())

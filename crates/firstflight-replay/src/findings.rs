@@ -4,13 +4,15 @@ use crate::replay::Followed;
 use crate::shown::{Shown, mbps, ms};
 use crate::signals::Signals;
 use firstflight::Nanos;
+use firstflight_log::step::Unsure;
 use serde::Serialize;
 
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind: `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`,
-    /// `shallow_buffer`, `app_limited`, `receiver_limited`, `marks`, `lower_bound`.
+    /// What kind: `coarse`, `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`,
+    /// `policer`, `shallow_buffer`, `own_queue`, `foreign_queue`, `app_limited`, `receiver_limited`,
+    /// `closed_window`, `keep_alives`, `marks`, `lower_bound`, `segment_size`, `window_scale`.
     pub kind: &'static str,
     /// The number behind it, in the unit that the text names.
     pub value: f64,
@@ -22,15 +24,21 @@ pub struct Finding {
 pub fn findings(followed: &Followed, shown: &Shown) -> Vec<Finding> {
     let signals = &followed.signals;
     let found = [
+        coarse(followed),
         lower_bound(shown),
         grid(signals, followed.min_rtt).or_else(|| bursts(signals)),
         aggregation(signals, followed.mss),
         grants(signals, shown),
         receiver_clock(signals, shown),
         policer(followed, shown),
+        queue(signals),
         app_limited(followed),
         receiver_limited(signals),
+        closed_window(signals),
+        keep_alives(signals),
         marks(signals),
+        segment_size(followed),
+        window_scale(signals),
     ];
     found.into_iter().flatten().collect()
 }
@@ -46,6 +54,15 @@ fn say(value: f64) -> String {
         x if x >= 10.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
         _ => format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     }
+}
+
+fn coarse(followed: &Followed) -> Option<Finding> {
+    let interval = ms(followed.opening.stated.coarse?.0);
+    let text = format!(
+        "Each row sums up {} ms: enough for the path, too coarse for exits from slow start.",
+        say(interval)
+    );
+    Some(finding("coarse", interval, text))
 }
 
 fn lower_bound(shown: &Shown) -> Option<Finding> {
@@ -197,6 +214,33 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     Some(finding("shallow_buffer", loss * 100.0, text))
 }
 
+/// More than this share of the RTT at the first loss was added by a queue of the connection's own.
+const OWN_QUEUE: f64 = 0.5;
+/// Less than this, and the queue was full before.
+const FOREIGN_QUEUE: f64 = 0.15;
+
+/// Who filled the queue that the first loss came from.
+fn queue(signals: &Signals) -> Option<Finding> {
+    signals.first_loss?;
+    let risen = signals.before_loss.risen()?;
+    let percent = risen * 100.0;
+    if risen >= OWN_QUEUE {
+        let text = format!(
+            "Before the first loss the RTT rose until {} % of it was queue: this connection filled the bottleneck itself, and an earlier exit avoids the loss.",
+            say(percent)
+        );
+        return Some(finding("own_queue", percent, text));
+    }
+    if risen <= FOREIGN_QUEUE {
+        let text = format!(
+            "Before the first loss the RTT rose by {} % of it only: the queue was full of others' packets or too short to show, and an earlier exit avoids little.",
+            say(percent)
+        );
+        return Some(finding("foreign_queue", percent, text));
+    }
+    None
+}
+
 fn app_limited(followed: &Followed) -> Option<Finding> {
     let signals = &followed.signals;
     let share =
@@ -224,13 +268,52 @@ fn receiver_limited(signals: &Signals) -> Option<Finding> {
     Some(finding("receiver_limited", share * 100.0, text))
 }
 
-fn marks(signals: &Signals) -> Option<Finding> {
-    if signals.marks == 0 {
-        return None;
-    }
+fn closed_window(signals: &Signals) -> Option<Finding> {
+    let probes = signals.window_probes;
     let text = format!(
-        "{} ACKs reported congestion marks: the path marks instead of dropping.",
-        signals.marks
+        "The receiver closed its window, and the sender asked {probes} times whether it had opened: a slow reader, no loss."
     );
-    Some(finding("marks", signals.marks as f64, text))
+    (probes > 0).then(|| finding("closed_window", probes as f64, text))
+}
+
+fn keep_alives(signals: &Signals) -> Option<Finding> {
+    let count = signals.keep_alives;
+    let text = format!("{count} keep-alives of an idle connection are left out.");
+    (count > 0).then(|| finding("keep_alives", count as f64, text))
+}
+
+fn marks(signals: &Signals) -> Option<Finding> {
+    let marks = signals.marks;
+    let text =
+        format!("{marks} congestion marks were reported: the path marks instead of dropping.");
+    (marks > 0).then(|| finding("marks", marks as f64, text))
+}
+
+fn segment_size(followed: &Followed) -> Option<Finding> {
+    let mss = followed.mss;
+    let text = format!(
+        "No SYN with the size of a full segment is in the trace: {mss} bytes is the size that most full segments have. Windows counted in segments are uncertain."
+    );
+    followed
+        .signals
+        .unsure
+        .contains(&Unsure::SegmentSize)
+        .then(|| finding("segment_size", mss as f64, text))
+}
+
+fn window_scale(signals: &Signals) -> Option<Finding> {
+    let least = signals.unsure.iter().find_map(|unsure| match unsure {
+        Unsure::WindowScale { least } => Some(*least),
+        Unsure::SegmentSize => None,
+    })?;
+    let factor = 1_u32 << least;
+    let bound = if least > 0 {
+        format!(" What was in flight needs a factor of at least {factor}.")
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "The factor of the receiver's windows stands in the handshake, which is not in the trace: nothing is said about these windows.{bound}"
+    );
+    Some(finding("window_scale", f64::from(factor), text))
 }

@@ -26,6 +26,7 @@
 
 #[cfg(feature = "advice")]
 pub mod advice;
+pub mod events;
 pub mod files;
 mod finding;
 pub mod findings;

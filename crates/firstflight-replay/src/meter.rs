@@ -1,11 +1,25 @@
-//! How fast bytes arrived, in bins that widen as the connection lasts: constant memory, and windows
-//! of any length can be asked for.
+//! How fast bytes arrived, in constant memory.
+//!
+//! Bins over the whole connection widen as it lasts; they answer for windows of any length. The best
+//! sustained rate is kept beside them while bytes arrive, so that it does not depend on the age of
+//! the connection.
 
 use firstflight::{Nanos, Time};
+use std::collections::VecDeque;
 
 const BINS: usize = 4096;
 /// Width of a bin at first, ns: 0.4 s fit at this resolution, half a minute at 8 ms.
 const FIRST_WIDTH: u64 = 100_000;
+/// Sustained: this many round trips, at least [`LEAST_SUSTAINED`].
+const SUSTAINED_ROUNDS: u64 = 4;
+const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
+/// Bins of a sustained stretch: one of them is 1.6 % of it.
+const FINE: usize = 64;
+
+/// How long a rate has to last on a path of this round trip to count as sustained.
+fn sustained(round: Nanos) -> Nanos {
+    Nanos((round * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0))
+}
 
 /// Delivered bytes over time.
 #[derive(Clone, Debug)]
@@ -13,6 +27,7 @@ pub struct Meter {
     origin: Time,
     width: u64,
     bins: Vec<u64>,
+    peak: Peak,
 }
 
 /// A rate and the window it was measured in.
@@ -29,12 +44,19 @@ pub struct Measured {
 impl Meter {
     /// Counts from `origin`.
     pub fn new(origin: Time) -> Meter {
-        Meter { origin, width: FIRST_WIDTH, bins: Vec::new() }
+        let peak = Peak::new(sustained(Nanos::ZERO));
+        Meter { origin, width: FIRST_WIDTH, bins: Vec::new(), peak }
     }
 
-    /// So many bytes arrived.
+    /// The smallest round trip so far: it sets how long a sustained rate has to last.
+    pub fn round(&mut self, round: Nanos) {
+        self.peak.set(sustained(round));
+    }
+
+    /// Records bytes that arrived.
     pub fn add(&mut self, now: Time, bytes: u64) {
         let at = now.since(self.origin).0;
+        self.peak.add(at, bytes);
         while at / self.width >= BINS as u64 {
             self.width = self.width.saturating_mul(2);
             let halves = self.bins.len().div_ceil(2);
@@ -103,6 +125,17 @@ impl Meter {
         Some(measure(at, wanted, most))
     }
 
+    /// The best sustained rate of the whole connection, however long it lasted.
+    pub fn best_sustained(&self) -> Option<Measured> {
+        let span = self.peak.span;
+        let coarse = self.best(self.origin, span);
+        let fine = self.peak.best(span.0.div_ceil(self.width) < FINE as u64);
+        match (coarse, fine) {
+            (Some(coarse), Some(fine)) if fine.rate > coarse.rate => Some(fine),
+            (coarse, fine) => coarse.or(fine),
+        }
+    }
+
     /// Rates over equal stretches, at most `count` of them: time since the origin in ns, bytes per
     /// second.
     pub fn series(&self, count: usize) -> Vec<(u64, f64)> {
@@ -118,9 +151,224 @@ impl Meter {
     }
 }
 
+/// The best rate over one span, kept while bytes arrive.
+///
+/// Two kinds of stretches count. A window of the span begins with bytes and counts those after them,
+/// as in [`Meter::best`]. A burst with silence of a span before and behind it counts over its own
+/// length, but at least a quarter of a round trip: what is acknowledged within less may have waited
+/// on the way back.
+#[derive(Clone, Debug)]
+struct Peak {
+    span: Nanos,
+    width: u64,
+    /// The latest bins; the first is the one that a window begins with.
+    window: VecDeque<u64>,
+    /// Number of the last bin since the origin.
+    newest: u64,
+    /// Bytes in the window behind its first bin.
+    after: u64,
+    best: Option<Measured>,
+    burst: Burst,
+    best_burst: Option<Measured>,
+}
+
+/// Bytes without a silence of a span between them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    /// Its first and last bytes, ns since the origin.
+    times: Option<(u64, u64)>,
+    /// Bytes after the first ones.
+    after: u64,
+}
+
+/// The larger of two rates; of equal ones the earlier.
+fn larger(known: Option<Measured>, new: Measured) -> Measured {
+    known.filter(|known| known.rate >= new.rate).unwrap_or(new)
+}
+
+impl Peak {
+    fn new(span: Nanos) -> Peak {
+        Peak {
+            span,
+            width: span.0.div_ceil(FINE as u64).max(1),
+            window: VecDeque::new(),
+            newest: 0,
+            after: 0,
+            best: None,
+            burst: Burst::default(),
+            best_burst: None,
+        }
+    }
+
+    /// A span that differs by less than a bin changes nothing.
+    fn set(&mut self, span: Nanos) {
+        if span.0.abs_diff(self.span.0) <= self.width {
+            return;
+        }
+        self.pass(FINE as u64 + 1);
+        let fresh = Peak::new(span);
+        let (best, best_burst, burst) = (self.best, self.best_burst, self.burst);
+        *self = Peak { best, burst, best_burst, ..fresh };
+    }
+
+    fn add(&mut self, at: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let bin = at / self.width;
+        if self.window.is_empty() {
+            self.newest = bin;
+            self.window.push_back(0);
+        }
+        self.pass(bin.saturating_sub(self.newest));
+        self.newest = self.newest.max(bin);
+        if let Some(last) = self.window.back_mut() {
+            *last += bytes;
+        }
+        if self.window.len() > 1 {
+            self.after += bytes;
+        }
+        self.burst = match self.burst.times {
+            Some((first, last)) if at.saturating_sub(last) < self.span.0 => {
+                Burst { times: Some((first, last.max(at))), after: self.burst.after + bytes }
+            }
+            _ => {
+                self.best_burst = self.with_burst();
+                Burst { times: Some((at, at)), after: 0 }
+            }
+        };
+    }
+
+    /// This many bins go by without bytes.
+    fn pass(&mut self, bins: u64) {
+        // After a whole window of them nothing is left in it.
+        for _ in 0..bins.min(FINE as u64 + 1) {
+            if self.window.len() > FINE {
+                self.judge();
+                self.window.pop_front();
+                self.after -= self.window.front().copied().unwrap_or(0);
+            }
+            self.window.push_back(0);
+            self.newest += 1;
+        }
+    }
+
+    /// The window is complete.
+    fn judge(&mut self) {
+        if self.window.front().is_some_and(|first| *first > 0) && self.after > 0 {
+            let span = FINE as u64 * self.width;
+            let rate = self.after as f64 * 1e9 / span as f64;
+            let start = (self.newest - FINE as u64) * self.width;
+            self.best = Some(larger(self.best, Measured { rate, start, span }));
+        }
+    }
+
+    /// The best burst, with the one at hand.
+    fn with_burst(&self) -> Option<Measured> {
+        let Some((first, last)) = self.burst.times else { return self.best_burst };
+        let length = last - first;
+        if self.burst.after == 0 || length >= self.span.0 {
+            return self.best_burst;
+        }
+        let span = length.max(self.span.0 / SUSTAINED_ROUNDS / 4);
+        let rate = self.burst.after as f64 * 1e9 / span as f64;
+        Some(larger(self.best_burst, Measured { rate, start: first, span }))
+    }
+
+    /// The best there was; windows only where they are asked for.
+    fn best(&self, windows: bool) -> Option<Measured> {
+        let burst = self.with_burst();
+        if !windows {
+            return burst;
+        }
+        let mut end = self.clone();
+        end.pass(FINE as u64 + 1);
+        match (end.best, burst) {
+            (window, Some(burst)) => Some(larger(window, burst)),
+            (window, None) => window,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Random numbers, the same in each run.
+    struct Random(u64);
+
+    impl Random {
+        fn within(&mut self, low: u64, high: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            low + (self.0 >> 33) % (high - low)
+        }
+    }
+
+    /// Responses of `bytes` at `rate` bytes per second, one every `gap` ns, for `life` ns.
+    fn kept_alive(round: u64, rate: u64, bytes: u64, gap: u64, life: u64) -> Meter {
+        let mut meter = Meter::new(Time(0));
+        meter.round(Nanos(round));
+        let mut start = 0;
+        while start < life {
+            for packet in 1..=bytes / 1448 {
+                let at = start + round + packet * 1448 * 1_000_000_000 / rate;
+                meter.add(Time(at), 1448);
+            }
+            start += gap;
+        }
+        meter
+    }
+
+    #[test]
+    fn the_best_rate_does_not_depend_on_the_age_of_the_connection() {
+        let mut random = Random(5);
+        for _ in 0..40 {
+            let round = random.within(1_000_000, 300_000_000);
+            let rate = random.within(125_000, 12_500_000);
+            let span = sustained(Nanos(round)).0;
+            // As long as a sustained stretch, or two or more.
+            let lasts = span * random.within(12, 40) / 10;
+            let bytes = (rate as f64 * lasts as f64 / 1e9) as u64;
+            if !(3 * 1448..4_000_000).contains(&bytes) {
+                continue;
+            }
+            let gap = lasts + random.within(span, 40 * span);
+            for life in [1, gap, 3 * gap, 20 * gap, 60 * gap] {
+                let best = kept_alive(round, rate, bytes, gap, life).best_sustained();
+                let found = best.expect("bytes have arrived").rate / rate as f64;
+                let packet = 1448.0 * 1e9 / (rate as f64 * span as f64);
+                assert!(
+                    (0.97 - 2.0 * packet..=1.002 + packet).contains(&found),
+                    "{found} of {rate} B/s, {bytes} B every {gap} ns, RTT {round} ns, {life} ns old"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn short_bursts_count_over_their_own_length_at_any_age() {
+        // 100 kB at 50 Mbit/s on a path of 40 ms: 16 ms.
+        for life in [1, 60_000_000_000, 3_600_000_000_000] {
+            let meter = kept_alive(40_000_000, 6_250_000, 100_000, 30_000_000_000, life);
+            let rate = meter.best_sustained().expect("bytes have arrived").rate;
+            assert!((6.1e6..6.4e6).contains(&rate), "{rate} after {life} ns");
+        }
+    }
+
+    #[test]
+    fn a_shorter_round_trip_keeps_what_was_found_before() {
+        let mut meter = Meter::new(Time(0));
+        meter.round(Nanos::from_millis(600));
+        for packet in 0..5000_u64 {
+            meter.add(Time(packet * 1_000_000), 1000);
+        }
+        meter.round(Nanos::from_millis(20));
+        for packet in 0..5_000_000_u64 {
+            meter.add(Time(5_000_000_000 + packet * 10_000_000), 100);
+        }
+        let best = meter.best_sustained().expect("bytes have arrived");
+        assert!((best.rate / 1e6 - 1.0).abs() < 0.03, "{}", best.rate);
+    }
 
     /// 1 MB/s in packets of 1000 bytes.
     fn steady(seconds: u64) -> Meter {

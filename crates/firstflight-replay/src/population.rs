@@ -3,8 +3,9 @@
 
 pub mod own;
 
-use crate::replay::Followed;
-use crate::shown::{Shown, mbps};
+use crate::replay::{Followed, Replay};
+use crate::shown::{Shown, mbps, ms};
+use firstflight_path::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -17,6 +18,64 @@ const LEAST_LOSSES: u64 = 10;
 /// Buffers that no trace shows: the wired access lines of the built-in populations.
 const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }";
 
+/// Connections that are taken beside those whose numbers may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
+pub enum Accept {
+    /// Those whose capture leaves a doubt
+    Doubtful,
+}
+
+/// What all connections of a replay add.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    /// What those add that are taken.
+    pub taken: Vec<Entry>,
+    /// Connections that are too short to show a rate and a round trip.
+    pub short: u64,
+    /// Connections whose capture leaves a doubt; they are not taken.
+    pub doubtful: u64,
+    /// The doubt about the first of them.
+    doubt: Option<String>,
+}
+
+impl Entries {
+    /// Of everything that was followed.
+    pub fn of(replay: &Replay, accept: Option<Accept>) -> Entries {
+        let mut entries = Entries { short: replay.short, ..Entries::default() };
+        for followed in &replay.done {
+            if followed.is_doubtful() && accept != Some(Accept::Doubtful) {
+                entries.doubtful += 1;
+                let line = followed.quality.as_ref().map(|of| of.remarks.join("; "));
+                entries.doubt = entries.doubt.or(line);
+            } else if let Some(entry) = Entry::of(followed) {
+                entries.taken.push(entry);
+            } else {
+                entries.short += 1;
+            }
+        }
+        entries
+    }
+
+    /// What was left out for a doubt, in a sentence.
+    pub fn doubts(&self) -> Option<String> {
+        let doubt = self.doubt.as_ref()?;
+        let are = if self.doubtful == 1 { "connection is" } else { "connections are" };
+        Some(format!("{} {are} left out ({doubt}); `--accept doubtful` takes them", self.doubtful))
+    }
+
+    /// Why none is taken, of these files.
+    pub fn refusal(&self, files: &[String], advice: &str) -> Error {
+        let files = files.join(", ");
+        Error::new(match self.doubts() {
+            Some(doubts) => format!("{files}: {doubts}"),
+            None => format!(
+                "{files}: no connection long enough to show a rate and a round trip{advice}"
+            ),
+        })
+    }
+}
+
 /// What one connection adds.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -26,8 +85,8 @@ pub struct Entry {
     rate_mbps: f64,
     lower_bound: bool,
     buffer_ms: Option<f64>,
-    /// Lost, of what was sent, where no queue stood when it was.
-    loss: f64,
+    /// Lost, of what was sent, where no queue stood when it was; none where the log does not say.
+    loss: Option<f64>,
     bytes: u64,
     grid_ms: Option<f64>,
     /// Within a burst of the grid, us.
@@ -37,7 +96,7 @@ pub struct Entry {
     /// `buffer_ms`, where losses leave no doubt that they came from a full queue.
     full_ms: Option<f64>,
     /// Lost, of what was sent, whatever the queue was.
-    lost: f64,
+    lost: Option<f64>,
 }
 
 impl Entry {
@@ -52,7 +111,7 @@ impl Entry {
             rate_mbps: mbps(shown.rate? * shown.wire).max(0.001),
             lower_bound: shown.lower_bound,
             buffer_ms: shown.buffer_ms,
-            loss: if full { 0.0 } else { followed.lost as f64 / followed.sent.max(1) as f64 },
+            loss: followed.loss().map(|loss| if full { 0.0 } else { loss }),
             bytes: followed.delivered.max(1),
             grid_ms: followed
                 .min_rtt
@@ -61,7 +120,7 @@ impl Entry {
             gap_us: followed.signals.gaps.quantile(0.5).unwrap_or(0.0) / 1e3,
             queue_ms: shown.queue_max_ms.unwrap_or(0.0),
             full_ms: full_buffer(followed, &shown),
-            lost: followed.lost as f64 / followed.sent.max(1) as f64,
+            lost: followed.loss(),
         })
     }
 }
@@ -70,7 +129,7 @@ impl Entry {
 /// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
 fn full_buffer(followed: &Followed, shown: &Shown) -> Option<f64> {
     let losses = &followed.signals.loss_rtt;
-    let min = shown.min_rtt_ms?;
+    let min = ms(followed.min_rtt?.0);
     let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
     let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
     // An ACK that was delayed adds its wait to the largest RTT.
@@ -258,8 +317,20 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
         }
         let _ = writeln!(text, "buffer = {}", table(&mut buffers, "_ms"));
     }
-    let loss: Vec<f64> = values(&|entry| entry.loss.clamp(0.0, 0.99));
-    let _ = writeln!(text, "loss = {}", table(&mut loss.clone(), ""));
+    let mut loss: Vec<f64> =
+        members.iter().filter_map(|entry| entry.loss).map(|loss| loss.clamp(0.0, 0.99)).collect();
+    if loss.len() < n {
+        let _ = writeln!(
+            text,
+            "# not inferred for {} of {n}: their logs have no place for losses",
+            n - loss.len()
+        );
+    }
+    if loss.is_empty() {
+        text.push_str("# assumed: no loss but in full queues\n");
+        loss.push(0.0);
+    }
+    let _ = writeln!(text, "loss = {}", table(&mut loss, ""));
     let _ = writeln!(text, "size = {}", table(&mut values(&|entry| entry.bytes as f64), "_bytes"));
     let grids = members.iter().filter(|entry| entry.grid_ms.is_some()).count();
     if grids > 0 {

@@ -4,6 +4,7 @@
 //! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
 //! window is in flight (the rule of the controller itself) and then stands.
 
+use crate::events::Events;
 use crate::identify::{Identifier, Identity};
 use crate::line::Line;
 use crate::meter::Meter;
@@ -14,7 +15,9 @@ use crate::spread::Spread;
 use firstflight::arm::Arm;
 use firstflight::{Ack, Event, Nanos, Sent, Time};
 use firstflight_log::Fault;
+use firstflight_log::quality::{Quality, Trust};
 use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
+use firstflight_table::guard::{Broken, Tally, guarded};
 use std::collections::HashMap;
 
 /// What the real sender said about its own window.
@@ -26,6 +29,12 @@ pub struct Sender {
     pub left: Option<(Time, u64)>,
     /// How its startup left, where the trace is one of ours.
     pub recorded: Option<Recorded>,
+    /// The threshold it first set, bytes.
+    pub ssthresh: Option<u64>,
+    /// Its highest pacing rate, bits per second.
+    pub pacing: Option<u64>,
+    /// Its highest estimate of what the path carries, bits per second.
+    pub bandwidth: Option<u64>,
 }
 
 /// One connection, followed to its end.
@@ -63,12 +72,18 @@ pub struct Followed {
     pub inflight_most: u64,
     /// What the sender said.
     pub sender: Sender,
+    /// Losses that proved to be none.
+    pub spurious: u64,
     /// Its course over time, if it was to be kept.
     pub line: Option<Line>,
     /// Which startup it was, if that was asked.
     pub identity: Option<Identity>,
+    /// How well it was captured, where it was.
+    pub quality: Option<Quality>,
     identifier: Option<Identifier>,
     initial: u64,
+    /// A timer has fired, and what leaves next is what it took for lost.
+    timed_out: bool,
 }
 
 /// The startups that are replayed where none are named.
@@ -91,12 +106,17 @@ pub struct Replay {
     pub short: u64,
     /// Connections beyond what is kept.
     pub beyond: u64,
-    /// Connections of which something was not seen: they are in no result.
+    /// Connections that their reader gave up: they are in no result.
     pub incomplete: u64,
     /// What was wrong with files that could be read in part.
     pub remarks: Vec<Fault>,
+    /// What was left out of files, and why.
+    pub notes: Vec<Fault>,
     /// The group of connections whose trace names none.
     pub group: Option<String>,
+    /// Where every ACK is written down.
+    pub(crate) events: Option<Events>,
+    broken: Tally,
 }
 
 impl Replay {
@@ -111,8 +131,42 @@ impl Replay {
             beyond: 0,
             incomplete: 0,
             remarks: Vec::new(),
+            notes: Vec::new(),
             group: None,
+            events: None,
+            broken: Tally::default(),
         }
+    }
+
+    /// Forgets a connection for an internal error.
+    fn give_up(&mut self, id: Id, broken: Broken) {
+        self.live.remove(&id);
+        self.incomplete += 1;
+        self.broken.add(broken);
+    }
+
+    /// Forgets what is still open in a file whose reader has failed.
+    pub(crate) fn give_up_open(&mut self) {
+        self.incomplete += self.live.len() as u64;
+        self.live.clear();
+    }
+
+    /// What to say of connections that were given up for an internal error since the last time.
+    pub fn take_broken(&mut self) -> Option<String> {
+        std::mem::take(&mut self.broken).remark()
+    }
+
+    /// The file for every ACK, if one was asked for.
+    pub(crate) fn events_file(&self) -> Option<&std::path::Path> {
+        self.settings.events.as_deref()
+    }
+}
+
+#[cfg(feature = "keylog")]
+impl Replay {
+    /// What opens QUIC in captures.
+    pub(crate) fn keylog(&self) -> Option<std::sync::Arc<firstflight_log::quic::KeyLog>> {
+        self.settings.keylog.clone()
     }
 }
 
@@ -127,14 +181,23 @@ impl Sink for Replay {
     }
 
     fn step(&mut self, id: Id, step: &Step) {
-        if let Some(live) = self.live.get_mut(&id) {
-            live.step(step);
+        if let Some(live) = self.live.get_mut(&id)
+            && let Err(broken) = guarded(|| {
+                if let Some(events) = &mut self.events {
+                    events.see(id, &live.opening, live.mss, step);
+                }
+                live.step(step);
+            })
+        {
+            self.give_up(id, broken);
         }
     }
 
     fn close(&mut self, id: Id) {
         let Some(mut live) = self.live.remove(&id) else { return };
-        live.finish();
+        if let Err(broken) = guarded(|| live.finish()) {
+            return self.give_up(id, broken);
+        }
         if live.acks < LEAST_ACKS {
             self.short += u64::from(live.acks > 0);
         } else if self.done.len() >= MOST_RESULTS {
@@ -151,11 +214,23 @@ impl Sink for Replay {
     fn remark(&mut self, fault: Fault) {
         self.remarks.push(fault);
     }
+
+    fn judge(&mut self, id: Id, quality: &Quality) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.quality = Some(quality.clone());
+        }
+    }
+
+    fn note(&mut self, note: Fault) {
+        self.notes.push(note);
+    }
 }
 
 impl Followed {
     fn new(settings: &Settings, opening: Opening, keeps_line: bool) -> Followed {
-        let mut arms = settings.arms.clone();
+        // Sums over seconds show no exit.
+        let coarse = opening.stated.coarse;
+        let mut arms = if coarse.is_some() { Vec::new() } else { settings.arms.clone() };
         // The arm that ran is always there, asked for or not: it shows that the replay is right.
         if let Some(ran) = opening.ran.as_ref().filter(|ran| ran.complete && !arms.is_empty())
             && !arms.iter().any(|named| named.arm.to_string() == ran.arm)
@@ -168,7 +243,8 @@ impl Followed {
             line: keeps_line.then(|| Line::new(runs.len())),
             runs,
             identity: None,
-            identifier: (!settings.identify.is_empty())
+            quality: None,
+            identifier: (!settings.identify.is_empty() && coarse.is_none())
                 .then(|| Identifier::new(settings, &opening)),
             meter: Meter::new(opening.start),
             signals: Signals::default(),
@@ -184,6 +260,8 @@ impl Followed {
             mss: opening.mss,
             inflight_most: 0,
             sender: Sender::default(),
+            spurious: 0,
+            timed_out: false,
             initial: opening.ran.as_ref().map_or_else(
                 || guessed(settings, &opening).initial_window,
                 |ran| ran.config.initial_window,
@@ -205,12 +283,24 @@ impl Followed {
                 self.sender.cwnd_most = self.sender.cwnd_most.max(*cwnd);
                 if ssthresh.is_some() && self.sender.left.is_none() {
                     self.sender.left = Some((*now, *cwnd));
+                    self.sender.ssthresh = *ssthresh;
                 }
                 if let Some(line) = &mut self.line {
                     line.sender_window(*cwnd);
                 }
             }
+            Step::Rates { pacing, bandwidth } => {
+                self.sender.pacing = self.sender.pacing.max(*pacing);
+                self.sender.bandwidth = self.sender.bandwidth.max(*bandwidth);
+            }
             Step::ReceiverLimited(_) => self.signals.receiver_limit(),
+            Step::Marks(packets) => self.signals.marks_of_next = Some(*packets),
+            Step::WindowProbe(now) => {
+                self.signals.window_probes += 1;
+                self.end = self.end.max(*now);
+            }
+            Step::KeepAlive(_) => self.signals.keep_alives += 1,
+            Step::Unsure(unsure) => self.signals.unsure.push(*unsure),
             Step::ReceiverEdge(edge) => {
                 if let Some(identifier) = &mut self.identifier {
                     identifier.see_edge(*edge);
@@ -225,10 +315,13 @@ impl Followed {
             Event::Sent(sent) => self.on_sent(sent, wire),
             Event::Congestion(timeout) => {
                 self.timeouts += 1;
+                // Logs of our own state losses by themselves.
+                self.timed_out = self.opening.ran.is_none();
                 self.end = self.end.max(timeout.now);
             }
             Event::Mss { mss, .. } => self.mss = *mss,
-            Event::HandshakeRtt { .. } | Event::Ready(_) | Event::Spurious { .. } => {}
+            Event::Spurious { .. } => self.spurious += 1,
+            Event::HandshakeRtt { .. } | Event::Ready(_) => {}
         }
         self.each(|run| run.controller.tell(event));
         match event {
@@ -256,6 +349,9 @@ impl Followed {
     }
 
     fn on_sent(&mut self, sent: &Sent, wire: u64) {
+        if std::mem::take(&mut self.timed_out) {
+            self.lost += sent.bytes;
+        }
         self.sent += sent.bytes;
         self.wire += wire;
         self.end = self.end.max(sent.now);
@@ -266,7 +362,9 @@ impl Followed {
         self.end = self.end.max(ack.now);
         if let Some(rtt) = ack.rtt.filter(|rtt| rtt.0 > 0) {
             self.rtts.add(rtt.0);
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
+            self.min_rtt = Some(min);
+            self.meter.round(min.max(self.opening.stated.coarse.unwrap_or(min)));
         }
         self.meter.add(ack.now, ack.acked);
         self.delivered += ack.acked;
@@ -284,6 +382,12 @@ impl Followed {
         self.acks += u64::from(ack.acked > 0);
     }
 
+    /// Declared lost, of what was sent; `None` where the log has no place for losses.
+    pub fn loss(&self) -> Option<f64> {
+        let ratio = self.lost as f64 / self.sent.max(1) as f64;
+        (!self.opening.stated.loss_unknown).then_some(ratio)
+    }
+
     /// What the startups took for the initial window, bytes.
     pub fn initial_window(&self) -> u64 {
         self.initial
@@ -294,5 +398,15 @@ impl Followed {
             run.cwnd = run.controller.cwnd();
         }
         self.identity = self.identifier.take().map(|identifier| identifier.answer());
+        // What startups do hangs on the first flight, and on times that the clock must show.
+        if self.quality.as_ref().is_some_and(|quality| !quality.shows_exits) {
+            self.runs.clear();
+            self.identity = None;
+        }
+    }
+
+    /// Its capture leaves a doubt about its numbers.
+    pub fn is_doubtful(&self) -> bool {
+        self.quality.as_ref().is_some_and(|quality| quality.trust == Trust::Doubtful)
     }
 }

@@ -30,6 +30,19 @@ pub struct VerdictRow {
     pub bdp_ratio_p90: Option<f64>,
 }
 
+/// How a measure of what was captured spreads over the connections.
+#[derive(Clone, Debug, Serialize)]
+pub struct CapturedRow {
+    /// The measure, as the connections name it.
+    pub measure: &'static str,
+    /// Connections that show it.
+    pub connections: u64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
 /// Everything.
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
@@ -43,6 +56,8 @@ pub struct Results {
     pub connections: Vec<ConnectionRow>,
     /// The spread of verdicts.
     pub verdicts: Vec<VerdictRow>,
+    /// The spread of what was captured.
+    pub captured: Vec<CapturedRow>,
     /// Connections with too few ACKs.
     pub short: u64,
     /// Connections beyond what is kept.
@@ -64,6 +79,7 @@ impl Results {
             open_loop: true,
             arms,
             files,
+            captured: captured(&connections),
             connections,
             verdicts,
             short: replay.short,
@@ -81,6 +97,29 @@ impl Results {
             .map_err(|error| Error::new(error.to_string()))
     }
 
+    /// What is wrong with captures of connections: the line of the one, or how many there are and
+    /// the first as an example, apart for doubtful ones.
+    pub fn capture_lines(&self) -> Vec<String> {
+        let (doubtful, others): (Vec<_>, Vec<_>) = self
+            .connections
+            .iter()
+            .filter_map(|row| Some((row, row.capture.as_ref()?.line()?)))
+            .partition(|(row, _)| row.is_doubtful());
+        let told = |of: &[(&ConnectionRow, String)], kind: &str| {
+            let (row, line) = of.first()?;
+            Some(if of.len() == 1 {
+                format!("{}: {line}", row.name)
+            } else {
+                let all = self.connections.len();
+                // They are doubtful, as the sentence says already.
+                let line = line.trim_start_matches("doubtful: ");
+                format!("{} of {all} connections {kind}, such as {}: {line}", of.len(), row.name)
+            })
+        };
+        let lines = [told(&doubtful, "are doubtful"), told(&others, "have a capture with a fault")];
+        lines.into_iter().flatten().collect()
+    }
+
     /// Kinds of findings, how many connections have them, and the words of the first.
     pub fn findings(&self) -> Vec<(&'static str, usize, &str)> {
         let mut kinds: BTreeMap<&'static str, (usize, &str)> = BTreeMap::new();
@@ -89,6 +128,32 @@ impl Results {
         }
         kinds.into_iter().map(|(kind, (count, text))| (kind, count, text)).collect()
     }
+}
+
+type Measure = fn(&ConnectionRow) -> Option<f64>;
+
+/// What is said of all connections together.
+const MEASURES: [(&str, Measure); 6] = [
+    ("min_rtt_ms", |row| row.min_rtt_ms),
+    ("rtt_p50_ms", |row| row.rtt_p50_ms),
+    ("best_rate_mbps", |row| row.best_rate_mbps),
+    ("loss_ratio", |row| row.loss_ratio),
+    ("queue_max_ms", |row| row.queue_max_ms),
+    ("bytes", |row| Some(row.bytes as f64)),
+];
+
+fn captured(connections: &[ConnectionRow]) -> Vec<CapturedRow> {
+    let row = |(measure, of): (&'static str, Measure)| {
+        let mut values: Vec<f64> = connections.iter().filter_map(of).collect();
+        values.sort_by(f64::total_cmp);
+        let quantile = |share: f64| {
+            let rank = (values.len() as f64 * share).ceil() as usize;
+            values.get(rank.saturating_sub(1)).copied()
+        };
+        let (p50, p95) = (quantile(0.5)?, quantile(0.95)?);
+        Some(CapturedRow { measure, connections: values.len() as u64, p50, p95 })
+    };
+    MEASURES.into_iter().filter_map(row).collect()
 }
 
 fn spread(arm: &str, connections: &[ConnectionRow]) -> VerdictRow {

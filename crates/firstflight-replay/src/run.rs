@@ -29,6 +29,11 @@ pub struct Settings {
     pub lines: usize,
     /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
     pub identify: Vec<Named>,
+    /// File for what was understood, ACK by ACK.
+    pub events: Option<std::path::PathBuf>,
+    /// Secrets that open QUIC in captures, which are then read instead of TCP.
+    #[cfg(feature = "keylog")]
+    pub keylog: Option<std::sync::Arc<firstflight_log::quic::KeyLog>>,
 }
 
 /// How a startup left, in the replay.
@@ -124,8 +129,7 @@ impl Run {
             self.controller.on_ack(ack);
         } else {
             // What limited the real sender's window does not limit this one.
-            let limited = ack.cwnd_limited && ack.inflight_before >= cwnd / 2;
-            self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
+            self.controller.on_ack_of_another(ack);
         }
         self.note(ack.now, number, meter, round);
         self.note_drain(ack, number, meter, round);
@@ -191,9 +195,10 @@ pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
     let standard = Config::standard_initial_window(opening.mss);
     Config {
         // A small first flight is an application with little to send, not a small window.
-        initial_window: settings
-            .iw
-            .map_or(opening.first_flight.max(standard), |packets| u64::from(packets) * opening.mss),
+        initial_window: settings.iw.map_or(
+            opening.stated.initial_window.unwrap_or(opening.first_flight.max(standard)),
+            |packets| u64::from(packets) * opening.mss,
+        ),
         paced: settings.paced.or(opening.paced).unwrap_or(base.paced),
         ..base
     }

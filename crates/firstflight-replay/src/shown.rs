@@ -1,11 +1,9 @@
 //! The path as the ACKs of one connection show it.
 
+use crate::meter::Measured;
 use crate::replay::Followed;
 use firstflight::Nanos;
 
-/// Sustained: this many round trips, at least [`LEAST_SUSTAINED`].
-const SUSTAINED_ROUNDS: u64 = 4;
-const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
 /// A queue of less than this share of the round trip, and less than two milliseconds, is noise.
 const QUEUE_SHARE: f64 = 0.1;
 const QUEUE_LEAST_MS: f64 = 2.0;
@@ -38,16 +36,32 @@ pub struct Shown {
     pub queue_max_ms: Option<f64>,
     /// The path may carry more.
     pub lower_bound: bool,
+    /// What samples of the RTT lack, and below what none is one, ns.
+    correction: (u64, u64),
 }
 
 impl Shown {
     /// Out of everything that was followed.
     pub fn of(followed: &Followed) -> Shown {
         let min = followed.min_rtt;
-        let span = Nanos((min.unwrap_or(Nanos::ZERO) * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0));
-        let best = followed.meter.best(followed.opening.start, span);
-        let min_rtt_ms = min.map(|min| ms(min.0));
-        let above = |nanos: f64| min.map(|min| (nanos - min.0 as f64).max(0.0) / 1e6);
+        let best = followed.meter.best_sustained();
+        // All of it came within the life of the connection: no rate below that is the best.
+        let life = followed.end.since(followed.opening.start).0;
+        let mean = followed.delivered as f64 * 1e9 / life.max(1) as f64;
+        let best = best.map(|best| {
+            if best.rate >= mean { best } else { Measured { rate: mean, start: 0, span: life } }
+        });
+        // Differences of RTTs contain no near half; the RTT does, and nothing below two ticks of
+        // the capture's clock is an RTT.
+        let (add, tick) =
+            followed.quality.as_ref().map_or((0, 0), |of| (of.to_add_ns, of.tick_ns()));
+        let shows = followed.quality.as_ref().is_none_or(|of| of.shows_rtt);
+        let whole = min.map(|min| min + Nanos(add)).filter(|_| shows);
+        let min_rtt_ms = whole.map(|min| ms(min.0));
+        let above = |nanos: f64| {
+            let over = (nanos - min?.0 as f64).max(0.0);
+            (over >= tick as f64).then_some(over / 1e6)
+        };
         let noise =
             min_rtt_ms.map_or(QUEUE_LEAST_MS, |min| (min * QUEUE_SHARE).max(QUEUE_LEAST_MS));
         let queue_max_ms = followed.rtts.most().and_then(|most| above(most as f64));
@@ -60,11 +74,21 @@ impl Shown {
             rate: best.map(|best| best.rate),
             rate_at: best.map(|best| best.start),
             min_rtt_ms,
-            bdp: best.zip(min).map(|(best, min)| best.rate * min.0 as f64 / 1e9),
+            bdp: best.zip(whole).map(|(best, min)| best.rate * min.0 as f64 / 1e9),
             wire: followed.wire as f64 / followed.sent.max(1) as f64,
             buffer_ms,
             queue_max_ms,
             lower_bound: !standing && followed.lost == 0,
+            correction: (add, tick),
         }
+    }
+
+    /// A sample of the RTT, ns, as what it is in ms; none if the clock was too coarse for it.
+    pub(crate) fn whole(&self, sample: Option<f64>) -> Option<f64> {
+        let (add, tick) = self.correction;
+        sample
+            .map(|rtt| rtt + add as f64)
+            .filter(|rtt| *rtt >= 2.0 * tick as f64)
+            .map(|rtt| rtt / 1e6)
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::spread::Spread;
 use firstflight::{Ack, Nanos, Time};
+use firstflight_log::step::Unsure;
 
 /// Periods on which links release ACKs, ns: LTE and 5G slots and their multiples, Wi-Fi beacons,
 /// satellite frames.
@@ -45,6 +46,30 @@ pub struct Second {
     pub rtt: u64,
     /// Largest amount in flight in it, bytes.
     pub inflight: u64,
+}
+
+/// RTT samples before the first loss: they show whether the queue was there before the connection
+/// (TCP congestion signatures, Sundaresan et al., IMC 2017).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BeforeLoss {
+    least: u64,
+    most: u64,
+    samples: u64,
+}
+
+impl BeforeLoss {
+    fn see(&mut self, rtt: u64) {
+        self.least = if self.samples == 0 { rtt } else { self.least.min(rtt) };
+        self.most = self.most.max(rtt);
+        self.samples += 1;
+    }
+
+    /// The share of the largest RTT that was added since the smallest: near 1 if the connection filled
+    /// an empty queue, near 0 if it met a full one. `None` with too few samples.
+    pub fn risen(&self) -> Option<f64> {
+        (self.samples >= 10 && self.most > 0)
+            .then(|| (self.most - self.least) as f64 / self.most as f64)
+    }
 }
 
 /// Bytes acknowledged by the receiver's own clock.
@@ -118,14 +143,22 @@ pub struct Signals {
     /// TCP time stamps of the receiver.
     pub clock: ReceiverClock,
     last_rtt: u64,
-    /// Largest RTT before the first loss, ns.
-    pub rtt_before_loss: u64,
+    /// RTT before the first loss, ns.
+    pub before_loss: BeforeLoss,
     /// RTT when losses were found, ns; one entry per ACK that found some.
     pub loss_rtt: Spread,
     /// When the first loss was found.
     pub first_loss: Option<Time>,
-    /// ACKs that reported congestion marks.
+    /// Congestion marks: packets where the receiver counts them, else ACKs that report one.
     pub marks: u64,
+    /// Those of the ACK that comes next, where they are counted.
+    pub marks_of_next: Option<u64>,
+    /// Probes of a closed window.
+    pub window_probes: u64,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// What the trace does not hold.
+    pub unsure: Vec<Unsure>,
     app_limited: Option<Time>,
     /// Stretches in which the sender had nothing to send.
     pub app_limited_stretches: u64,
@@ -144,7 +177,7 @@ impl Signals {
         if let Some(rtt) = ack.rtt {
             self.last_rtt = rtt.0;
             if self.first_loss.is_none() {
-                self.rtt_before_loss = self.rtt_before_loss.max(rtt.0);
+                self.before_loss.see(rtt.0);
             }
         }
         if ack.lost > 0 {
@@ -153,7 +186,7 @@ impl Signals {
                 self.loss_rtt.add(self.last_rtt);
             }
         }
-        self.marks += u64::from(ack.ce);
+        self.marks += self.marks_of_next.take().unwrap_or(u64::from(ack.ce));
         if ack.acked == 0 {
             return;
         }

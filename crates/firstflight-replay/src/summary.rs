@@ -7,6 +7,7 @@ use crate::replay::Followed;
 use crate::run::{Left, Run};
 use crate::shown::{Shown, mbps, ms};
 use firstflight::startup::ExitReason;
+use firstflight_log::quality::{Quality, Trust};
 use serde::Serialize;
 
 /// A window below this share of what fills the path is too small: the rate is known to a few
@@ -103,6 +104,12 @@ pub struct SenderRow {
     pub cwnd: Option<u64>,
     /// Its largest window.
     pub cwnd_max: Option<u64>,
+    /// The threshold it first set.
+    pub ssthresh: Option<u64>,
+    /// Its highest pacing rate.
+    pub pacing_mbps: Option<f64>,
+    /// Its own estimate of what the path carries, at the highest.
+    pub bandwidth_mbps: Option<f64>,
 }
 
 /// One connection. Times count from the first data byte sent; bytes are payload as windows count
@@ -129,6 +136,8 @@ pub struct ConnectionRow {
     pub initial_window: u64,
     /// The sender paced its first flight; null if that cannot be told.
     pub paced: Option<bool>,
+    /// How well it was captured; null for logs, which name their vantage themselves.
+    pub capture: Option<Quality>,
     /// Smallest RTT.
     pub min_rtt_ms: Option<f64>,
     /// Median RTT.
@@ -147,8 +156,10 @@ pub struct ConnectionRow {
     pub bdp_bytes: Option<u64>,
     /// Most in flight.
     pub inflight_max: u64,
-    /// Declared lost, of what was sent.
-    pub loss_ratio: f64,
+    /// Declared lost, of what was sent; null where the log has no place for losses.
+    pub loss_ratio: Option<f64>,
+    /// Losses that proved to be none.
+    pub spurious: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// What the queue adds when it is full: RTT at losses less the smallest; null if no loss came
@@ -221,6 +232,11 @@ fn startup(run: &Run, followed: &Followed, shown: &Shown) -> StartupRow {
 }
 
 impl ConnectionRow {
+    /// Its capture leaves a doubt about its numbers.
+    pub fn is_doubtful(&self) -> bool {
+        self.capture.as_ref().is_some_and(|capture| capture.trust == Trust::Doubtful)
+    }
+
     /// The row of a connection that was followed to its end.
     pub fn of(followed: &Followed) -> ConnectionRow {
         let shown = Shown::of(followed);
@@ -244,16 +260,18 @@ impl ConnectionRow {
             mss: followed.mss,
             initial_window: followed.initial_window(),
             paced: opening.paced,
+            capture: followed.quality.clone(),
             min_rtt_ms: shown.min_rtt_ms,
-            rtt_p50_ms: followed.rtts.quantile(0.5).map(|rtt| rtt / 1e6),
-            rtt_p95_ms: followed.rtts.quantile(0.95).map(|rtt| rtt / 1e6),
+            rtt_p50_ms: shown.whole(followed.rtts.quantile(0.5)),
+            rtt_p95_ms: shown.whole(followed.rtts.quantile(0.95)),
             best_rate_mbps: shown.rate.map(mbps),
             best_rate_wire_mbps: shown.rate.map(|rate| mbps(rate * shown.wire)),
             best_rate_at_ms: shown.rate_at.map(ms),
             rate_is_lower_bound: shown.lower_bound,
             bdp_bytes: shown.bdp.map(|bdp| bdp as u64),
             inflight_max: followed.inflight_most,
-            loss_ratio: followed.lost as f64 / followed.sent.max(1) as f64,
+            loss_ratio: followed.loss(),
+            spurious: followed.spurious,
             timeouts: followed.timeouts,
             buffer_ms: shown.buffer_ms,
             queue_max_ms: shown.queue_max_ms,
@@ -263,6 +281,9 @@ impl ConnectionRow {
                 time_ms: left.map(|(at, _)| ms(at.since(start).0)),
                 cwnd: left.map(|(_, cwnd)| cwnd),
                 cwnd_max: Some(sender.cwnd_most).filter(|cwnd| *cwnd > 0),
+                ssthresh: sender.ssthresh,
+                pacing_mbps: sender.pacing.map(|rate| rate as f64 / 1e6),
+                bandwidth_mbps: sender.bandwidth.map(|rate| rate as f64 / 1e6),
             },
             startups: followed.runs.iter().map(|run| startup(run, followed, &shown)).collect(),
             findings: findings(followed, &shown),

@@ -7,8 +7,8 @@
 //! at 30 ms, 8 % at 600 ms), and a loss costs more than an acknowledgement.
 //!
 //! `cost SCENARIO PACKETS` runs one of them alone, for a profiler: `quic-30ms`, `quic-600ms`,
-//! `tcp-30ms`, `tcp-600ms` (oracle), with `-loss` behind it slow start; `quic-1`, `quic-100`,
-//! `tcp-1`, `tcp-100` flows. `benches/cost.sh` counts instructions and cache misses of them all.
+//! `tcp-30ms`, `tcp-600ms` (oracle), with `-loss` behind it slow start, with `-bbr` or `-bbr3` that
+//! arm; `quic-1`, `quic-100`, `tcp-1`, `tcp-100` flows. `benches/cost.sh` counts instructions and cache misses of them all.
 
 #![allow(clippy::float_arithmetic, reason = "reporting only")]
 
@@ -105,6 +105,7 @@ fn scenario(name: &str, packets: u64) -> Option<u64> {
     let (rtt, arm) = match what.split_once('-') {
         None => (what, "oracle"),
         Some((rtt, "loss")) => (rtt, "slowstart"),
+        Some((rtt, arm @ ("bbr" | "bbr3"))) => (rtt, arm),
         Some(_) => return None,
     };
     Some(alone(host, &format!("rate=150Mbit,rtt={rtt},queue=1bdp"), arm, packets * host.mss()))

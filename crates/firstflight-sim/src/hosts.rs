@@ -111,7 +111,7 @@ impl Hosts {
     pub fn config(&self) -> Config {
         match self {
             Hosts::Quic(_) => Config::quic(self.mss()),
-            Hosts::Tcp(_) => Config::tcp(self.mss()),
+            Hosts::Tcp(host) => Config { sack: host.preset.sack, ..Config::tcp(self.mss()) },
         }
     }
 }

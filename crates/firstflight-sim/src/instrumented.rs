@@ -60,6 +60,8 @@ pub struct Instrumented<S: Combined, L> {
     /// Nothing was told since the last ACK or [`Instrumented::asks`] but what was sent, and whatever is
     /// asked changes nothing and is answered with this rate.
     settled: bool,
+    /// If that is so: somebody needs each packet that leaves.
+    each: bool,
     rate: Option<Rate>,
     controller: Core<S>,
     recorder: L,
@@ -79,6 +81,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         Instrumented {
             account: Account::new(packet),
             settled: false,
+            each: true,
             rate: None,
             controller,
             recorder: L::default(),
@@ -217,7 +220,16 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
             && self.recorder.every(|other| other.settled);
         if self.settled {
             self.rate = self.controller.pacing_rate();
+            self.each =
+                self.controller.heeds_packets() || !self.recorder.every(|other| !other.each);
         }
+    }
+
+    /// Of packets that leave together where all [are settled](Instrumented::is_settled),
+    /// [`Instrumented::on_sent`] needs each and not only the last.
+    #[inline(always)]
+    pub fn heeds_each(&self) -> bool {
+        self.each
     }
 
     /// Whether a question changes nothing, from a sender that has not been idle: then it need not be
@@ -237,9 +249,8 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
     }
 
     /// How many of `most` packets of `len` bytes may leave one after the other beside `inflight` bytes,
-    /// where all [are settled](Instrumented::is_settled); 0 where that must be asked for each. Of
-    /// all that leave together [`Instrumented::on_sent`] need only hear of the last. And whether it is
-    /// the window of this one that admits no more.
+    /// where all [are settled](Instrumented::is_settled); 0 where that must be asked for each. And
+    /// whether it is the window of this one that admits no more.
     #[inline(always)]
     pub fn admits_many(&self, len: u64, inflight: u64, most: u64) -> (u64, bool) {
         let room = self.room(len, inflight);

@@ -2,6 +2,7 @@
 //! nothing.
 
 use firstflight::avoidance::Avoidance;
+use firstflight::detection::undo::Proof;
 use firstflight::recovery::Policy;
 use firstflight::startup::Startup;
 use firstflight::state::Packet;
@@ -77,6 +78,8 @@ pub struct Record {
     /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`]: numbers as in
     /// [`Packet::number`].
     pub lost: Vec<u64>,
+    /// What proved the episode a false alarm, for [`Event::Spurious`].
+    pub proof: Option<Proof>,
 }
 
 /// Visits inner signals by name and value.
@@ -172,6 +175,7 @@ pub struct Tape {
     records: VecDeque<Record>,
     acked: Vec<u64>,
     lost: Vec<u64>,
+    proof: Option<Proof>,
 }
 
 impl Tape {
@@ -210,6 +214,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Recorder<Controller<S, A, R>> for Tape
             arrives: [None; 2],
             acked,
             lost,
+            proof: self.proof.take(),
         });
     }
 
@@ -219,6 +224,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Recorder<Controller<S, A, R>> for Tape
 
     fn on_lost(&mut self, number: u64) {
         self.lost.push(number);
+    }
+
+    fn on_proof(&mut self, proof: Proof) {
+        self.proof = Some(proof);
     }
 }
 

@@ -99,7 +99,9 @@ impl<D: Device> Steered<D> {
         }
         let medium = device.capabilities().medium;
         let mss = u64::from(mss.max(1));
-        let controller = arm.controller(Config::tcp(mss), u64::MAX, Time(0), Seq(0));
+        // smoltcp's sender makes no use of SACK.
+        let config = Config { sack: false, ..Config::tcp(mss) };
+        let controller = arm.controller(config, u64::MAX, Time(0), Seq(0));
         let watch = Watch { medium, port, peer: None, flow: Flow::new(controller, mss) };
         Ok(Steered { device, watch: RefCell::new(watch) })
     }

@@ -18,18 +18,22 @@ mod increase;
 mod kept;
 mod tell;
 mod three_amounts;
+mod usage;
 
 pub use crate::exit::Exit;
-pub use config::{Config, Increase};
+pub use config::{Config, Ending, Increase, Relapse};
 
-use crate::avoidance::{Avoidance, MAX_MSS};
-use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Timeout, Transport, Window};
+use crate::avoidance::{Avoidance, Cut, MAX_MSS, Sizes};
+use crate::event::{
+    Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
+};
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
 use crate::startup::{EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
-use kept::{Ended, Episode, Repairer, Undo};
+use kept::{Ended, Ends, Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
+use usage::Usage;
 
 /// Counters that every controller keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,12 +64,14 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     recovery_gain: Ratio,
     idle_restart: bool,
     increase: Increase,
-    /// `maxFS` of [`Increase::MaxFs`] and [`Increase::Literal`], which alone look at it: the largest flight
-    /// since the last cut, in bytes; zero while none was sent since.
-    max_fs: u64,
+    usage: Usage,
+    /// [`Config::initial_packets`].
+    iw_packets: Option<u32>,
     episode: Option<Episode>,
     /// There is a `mark`.
     marked: bool,
+    /// TCP alone looks at it.
+    ends: Ends,
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Seq,
     tx_mark: u64,
@@ -75,6 +81,8 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     after_timeout: bool,
     /// Something was sent, first at `first_sent`.
     sent: bool,
+    /// Something was acknowledged.
+    acked: bool,
     first_sent: Time,
     round_end: Seq,
     rounds: u32,
@@ -98,6 +106,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         let cx = Context {
             mss,
             iw,
+            count: config.count,
             transport: config.transport,
             paced: config.paced,
             srtt: Nanos::ZERO,
@@ -117,15 +126,18 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             idle_restart: config.idle_restart,
             increase: config.increase,
             // RATELIMITED 3-start: the initial window, before anything was sent.
-            max_fs: iw,
+            usage: Usage::new(now, nxt, iw),
+            iw_packets: config.initial_packets,
             episode: None,
             marked: false,
+            ends: Ends::new(&config),
             mark: Seq(0),
             tx_mark: 0,
             undo: None,
             exit_in_doubt: false,
             after_timeout: false,
             sent: false,
+            acked: false,
             first_sent: now,
             round_end: nxt,
             rounds: 0,
@@ -140,11 +152,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// longer. Only before the first RTT sample.
     pub fn restart(&mut self, now: Time, nxt: Seq) {
         (self.first_sent, self.round_end) = (now, nxt);
+        self.usage.restart(now, nxt);
         self.startup.start(now, nxt);
     }
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
+        let rtt = rtt.in_ticks(None);
         self.cx.srtt = rtt;
         self.startup.on_rtt(now, rtt, &self.cx);
         self.avoidance.on_rtt(now, rtt, self.w, false);
@@ -154,24 +168,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// The transport is about to send a burst.
     pub fn before_send(&mut self, ready: &Ready) {
         self.note_srtt(ready.srtt);
-        if ready.idle > Nanos::ZERO {
-            self.avoidance.on_idle(ready.now, ready.idle);
-            if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
-                self.startup.on_idle(ready.now, ready.nxt);
-                if self.idle_restart && self.episode.is_none() && !self.startup.is_whole() {
-                    // RFC5681 4.1-2: restart from at most the initial window. At or above the
-                    // threshold a new epoch begins there, or the memory of the
-                    // old one would lift the window straight back.
-                    let restart = self.w.cwnd.min(self.cx.iw);
-                    if restart < self.w.cwnd {
-                        self.w.cwnd = restart;
-                        self.forget_flights();
-                        if !self.w.in_slow_start() {
-                            self.avoidance.hand_over(Handover::LossFree, self.w, &self.cx);
-                        }
-                    }
-                }
-            }
+        if self.increase == Increase::Linux {
+            self.lower_unused();
+        }
+        self.usage.timeout = ready.timeout;
+        if ready.inflight == 0 || ready.idle > Nanos::ZERO {
+            self.resume(ready);
         }
         let before = self.w;
         self.startup.before_send(ready, &mut self.w, &self.cx);
@@ -182,19 +184,92 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.verify();
     }
 
-    /// Whether [`before_send`](Self::before_send) may do or change anything if it is called again before
-    /// the next ACK or timeout, for a sender that has not been idle and whose smoothed RTT is the same,
-    /// or what is sent concerns its startup. If not, the [pacing rate](Self::pacing_rate) stays until
-    /// then, and of several packets that leave at once it is enough to be told of the last.
-    #[inline]
-    pub fn heeds_sending(&self) -> bool {
-        self.startup.heeds_sending()
+    /// The first send after nothing was in flight.
+    fn resume(&mut self, ready: &Ready) {
+        let since_sent = if self.sent { ready.now.since(self.usage.sent_at) } else { Nanos::ZERO };
+        let since_sent = since_sent.max(ready.idle);
+        if ready.idle > Nanos::ZERO {
+            self.usage.settle(ready.nxt);
+        }
+        self.avoidance.on_idle(ready.now, ready.idle, since_sent);
+        if ready.timeout == Nanos::ZERO {
+            return;
+        }
+        let long = ready.idle > ready.timeout;
+        if long {
+            self.startup.on_idle(ready.now, ready.nxt);
+        }
+        if !self.idle_restart || self.episode.is_some() || self.startup.is_whole() {
+            return;
+        }
+        if self.increase == Increase::Linux {
+            self.restart_by_halves(ready, since_sent);
+        } else if long && self.cx.iw < self.w.cwnd {
+            // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a
+            // new epoch begins there, or the memory of the old one would lift the window straight
+            // back.
+            self.w.cwnd = self.cx.iw;
+            self.forget_flights();
+            if !self.w.in_slow_start() {
+                self.avoidance.hand_over(Handover::LossFree, self.w, &self.cx);
+            }
+        }
     }
 
-    /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay
-    /// as they are, but for those that are smaller than the smallest window of larger packets.
+    /// Whether [`before_send`](Self::before_send) may do or change anything if it is called again before
+    /// the next ACK or timeout, for a sender that has not been idle and whose smoothed RTT is the same.
+    /// If not, the [pacing rate](Self::pacing_rate) stays until then.
+    #[inline]
+    pub fn heeds_sending(&self) -> bool {
+        self.startup.heeds_sending() || self.heeds_timeout()
+    }
+
+    /// Whether [`on_sent`](Self::on_sent) needs each packet until the next ACK or timeout. If not, one
+    /// call is enough for those that leave together, with the last.
+    #[inline]
+    pub fn heeds_packets(&self) -> bool {
+        (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds_packets()
+    }
+
+    /// The largest packet has another size from now on, in bytes (path MTU discovery). The initial
+    /// window follows it, and as long as nothing was acknowledged so does the window. Later in QUIC
+    /// windows keep their bytes; in TCP they keep their number of segments where these become
+    /// smaller. None stays below the smallest window of larger packets.
     pub fn set_mss(&mut self, mss: u64) {
-        self.cx.mss = mss.clamp(1, MAX_MSS);
+        let sizes = Sizes { old: self.cx.mss, new: mss.clamp(1, MAX_MSS) };
+        if sizes.new == sizes.old {
+            return;
+        }
+        self.cx.mss = sizes.new;
+        let iw = self.cx.iw;
+        self.cx.iw = Config::resized_window(iw, self.iw_packets, (sizes.old, sizes.new))
+            .clamp(least_window(self.cx.transport, sizes.new), MAX_BYTES);
+        if self.cx.transport == Transport::Quic {
+            // A send call takes packets; TCP's takes 64 KiB of whatever size.
+            self.cx.max_burst = sizes.scale(self.cx.max_burst.min(MAX_BYTES));
+        }
+        let begins = Sizes { old: iw, new: self.cx.iw };
+        if !self.sent {
+            self.usage.scale(|amount| begins.scale(amount));
+        }
+        // RFC9002 7.2-resize: the window of a connection whose first packets are not acknowledged is
+        // the initial one, or what a startup made of that.
+        let untouched = !self.acked && self.stats.timeouts == 0 && self.episode.is_none();
+        // RFC5681 3.1-resize: a burst of smaller segments shall not be one of more segments.
+        let kept = !untouched && self.cx.transport == Transport::Tcp && sizes.new < sizes.old;
+        if untouched {
+            self.w.cwnd = begins.scale(self.w.cwnd);
+            self.startup.on_initial_window(&self.cx);
+        } else if kept {
+            self.w.cwnd = sizes.scale(self.w.cwnd);
+            if self.w.ssthresh != UNSET_SSTHRESH {
+                self.w.ssthresh = sizes.scale(self.w.ssthresh);
+            }
+            self.usage.scale(|amount| sizes.scale(amount));
+            // A false alarm would give back windows of larger segments.
+            self.undo = None;
+        }
+        self.avoidance.on_mss(sizes, kept);
         self.set_window(self.w);
         self.verify();
     }
@@ -206,10 +281,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             (self.sent, self.first_sent) = (true, sent.now);
         }
         self.note_srtt(sent.srtt);
-        // RATELIMITED 3-flight.
-        if self.increase != Increase::Limited {
-            self.max_fs = self.max_fs.max(sent.inflight.min(MAX_BYTES));
-        }
+        self.note_use(sent);
         if self.ended.is_none() || self.startup.is_whole() {
             self.startup.on_sent(sent, self.w, &self.cx);
         }
@@ -239,6 +311,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     #[inline]
     fn take(&mut self, ack: &Ack) {
+        self.acked |= ack.acked > 0;
+        self.note_acked(ack);
+        self.act(ack);
+        self.usage.after_ack(ack);
+    }
+
+    #[inline]
+    fn act(&mut self, ack: &Ack) {
         debug_assert!(
             ack.acked.max(ack.lost).max(ack.inflight_before).max(ack.inflight) <= MAX_BYTES
                 && ack.acked_fresh <= ack.acked,
@@ -257,18 +337,18 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if self.episode.is_none() && self.w.in_slow_start() && !ack.is_timer() {
             self.sample(ack);
         }
-        let (mut may_grow, mut replaced) = (true, false);
+        let (mut may_grow, mut how) = (true, None);
         if self.episode.is_some() {
-            (may_grow, replaced) = self.progress(ack);
+            (may_grow, how) = self.progress(ack);
             if self.episode.is_some() {
                 return;
             }
-            if !replaced {
+            if how != Some(End::Replaced) {
                 self.avoidance.on_recovery_end(self.w);
             }
         }
-        if (ack.lost > 0 || ack.ce)
-            && let Some(signal) = self.congested(ack, replaced)
+        if (ack.lost > 0 || ack.ce || how.is_some() || self.ends.relapsed())
+            && let Some(signal) = self.congested(ack, how)
             && !self.absorbs(signal, ack)
         {
             return self.open(signal, ack);
@@ -285,6 +365,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     pub fn on_congestion(&mut self, event: &Congestion) {
         if self.startup.is_whole() {
             return self.time_out_whole(event);
+        }
+        if self.increase == Increase::Linux {
+            self.lower_unused();
         }
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.ended.is_none();
@@ -304,10 +387,15 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 self.undo = episode.is_none().then(|| self.copy(before));
                 self.exit_in_doubt = in_startup;
                 // RFC5681 3.1-series: the threshold is cut by the first timeout of a series only.
-                self.w.ssthresh = self
-                    .avoidance
-                    .on_rto(event.now, inflight, self.w, &self.cx)
-                    .max(self.cx.minimum_window());
+                let cut = Cut {
+                    now: event.now,
+                    signal: Signal::Loss,
+                    inflight_before: inflight,
+                    flight: self.usage.flight(),
+                    from_slow_start: self.w.in_slow_start(),
+                };
+                self.w.ssthresh =
+                    self.avoidance.on_rto(&cut, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.set_mark(Some(event.nxt));
             }
@@ -330,7 +418,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
         }
         self.after_timeout = true;
+        self.ends.begin(false);
         self.forget_flights();
+        self.usage.forget_flights(0);
         self.startup.on_timeout(event.timeout, event.now, event.nxt);
         if in_startup {
             self.record(ExitReason::Timeout, event.now, before.cwnd, inflight, None);
@@ -357,7 +447,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         let [cwnd, ssthresh, max_fs] = undo.amounts.get();
         if episode.is_some() || self.w.cwnd < cwnd {
             self.set_window(Window { cwnd, ssthresh });
-            self.max_fs = max_fs;
+            if self.increase != Increase::Linux {
+                self.usage.most = max_fs;
+            }
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
             if self.exit_in_doubt {

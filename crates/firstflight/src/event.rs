@@ -114,7 +114,8 @@ pub struct Ack {
     /// transmissions of the connection (QUIC: its packet number); `None` if nothing was
     /// delivered.
     pub tx_acked: Option<u64>,
-    /// The latest transmission among what was newly declared lost.
+    /// The latest transmission among what was newly declared lost. TCP: where an original is
+    /// declared lost whose repeat is already on its way, the original.
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
@@ -127,6 +128,9 @@ pub struct Ack {
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further
     /// loss.
     pub rescue_next: bool,
+    /// TCP: something declared lost is neither acknowledged nor SACKed after this ACK, whether or
+    /// not its repeat is on its way (Linux `lost_out`).
+    pub unrepaired: bool,
     /// The window, not the application or the peer, was the limit since the last ACK; waiting for
     /// the pacer counts as limited.
     pub cwnd_limited: bool,
@@ -150,12 +154,18 @@ impl Ack {
     pub(crate) fn is_bounded(&self) -> bool {
         // The bits of all amounts together are at least the largest of them.
         let bits = self.acked | self.lost | self.inflight_before | self.inflight;
-        bits <= MAX_BYTES && self.acked_fresh <= self.acked
+        let zero = self.rtt == Some(Nanos::ZERO) || self.min_rtt == Some(Nanos::ZERO);
+        bits <= MAX_BYTES && self.acked_fresh <= self.acked && !zero
     }
 
-    /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow.
+    /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow, and counts an RTT
+    /// of zero as one tick of the clock, so that no rate is of an empty span.
     #[must_use]
     pub fn clamped(mut self) -> Ack {
+        let min_rtt = self.min_rtt;
+        for rtt in [&mut self.rtt, &mut self.srtt, &mut self.min_rtt] {
+            *rtt = rtt.map(|rtt| rtt.in_ticks(min_rtt));
+        }
         for amount in [
             &mut self.acked,
             &mut self.lost,
@@ -336,6 +346,8 @@ pub struct Context {
     pub mss: u64,
     /// Initial window in bytes.
     pub iw: u64,
+    /// Segments that slow start counts of one ACK at most, if it is limited.
+    pub count: Option<u32>,
     /// Whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
     /// A pacer is really releasing packets (not merely configured).
@@ -346,8 +358,8 @@ pub struct Context {
     pub pacing_rate: Option<Rate>,
     /// The largest burst that leaves in one send call, in bytes (GSO).
     pub max_burst: u64,
-    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least
-    /// half of it was in flight.
+    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or half of it was
+    /// in flight ([`Increase`](crate::controller::Increase)).
     pub limited: bool,
     /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart,
     /// published BEST and SEARCH 3.1 as Linux has them take no samples then); up to date on
@@ -360,11 +372,15 @@ pub struct Context {
 }
 
 impl Context {
-    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L =
-    /// 8` segments when not (RFC9406 4.2-1).
+    /// The acknowledged bytes that slow start may count from one ACK: all of them (LINUX count-all),
+    /// or as many segments as the sender is limited to.
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
-        if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
+        match self.count {
+            None => acked,
+            // RFC5681 3.1-count, RFC3465 2.2-L: min(N, L * SMSS).
+            Some(most) => acked.min(self.mss.saturating_mul(u64::from(most))),
+        }
     }
 
     /// BESTPUB gate-2: an epoch of this age is young: it began less than a second ago. Without an

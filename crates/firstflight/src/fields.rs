@@ -292,6 +292,8 @@ fields! {
             at in [Event::Congestion(Congestion { timeout: at, .. })];
         "mss" Whole "bytes" "largest packet" needed:
             at in [Event::Mss { mss: at, .. }];
+        "unrepaired" Flag "" "something declared lost is neither acknowledged nor SACKed (TCP)":
+            at in [Event::Ack(Ack { unrepaired: at, .. })];
     }
 }
 

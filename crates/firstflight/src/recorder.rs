@@ -4,6 +4,7 @@
 
 use crate::arm::{Arm, ArmController};
 use crate::controller::Config;
+use crate::detection::undo::Proof;
 use crate::event::Event;
 use crate::units::{Seq, Time};
 use core::fmt::Debug;
@@ -64,5 +65,12 @@ pub trait Recorder<C>: Debug {
     #[inline]
     fn on_lost(&mut self, number: u64) {
         let _ = number;
+    }
+
+    /// This proved the last episode a false alarm; the event that it belongs to follows. Only where
+    /// the transport says so.
+    #[inline]
+    fn on_proof(&mut self, proof: Proof) {
+        let _ = proof;
     }
 }

@@ -72,6 +72,19 @@ impl Nanos {
     /// Longer than anything measured: the minimum of no samples.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
+    /// One tick of a clock of which nothing else is known: a millisecond.
+    pub const TICK: Nanos = Nanos::from_millis(1);
+
+    /// An RTT as it counts: one of zero is below one tick of the clock and counts as one, which is the
+    /// smallest RTT that is known or, without one, [`Nanos::TICK`].
+    #[inline]
+    pub(crate) fn in_ticks(self, min_rtt: Option<Nanos>) -> Nanos {
+        if self > Nanos::ZERO {
+            return self;
+        }
+        min_rtt.filter(|&min| min > Nanos::ZERO).unwrap_or(Nanos::TICK)
+    }
+
     /// `us` microseconds.
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us.saturating_mul(1_000))

@@ -5,6 +5,7 @@
 //! they had been computed here.
 
 use super::options::TestOptions;
+use crate::stop::graceful_with;
 use firstflight_lab::Error;
 use firstflight_lab::ab::{Experiment, Tallies, run as files};
 use std::env;
@@ -56,16 +57,19 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     find_package(&python)?;
     let sums = Sums(env::temp_dir().join(format!("firstflight-{}.ffab", std::process::id())));
-    // Ctrl-C reaches the runner too, which cancels what runs on the cluster; until it has, its file
-    // is still to be removed.
-    let _ = ctrlc::set_handler(|| {});
-    let ended = Command::new(&python)
+    let runner = Command::new(&python)
         .args(["-m", "firstflight.ray"])
         .args(words(options, &sums.0))
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
-        .output()
+        .spawn()
         .map_err(|error| cannot_start(&python, &error))?;
+    let number = runner.id();
+    // The runner cancels what runs on the cluster; until it has, its file is still to be removed.
+    let cancel = Box::new(move |_| interrupt(number));
+    graceful_with("stopping what runs on the cluster", 1, Some(cancel));
+    let ended = runner.wait_with_output().map_err(|error| cannot_start(&python, &error))?;
     if !ended.status.success() {
         return Err(failure(ended.status, &String::from_utf8_lossy(&ended.stdout)));
     }
@@ -77,6 +81,16 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     }
     Ok(tallies)
 }
+
+/// A terminal's Ctrl-C reaches the runner by itself; a second one does it no harm.
+#[cfg(unix)]
+fn interrupt(runner: u32) {
+    use nix::sys::signal::{Signal, kill};
+    let _ = kill(nix::unistd::Pid::from_raw(runner.cast_signed()), Signal::SIGINT);
+}
+
+#[cfg(not(unix))]
+fn interrupt(_: u32) {}
 
 fn cannot_start(python: &OsString, error: &std::io::Error) -> Error {
     Error::new(format!(

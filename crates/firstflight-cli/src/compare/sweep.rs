@@ -6,12 +6,14 @@ use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, stop_on_ctrl_c};
+use crate::run::{command_line, on_threads};
 use crate::sheet::{Field, Sheet, Side};
+use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sweep::{Axis, BYTES, Best, JUDGED, Judged, Sweep, SweepPlan, SweepRow};
 use firstflight_lab::table::figure;
+use firstflight_table::text::one_line;
 use std::fmt::Write as _;
 
 pub(super) fn run(options: &Options) -> Result<Done, Error> {
@@ -49,7 +51,7 @@ fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
         Unit::Count("trials"),
         Some(plan.trials()),
     );
-    plan.run(&|| progress.inc(1), stop_on_ctrl_c())
+    plan.run(&|| progress.inc(1), graceful("stopping with what is done so far").flag())
 }
 
 /// The values that were swept, and the row of the arm there.
@@ -120,7 +122,7 @@ fn title(plan: &SweepPlan) -> String {
         [] => axis.key.clone(),
     };
     let ranges: Vec<String> = plan.axes.iter().map(range).collect();
-    format!("{}: {}", plan.base, ranges.join(", "))
+    one_line(&format!("{}: {}", plan.base, ranges.join(", "))).into_owned()
 }
 
 fn about(plan: &SweepPlan) -> String {

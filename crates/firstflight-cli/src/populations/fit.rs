@@ -141,7 +141,7 @@ impl Output for Fit<'_> {
         format!(
             "{TITLE}{}{TITLE:#}: random loss fitted for every factor q on the buffers {QUIET}{flows} connections per row{QUIET:#}\n\
              {}{QUIET}{keys}{QUIET:#}range of q that fits nearly as well: {} to {}\n\n{}",
-            self.population.name,
+            firstflight_table::text::one_line(&self.population.name),
             fitted(&[self.fits()]),
             range.0,
             range.1,

@@ -1,41 +1,45 @@
 //! `firstflight population from-traces`.
 
-use super::{finish, follow};
+use super::{finish, follow, note};
 use crate::done::Done;
 use crate::run::command_line;
-use crate::terminal::{CAUTION, say, whisper};
+use crate::terminal::say;
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_replay::files::GroupBy;
-use firstflight_replay::population::{Entry, to_toml};
+use firstflight_replay::population::{Accept, Entries, to_toml};
 use firstflight_replay::replay::Settings;
+use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// What makes a group of connections
     #[arg(long, value_enum, default_value = "trace")]
     group_by: GroupBy,
+    /// Take connections whose capture leaves a doubt (docs/replay.md)
+    #[arg(long, value_enum)]
+    accept: Option<Accept>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let settings = Settings::default();
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
-    let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
-    let text = to_toml(&entries, &command_line()).ok_or_else(|| {
-        Error::new(format!(
-            "{}: no connection long enough to show a rate and a round trip",
-            options.files.join(", ")
-        ))
-    })?;
+    let names: Vec<String> = files.iter().map(|row| row.file.clone()).collect();
+    let entries = Entries::of(&replay, options.accept);
+    let text =
+        to_toml(&entries.taken, &command_line()).ok_or_else(|| entries.refusal(&names, ""))?;
     say(&text)?;
-    let left_out = replay.short + (replay.done.len() - entries.len()) as u64;
-    if left_out > 0 {
-        whisper(&format!(
-            "{CAUTION}note:{CAUTION:#} {left_out} connections are too short to show a rate and a round trip; they are left out"
+    if entries.short > 0 {
+        note(&format!(
+            "{} connections are too short to show a rate and a round trip; they are left out",
+            entries.short
         ));
+    }
+    if let Some(doubts) = entries.doubts() {
+        note(&doubts);
     }
     Ok(finish(&files))
 }

@@ -1,15 +1,17 @@
 //! The results of a replay for the terminal.
 
 use super::identified;
-use crate::fit::fitted;
+use crate::fit::{asked, fitted};
 use crate::output::Output;
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::table::figure;
+use firstflight_log::quality::{Quality, Trust};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
+use firstflight_table::text::one_line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -27,7 +29,7 @@ impl Output for Results {
         if self.connections.len() <= FEW {
             return self.connections.iter().map(startups).collect();
         }
-        vec![connections(self, usize::MAX), shares(self)]
+        vec![connections(self, usize::MAX), captured(self), shares(self)]
     }
 
     /// A row per connection and startup.
@@ -87,7 +89,7 @@ pub(crate) const RAW: &[&str] = &[
 /// Names of all columns that tables of these startups may have.
 pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> =
-        [STARTUPS, CONNECTIONS, SHARES, identified::TRIED, identified::ANSWERS]
+        [STARTUPS, CONNECTIONS, CAPTURED, SHARES, CAPTURES, identified::TRIED, identified::ANSWERS]
             .iter()
             .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
             .collect();
@@ -104,6 +106,10 @@ fn text(results: &Results) -> String {
         results.connections.iter().for_each(|connection| one(&mut text, connection));
     } else {
         many(&mut text, results);
+    }
+    if asked().wide && results.connections.iter().any(|row| row.capture.is_some()) {
+        let captures = captures(results);
+        let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", captures.title, fitted(&captures));
     }
     if results.short > 0 {
         let _ = writeln!(
@@ -184,12 +190,45 @@ fn startups(connection: &ConnectionRow) -> Sheet {
     sheet
 }
 
+/// Losses in words.
+fn lost(connection: &ConnectionRow) -> String {
+    let spurious = match connection.spurious {
+        0 => String::new(),
+        1 => ", once without a loss".into(),
+        times => format!(", {times} times without a loss"),
+    };
+    connection.loss_ratio.map_or_else(
+        || "loss not known".into(),
+        |loss| format!("{:.2} % lost{spurious}", loss * 100.0),
+    )
+}
+
+/// What the log states of the sender's own view of the path, beside ours.
+fn stated(connection: &ConnectionRow) -> Option<String> {
+    let sender = &connection.sender;
+    let stated: Vec<String> = [
+        sender.ssthresh.map(|bytes| format!("ssthresh {}", figure(bytes as f64, "bytes"))),
+        sender.pacing_mbps.map(|rate| format!("pacing at up to {} Mbit/s", figure(rate, "Mbit/s"))),
+        sender
+            .bandwidth_mbps
+            .map(|rate| format!("a bandwidth estimate of up to {} Mbit/s", figure(rate, "Mbit/s"))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!stated.is_empty()).then(|| format!("The log states {}", stated.join(", ")))
+}
+
 /// One connection, startup by startup.
 fn one(text: &mut String, connection: &ConnectionRow) {
-    let _ =
-        writeln!(text, "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}", connection.name, connection.origin);
+    let _ = writeln!(
+        text,
+        "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}",
+        one_line(&connection.name),
+        one_line(&connection.origin)
+    );
     let about = format!(
-        "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {:.2} % lost",
+        "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {}",
         figure(connection.bytes as f64, "bytes"),
         connection.transport,
         figure(connection.duration_ms, "ms"),
@@ -200,7 +239,7 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         number(connection.best_rate_wire_mbps, "Mbit/s"),
         if connection.rate_is_lower_bound { ", at least" } else { "" },
         number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes"),
-        connection.loss_ratio * 100.0,
+        lost(connection),
     );
     let _ = writeln!(text, "{}", wrap(&about, 0, width()));
     let sender = &connection.sender;
@@ -214,6 +253,9 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         let line = format!("The recorded sender{arm} {why} at {time} ms with a cwnd of {window}");
         let _ = writeln!(text, "{}", wrap(&line, 0, width()));
     }
+    if let Some(stated) = stated(connection) {
+        let _ = writeln!(text, "{}", wrap(&stated, 0, width()));
+    }
     if let Some(identity) = &connection.identified {
         identified::one(text, identity);
     }
@@ -226,6 +268,13 @@ fn one(text: &mut String, connection: &ConnectionRow) {
             "{QUIET}= the arm that ran, given exactly the events that it saw then{QUIET:#}"
         );
     }
+    if let Some(line) = connection.capture.as_ref().and_then(Quality::line) {
+        let _ = writeln!(
+            text,
+            "{CAUTION}*{CAUTION:#} {}",
+            wrap(&format!("Capture: {line}"), 2, width())
+        );
+    }
     for finding in &connection.findings {
         let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&finding.text, 2, width()));
     }
@@ -234,6 +283,48 @@ fn one(text: &mut String, connection: &ConnectionRow) {
 
 /// Columns of many connections, beside one for each startup.
 const CONNECTIONS: &[&str] = &["connection", "RTT\nms", "rate\nMbit/s", "BDP", "lost\n%"];
+
+/// Columns of how connections were captured.
+const CAPTURES: &[&str] = &[
+    "connection",
+    "taken at",
+    "trust",
+    "near\nms",
+    "far\nms",
+    "begins",
+    "doubled",
+    "out of order",
+    "not captured",
+    "clock tick\nms",
+    "steps",
+    "proxy\nms",
+    "left out",
+];
+
+/// How each connection was captured.
+fn captures(results: &Results) -> Sheet {
+    let mut sheet = Sheet::of_numbers("captures", CAPTURES, 3);
+    for row in &results.connections {
+        let Some(capture) = &row.capture else { continue };
+        let count = |count: u64| Field::from(count.to_string());
+        sheet.row([
+            Field::from(row.name.as_str()),
+            capture.vantage.name().into(),
+            Field::from(capture.trust.name()).bold(capture.trust != Trust::Sound),
+            number(capture.near_ms, "ms").into(),
+            number(capture.far_ms, "ms").into(),
+            Field::from(if capture.begins { "yes" } else { "no" }),
+            count(capture.doubled + capture.doubled_unsure),
+            count(capture.out_of_order),
+            figure(capture.unseen_bytes as f64, "bytes").into(),
+            number(capture.tick_ms, "ms").into(),
+            count(capture.clock_steps),
+            number(capture.proxy_ms, "ms").into(),
+            figure(capture.left_out_bytes as f64, "bytes").into(),
+        ]);
+    }
+    sheet
+}
 
 /// A line for each connection, so many at most.
 fn connections(results: &Results, most: usize) -> Sheet {
@@ -249,7 +340,10 @@ fn connections(results: &Results, most: usize) -> Sheet {
             number(connection.min_rtt_ms, "ms").into(),
             number(connection.best_rate_wire_mbps, "Mbit/s").into(),
             number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes").into(),
-            format!("{:.2}", connection.loss_ratio * 100.0).into(),
+            connection
+                .loss_ratio
+                .map_or_else(|| "-".into(), |loss| format!("{:.2}", loss * 100.0))
+                .into(),
         ];
         cells.extend(results.arms.iter().map(|arm| {
             let row = connection.startups.iter().find(|row| row.arm == *arm);
@@ -262,6 +356,31 @@ fn connections(results: &Results, most: usize) -> Sheet {
             ))
         }));
         sheet.row(cells);
+    }
+    sheet
+}
+
+/// Columns of what was captured.
+const CAPTURED: &[&str] = &["captured", "connections", "p50", "p95"];
+
+/// How what was captured spreads over the connections.
+fn captured(results: &Results) -> Sheet {
+    let mut sheet = Sheet::of_numbers("captured", CAPTURED, 1);
+    for row in &results.captured {
+        let (name, unit, scale) = match row.measure {
+            "min_rtt_ms" => ("smallest RTT, ms", "ms", 1.0),
+            "rtt_p50_ms" => ("median RTT, ms", "ms", 1.0),
+            "best_rate_mbps" => ("best sustained rate, Mbit/s", "Mbit/s", 1.0),
+            "loss_ratio" => ("lost, %", "", 100.0),
+            "queue_max_ms" => ("largest queue, ms", "ms", 1.0),
+            _ => ("bytes", "bytes", 1.0),
+        };
+        sheet.row([
+            Field::from(name),
+            row.connections.to_string().into(),
+            figure(row.p50 * scale, unit).into(),
+            figure(row.p95 * scale, unit).into(),
+        ]);
     }
     sheet
 }
@@ -311,8 +430,12 @@ fn many(text: &mut String, results: &Results) {
             results.connections.len() - MOST_LINES
         );
     }
+    let _ = writeln!(text, "{}", fitted(&captured(results)));
     let shares = shares(results);
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
+    for line in results.capture_lines() {
+        let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&line, 2, width()));
+    }
     for (kind, count, example) in results.findings() {
         let line = format!(
             "{kind}, {count} of {} connections, such as: {example}",

@@ -2,14 +2,16 @@
 //! the trial; the lock ends with its process.
 
 use crate::done::failed;
-use crate::files::write_whole;
+use crate::files::{check_folder, write_own};
 use firstflight_lab::Error;
 use firstflight_lab::field::{Answer, FieldRequest};
 use firstflight_lab::request::from_pairs;
-use firstflight_linux::lock::Lock;
+use firstflight_linux::lock::{Held, interrupt_holder};
+use firstflight_table::rows::Lines;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -33,18 +35,38 @@ impl Folder {
         Ok(folder)
     }
 
-    /// One for a new trial; it is made if it is not there.
+    /// One for a new trial. Nothing is made yet.
     ///
     /// # Errors
     /// One line, also if it holds a trial: pseudonyms of two trials do not fit together.
-    pub(super) fn new(folder: &Path) -> Result<Folder, Error> {
+    pub(super) fn check(folder: &Path) -> Result<Folder, Error> {
         let folder = Folder(folder.to_owned());
         if folder.state_file().exists() {
             let wrong = "holds a trial already; name another folder";
             return Err(Error::new(format!("{}: {wrong}", folder.0.display())));
         }
-        fs::create_dir_all(&folder.0).map_err(|error| failed(&folder.0, &error))?;
+        if folder.0.as_os_str() == "-" {
+            return Err(Error::new("--out -: rows and state go into a folder"));
+        }
+        let there = folder.0.ancestors().find(|parent| parent.exists());
+        check_folder(
+            there.filter(|there| !there.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+        )?;
         Ok(folder)
+    }
+
+    /// Makes it, if it is not there.
+    ///
+    /// # Errors
+    /// One line.
+    pub(super) fn make(&self) -> Result<Made, Error> {
+        let missing = self
+            .0
+            .ancestors()
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let made = Made(missing.map(Path::to_owned).collect());
+        fs::create_dir_all(&self.0).map_err(|error| failed(&self.0, &error))?;
+        Ok(made)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -85,14 +107,33 @@ impl Folder {
         self.0.join("log")
     }
 
-    /// Held by the process that runs the trial; `None` if one does.
-    pub(super) fn lock(&self) -> Result<Option<Lock>, Error> {
-        Lock::take(&self.0)
+    fn lock(&self) -> PathBuf {
+        self.0.join("lock")
     }
 
-    /// A process runs the trial.
+    /// Held by the process that runs the trial; `None` if another one does.
+    pub(super) fn hold(&self) -> Result<Option<Held>, Error> {
+        Held::take(&self.lock())
+    }
+
+    /// A process runs the trial. To be asked by other processes.
     pub(super) fn runs(&self) -> Result<bool, Error> {
-        self.lock().map(|lock| lock.is_none())
+        Held::holder(&self.lock()).map(|holder| holder.is_some())
+    }
+
+    /// Asks the process that runs the trial to end: what the state says of it, and what the kernel
+    /// says of the lock, have to agree.
+    ///
+    /// # Errors
+    /// One line if they do not.
+    pub(super) fn interrupt(&self) -> Result<(), Error> {
+        let state = self.state()?;
+        let number = |name: &str| state[name].as_u64();
+        let (Some(process), Some(start)) = (number("process"), number("process_start")) else {
+            let what = "its state names no process";
+            return Err(Error::new(format!("{}: {what}", self.0.display())));
+        };
+        interrupt_holder(&self.lock(), process, start)
     }
 
     pub(super) fn state(&self) -> Result<Value, Error> {
@@ -103,7 +144,7 @@ impl Folder {
     }
 
     pub(super) fn write_state(&self, state: &Value) -> Result<(), Error> {
-        write_whole(&self.state_file(), |out| writeln!(out, "{state:#}"))
+        write_own(&self.state_file(), |out| writeln!(out, "{state:#}"))
     }
 
     /// What the arms did, of connections that began long enough ago, over or not.
@@ -115,9 +156,9 @@ impl Folder {
         let number = |name: &str| state[name].as_u64();
         let until = number("ended_s").unwrap_or_else(seconds);
         let latest = until.saturating_sub(number("maturity_s").unwrap_or(0));
-        let mature = self.gather(latest)?;
+        let Rows { text: mature, torn } = self.gather(latest)?;
         let file = self.mature();
-        write_whole(&file, |out| out.write_all(mature.as_bytes()))?;
+        write_own(&file, |out| out.write_all(mature.as_bytes()))?;
         let text = |name: &str| state[name].as_str().unwrap_or_default();
         let baseline = text("baseline");
         // Nobody who looks has named it, so that its absence is no wrong option.
@@ -138,35 +179,36 @@ impl Folder {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let request: FieldRequest = from_pairs(&pairs)?;
         let mut answer = request.answer(&[file.display().to_string()])?;
-        if let Some(why) = self.missing(&state) {
+        if let Some(why) = self.missing(&state)? {
             answer.withhold(why);
         }
+        answer.warnings.extend(torn);
         Ok(answer)
     }
 
     /// Whether rows are missing: every connection that was drawn when the state was written has a
     /// row, or was open then, or was counted as dropped. Unlike the sample ratio this needs no
     /// luck: it is exact, and tells who is missing.
-    fn missing(&self, state: &Value) -> Option<String> {
-        let arms = state["arms"].as_array()?;
+    fn missing(&self, state: &Value) -> Result<Option<String>, Error> {
+        let Some(arms) = state["arms"].as_array() else { return Ok(None) };
         let drawn = |arm: &Value| arm["drawn"].as_u64().unwrap_or(0);
         // Numbers are given in order: later ones were drawn after the state was written.
         let all = arms.iter().map(drawn).sum::<u64>();
         let mut known: HashMap<String, u64> = HashMap::new();
         let mut seen = HashSet::new();
         for file in [self.rows(), self.open()] {
-            let text = fs::read_to_string(&file).unwrap_or_default();
-            for row in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            each_row(&file, |_, row| {
                 let number = row["connection"].as_u64().filter(|number| *number < all);
                 if let (Some(number), Some(arm)) = (number, row["arm"].as_str())
                     && seen.insert(number)
                 {
                     *known.entry(arm.to_owned()).or_default() += 1;
                 }
-            }
+            })?;
         }
         // What is between a counter and its record at this moment, and rows that found no room.
-        let excused = UNDER_WAY + state["dropped"].as_u64().unwrap_or(0);
+        let count = |name: &str| state[name].as_u64().unwrap_or(0);
+        let excused = UNDER_WAY + count("dropped") + count("rows_lost") + count("rows_waiting");
         let told: Vec<String> = arms
             .iter()
             .filter_map(|arm| {
@@ -175,33 +217,78 @@ impl Folder {
                 (missing > excused).then(|| format!("{name} lacks {missing} of {}", drawn(arm)))
             })
             .collect();
-        (!told.is_empty())
-            .then(|| format!("rows of drawn connections are missing: {}", told.join(", ")))
+        Ok((!told.is_empty())
+            .then(|| format!("rows of drawn connections are missing: {}", told.join(", "))))
     }
 
     /// Rows of connections that began until then. One that was open at the last look and is over by
     /// now counts once.
-    fn gather(&self, latest: u64) -> Result<String, Error> {
-        let (mut text, mut over) = (String::new(), HashSet::new());
+    fn gather(&self, latest: u64) -> Result<Rows, Error> {
+        let (mut text, mut over, mut torn) = (String::new(), HashSet::new(), Vec::new());
         for file in [self.rows(), self.open()] {
-            let Ok(lines) = fs::read_to_string(&file) else { continue };
-            for line in lines.lines() {
-                // What was cut by a power failure is no row.
-                let Ok(row) = serde_json::from_str::<Value>(line) else { continue };
+            let is_torn = each_row(&file, |line, row| {
                 if row["start_s"].as_u64().is_some_and(|start| start <= latest)
                     && over.insert(row["connection"].as_u64())
                 {
-                    text += line;
+                    text += &String::from_utf8_lossy(line);
                     text.push('\n');
                 }
-            }
+            })?;
+            let named = || format!("{}: the last row is torn and not counted", file.display());
+            torn.extend(is_torn.then(named));
         }
         if text.is_empty() {
             let what = "no connection began long enough ago";
             return Err(Error::new(format!("{}: {what}", self.0.display())));
         }
-        Ok(text)
+        Ok(Rows { text, torn })
     }
+}
+
+/// Folders that were made; they go again if nothing is put into them.
+#[must_use]
+pub(super) struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// They stay.
+    pub(super) fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // Only an empty one can be removed.
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Rows of a trial, and what to say of them.
+#[derive(Debug)]
+struct Rows {
+    text: String,
+    torn: Vec<String>,
+}
+
+/// Each row of a file, if there is one, and whether its last one is torn.
+///
+/// # Errors
+/// One line: any other line that is no row.
+fn each_row(file: &Path, mut each: impl FnMut(&[u8], Value)) -> Result<bool, Error> {
+    let Ok(opened) = File::open(file) else { return Ok(false) };
+    let wrong = |(number, what): (u64, String)| {
+        Error::new(format!("{}: line {number}: {what}", file.display()))
+    };
+    let mut lines = Lines::of(BufReader::new(opened));
+    while let Some(line) = lines.next_line().map_err(wrong)? {
+        let Some(row) = line.row(serde_json::from_slice::<Value>).map_err(wrong)? else {
+            return Ok(true);
+        };
+        each(line.bytes, row);
+    }
+    Ok(false)
 }
 
 fn has_row_of(rows: &str, arm: &str) -> bool {
@@ -222,7 +309,8 @@ mod tests {
     #[test]
     fn a_look_takes_connections_by_their_start_and_each_once() {
         let place = tempfile::tempdir().expect("a folder");
-        let folder = Folder::new(&place.path().join("trial")).expect("a trial's");
+        let folder = Folder::check(&place.path().join("trial")).expect("a trial's");
+        folder.make().expect("made").keep();
         assert!(Folder::of(folder.path()).is_err(), "nothing was started yet");
         let row = |connection: u32, start: u32, ended: &str| {
             format!("{{\"connection\":{connection},\"start_s\":{start},\"ended\":\"{ended}\"}}\n")
@@ -230,20 +318,30 @@ mod tests {
         let rows = row(1, 10, "fin") + &row(2, 50, "fin") + "{\"connection\":9,\"start_s";
         fs::write(folder.rows(), rows).expect("rows");
         fs::write(folder.open(), row(1, 10, "open") + &row(3, 11, "open")).expect("rows");
-        let mature = folder.gather(40).expect("rows");
+        let Rows { text: mature, torn } = folder.gather(40).expect("rows");
+        assert!(
+            torn.len() == 1 && torn[0].contains("rows.jsonl: the last row is torn"),
+            "{torn:?}"
+        );
         assert_eq!(mature, row(1, 10, "fin") + &row(3, 11, "open"), "2 is too young, 1 is over");
         assert!(folder.gather(5).is_err(), "all are too young");
+        fs::write(folder.rows(), row(1, 10, "fin") + "{\"conn\n" + &row(2, 50, "fin"))
+            .expect("rows");
+        let why = folder.gather(40).expect_err("no row").to_string();
+        assert!(why.contains("rows.jsonl: line 2: "), "{why}");
+        fs::write(folder.rows(), row(1, 10, "fin")).expect("rows");
         let state = json!({"baseline": "kernel:cubic", "ended_s": 60});
         folder.write_state(&state).expect("a state");
         let why = folder.look(&[]).expect_err("the baseline has no row").to_string();
         assert!(why.contains("no connection with kernel:cubic began long enough ago"), "{why}");
-        assert!(Folder::new(folder.path()).is_err(), "one trial in a folder");
+        assert!(Folder::check(folder.path()).is_err(), "one trial in a folder");
     }
 
     #[test]
     fn a_connection_that_was_drawn_has_a_row_or_is_open_or_was_counted_as_dropped() {
         let place = tempfile::tempdir().expect("a folder");
-        let folder = Folder::new(&place.path().join("trial")).expect("a trial's");
+        let folder = Folder::check(&place.path().join("trial")).expect("a trial's");
+        folder.make().expect("made").keep();
         let row = |connection: u64| {
             let arm = if connection.is_multiple_of(2) { "a" } else { "b" };
             format!("{{\"connection\":{connection},\"arm\":\"{arm}\"}}\n")
@@ -253,10 +351,10 @@ mod tests {
         let rows = |keep: fn(&u64) -> bool| (0..260).filter(keep).map(row).collect::<String>();
         fs::write(folder.open(), (170..200).map(row).collect::<String>()).expect("rows");
         fs::write(folder.rows(), rows(|number| *number < 180 || *number > 199)).expect("rows");
-        assert_eq!(folder.missing(&state(0)), None);
+        assert_eq!(folder.missing(&state(0)).expect("rows"), None);
         fs::write(folder.rows(), rows(|number| number % 2 == 0 || *number >= 60)).expect("rows");
-        let told = folder.missing(&state(0)).expect("30 rows are missing");
+        let told = folder.missing(&state(0)).expect("rows").expect("30 rows are missing");
         assert!(told.ends_with("missing: b lacks 30 of 100"), "{told}");
-        assert_eq!(folder.missing(&state(20)), None, "known to be dropped");
+        assert_eq!(folder.missing(&state(20)).expect("rows"), None, "known to be dropped");
     }
 }

@@ -2,6 +2,7 @@
 
 use firstflight_lab::Error;
 use firstflight_linux::kernel::{Counts, Row};
+use firstflight_table::rows::Health;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -80,6 +81,7 @@ impl Metrics {
         arms: &[String],
         counts: &Counts,
         open: u64,
+        health: &Health,
     ) -> Result<String, Error> {
         let mut registry = Registry::with_prefix("firstflight_trial");
         let mut family = |name: &str, help: &str, value: &dyn Fn(usize, &str) -> u64| {
@@ -101,14 +103,20 @@ impl Metrics {
             ("left_out", "connections whose service chose a controller", counts.left_out),
             ("failed", "connections that could not be given their arm", counts.failed),
             ("rows_dropped", "rows that found no room", counts.dropped),
+            ("rows_lost", "rows that could not be written to their file", health.lost),
         ] {
             let counter: Counter = Counter::default();
             counter.inc_by(value);
             registry.register(name, help, counter);
         }
-        let gauge: Gauge = Gauge::default();
-        gauge.set(open.cast_signed());
-        registry.register("open", "connections that are open", gauge);
+        for (name, help, value) in [
+            ("open", "connections that are open", open),
+            ("rows_waiting", "rows that wait until their file takes them", health.waiting),
+        ] {
+            let gauge: Gauge = Gauge::default();
+            gauge.set(value.cast_signed());
+            registry.register(name, help, gauge);
+        }
         let mut text = String::new();
         encode(&mut text, &registry).map_err(|error| Error::new(format!("metrics: {error}")))?;
         Ok(text)
@@ -133,13 +141,16 @@ mod tests {
         }
         let counts = Counts { assigned: vec![4, 3], dropped: 2, ..Counts::default() };
         let arms = ["kernel:cubic".to_owned(), "rapid".to_owned()];
-        let text = metrics.text(&arms, &counts, 5).expect("text");
+        let health = Health { waiting: 3, lost: 9, trouble: None };
+        let text = metrics.text(&arms, &counts, 5, &health).expect("text");
         for line in [
             "firstflight_trial_drawn_total{arm=\"kernel:cubic\"} 4",
             "firstflight_trial_rows_total{arm=\"rapid\"} 2",
             "firstflight_trial_segments_total{arm=\"rapid\"} 7",
             "firstflight_trial_busy_milliseconds_total{arm=\"rapid\"} 3",
             "firstflight_trial_rows_dropped_total 2",
+            "firstflight_trial_rows_lost_total 9",
+            "firstflight_trial_rows_waiting 3",
             "firstflight_trial_open 5",
         ] {
             assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");

@@ -6,16 +6,18 @@ use super::running::wait;
 use super::start::StartOptions;
 use super::verdict::EXIT_STOPPED;
 use crate::done::{Done, failed};
-use crate::files::write_whole;
+use crate::files::{write_own, write_whole};
+use crate::kernel::say_rivals;
 use crate::random::{keys, pseudonyms};
 use crate::row_file::{RowFile, held};
-use crate::terminal::whisper;
+use crate::stop::{Stop, graceful};
+use crate::terminal::{CAUTION, whisper};
 use firstflight_lab::Error;
-use firstflight_lab::field::FieldRequest;
+use firstflight_lab::field::{Answer, FieldRequest};
 use firstflight_lab::request::from_pairs;
 use firstflight_linux::kernel::{COLUMNS, Counts, FieldTest, Row};
-use firstflight_linux::lock::Lock;
-use firstflight_linux::supervise::Interrupts;
+use firstflight_linux::lock::{Lock, outlive, started};
+use firstflight_table::guard::guarded;
 use firstflight_trial::assign::{Assignment, limits, shares};
 use firstflight_trial::design::{By, Design};
 use serde_json::{Value, json};
@@ -23,7 +25,6 @@ use std::collections::{HashMap, HashSet};
 use std::env::args_os;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,26 +47,33 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
     let design = options.drawing().design()?;
     design.check(&shares).map_err(wrong)?;
     check_rules(options)?;
-    let folder = options.out().map(Folder::new).transpose()?;
+    let folder = options.out().map(Folder::check).transpose()?;
+    options.rows().map_or(Ok(()), RowFile::check)?;
+    let [assign] = keys()?;
+    let assignment = Assignment::within(assign, &shares, &most).map_err(wrong)?;
     if options.detach() {
         return folder.as_ref().map_or(Ok(Done::Well), detach);
     }
     let busy = |what: &Path| Error::new(format!("{}: another trial has it", what.display()));
-    let lock = |what: &Path| Lock::take(what)?.ok_or_else(|| busy(what));
-    // One trial in a folder, and one on a service: arms of two would fight for connections.
-    let _held = folder.as_ref().map(|folder| lock(folder.path())).transpose()?;
-    let _taken = lock(options.cgroup())?;
-    let [assign] = keys()?;
+    let _taken = Lock::take(options.cgroup())?.ok_or_else(|| busy(options.cgroup()))?;
     let pseudonym = pseudonyms(options.keep_key())?;
-    let assignment = Assignment::within(assign, &shares, &most).map_err(wrong)?;
     let file = match (&folder, options.rows()) {
         (Some(folder), _) => folder.rows(),
         (None, Some(rows)) => rows.to_owned(),
         (None, None) => return Err(Error::new("--rows or --out: nowhere to write rows")),
     };
-    let interrupts = Interrupts::block()?;
+    let stop = graceful("stopping the trial");
     let keys = [assign, pseudonym];
+    say_rivals(options.cgroup());
     let test = FieldTest::start(options.cgroup(), &assignment, keys, &design)?;
+    // Nothing is made where the kernel refuses. One trial in a folder, and one on a service: arms of
+    // two would fight for connections.
+    let made = folder.as_ref().map(Folder::make).transpose()?;
+    let _held = match &folder {
+        Some(folder) => Some(folder.hold()?.ok_or_else(|| busy(folder.path()))?),
+        None => None,
+    };
+    drop(made);
     let rows = RowFile::open(&file, held(&test.columns()))?;
     let mut trial = Trial {
         options,
@@ -80,9 +88,14 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
         metrics: Metrics::default(),
         units: HashMap::new(),
         refused: None,
+        started: started(std::process::id()),
+        unwritten: None,
     };
     trial.epochs.push(json!({"epoch": 0, "at_s": trial.began, "shares": trial.shares}));
     trial.look(&test)?;
+    if let Some(why) = trial.unwritten.take() {
+        return Err(Error::new(why));
+    }
     whisper(&format!(
         "trial of {} on {}; Ctrl-C ends it",
         options.arms(),
@@ -95,7 +108,7 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
              the last one left, whatever its arm. Set it to 1, or draw clients (--unit client)",
         );
     }
-    let stopped = trial.follow(&test, &interrupts)?;
+    let stopped = trial.follow(&test, stop)?;
     trial.finish(test, stopped)
 }
 
@@ -120,19 +133,20 @@ fn check_rules(options: &StartOptions) -> Result<(), Error> {
 
 /// The same command in the background; returns when it runs.
 fn detach(folder: &Folder) -> Result<Done, Error> {
+    let made = folder.make()?;
     let log = folder.log();
     let out = File::create(&log).map_err(|error| failed(&log, &error))?;
     let both = out.try_clone().map_err(|error| failed(&log, &error))?;
     let own = std::env::current_exe().map_err(|error| failed("our own file".as_ref(), &error))?;
-    let mut child = Command::new(own)
+    let mut command = Command::new(own);
+    command
         .args(args_os().skip(1).filter(|argument| argument != "--detach"))
         .stdin(Stdio::null())
         .stdout(out)
-        .stderr(both)
-        // Ctrl-C in this terminal is not for it.
-        .process_group(0)
-        .spawn()
-        .map_err(|error| failed("our own file".as_ref(), &error))?;
+        .stderr(both);
+    // Neither Ctrl-C in this terminal nor its end is for it, and it holds nothing of ours.
+    outlive(&mut command);
+    let mut child = command.spawn().map_err(|error| failed("our own file".as_ref(), &error))?;
     let mut ended = false;
     wait("the trial to begin", || {
         ended = child.try_wait().is_ok_and(|status| status.is_some());
@@ -141,8 +155,10 @@ fn detach(folder: &Folder) -> Result<Done, Error> {
     if ended {
         let said = fs::read_to_string(&log).unwrap_or_default();
         let said = said.trim().trim_start_matches("firstflight: ");
+        let _ = fs::remove_file(&log);
         return Err(Error::new(if said.is_empty() { "the trial ended at once" } else { said }));
     }
+    made.keep();
     let at = folder.path().display();
     whisper(&format!(
         "process {} runs the trial; `firstflight trial stop {at}` ends it",
@@ -166,20 +182,20 @@ struct Trial<'a> {
     units: HashMap<String, HashSet<String>>,
     /// Why other shares were refused.
     refused: Option<String>,
+    /// When this process began, as [`started`] has it.
+    started: Option<u64>,
+    /// Why the state could not be written the last time.
+    unwritten: Option<String>,
 }
 
 impl Trial<'_> {
-    fn follow(
-        &mut self,
-        test: &FieldTest,
-        interrupts: &Interrupts,
-    ) -> Result<Option<String>, Error> {
+    fn follow(&mut self, test: &FieldTest, stop: Stop) -> Result<Option<String>, Error> {
         let began = Instant::now();
         let (mut last, mut pause) = (began, LOOK);
         loop {
             let over = self.options.most().is_some_and(|most| began.elapsed() >= most);
             self.take(test)?;
-            if over || interrupts.came() {
+            if over || stop.came() {
                 return Ok(None);
             }
             self.reshare(test)?;
@@ -196,9 +212,8 @@ impl Trial<'_> {
     }
 
     fn take(&mut self, test: &FieldTest) -> Result<(), Error> {
-        let mut lost = None;
         test.take(WAIT, |row| {
-            lost = lost.take().or(self.rows.add(row.cells(&self.columns)).err());
+            self.rows.add(row.cells(&self.columns));
             self.metrics.add(&row);
             let Row { arm: Some(arm), unit: Some(unit), .. } = row else { return };
             let units = self.units.entry(arm).or_default();
@@ -206,8 +221,8 @@ impl Trial<'_> {
                 units.insert(unit);
             }
         })?;
-        lost.map_or(Ok(()), Err)?;
-        self.rows.tick()
+        self.rows.tick();
+        Ok(())
     }
 
     /// Takes other shares, if somebody asks for them.
@@ -228,7 +243,10 @@ impl Trial<'_> {
         }
         // When the file is gone the state has the answer.
         self.look(test)?;
-        fs::remove_file(&file).map_err(|error| failed(&file, &error))
+        if let Err(error) = fs::remove_file(&file) {
+            self.unwritten(failed(&file, &error));
+        }
+        Ok(())
     }
 
     /// Why the trial has to stop. A trial without rows of the baseline breaks no rule yet.
@@ -240,7 +258,21 @@ impl Trial<'_> {
         if rules.is_empty() {
             return None;
         }
-        let answer = if let Some(folder) = &self.folder {
+        // What looks at rows reads what others wrote; the trial goes on without it.
+        let looked = guarded(|| self.judged(rules));
+        let answer = match looked {
+            Ok(answer) => answer.ok()?,
+            Err(broken) => {
+                whisper(&broken.to_string());
+                return None;
+            }
+        };
+        answer.stopped().map(|_| answer.finding.clone())
+    }
+
+    /// The answer by these rules.
+    fn judged(&self, rules: &str) -> Result<Answer, Error> {
+        if let Some(folder) = &self.folder {
             folder.look(&[("stop-if", rules)])
         } else {
             let baseline = self.assignment.names()[0].clone();
@@ -248,9 +280,7 @@ impl Trial<'_> {
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
             from_pairs::<FieldRequest>(&pairs)
                 .and_then(|request| request.answer(&[self.rows.path().display().to_string()]))
-        };
-        let answer = answer.ok()?;
-        answer.stopped().map(|_| answer.finding.clone())
+        }
     }
 
     /// An arm whose plain ratio of retransmitted segments is beyond so many times the baseline's.
@@ -277,7 +307,29 @@ impl Trial<'_> {
         let counts = test.counts()?;
         test.look()?;
         self.take(test)?;
-        self.write_state(test, &counts, "running", None)
+        self.keep_state(test, &counts, "running", None);
+        Ok(())
+    }
+
+    /// Writes how it stands. A full disk ends nothing: it is told once, and tried again at the next
+    /// look.
+    fn keep_state(&mut self, test: &FieldTest, counts: &Counts, state: &str, why: Option<&str>) {
+        match self.write_state(test, counts, state, why) {
+            Ok(()) => {
+                if self.unwritten.take().is_some() {
+                    whisper("the state of the trial is written again");
+                }
+            }
+            Err(error) => self.unwritten(error),
+        }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "errors are taken")]
+    fn unwritten(&mut self, error: Error) {
+        if self.unwritten.is_none() {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {error}; the trial goes on"));
+        }
+        self.unwritten = Some(error.as_str().to_owned());
     }
 
     fn write_state(
@@ -298,17 +350,20 @@ impl Trial<'_> {
             .collect();
         let ended = (state != "running").then(seconds);
         let open = test.open();
-        write_whole(&folder.open(), |out| {
+        // Each file stands for itself: where one finds no room, others still may.
+        let open_rows = write_own(&folder.open(), |out| {
             let rows = test.open_rows();
             rows.iter().try_for_each(|row| out.write_all(row.line(&self.columns).as_bytes()))
-        })?;
-        let metrics = self.metrics.text(names, counts, open as u64)?;
-        write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()))?;
-        folder.write_state(&json!({
+        });
+        let health = self.rows.health();
+        let metrics = self.metrics.text(names, counts, open as u64, &health)?;
+        let metrics = write_whole(&folder.metrics(), |out| out.write_all(metrics.as_bytes()));
+        let state = folder.write_state(&json!({
             "firstflight": env!("CARGO_PKG_VERSION"),
             "state": state,
             "why": why,
             "process": std::process::id(),
+            "process_start": self.started,
             "began_s": self.began,
             "ended_s": ended,
             "baseline": names[0],
@@ -335,7 +390,11 @@ impl Trial<'_> {
             "failed": counts.failed,
             "dropped": counts.dropped,
             "outside": counts.outside,
-        }))
+            "rows_waiting": health.waiting,
+            "rows_lost": health.lost,
+            "rows_trouble": health.trouble,
+        }));
+        open_rows.and(metrics).and(state)
     }
 
     fn finish(mut self, test: FieldTest, stopped: Option<String>) -> Result<Done, Error> {
@@ -344,11 +403,11 @@ impl Trial<'_> {
         self.take(&test)?;
         // What is open has a row, too, with what it did until now.
         for row in test.open_rows() {
-            self.rows.add(row.cells(&self.columns))?;
+            self.rows.add(row.cells(&self.columns));
         }
-        self.rows.finish()?;
+        let rows = self.rows.finish();
         let state = if stopped.is_some() { "stopped by a rule" } else { "ended" };
-        self.write_state(&test, &counts, state, stopped.as_deref())?;
+        self.keep_state(&test, &counts, state, stopped.as_deref());
         // From here on nobody is given an arm.
         let (open, settling) = (test.open(), test.settling());
         drop(test);
@@ -361,7 +420,8 @@ impl Trial<'_> {
                 "note: 99 of 100 connections last {most:.1} s, and slots only {slot:.1} s: less than ten times as long"
             ));
         }
-        Ok(stopped.map_or(Done::Well, |why| {
+        let whole = rows.lost == 0 && self.unwritten.is_none();
+        Ok(stopped.map_or(if whole { Done::Well } else { Done::Short }, |why| {
             whisper(&why);
             Done::With(EXIT_STOPPED)
         }))

@@ -3,14 +3,14 @@
 use super::folder::Folder;
 use super::tables::Shown;
 use super::verdict::{EXIT_STOPPED, ended};
-use crate::done::{Done, failed};
-use crate::files::{check_outputs, write_whole};
+use crate::done::Done;
+use crate::files::{check_outputs, write_own, write_whole};
 use crate::output::{Output, check_before, give, names};
 use crate::run::command_line;
 use crate::terminal::{QUIET, say, whisper};
 use clap::Args;
 use firstflight_lab::Error;
-use firstflight_linux::lock::interrupt;
+use firstflight_table::text::one_line;
 use firstflight_trial::assign::shares;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
     let state = folder.state()?;
-    let text = |name: &str| state[name].as_str().unwrap_or_default().to_owned();
+    let text = |name: &str| one_line(state[name].as_str().unwrap_or_default()).into_owned();
     let how = match (text("state").as_str(), folder.runs()?) {
         ("running", true) => format!("running, process {}", state["process"]),
         // Its arms went with it.
@@ -63,7 +63,7 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     let mut lines = format!("{}: {how}\n", options.folder.display());
     let _ = writeln!(lines, "epoch {}: {}", state["epoch"], text("shares"));
     for arm in state["arms"].as_array().map(Vec::as_slice).unwrap_or_default() {
-        let name = arm["arm"].as_str().unwrap_or_default();
+        let name = one_line(arm["arm"].as_str().unwrap_or_default());
         let _ = write!(lines, "{name}: {} connections drawn, {} over", arm["drawn"], arm["rows"]);
         let changed = arm["changed"].as_u64().filter(|changed| *changed > 0);
         let _ = changed.map(|changed| write!(lines, ", {changed} changed by their service"));
@@ -76,6 +76,8 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
         ("left_out", "left out, their service chose a controller"),
         ("failed", "could not be given their arm"),
         ("dropped", "rows dropped"),
+        ("rows_waiting", "rows not yet written"),
+        ("rows_lost", "rows lost"),
     ] {
         if count(name) > 0 {
             let _ = write!(lines, "; {} {what}", count(name));
@@ -101,7 +103,7 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
 fn of_state(state: &Value) -> Done {
     match state["state"].as_str() {
         Some("stopped by a rule") => {
-            whisper(state["why"].as_str().unwrap_or_default());
+            whisper(&one_line(state["why"].as_str().unwrap_or_default()));
             Done::With(EXIT_STOPPED)
         }
         _ => Done::Well,
@@ -111,11 +113,10 @@ fn of_state(state: &Value) -> Done {
 /// Ends it, and waits until it has.
 pub(super) fn stop(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
-    let process = folder.state()?["process"].as_u64().and_then(|number| u32::try_from(number).ok());
-    let (true, Some(process)) = (folder.runs()?, process) else {
+    if !folder.runs()? {
         return Err(Error::new(format!("{}: does not run", options.folder.display())));
-    };
-    interrupt(process)?;
+    }
+    folder.interrupt()?;
     wait("the trial to end", || folder.runs().map(|runs| !runs))?;
     Ok(of_state(&folder.state()?))
 }
@@ -145,8 +146,7 @@ pub(super) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
     }
     let before = folder.state()?["epoch"].clone();
     let file = folder.wanted();
-    write_whole(&file, |out| out.write_all(options.shares.as_bytes()))
-        .map_err(|_| failed(&file, &std::io::Error::last_os_error()))?;
+    write_own(&file, |out| out.write_all(options.shares.as_bytes()))?;
     wait("the trial to take them", || Ok(!file.exists()))?;
     let state = folder.state()?;
     if let (true, Some(why)) = (state["epoch"] == before, state["refused"].as_str()) {

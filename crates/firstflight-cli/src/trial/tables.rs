@@ -88,15 +88,20 @@ impl Output for Shown<'_> {
     }
 }
 
+/// An interval that few rows leave without ends is none.
+fn known(interval: Option<Interval>) -> Option<Interval> {
+    interval.filter(|one| [one.value, one.low, one.high].iter().all(|end| end.is_finite()))
+}
+
 /// `+7.3 %` with its interval below.
 fn percent(interval: Option<Interval>) -> String {
-    interval.map_or("-".to_owned(), |one| {
+    known(interval).map_or("-".to_owned(), |one| {
         format!("{:.1} %\n{:.1} to {:.1}", one.value, one.low, one.high)
     })
 }
 
 fn range(interval: Option<Interval>) -> String {
-    interval.map_or("-".to_owned(), |one| format!("{:.1} to {:.1} %", one.low, one.high))
+    known(interval).map_or("-".to_owned(), |one| format!("{:.1} to {:.1} %", one.low, one.high))
 }
 
 fn verdict(row: &EffectRow) -> &'static str {
@@ -166,19 +171,26 @@ fn quantiles(answer: &Answer) -> Sheet {
 }
 
 fn number(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    match value {
+        value if !value.is_finite() => "-".to_owned(),
+        value if value >= 100.0 => format!("{value:.0}"),
+        value => format!("{value:.2}"),
+    }
 }
 
 fn totals(answer: &Answer) -> Sheet {
     let headers =
         ["arm", "ratio of totals", "value", "baseline", "times\n95 % interval", "at any look"];
     let mut sheet = Sheet::of_numbers("What it costs", &headers, 2);
-    let small = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+    let small = |value: Option<f64>| {
+        let value = value.filter(|value| value.is_finite());
+        value.map_or("-".to_owned(), |value| format!("{value:.4}"))
+    };
     for row in &answer.totals {
-        let times = row.times.map_or("too few".to_owned(), |one| {
+        let times = known(row.times).map_or("too few".to_owned(), |one| {
             format!("{:.2}\n{:.2} to {:.2}", one.value, one.low, one.high)
         });
-        let always = row.always_valid_times;
+        let always = known(row.always_valid_times);
         sheet.row([
             row.arm.clone(),
             row.ratio.clone(),
@@ -216,12 +228,18 @@ fn needs(answer: &Answer) -> Sheet {
     for need in &answer.needs {
         sheet.row([
             format!("{:.0} %", need.effect_pct),
-            format!("{:.0}", need.units),
-            format!("{:.0}", need.units_fixed),
-            need.hours.map_or("-".to_owned(), |hours| format!("{hours:.1}")),
+            whole(need.units),
+            whole(need.units_fixed),
+            need.hours
+                .filter(|hours| hours.is_finite())
+                .map_or("-".to_owned(), |hours| format!("{hours:.1}")),
         ]);
     }
     sheet
+}
+
+fn whole(value: f64) -> String {
+    if value.is_finite() { format!("{value:.0}") } else { "-".to_owned() }
 }
 
 /// The checks, a line each.
@@ -235,7 +253,7 @@ fn checks(answer: &Answer) -> Vec<String> {
         ));
     }
     if let Some(aa) =
-        answer.aa.as_ref().and_then(|aa| aa.reduction_pct.map(|plain| (plain, aa.always_valid_pct)))
+        answer.aa.as_ref().and_then(|aa| Some((known(aa.reduction_pct)?, aa.always_valid_pct)))
     {
         let (plain, always) = aa;
         lines.push(format!(

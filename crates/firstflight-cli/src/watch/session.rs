@@ -12,10 +12,10 @@ use crate::replay::text;
 use crate::row_file::RowFile;
 use crate::rows::Rows;
 use crate::run::command_line;
+use crate::stop::{Stop, graceful};
 use crate::terminal::{CAUTION, whisper};
 use firstflight_lab::Error;
 use firstflight_linux::kernel::{Heard, Watch, WatchOptions, cgroup_root};
-use firstflight_linux::supervise::Interrupts;
 use firstflight_log::live::Live;
 use firstflight_replay::advice::named;
 use firstflight_replay::population::{Entry, to_toml};
@@ -45,6 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         options.report.as_ref(),
         &[("--out", lines), ("--population", options.population.as_deref())],
     )?;
+    options.out.as_deref().map_or(Ok(()), RowFile::check)?;
     let settings = Settings {
         arms: named(&options.arms)?,
         lines: if options.report.is_some() { LINES } else { 0 },
@@ -55,6 +56,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
     let pseudonyms = pseudonyms(options.keep_key.as_deref())?;
+    // The file of rows comes last: where watching is refused, none is made.
+    let stop = graceful("stopping with what was seen so far");
+    let asked = WatchOptions { of_2_32: options.sample, port: options.who.port, pseudonyms };
+    let watch = Watch::start(&folder, &asked)?;
     let open = |file| RowFile::open(file, columns(&labels));
     let rows = options.out.as_deref().map(open).transpose()?;
     let mut session = Session {
@@ -66,12 +71,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         entries: Vec::new(),
         wants_entries: options.population.is_some(),
         seen: Seen::default(),
-        lost: None,
+        told: 0,
+        broken: false,
     };
-    let interrupts = Interrupts::block()?;
-    let asked = WatchOptions { of_2_32: options.sample, port: options.who.port, pseudonyms };
-    let watch = Watch::start(&folder, &asked)?;
-    session.follow(&watch, options, &interrupts)?;
+    session.follow(&watch, options, stop)?;
     session.finish(watch, options)
 }
 
@@ -87,29 +90,26 @@ struct Session {
     entries: Vec<Entry>,
     wants_entries: bool,
     seen: Seen,
-    /// A row that could not be written.
-    lost: Option<Error>,
+    /// Remarks that were told.
+    told: usize,
+    /// An internal error that cost a connection was told.
+    broken: bool,
 }
 
 impl Session {
-    fn follow(
-        &mut self,
-        watch: &Watch,
-        options: &Options,
-        interrupts: &Interrupts,
-    ) -> Result<(), Error> {
+    fn follow(&mut self, watch: &Watch, options: &Options, stop: Stop) -> Result<(), Error> {
         let began = Instant::now();
         whisper("watching; nothing is changed; Ctrl-C ends it");
         let progress = Progress::begin("{msg}", Unit::Words, None);
         let mut last = began;
         loop {
             let most = options.duration.map(|most| Duration::from_nanos(most.0));
-            let over = most.is_some_and(|most| began.elapsed() >= most) || interrupts.came();
+            let over = most.is_some_and(|most| began.elapsed() >= most) || stop.came();
             watch.take(WAIT, |heard| self.take(heard))?;
-            if let Some(lost) = self.lost.take() {
-                return Err(lost);
+            self.tell_of_broken();
+            if let Some(rows) = &mut self.rows {
+                rows.tick();
             }
-            self.rows.as_mut().map_or(Ok(()), RowFile::tick)?;
             if over {
                 return Ok(());
             }
@@ -135,7 +135,24 @@ impl Session {
         if counts.dropped > 0 {
             let _ = write!(line, ", {} records dropped", counts.dropped);
         }
+        if let Some(health) = self.rows.as_ref().map(RowFile::health).filter(|now| !now.is_well()) {
+            let _ = write!(line, ", {health}");
+        }
         line
+    }
+
+    /// An internal error that cost a connection is told at once; later ones of its kind are counted.
+    fn tell_of_broken(&mut self) {
+        for fault in &self.replay.remarks[self.told..] {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {fault}"));
+        }
+        self.told = self.replay.remarks.len();
+        // A peer may cause any number of them.
+        if let Some(what) = self.replay.take_broken()
+            && !std::mem::replace(&mut self.broken, true)
+        {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {what}"));
+        }
     }
 
     fn take(&mut self, heard: Heard) {
@@ -155,9 +172,7 @@ impl Session {
         let controller = self.controllers.remove(&record.connection);
         let followed = self.replay.done.get(before);
         if let (Some(rows), Some(row)) = (&mut self.rows, row) {
-            let row = cells(*row, &self.startups, controller.as_deref(), ended, followed);
-            let written = rows.add(row);
-            self.lost = self.lost.take().or(written.err());
+            rows.add(cells(*row, &self.startups, controller.as_deref(), ended, followed));
         }
         if self.wants_entries && self.entries.len() < MOST_RESULTS {
             self.entries.extend(followed.and_then(Entry::of));
@@ -172,15 +187,17 @@ impl Session {
         self.seen.counts = watch.counts()?;
         // From here on no packet is looked at.
         drop(watch);
-        self.rows.as_mut().map_or(Ok(()), RowFile::finish)?;
+        let rows = self.rows.as_mut().map(RowFile::finish);
         self.seen.open = self.live.open() as u64;
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
+        self.tell_of_broken();
         let file = FileRow {
             file: "live".to_owned(),
             bytes: 0,
             records: self.seen.records,
             connections: self.seen.counts.watched,
             fault: None,
+            notes: Vec::new(),
         };
         let results = Results::new(&self.replay, vec![file]);
         if let Some(file) = &options.report {
@@ -202,6 +219,7 @@ impl Session {
         for why in &short_of {
             whisper(&format!("{CAUTION}note:{CAUTION:#} {why}"));
         }
-        Ok(if short_of.is_empty() { Done::Well } else { Done::Short })
+        let lost = rows.is_some_and(|health| health.lost > 0);
+        Ok(if short_of.is_empty() && !lost { Done::Well } else { Done::Short })
     }
 }

@@ -41,17 +41,80 @@ fn a_program_in_any_language_can_be_held_against_ours() {
     let first = &found["connections"][0]["first"];
     assert_eq!(first["rule"], "slow_start", "a window that never grows: {first}");
     assert_eq!(first["step"]["theirs"]["cwnd"], 14_720);
-    for (command, why) in
-        [("exec:true", "without an answer"), ("exec:echo nothing", "each answer is a line")]
-    {
-        let bad = run(&["conform", command]);
-        assert!(bad.code == 2 && bad.said().len() == 1, "{command}: {}", bad.stderr);
-        assert!(
-            bad.stderr.contains(why) || bad.stderr.contains("no more events"),
-            "{}",
-            bad.stderr
-        );
+    let bad = run(&["conform", "exec:echo nothing"]);
+    assert!(bad.code == 2 && bad.said().len() == 1, "{}", bad.stderr);
+    assert!(bad.stderr.contains("each answer is a line"), "{}", bad.stderr);
+    // The shell says so, too.
+    let missing = run(&["conform", "exec:no-such-program-anywhere"]);
+    assert!(missing.code == 2 && missing.stderr.contains("exit code 127"), "{}", missing.stderr);
+}
+
+/// A controller that died: the check has failed, strict or not, and says how.
+#[track_caller]
+fn dies(controller: &str, why: &str, from: &str) {
+    for strict in [&[][..], &["--strict"]] {
+        let path = ["--path", "rapid-slide", "--bytes", "200kB", "--json", "-"];
+        let dead = run(&[&["conform", controller][..], &path, strict].concat());
+        assert_eq!(dead.code, 1, "{controller}: {}", dead.stderr);
+        assert!(dead.stderr.contains(why), "{controller}: {}", dead.stderr);
+        let answer = dead.json();
+        assert_eq!(answer["same"], false, "{controller}");
+        let ended = answer["connections"][0]["ended"].as_str().expect("the reason");
+        assert!(ended.contains(why) && ended.contains(from), "{controller}: {ended}");
     }
+}
+
+#[test]
+fn a_program_that_dies_is_a_check_that_failed() {
+    dies("exec:true", "exit code 0", "before the first event");
+    dies("exec:exit 7", "exit code 7", "before the first event");
+    dies("exec:kill -SEGV $$", "signal 11, SIGSEGV", "before the first event");
+    let once = r#"exec:read x; echo '{"cwnd":14720}'; exit 0"#;
+    dies(once, "exit code 0", " ms (");
+    let silent = r#"exec:read x; echo '{"cwnd":14720}'; exec sleep 100"#;
+    let hung = run(&["conform", silent, "--path", "rapid-slide", "--bytes", "200kB"]);
+    assert!(hung.code == 1 && hung.stderr.contains("within 10 s"), "{}", hung.stderr);
+}
+
+#[test]
+fn a_library_that_dies_or_hangs_is_a_check_that_failed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors");
+    let made = |name: &str, deed: &str| -> Option<String> {
+        let (source, file) =
+            (folder.path().join(format!("{name}.c")), folder.path().join(format!("{name}.so")));
+        let text = format!(
+            "#include \"controller.h\"\n#include <stdio.h>\n#include <stdlib.h>\n\
+             static int told;\n\
+             static void *create(const struct firstflight_begin *b) {{ (void)b; return malloc(8); }}\n\
+             static void tell(void *c, const struct firstflight_event *e) {{ (void)c; (void)e; if (++told > 100) {{ {deed} }} }}\n\
+             static struct firstflight_window window(const void *c) {{ (void)c; return (struct firstflight_window){{14720, FIRSTFLIGHT_NONE}}; }}\n\
+             static const struct firstflight_controller table = {{FIRSTFLIGHT_VERSION, create, tell, window, free}};\n\
+             const struct firstflight_controller *firstflight_controller(void) {{ return &table; }}\n"
+        );
+        std::fs::write(&source, text).expect("written");
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-w", "-I"]).arg(&docs).arg("-o").arg(&file).arg(&source);
+        assert!(cc.status().ok()?.success(), "the controller in C compiles");
+        Some(format!("table:{}", file.display()))
+    };
+    for (name, deed, why) in [
+        ("leaves", "exit(0);", "exit code 0"),
+        ("quits", "_Exit(3);", "exit code 3"),
+        ("crashes", "*(volatile int *)0 = 1;", "SIGSEGV"),
+        ("aborts", "abort();", "SIGABRT"),
+    ] {
+        let Some(library) = made(name, deed) else { return };
+        dies(&library, why, " ms (");
+    }
+    let Some(hangs) = made("hangs", "for (;;);") else { return };
+    let hung = run(&["conform", &hangs, "--path", "rapid-slide", "--bytes", "200kB"]);
+    assert!(hung.code == 1 && hung.stderr.contains("within 10 s"), "{}", hung.stderr);
+    // Words of the library are not part of the result.
+    let prints = made("prints", "puts(\"hello\");").expect("again");
+    let said =
+        run(&["conform", &prints, "--path", "rapid-slide", "--bytes", "200kB", "--json", "-"]);
+    assert_eq!((said.code, &said.json()["connections"][0]["ended"]), (0, &Value::Null));
 }
 
 #[test]
@@ -72,7 +135,7 @@ fn what_cannot_be_held_against_ours_is_refused_with_what_can() {
 #[test]
 fn a_controller_of_a_stack_is_held_against_its_counterpart_on_its_own_stack() {
     let found = well(&["conform", "quinn:newreno", "--json", "-"]).json();
-    assert_eq!(found["against"], "slowstart/reno/immediate");
+    assert_eq!(found["against"], "slowstart/reno(base=cwnd)/immediate");
     for connection in found["connections"].as_array().expect("a list") {
         assert!(connection["acks"].as_u64() > Some(1_000), "{connection}");
         for row in connection["rules"].as_array().expect("a list") {
@@ -115,7 +178,7 @@ fn library(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Opti
 #[test]
 fn a_table_of_functions_in_c_agrees_to_the_byte_and_a_planted_cut_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
-    let against = ["--against", "slowstart/reno/immediate"];
+    let against = ["--against", "slowstart/reno(base=cwnd)/immediate"];
     let Some(exact) = library(folder.path(), "exact", |text| text) else { return };
     let same =
         well(&[&["conform", &exact, "--tolerance", "0B", "--strict"][..], &against].concat());
@@ -152,7 +215,7 @@ fn the_runners_of_the_documentation_agree_with_the_vectors_and_notice_a_changed_
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("newreno.json");
     let name = file.to_str().expect("text");
-    let reno = "slowstart/reno/immediate";
+    let reno = "slowstart/reno(base=cwnd)/immediate";
     well(&["vectors", "--arms", reno, "--transport", "quic", "--json", name]);
     let text = std::fs::read_to_string(&file).expect("a file");
     let document: Value = serde_json::from_str(&text).expect("JSON");

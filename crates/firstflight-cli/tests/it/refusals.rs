@@ -104,7 +104,7 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
         (&["--arms", "rapid,,oracle"], &["an arm is missing between two commas"]),
         (&["--arms", ""], &["arm"]),
         // A value cannot make two lines out of one, nor write to the terminal.
-        (&["--arms", "ra\npi\u{1b}[31md"], &[r"`ra\npi\u{1b}[31md`"]),
+        (&["--arms", "ra\npi\u{1b}[31md"], &[r"`ra\npi\u001b[31md`"]),
     ]);
 }
 

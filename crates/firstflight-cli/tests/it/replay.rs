@@ -383,59 +383,65 @@ fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    for (rate, rtt) in [(50.0, 40.0), (20.0, 100.0)] {
-        let dump = folder.path().join(format!("{rate}.pcap"));
-        let server = format!(
-            "exec python3 {}/serve_and_capture.py 8000 12000000 {}",
-            tools.display(),
-            dump.display()
-        );
-        let path = format!("rate={rate}Mbit,rtt={rtt}ms,queue=1bdp");
-        let fetch = tools.join("fetch.py");
-        let output = firstflight(&[
-            "link",
-            "-q",
-            "--path",
-            &path,
-            "--server",
-            &server,
-            "--",
-            "python3",
-            fetch.to_str().expect("UTF-8"),
-            "10.77.0.1",
-            "8000",
-        ])
-        .output()
-        .expect("the command runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout).trim(),
-            "12000000",
-            "the object arrives"
-        );
-        let results = json(&[
-            "replay",
-            "--arms",
-            "slowstart,hystart++,search",
-            dump.to_str().expect("UTF-8"),
-        ]);
-        assert!(
-            results["files"][0]["fault"].is_null(),
-            "the capture is whole: {}",
-            results["files"][0]
-        );
-        let connection = &results["connections"][0];
-        let (found, round) = (
-            connection["best_rate_wire_mbps"].as_f64().expect("a rate"),
-            connection["min_rtt_ms"].as_f64().expect("an RTT"),
-        );
-        println!(
-            "{path}: {found:.2} Mbit/s, {round:.2} ms, {:.2} % lost",
-            connection["loss_ratio"].as_f64().unwrap_or(0.0) * 100.0
-        );
-        assert!((found / rate - 1.0).abs() < 0.05, "{path}: {found} Mbit/s on the wire");
-        assert!((round / rtt - 1.0).abs() < 0.05, "{path}: {round} ms");
+    let near = |found: f64, real: f64| (found / real - 1.0).abs() < 0.05;
+    let mut left = vec![(50.0, 40.0), (20.0, 100.0)];
+    // A link beside other tests may be late, and what it holds back leaves as a burst.
+    for last in [false, false, true] {
+        left.retain(|&(rate, rtt)| {
+            let (path, found, round) = shown_of_download(folder.path(), &tools, rate, rtt);
+            assert!(near(round, rtt), "{path}: {round} ms");
+            assert!(!last || near(found, rate), "{path}: {found} Mbit/s on the wire");
+            !near(found, rate)
+        });
     }
+}
+
+/// Path of a download through an emulated link, and what its capture shows of that: the rate on the
+/// wire in Mbit/s, the smallest RTT in ms.
+#[cfg(target_os = "linux")]
+fn shown_of_download(folder: &Path, tools: &Path, rate: f64, rtt: f64) -> (String, f64, f64) {
+    let dump = folder.join(format!("{rate}.pcap"));
+    let server = format!(
+        "exec python3 {}/serve_and_capture.py 8000 12000000 {}",
+        tools.display(),
+        dump.display()
+    );
+    let path = format!("rate={rate}Mbit,rtt={rtt}ms,queue=1bdp");
+    let fetch = tools.join("fetch.py");
+    let output = firstflight(&[
+        "link",
+        "-q",
+        "--path",
+        &path,
+        "--server",
+        &server,
+        "--",
+        "python3",
+        fetch.to_str().expect("UTF-8"),
+        "10.77.0.1",
+        "8000",
+    ])
+    .output()
+    .expect("the command runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "12000000", "the object arrives");
+    let results =
+        json(&["replay", "--arms", "slowstart,hystart++,search", dump.to_str().expect("UTF-8")]);
+    assert!(
+        results["files"][0]["fault"].is_null(),
+        "the capture is whole: {}",
+        results["files"][0]
+    );
+    let connection = &results["connections"][0];
+    let (found, round) = (
+        connection["best_rate_wire_mbps"].as_f64().expect("a rate"),
+        connection["min_rtt_ms"].as_f64().expect("an RTT"),
+    );
+    println!(
+        "{path}: {found:.2} Mbit/s, {round:.2} ms, {:.2} % lost",
+        connection["loss_ratio"].as_f64().unwrap_or(0.0) * 100.0
+    );
+    (path, found, round)
 }
 
 /// Lines of a qlog that any stack would have written: packets that left, came and were lost.
@@ -492,9 +498,8 @@ fn startups_on_a_real_stack_are_identified() {
         "rate=22Mbit,rtt=110ms,queue=1.2bdp",
         "rate=70Mbit,rtt=28ms,queue=80ms",
     ];
-    // With `NIGHT` set (`make night`) what the page says is made again; otherwise one of its paths.
+    // With `NIGHT` set (`make night`) what the page says is compared, too.
     let night = std::env::var_os("NIGHT").is_some();
-    let paths = if night { &paths[..] } else { &paths[..1] };
     let folder = tempfile::tempdir().expect("a folder");
     let (mut right, mut unknown) = (0, 0);
     for (index, &path) in paths.iter().enumerate() {

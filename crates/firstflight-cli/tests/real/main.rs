@@ -5,6 +5,8 @@
 #[path = "../command/mod.rs"]
 mod command;
 #[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
 mod killed;
@@ -22,6 +24,8 @@ mod secrets;
 mod serve;
 #[cfg(all(feature = "bpf", any(feature = "field", feature = "replay"), target_os = "linux"))]
 mod service;
+#[cfg(all(unix, feature = "field", feature = "replay"))]
+mod signals;
 #[cfg(all(feature = "bpf", feature = "field", target_os = "linux"))]
 mod trial;
 #[cfg(all(feature = "bpf", feature = "replay", target_os = "linux"))]

@@ -52,8 +52,11 @@ impl Serving {
             };
             match words[..] {
                 ["serving", url, ..] => listeners.push((authority(url), String::new())),
+                // Addresses of one listener have its key.
                 ["public", "key", pin] => {
-                    listeners.last_mut().expect("its listener came before").1 = pin.into();
+                    let last = listeners.iter_mut().rev();
+                    last.take_while(|(_, known)| known.is_empty())
+                        .for_each(|(_, known)| *known = pin.into());
                 }
                 ["metrics", "at", url] => metrics = Some(authority(url)),
                 ["memory", "limit", ..] => break,
@@ -533,7 +536,7 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
     let url = serving.url(&format!("/bytes/{SIZE}B")).parse().expect("a URL");
     let wanted = Fetch {
         trust: Trust::Pin(pin),
-        connect_to: Some(address),
+        connect_to: vec![address],
         window: 1_000_000,
         ..Fetch::new(url)
     };

@@ -234,3 +234,117 @@ fn rows_of_one_arm_that_are_dropped_on_purpose_withhold_the_verdict() {
         assert_eq!(analysed.status.code(), Some(i32::from(by_shares)), "{}", said(&analysed));
     }
 }
+
+/// Whatever number stands in a state, and whoever locks the folder, nobody else gets a signal. Needs
+/// no privilege.
+#[test]
+fn to_stop_a_trial_signals_nobody_but_the_process_that_runs_it() {
+    use firstflight_linux::lock::{Lock, started};
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bystander = Command::new("sleep").arg("60").spawn().expect("a process");
+    let number = u64::from(bystander.id());
+    let start = started(bystander.id()).expect("it runs");
+    let _locked = Lock::take(folder.path()).expect("no failure").expect("nobody has it");
+    let place = folder.path().display().to_string();
+    for process in [number, 1, 0, u64::from(u32::MAX), 1 << 31, u64::MAX] {
+        // With a lock of somebody else, as anybody who may write into the folder has it.
+        for held in [false, true] {
+            let state = serde_json::json!({
+                "process": process, "process_start": start, "state": "running", "baseline": "a",
+                "shares": "a,b", "epoch": 0, "arms": [], "maturity_s": 60,
+            });
+            fs::write(folder.path().join("trial.json"), state.to_string()).expect("written");
+            let lock = folder.path().join("lock");
+            let held = held.then(|| firstflight_linux::lock::Held::take(&lock).expect("a lock"));
+            let stop = trial(&["stop", &place]);
+            assert_eq!(stop.status.code(), Some(2), "{process}: {}", said(&stop));
+            assert_eq!(said(&stop).lines().count(), 1, "{}", said(&stop));
+            assert!(bystander.try_wait().expect("ours").is_none(), "{process}: got a signal");
+            drop(held);
+        }
+    }
+    bystander.kill().expect("ours");
+    bystander.wait().expect("ours");
+}
+
+#[test]
+fn a_detached_trial_holds_nothing_of_who_started_it_and_its_state_is_its_owners() {
+    use std::os::unix::fs::MetadataExt;
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let Some(service) = Service::start(&group, PATH, 20_000) else { return };
+    let folder = service.file("trial");
+    let lock = service.file("cron.lock");
+    // As a job of cron has it; `$( ... )` reads until nobody holds its pipe.
+    let script = "exec 9>\"$4\"; flock 9; said=$(\"$1\" trial start --cgroup \"$2\" --arms kernel:cubic,kernel:reno --out \"$3\" --detach 2>&1) || { echo \"$said\"; exit 4; }; exec 9>&-; flock -n \"$4\" true && echo free";
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            script,
+            "sh",
+            env!("CARGO_BIN_EXE_firstflight"),
+            group.folder(),
+            &folder,
+            &lock,
+        ])
+        .output()
+        .expect("a shell");
+    if said(&output).contains("not permitted") {
+        println!("skipped: {}", said(&output).trim());
+        return;
+    }
+    let words = said(&output);
+    let mode = |name: &str| fs::metadata(format!("{folder}/{name}")).expect("there").mode() & 0o777;
+    let modes = ["trial.json", "lock", "open.jsonl"].map(mode);
+    let stop = trial(&["stop", &folder]);
+    assert!(stop.status.success(), "{}", said(&stop));
+    assert_eq!(words.trim(), "free", "the lock of whoever started it");
+    assert_eq!(modes, [0o600; 3]);
+}
+
+#[test]
+fn a_trial_on_a_full_disk_goes_on_says_so_and_recovers() {
+    let _one = ONE.lock();
+    let Some(group) = Group::make() else { return };
+    let Some(service) = Service::start(&group, PATH, 20_000) else { return };
+    let folder = service.file("trial");
+    let script = "ulimit -S -f 12; exec \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_firstflight"), "trial", "start"])
+        .args(["--cgroup", group.folder(), "--arms", "kernel:cubic,kernel:reno"])
+        .args(["--unit", "connection", "--out", &folder])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let stderr = child.stderr.take().expect("piped");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr));
+    let mut wait_for = |words: &str| {
+        let began = Instant::now();
+        loop {
+            let line = lines.next().map_or_else(String::new, |line| line.expect("text"));
+            if line.contains(words) || line.contains("not permitted") {
+                return line;
+            }
+            assert!(!line.is_empty() && began.elapsed() < Duration::from_secs(30), "no `{words}`");
+        }
+    };
+    if wait_for(READY).contains("not permitted") {
+        println!("skipped: not permitted");
+        child.wait().expect("it has ended");
+        return;
+    }
+    service.downloads(40);
+    let line = wait_for("not yet written");
+    assert!(line.contains("rows.jsonl: ") && line.contains("File too large"), "{line}");
+    let raised = Command::new("prlimit")
+        .args(["--fsize=unlimited:unlimited", "--pid", &child.id().to_string()])
+        .status();
+    if raised.is_ok_and(|status| status.success()) {
+        wait_for("rows are written again, none is lost");
+    }
+    assert!(Command::new("kill").arg(child.id().to_string()).status().expect("kill").success());
+    let code = child.wait().expect("ours").code();
+    assert_eq!((code, rows_of(&folder).len()), (Some(0), 40), "every row once");
+    let state = state_of(&folder);
+    assert_eq!((&state["state"], &state["rows_lost"]), (&"ended".into(), &0.into()), "{state}");
+}

@@ -75,7 +75,7 @@ fn bad_requests_get_their_status_and_nothing_else() {
         ("GET", "/bytes/1MB", vec![("firstflight-arm", "rapid")], 403, None),
     ];
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         for (method, path, fields, status, field) in rows {
             let what = format!("{method} {} {fields:?}", &path[..path.len().min(60)]);
             let (is, says, body) = asked(&served, method, path, &fields, 0).await;
@@ -91,7 +91,7 @@ fn bad_requests_get_their_status_and_nothing_else() {
         assert_eq!((status, body), (413, 0), "content is not wanted, and is not waited for");
         let (status, ..) = asked(&served, "POST", "/bytes/1MB", &[], 5_000_000).await;
         assert_eq!(status, 405, "nor is content whose length is not said");
-        let allowed = Served::start(ServerOptions { choice: true, ..options("slowstart") }).await;
+        let allowed = Served::start(ServerOptions { choice: true, ..options("slowstart") });
         let (status, ..) =
             asked(&allowed, "GET", "/bytes/1MB", &[("firstflight-arm", "rapid(")], 0).await;
         assert_eq!(status, 400, "an arm that is none");
@@ -260,7 +260,7 @@ fn what_is_no_request_at_all_is_an_error_of_its_stream_or_connection() {
         ),
     ];
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         for (what, bytes, expected) in rows {
             assert_eq!(raw(&served, &bytes, true).await, expected, "{what}");
         }
@@ -273,7 +273,7 @@ fn what_is_no_request_at_all_is_an_error_of_its_stream_or_connection() {
 #[test]
 fn a_push_stream_of_a_client_ends_its_connection() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         // The type in every length that an integer may have.
         for kind in [&[1][..], &[0x40, 1], &[0x80, 0, 0, 1], &[0xc0, 0, 0, 0, 0, 0, 0, 1]] {
             let (_endpoint, connection) = quinn(served.address).await;
@@ -305,7 +305,7 @@ fn a_push_stream_of_a_client_ends_its_connection() {
 #[test]
 fn a_frame_that_never_ends_is_not_kept() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         // HEADERS of a gigabyte, as eight-byte length, and as much of it as the server takes.
         let mut bytes = vec![1, 0xc0, 0, 0, 0, 0x40, 0, 0, 0];
         bytes.resize(1_000_000, 0);
@@ -324,7 +324,7 @@ fn whoever_asks_too_often_is_told_to_wait() {
     runtime().block_on(async {
         let mut slow = options("slowstart");
         slow.limits.requests_per_second = 1.try_into().unwrap();
-        let served = Served::start(slow).await;
+        let served = Served::start(slow);
         let mut statuses = Vec::new();
         for _ in 0..6 {
             statuses.push(asked(&served, "GET", "/bytes/1kB", &[], 0).await);
@@ -346,7 +346,7 @@ fn more_connections_than_there_are_places_are_refused_and_places_come_back() {
     runtime().block_on(async {
         let mut narrow = options("slowstart");
         narrow.limits.per_address = 3;
-        let served = Served::start(narrow).await;
+        let served = Served::start(narrow);
         let mut inside = Vec::new();
         for _ in 0..3 {
             inside.push(quinn(served.address).await);
@@ -375,7 +375,7 @@ fn a_half_full_house_lets_in_only_who_proves_its_address() {
     runtime().block_on(async {
         let mut small = options("slowstart");
         small.limits.connections = 4;
-        let served = Served::start(small).await;
+        let served = Served::start(small);
         let _inside = [quinn(served.address).await, quinn(served.address).await];
         // Sent back with a token, and let in with it.
         assert_eq!(

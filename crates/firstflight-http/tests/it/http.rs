@@ -6,7 +6,7 @@ use firstflight_http::{
 };
 use http::StatusCode;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -54,7 +54,7 @@ fn count(metrics: &str, name: &str) -> u64 {
 #[test]
 fn an_object_arrives_whole_and_every_byte_is_checked() {
     runtime().block_on(async {
-        let served = Served::start(options("hystart++")).await;
+        let served = Served::start(options("hystart++"));
         for (size, bytes) in [
             ("0", 0),
             ("1B", 1),
@@ -82,6 +82,61 @@ fn an_object_arrives_whole_and_every_byte_is_checked() {
 }
 
 #[test]
+fn every_address_of_a_host_is_tried_until_one_answers() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nobody listens at the second; the third is of a family that may be missing, and the fourth of
+    // documentation (RFC 3849).
+    let closed: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let [other, nowhere]: [SocketAddr; 2] =
+        ["[::1]:9", "[2001:db8::1]:9"].map(|text| text.parse().unwrap());
+    let keep = UdpSocket::bind(silent).unwrap();
+    runtime().block_on(async {
+        let served = Served::start(options("slowstart"));
+        for before in [&[][..], &[silent], &[other], &[nowhere], &[closed, silent, other, nowhere]]
+        {
+            for after in [&[][..], &[silent, other]] {
+                let connect_to = [before, &[served.address], after].concat();
+                let wanted = Fetch { connect_to, ..served.wanting("/bytes/10kB") };
+                let fetched = fetch(&wanted, nothing).await.unwrap();
+                assert_eq!(fetched.bytes, 10_000, "{:?}", wanted.connect_to);
+            }
+        }
+        // Each that did not answer is named.
+        let connect_to = vec![silent, other];
+        let wanted =
+            Fetch { connect_to, idle: Duration::from_millis(300), ..served.wanting("/bytes/10kB") };
+        let failed = fetch(&wanted, nothing).await.unwrap_err().to_string();
+        assert!(failed.contains(&silent.to_string()) && failed.contains("[::1]:9"), "{failed}");
+        served.end().await;
+    });
+    drop(keep);
+}
+
+#[test]
+fn a_server_at_several_addresses_is_one_server() {
+    runtime().block_on(async {
+        let listen = ["127.0.0.1:0", "127.0.0.2:0", "[::1]:0"].map(|text| text.parse().unwrap());
+        let plan = firstflight_quic::Plan::parse("slowstart").unwrap();
+        let served = Served::start(ServerOptions::new(&listen, plan));
+        let mut reached = 0;
+        for at in listen {
+            let connect_to = vec![SocketAddr::new(at.ip(), served.address.port())];
+            // One key and one count for all.
+            let wanted =
+                Fetch { connect_to, idle: Duration::from_secs(2), ..served.wanting("/bytes/10kB") };
+            match fetch(&wanted, nothing).await {
+                Ok(fetched) => reached += u64::from(fetched.bytes == 10_000),
+                Err(error) => assert!(at.is_ipv6(), "{error}"),
+            }
+        }
+        assert!(reached >= 2, "{reached} of {}", listen.len());
+        let accepted = "firstflight_connections_total{outcome=\"accepted\"}";
+        assert_eq!(count(&metrics(served.metrics), accepted), reached);
+        served.end().await;
+    });
+}
+
+#[test]
 fn a_byte_that_is_wrong_is_found_wherever_it_is() {
     let mut bytes = vec![0; 100_003];
     content::fill(5, &mut bytes);
@@ -97,7 +152,7 @@ fn a_byte_that_is_wrong_is_found_wherever_it_is() {
 #[test]
 fn a_client_may_choose_the_arm_of_its_connection_with_its_first_request() {
     runtime().block_on(async {
-        let served = Served::start(ServerOptions { choice: true, ..options("slowstart") }).await;
+        let served = Served::start(ServerOptions { choice: true, ..options("slowstart") });
         for arm in ["rapid", "best/reno/immediate", "jumpstart", "slowstart"] {
             let fetched =
                 fetch(&Fetch { arm: Some(arm.into()), ..served.wanting("/bytes/200kB") }, nothing)
@@ -132,7 +187,7 @@ fn a_client_may_choose_the_arm_of_its_connection_with_its_first_request() {
 #[test]
 fn the_arm_that_was_chosen_is_the_arm_that_ran() {
     runtime().block_on(async {
-        let served = Served::start(ServerOptions { choice: true, ..options("slowstart") }).await;
+        let served = Served::start(ServerOptions { choice: true, ..options("slowstart") });
         // An oracle that leaves at 20 kB: no other arm ends startup for that reason.
         let wanted =
             Fetch { arm: Some("oracle(exit=20000)".into()), ..served.wanting("/bytes/2MB") };
@@ -162,7 +217,7 @@ fn the_arm_that_was_chosen_is_the_arm_that_ran() {
 #[test]
 fn a_range_is_a_part_of_the_object_and_is_checked_as_such() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         let rows = [
             ("bytes=0-99", 100, "bytes 0-99/1000000"),
             ("bytes=999-100000", 99_002, "bytes 999-100000/1000000"),
@@ -205,8 +260,7 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
         let served = Served::start(ServerOptions {
             folder: Some(folder.path().to_owned()),
             ..options("slowstart")
-        })
-        .await;
+        });
         let rows = [
             ("/below/a%20page.html", 200, 5),
             ("/inside/a%20page.html", 200, 5),
@@ -237,7 +291,7 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
             hidden: true,
             ..options("slowstart")
         };
-        let asked = Served::start(options).await;
+        let asked = Served::start(options);
         for path in ["/.hidden", "/.folder/file", "/to-hidden"] {
             assert_eq!(
                 fetch(&asked.wanting(path), nothing).await.unwrap().bytes,
@@ -252,7 +306,7 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
 #[test]
 fn only_the_holder_of_the_pinned_key_is_believed() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         let wanted = served.wanting("/bytes/1kB");
         let believed = fetch(&Fetch { trust: Trust::Anyone, ..wanted.clone() }, nothing).await;
         assert!(believed.is_ok(), "{believed:?}");
@@ -269,7 +323,7 @@ fn only_the_holder_of_the_pinned_key_is_believed() {
 #[test]
 fn a_server_told_to_end_finishes_what_it_began_and_takes_nothing_new() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         let wanted = served.wanting("/bytes/3MB");
         let (half, reached) = tokio::sync::oneshot::channel();
         let mut half = Some(half);
@@ -307,7 +361,7 @@ fn a_server_told_to_end_finishes_what_it_began_and_takes_nothing_new() {
 #[test]
 fn a_client_that_stays_does_not_keep_a_server_from_ending() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         let (_endpoint, connection) = crate::served::quinn(served.address).await;
         let (mut driver, mut requests) =
             h3::client::new(h3_quinn::Connection::new(connection.clone())).await.unwrap();
@@ -330,7 +384,7 @@ fn a_client_that_stays_does_not_keep_a_server_from_ending() {
 #[test]
 fn a_server_that_has_waited_long_enough_cuts_off_what_is_left() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         let download = slow_download(&served).await;
         let (done, enough) = served.stop();
         drop(enough);
@@ -343,7 +397,7 @@ fn a_server_that_has_waited_long_enough_cuts_off_what_is_left() {
 #[test]
 fn metrics_count_what_happened() {
     runtime().block_on(async {
-        let served = Served::start(options("rapid")).await;
+        let served = Served::start(options("rapid"));
         for _ in 0..3 {
             fetch(&served.wanting("/bytes/300kB"), nothing).await.unwrap();
         }
@@ -368,7 +422,7 @@ fn metrics_count_what_happened() {
 #[test]
 fn bytes_are_counted_while_they_are_sent() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         let download = slow_download(&served).await;
         let at = served.metrics;
         let text = tokio::task::spawn_blocking(move || metrics(at)).await.unwrap();
@@ -392,7 +446,7 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
         // A place for every request but no more, and nothing that ends a response early.
         patient.limits.requests = CANCELLED as u32 + 1;
         patient.limits.patience = Duration::from_secs(3600);
-        let served = Served::start(patient).await;
+        let served = Served::start(patient);
         let mut transport = quinn::TransportConfig::default();
         transport.receive_window(50_000_u32.into()).stream_receive_window(1_000_000_u32.into());
         let (_endpoint, connection) = crate::served::quinn_with(served.address, transport).await;
@@ -441,7 +495,7 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
 #[test]
 fn a_foreign_client_gets_the_head_alone_when_it_asks_for_it() {
     runtime().block_on(async {
-        let served = Served::start(options("slowstart")).await;
+        let served = Served::start(options("slowstart"));
         foreign(served.address, async |mut requests| {
             let head = http::Request::head("https://localhost/bytes/10MB").body(()).unwrap();
             let mut stream = requests.send_request(head).await.unwrap();

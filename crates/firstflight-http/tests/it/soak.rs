@@ -46,7 +46,7 @@ fn serves_the_others() {
         return;
     }
     runtime().block_on(async {
-        let served = Served::start(ServerOptions { limits: limits(), ..options("rapid") }).await;
+        let served = Served::start(ServerOptions { limits: limits(), ..options("rapid") });
         println!("\nserving {}", served.address);
         std::io::stdout().flush().unwrap();
         // Until the other side of the pipe is closed, however it ends.

@@ -6,6 +6,7 @@ use crate::measures::{Cell, Field, Name, columns, record};
 use crate::population::Drawn;
 use crate::trial::ms;
 use firstflight::Exit;
+use firstflight_table::text::csv_cell;
 use std::io::{self, Write};
 
 /// One connection under one arm.
@@ -150,10 +151,7 @@ pub fn write_csv(test: &Test, rows: &[Row], first: bool, out: &mut dyn Write) ->
             use std::fmt::Write as _;
             // Writing to a string cannot fail.
             let _ = match cell {
-                Cell::Text(name) if name.contains([',', '"']) => {
-                    write!(line, "\"{}\"", name.replace('"', "\"\""))
-                }
-                Cell::Text(name) => write!(line, "{name}"),
+                Cell::Text(name) => write!(line, "{}", csv_cell(name)),
                 Cell::Whole(number) => write!(line, "{number}"),
                 Cell::Real(number) => write!(line, "{number}"),
                 Cell::Flag(flag) => write!(line, "{flag}"),

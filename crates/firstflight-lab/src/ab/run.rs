@@ -7,8 +7,8 @@ use super::{Tallies, Test, shard};
 use crate::population::Population;
 use firstflight_path::Error;
 use firstflight_path::input::{self, MOST_DATA};
+use firstflight_table::whole::{For, write_whole};
 use rayon::prelude::*;
-use std::fs;
 use std::path::{Path as File, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -185,11 +185,8 @@ pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Error> {
     shard::decode(&file.display().to_string(), &bytes)
 }
 
-/// Writes under another name and renames: a file is whole or not there.
+/// Writes a file that is whole or not there.
 fn write(file: &File, bytes: &[u8]) -> Result<(), Error> {
-    let partial = file.with_extension(format!("{}.part", std::process::id()));
-    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, file)).map_err(|error| {
-        let _ = fs::remove_file(&partial);
-        Error::new(format!("{}: {error}", file.display()))
-    })
+    write_whole(file, For::Anybody, |out| out.write_all(bytes))
+        .map_err(|error| Error::new(format!("{}: {error}", file.display())))
 }

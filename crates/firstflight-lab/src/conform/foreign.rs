@@ -3,6 +3,8 @@
 use firstflight::arm::{Arm, ArmController};
 use firstflight::{Begin, Event};
 use firstflight_path::Error;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
 
 /// A controller that is not ours: it is told events and has a window.
 pub trait Foreign {
@@ -20,6 +22,58 @@ pub trait Foreign {
 
     /// Congestion window and slow-start threshold now, bytes; no threshold while it was never set.
     fn window(&self) -> (u64, Option<u64>);
+
+    /// It ended or did not answer in time: the error before this is a finding about the controller
+    /// and not about how it was called.
+    fn died(&self) -> bool {
+        false
+    }
+}
+
+/// The end of a controller's process in words; `what` is the controller's. A process that lives on
+/// without answering is killed.
+pub(super) fn ending(child: &mut Child, what: &str) -> String {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let begun = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if matches!(child.try_wait(), Ok(None)) {
+        let _ = child.kill();
+        return format!("{what} closed its connection");
+    }
+    match child.wait() {
+        Ok(status) => match (status.code(), signal(status)) {
+            (Some(code), _) => format!("{what} ended its process with exit code {code}"),
+            (None, Some(signal)) => format!("{what} ended its process with {}", named(signal)),
+            (None, None) => format!("{what} ended its process"),
+        },
+        Err(error) => format!("{what} ended: {error}"),
+    }
+}
+
+fn named(signal: i32) -> String {
+    let name = match signal {
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal}, {name}")
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
 }
 
 /// One of ours behind the interface for foreign ones: with itself it must agree on every ACK.

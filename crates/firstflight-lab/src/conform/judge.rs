@@ -5,6 +5,7 @@ use super::step::{Side, Step};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::event::Transport;
 use firstflight::{Event, Phase, Time};
+use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -72,12 +73,20 @@ pub struct Verdict {
     pub first: Option<Difference>,
     /// Every rule that was put to the test.
     pub rules: Vec<RuleRow>,
+    /// Why the controller answered no further event; null if it answered all.
+    pub ended: Option<String>,
 }
 
 impl Verdict {
     /// Every rule was answered alike.
     pub fn is_same(&self) -> bool {
-        self.first.is_none() && self.rules.iter().all(|row| row.differ == 0)
+        self.ended.is_none() && self.first.is_none() && self.rules.iter().all(|row| row.differ == 0)
+    }
+
+    /// The same of a controller that died.
+    #[must_use]
+    pub(super) fn ended(self, why: &Error) -> Verdict {
+        Verdict { ended: Some(why.as_str().to_owned()), ..self }
     }
 }
 
@@ -217,6 +226,7 @@ impl Judge {
             tolerance_bytes: self.tolerance,
             first: self.first.clone(),
             rules,
+            ended: None,
         }
     }
 

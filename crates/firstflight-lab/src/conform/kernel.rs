@@ -146,6 +146,8 @@ struct News {
     lost: u32,
     /// The oldest unacknowledged byte moved.
     advanced: bool,
+    /// Something was sent.
+    sent: bool,
 }
 
 impl Reader {
@@ -245,6 +247,7 @@ impl Reader {
             acked: record.delivered.wrapping_sub(last.delivered),
             lost: record.lost.wrapping_sub(last.lost),
             advanced: moved > 0,
+            sent: record.sent != last.sent,
         };
         self.una += u64::from(moved);
         self.delivered += u64::from(self.news.acked);
@@ -270,8 +273,7 @@ impl Reader {
         }
         let inflight = record.pipe().saturating_sub(lost);
         let oldest = self.sent.checked_sub(u64::from(inflight) + 1);
-        let News { acked, advanced, .. } = self.news;
-        let half = record.cwnd < record.ssthresh && record.cwnd < 2 * record.max_packets_out;
+        let News { acked, advanced, sent, .. } = self.news;
         let ack = Ack {
             now,
             acked: self.bytes(acked),
@@ -283,7 +285,9 @@ impl Reader {
             inflight: self.bytes(inflight),
             tx_acked: oldest.filter(|_| acked > 0),
             tx_lost: oldest.filter(|_| lost > 0),
-            cwnd_limited: record.limited || half,
+            // The kernel keeps it for a round, and so does the core by itself: news is what the last
+            // send found.
+            cwnd_limited: record.limited && sent,
             app_limited: record.app_limited,
             receiver_ts: record.receiver_ts,
             ..self.situation(record)

@@ -6,11 +6,13 @@
 //!   hears the same calls ([`of_stack`]).
 //! * One of ours steers a simulated connection; whatever implements [`Foreign`] is told the same
 //!   events afterwards ([`of_foreign`]): a type of one's own, a program ([`Process`]), functions in
-//!   C ([`Table`]).
+//!   C ([`Table`], in a process of their own [`Guarded`]).
 //! * A controller of the running kernel steers a real connection that is traced ACK by ACK, and ours
 //!   is told what the kernel learnt ([`of_kernel`]).
 
 mod foreign;
+#[cfg(unix)]
+mod guarded;
 mod heard;
 pub(crate) mod judge;
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -25,6 +27,8 @@ mod step;
 pub mod table;
 
 pub use foreign::{Foreign, OneOfOurs};
+#[cfg(unix)]
+pub use guarded::{Guarded, answer};
 pub use heard::listen;
 pub use judge::{Difference, Judge, RuleRow, Seen, Verdict};
 pub use process::Process;
@@ -102,8 +106,9 @@ pub fn scenarios() -> Result<Vec<Scenario>, Error> {
 pub fn counterpart(stack: &StackArm) -> Option<&'static str> {
     let controller = stack.name.split(':').nth(1)?;
     match controller {
-        "cubic" => Some("slowstart/cubic/immediate"),
-        "newreno" => Some("slowstart/reno/immediate"),
+        // RFC 9002 has them cut the window, whatever was in flight.
+        "cubic" => Some("slowstart/cubic(base=cwnd)/immediate"),
+        "newreno" => Some("slowstart/reno(base=cwnd)/immediate"),
         _ => None,
     }
 }
@@ -111,7 +116,8 @@ pub fn counterpart(stack: &StackArm) -> Option<&'static str> {
 /// One of ours steers a simulated connection, and `foreign` is told what it is told.
 ///
 /// # Errors
-/// One line if the scenario cannot run, or the foreign controller cannot answer.
+/// One line if the scenario cannot run, or the foreign controller refuses it. One that dies is a
+/// verdict, which says so.
 pub fn of_foreign(
     foreign: &mut dyn Foreign,
     against: &NamedArm,
@@ -122,7 +128,9 @@ pub fn of_foreign(
     let (begin, events) = listen(against, scenario, seed)?;
     let mut core = begin.controller();
     let mut judge = judge;
-    foreign.begin(&begin)?;
+    if let Err(error) = foreign.begin(&begin) {
+        return if foreign.died() { Ok(judge.verdict().ended(&error)) } else { Err(error) };
+    }
     let seen = |foreign: &dyn Foreign| {
         let (cwnd, ssthresh) = foreign.window();
         Seen { cwnd, ssthresh }
@@ -130,7 +138,9 @@ pub fn of_foreign(
     judge.begin(&core, seen(foreign));
     for event in &events {
         core.tell(event);
-        foreign.tell(event)?;
+        if let Err(error) = foreign.tell(event) {
+            return if foreign.died() { Ok(judge.verdict().ended(&error)) } else { Err(error) };
+        }
         judge.step(event, &core, seen(foreign));
     }
     Ok(judge.verdict())

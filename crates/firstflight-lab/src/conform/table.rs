@@ -18,6 +18,9 @@ pub const NONE: u64 = u64::MAX;
 pub const KINDS: [&str; 8] =
     ["handshake_rtt", "ready", "sent", "ack", "timer", "timeout", "spurious", "mss"];
 
+/// Numbers of an event: which of [`KINDS`], when in ns, then each field of [`EVENT`].
+pub const ROW: usize = 2 + EVENT.len();
+
 /// The timeouts in the order of their numbers.
 pub const TIMEOUTS: [&str; 3] = ["rto", "rto_again", "persistent_congestion"];
 
@@ -69,7 +72,6 @@ pub struct Table {
     functions: Functions,
     /// Of the connection that has begun; null before.
     controller: *mut c_void,
-    row: Vec<u64>,
 }
 
 impl Table {
@@ -88,9 +90,8 @@ impl Table {
                 functions.version
             )));
         }
-        let row = vec![NONE; 2 + EVENT.len()];
         let name = name.to_owned();
-        Ok(Table { name, functions, controller: std::ptr::null_mut(), row })
+        Ok(Table { name, functions, controller: std::ptr::null_mut() })
     }
 
     /// The table that a shared library exports. The library stays loaded.
@@ -117,6 +118,34 @@ impl Table {
         unsafe { Table::new(&name, *functions) }
     }
 
+    /// A connection begins.
+    ///
+    /// # Errors
+    /// One line if there can be no controller for it.
+    pub fn begin_with(&mut self, record: &BeginRecord) -> Result<(), Error> {
+        self.end();
+        // SAFETY: the record lives as long as the call.
+        self.controller = unsafe { (self.functions.create)(record) };
+        if self.controller.is_null() {
+            return Err(Error::new(format!("{}: it makes no controller", self.name)));
+        }
+        Ok(())
+    }
+
+    /// One event, as [`row_of`] makes it.
+    ///
+    /// # Errors
+    /// One line if no connection has begun.
+    pub fn tell_row(&mut self, row: &[u64; ROW]) -> Result<(), Error> {
+        if self.controller.is_null() {
+            return Err(Error::new(format!("{}: no connection has begun", self.name)));
+        }
+        // SAFETY: `create` returned it; the row has the length that the header says, and lives as long
+        // as the call.
+        unsafe { (self.functions.tell)(self.controller, row.as_ptr()) }
+        Ok(())
+    }
+
     fn end(&mut self) {
         let controller = std::mem::replace(&mut self.controller, std::ptr::null_mut());
         if !controller.is_null() {
@@ -134,33 +163,16 @@ impl Drop for Table {
 
 impl Foreign for Table {
     fn begin(&mut self, begin: &Begin) -> Result<(), Error> {
-        self.end();
-        let record = BeginRecord {
+        self.begin_with(&BeginRecord {
             now_ns: begin.now.0,
             initial_window: begin.config.initial_window,
             mss: begin.config.mss,
             nxt: begin.nxt.0,
-        };
-        // SAFETY: the record lives as long as the call.
-        self.controller = unsafe { (self.functions.create)(&raw const record) };
-        if self.controller.is_null() {
-            return Err(Error::new(format!("{}: it makes no controller", self.name)));
-        }
-        Ok(())
+        })
     }
 
     fn tell(&mut self, event: &Event) -> Result<(), Error> {
-        if self.controller.is_null() {
-            return Err(Error::new(format!("{}: no connection has begun", self.name)));
-        }
-        self.row.clear();
-        let kind = KINDS.iter().position(|kind| *kind == event.name());
-        self.row.extend([kind.map_or(NONE, |kind| kind as u64), event.now().0]);
-        self.row.extend(EVENT.iter().map(|field| field.get(event).map_or(NONE, number)));
-        // SAFETY: `create` returned it; the row has the length that the header says, and lives as long
-        // as the call.
-        unsafe { (self.functions.tell)(self.controller, self.row.as_ptr()) }
-        Ok(())
+        self.tell_row(&row_of(event))
     }
 
     fn window(&self) -> (u64, Option<u64>) {
@@ -172,6 +184,36 @@ impl Foreign for Table {
         (cwnd, (ssthresh != NONE).then_some(ssthresh))
     }
 }
+
+/// An event as the numbers that a table takes.
+pub fn row_of(event: &Event) -> [u64; ROW] {
+    let mut row = [NONE; ROW];
+    let kind = KINDS.iter().position(|kind| *kind == event.name());
+    row[0] = kind.map_or(NONE, |kind| kind as u64);
+    row[1] = event.now().0;
+    for (to, field) in row[2..].iter_mut().zip(EVENT) {
+        *to = field.get(event).map_or(NONE, number);
+    }
+    row
+}
+
+/// This process ends when the one that started it does, whatever a library of it is at.
+#[cfg(target_os = "linux")]
+pub(super) fn die_with_parent() {
+    use std::ffi::{c_int, c_ulong};
+    // Of the C library that every program of Rust is linked with.
+    unsafe extern "C" {
+        fn prctl(option: c_int, ...) -> c_int;
+    }
+    const PR_SET_PDEATHSIG: c_int = 1;
+    const SIGKILL: c_ulong = 9;
+    // SAFETY: this option takes one number and changes nothing in memory. A refusal leaves the process
+    // to end with its standard input.
+    let _ = unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL) };
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn die_with_parent() {}
 
 /// A field as a number.
 fn number(value: Value<'_>) -> u64 {

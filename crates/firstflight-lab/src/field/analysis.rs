@@ -9,6 +9,7 @@ use super::parts::{effect_of, parts, reduction};
 use super::words;
 use crate::stats::holm::holm;
 use crate::stats::{Interval, Z_95, bootstrap};
+use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use firstflight_path::random::mix;
 use firstflight_trial::statistics::cuped::{Adjusted, adjust};
@@ -19,6 +20,7 @@ use firstflight_trial::statistics::stop::Rule;
 use firstflight_trial::statistics::totals::{Totals, totals};
 use firstflight_trial::statistics::{Sample, effective_units, mismatch, power, sequence, student};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 /// Chance of being wrong.
 const ALPHA: f64 = 0.05;
@@ -37,9 +39,9 @@ const COIN: u64 = 0x636f_696e;
 ///
 /// # Errors
 /// One line: what is no table, lacks a column, or has no two arms to compare.
-pub fn analyse(files: &[String], question: &Question) -> Result<Answer, Error> {
+pub fn analyse(files: &[FileName], question: &Question) -> Result<Answer, Error> {
     let rows = Rows::read(files, question)?;
-    let file = files.first().map_or("", String::as_str);
+    let file = &files.first().map_or(String::new(), ToString::to_string);
     check(file, &rows, question)?;
     let primary = rows.primary();
     if primary.rows.is_empty() {
@@ -48,10 +50,12 @@ pub fn analyse(files: &[String], question: &Question) -> Result<Answer, Error> {
             "{file}: no row has a time in `{time}` and a size in `{size}`"
         )));
     }
+    going(question)?;
     let adjusted = adjusted(&rows, &primary);
+    going(question)?;
     let mut answer = Answer {
         firstflight: env!("CARGO_PKG_VERSION").to_owned(),
-        experiment: Experiment::of(files, question, &rows.arms[0]),
+        experiment: Experiment::of(question, &rows.arms[0]),
         finding: String::new(),
         withheld: None,
         warnings: Vec::new(),
@@ -66,8 +70,17 @@ pub fn analyse(files: &[String], question: &Question) -> Result<Answer, Error> {
         needs: needs(&rows, &primary, &adjusted.y, question.tau),
         rehearsal: rehearse(&rows, &primary, &adjusted.y, question),
     };
+    going(question)?;
     words::tell(&mut answer, &rows);
     Ok(answer)
+}
+
+/// Whether the analysis is to go on.
+fn going(question: &Question) -> Result<(), Error> {
+    if question.stop.load(Ordering::Relaxed) {
+        return Err(Error::new("the analysis was interrupted"));
+    }
+    Ok(())
 }
 
 /// What is asked of a table can be answered with it.
@@ -407,7 +420,7 @@ fn rehearse(
         state = state.wrapping_add(1);
         mix(state)
     };
-    let found = rehearsal.run(primary.sample(), y, &mut coin);
+    let found = rehearsal.run(primary.sample(), y, &mut coin, question.stop);
     let percent = |count: u32| 100.0 * f64::from(count) / f64::from(found.trials.max(1));
     Some(RehearsalRow {
         effect_pct: 0.0,

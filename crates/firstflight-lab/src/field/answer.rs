@@ -59,11 +59,11 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    pub(super) fn of(files: &[String], question: &Question, baseline: &str) -> Experiment {
+    pub(super) fn of(question: &Question, baseline: &str) -> Experiment {
         Experiment {
-            files: files.to_vec(),
+            files: Vec::new(),
             columns: question.names.clone(),
-            earlier: question.earlier.as_ref().map(|asked| asked.file.clone()),
+            earlier: question.earlier.as_ref().map(|asked| asked.file.to_string()),
             baseline: baseline.to_owned(),
             hoped_for_pct: (100.0 * libm::expm1(question.tau) * 1e6).round() / 1e6,
             seed: question.seed,

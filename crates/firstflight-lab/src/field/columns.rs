@@ -2,12 +2,14 @@
 
 use super::earlier::{Asked, Earlier};
 use super::table::{self, Kind, NONE, Table};
+use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use firstflight_trial::assign::Share;
 use firstflight_trial::statistics::Sample;
 use firstflight_trial::statistics::stop::Rule;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicBool;
 
 /// Arms of a table at most: more are a column of something else.
 const MOST_ARMS: usize = 64;
@@ -84,7 +86,7 @@ impl Names {
         let find = |place: usize, known: &[&str]| -> Result<Option<String>, Error> {
             match given[place] {
                 Some(name) if header.iter().any(|known| known == name) => Ok(Some(name.to_owned())),
-                Some(name) => Err(table::missing(file, name, header)),
+                Some(name) => Err(table::missing(&file, name, header)),
                 None => Ok(known
                     .iter()
                     .find(|known| header.iter().any(|name| name == *known))
@@ -114,8 +116,10 @@ impl Names {
 }
 
 /// What is asked of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// Ends the analysis once it is set.
+    pub stop: &'a AtomicBool,
     /// Its columns.
     pub names: Names,
     /// The arm that others are compared with; `None` for the one with most rows.
@@ -168,6 +172,8 @@ pub(super) struct Rows {
     pub(super) unsettled: u64,
     /// Columns of words: name, values, and the value of each row.
     pub(super) by: Vec<(String, Vec<String>, Vec<u32>)>,
+    /// What a reader has to know of the files.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Rows {
@@ -175,7 +181,7 @@ impl Rows {
     ///
     /// # Errors
     /// One line.
-    pub(super) fn read(files: &[String], question: &Question) -> Result<Rows, Error> {
+    pub(super) fn read(files: &[FileName], question: &Question) -> Result<Rows, Error> {
         let names = &question.names;
         let mut table = Table::default();
         let texts = [Some(&names.arm), names.cluster.as_ref(), names.epoch.as_ref()];
@@ -195,12 +201,15 @@ impl Rows {
         for file in files {
             table.read(file)?;
         }
-        Rows::of(files.first().map_or("", String::as_str), &table, question)
+        let first = files.first().map_or(String::new(), ToString::to_string);
+        let rows = Rows::of(&first, &table, question)?;
+        let remarks = [table.remarks, rows.remarks].concat();
+        Ok(Rows { remarks, ..rows })
     }
 
     fn of(file: &str, table: &Table, question: &Question) -> Result<Rows, Error> {
         let names = &question.names;
-        let twice = |name: &str| table::twice(file, name);
+        let twice = |name: &str| table::twice(&file, name);
         let number = |name: &String| table.number(name).ok_or_else(|| twice(name));
         let found = table.text(&names.arm).ok_or_else(|| twice(&names.arm))?;
         let order = order(file, &found.names, &found.of, question)?;
@@ -291,6 +300,7 @@ impl Rows {
             slots,
             unsettled,
             by,
+            remarks: earlier.map_or_else(Vec::new, |earlier| earlier.remarks),
         })
     }
 

@@ -5,6 +5,7 @@
 //! (Deng et al., "Improving the sensitivity of online controlled experiments", WSDM 2013).
 
 use super::table::{self, Kind, NONE, Table, Texts};
+use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,9 +16,9 @@ pub(super) const NOT_SEEN: &str = "not seen earlier";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// What somebody named: a table, or a folder of Parquet files.
-    pub file: String,
+    pub file: FileName,
     /// The tables themselves.
-    pub(super) tables: Vec<String>,
+    pub(super) tables: Vec<FileName>,
     /// Columns of words that the test's own tables lack.
     pub(super) by: Vec<String>,
 }
@@ -25,6 +26,8 @@ pub struct Asked {
 /// What is known of clients from before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Earlier {
+    /// What a reader has to know of the files.
+    pub(super) remarks: Vec<String>,
     /// The geometric mean of a client's times.
     times: HashMap<String, f64>,
     /// Of each column of words, what most rows of a client say.
@@ -63,7 +66,8 @@ impl Earlier {
             let texts = table.text(name).ok_or_else(|| twice(name))?;
             words.push((name.clone(), most(clients, texts)));
         }
-        Ok(Earlier { times: sums.into_iter().map(mean).collect(), words })
+        let times = sums.into_iter().map(mean).collect();
+        Ok(Earlier { remarks: table.remarks, times, words })
     }
 
     /// The time of each of these clients; NaN for one that was not seen.

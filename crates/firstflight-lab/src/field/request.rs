@@ -7,9 +7,13 @@ use super::earlier::Asked;
 use super::table;
 use crate::size;
 use clap::Args;
+use firstflight_log::input::FileName;
 use firstflight_path::Error;
+use firstflight_table::guard::guarded;
 use firstflight_trial::assign::shares;
 use firstflight_trial::statistics::stop::Rule;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// What is asked of a table.
 #[derive(Args, Clone, Debug)]
@@ -45,7 +49,7 @@ pub struct FieldRequest {
     /// Rows of the same clients from before the test, with the same columns of client and time, such
     /// as `watch --keep-key` writes: their times take out variance, and `--by` takes their columns
     #[arg(long, value_name = "FILE", conflicts_with = "before")]
-    pub earlier: Option<String>,
+    pub earlier: Option<PathBuf>,
     /// Column that says whether everything arrived [default: acked_all, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub complete: Option<String>,
@@ -102,7 +106,12 @@ impl FieldRequest {
     ///
     /// # Errors
     /// One line.
-    fn question(&self, file: &str, header: &[String]) -> Result<Question, Error> {
+    fn question<'a>(
+        &self,
+        file: &str,
+        header: &[String],
+        stop: &'a AtomicBool,
+    ) -> Result<Question<'a>, Error> {
         let given = [
             &self.arm,
             &self.size,
@@ -133,7 +142,7 @@ impl FieldRequest {
             .flatten()
         {
             if !header.contains(name) {
-                return Err(table::missing(file, name, header));
+                return Err(table::missing(&file, name, header));
             }
         }
         let by = list(&self.by);
@@ -141,7 +150,7 @@ impl FieldRequest {
             by.iter().filter(|name| !header.contains(name)).cloned().collect();
         let earlier = self.earlier(others.clone())?;
         if let (Some(name), None) = (others.first(), &earlier) {
-            return Err(table::missing(file, name, header));
+            return Err(table::missing(&file, name, header));
         }
         let rule = |text: &String| {
             Rule::parse(text).map_err(|wrong| Error::new(format!("--stop-if {text}: {wrong}")))
@@ -150,6 +159,7 @@ impl FieldRequest {
             shares(text).map_err(|error| Error::new(format!("--shares {text}: {error}")))
         };
         Ok(Question {
+            stop,
             names,
             baseline: self.baseline.clone(),
             ratios,
@@ -168,12 +178,13 @@ impl FieldRequest {
     fn earlier(&self, by: Vec<String>) -> Result<Option<Asked>, Error> {
         let Some(file) = &self.earlier else { return Ok(None) };
         let tables = table::files(file)?;
+        let file = FileName::of(file);
         let first = tables.first().ok_or_else(|| Error::new(format!("{file}: holds no table")))?;
         let header = table::names(first)?;
         if let Some(name) = by.iter().find(|name| !header.contains(name)) {
-            return Err(table::missing(file, name, &header));
+            return Err(table::missing(&file, name, &header));
         }
-        Ok(Some(Asked { file: file.clone(), tables, by }))
+        Ok(Some(Asked { file, tables, by }))
     }
 
     /// Whether a table with these columns can be asked this: for who will write one.
@@ -182,7 +193,8 @@ impl FieldRequest {
     /// One line.
     pub fn check_rules(&self, columns: &[&str]) -> Result<(), Error> {
         let header: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
-        let question = self.question("the rows", &header)?;
+        let stop = AtomicBool::new(false);
+        let question = self.question("the rows", &header, &stop)?;
         let known = |rule: &Rule| {
             let named = |ratio: &Ratio| ratio.name() == rule.measure || ratio.above == rule.measure;
             question.ratios.iter().any(named)
@@ -201,15 +213,39 @@ impl FieldRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn answer(&self, files: &[String]) -> Result<Answer, Error> {
+    pub fn answer(&self, files: &[impl AsRef<Path>]) -> Result<Answer, Error> {
+        self.answer_until(files, &AtomicBool::new(false))
+    }
+
+    /// As [`answer`](Self::answer), until `stop` is set.
+    ///
+    /// # Errors
+    /// One line, also if it was stopped.
+    pub fn answer_until(
+        &self,
+        files: &[impl AsRef<Path>],
+        stop: &AtomicBool,
+    ) -> Result<Answer, Error> {
         let mut tables = Vec::new();
         for file in files {
-            tables.extend(table::files(file)?);
+            tables.extend(table::files(file.as_ref())?);
         }
-        let first = tables.first().ok_or_else(|| Error::new("no table is given"))?;
-        let header = table::names(first)?;
-        let mut answer = analyse(&tables, &self.question(first, &header)?)?;
-        answer.experiment.files = files.to_vec();
+        // The first one whose columns can be read at all shows what there is.
+        let mut broken = Vec::new();
+        let header = loop {
+            let first = tables.first().ok_or_else(|| {
+                Error::new(broken.pop().unwrap_or_else(|| "no table is given".to_owned()))
+            })?;
+            match guarded(|| table::names(first)) {
+                Ok(header) => break header?,
+                Err(why) => broken.push(format!("{}: {why}", tables.remove(0))),
+            }
+        };
+        let question = self.question(&tables[0].to_string(), &header, stop)?;
+        let mut answer = analyse(&tables, &question)?;
+        answer.experiment.files =
+            files.iter().map(|file| file.as_ref().display().to_string()).collect();
+        answer.warnings.splice(0..0, broken);
         Ok(answer)
     }
 }

@@ -1,8 +1,9 @@
 //! Rows that come one by one, as a folder of Parquet files. A Parquet file cannot be read before its
-//! end is written, so each file is whole: it is written beside, and gets its name when it is done.
+//! end is written, so each file is whole ([`Whole`]).
 //! What kills the program loses the rows since the last file.
 
 use firstflight_path::Error;
+use firstflight_table::whole::{For, Whole};
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -31,7 +32,11 @@ pub struct RowStore {
     rows: Vec<Map<String, Value>>,
     /// Of the next file.
     number: u32,
+    lost: u64,
 }
+
+/// Rows that may wait for a disk with room: about 100 MB.
+const MOST_WAITING: usize = 1 << 18;
 
 impl RowStore {
     /// A folder with these columns; it is made if it is not there. Files that it has stay.
@@ -48,13 +53,29 @@ impl RowStore {
         });
         let number = last.max().map_or(1, |last| last.saturating_add(1));
         let schema = schema(&columns).map_err(|error| broken(folder, &error))?;
-        Ok(RowStore { folder: folder.to_owned(), columns, schema, rows: Vec::new(), number })
+        Ok(RowStore {
+            folder: folder.to_owned(),
+            columns,
+            schema,
+            rows: Vec::new(),
+            number,
+            lost: 0,
+        })
     }
 
     /// Keeps a row for the next file. What it has besides the columns is left out; what it lacks is
-    /// null.
+    /// null. Where no file could be written for long, rows beyond what may wait are lost.
     pub fn add(&mut self, row: Map<String, Value>) {
-        self.rows.push(row);
+        if self.rows.len() < MOST_WAITING {
+            self.rows.push(row);
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// Rows that were lost.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Rows that are in no file yet.
@@ -71,17 +92,16 @@ impl RowStore {
             return Ok(());
         }
         let file = self.folder.join(format!("{:06}.{ENDING}", self.number));
-        let beside = file.with_extension("part");
         let failed = |error| Error::new(format!("{}: {error}", file.display()));
-        let out = File::create(&beside).map_err(failed)?;
-        self.write(out).map_err(|error| broken(&file, &error))?;
-        fs::rename(&beside, &file).map_err(failed)?;
+        let mut out = Whole::open(&file, For::Anybody).map_err(failed)?;
+        self.write(&mut out).map_err(|error| broken(&file, &error))?;
+        out.finish().map_err(failed)?;
         self.number += 1;
         self.rows.clear();
         Ok(())
     }
 
-    fn write(&self, out: File) -> Result<(), ParquetError> {
+    fn write(&self, out: &mut Whole) -> Result<(), ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("firstflight {}", env!("CARGO_PKG_VERSION")))

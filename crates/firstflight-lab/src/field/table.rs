@@ -1,16 +1,18 @@
 //! Tables as people keep them: CSV, JSON lines, Parquet. Only the columns that are asked for are
 //! kept.
 
-use firstflight_log::input;
+use firstflight_log::input::{self, FileName};
 use firstflight_path::{Error, nearest};
+use firstflight_table::guard::guarded;
+use firstflight_table::rows::{LONGEST_LINE, Lines};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 /// Rows of one table at most.
 const MOST_ROWS: usize = 20_000_000;
-/// A line longer than this is no row.
-const LONGEST_LINE: u64 = 1 << 20;
 
 /// Texts by number: most columns of text have few different values.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +66,8 @@ pub(super) enum Kind {
 pub(super) struct Table {
     columns: Vec<(String, Column)>,
     pub(super) rows: usize,
+    /// What a reader has to know of the files.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Table {
@@ -92,11 +96,26 @@ impl Table {
         })
     }
 
-    /// Appends the rows of a file.
+    /// Appends the rows of a file. One that a reader cannot take adds none, and is a remark.
     ///
     /// # Errors
     /// One line: not a table, a column that it lacks, a cell that is no number.
-    pub(super) fn read(&mut self, file: &str) -> Result<(), Error> {
+    pub(super) fn read(&mut self, file: &FileName) -> Result<(), Error> {
+        let rows = self.rows;
+        guarded(|| self.read_one(file)).unwrap_or_else(|broken| {
+            self.rows = rows;
+            for (_, column) in &mut self.columns {
+                match column {
+                    Column::Text(texts) => texts.of.truncate(rows),
+                    Column::Number(numbers) => numbers.truncate(rows),
+                }
+            }
+            self.remarks.push(format!("{file}: {broken}"));
+            Ok(())
+        })
+    }
+
+    fn read_one(&mut self, file: &FileName) -> Result<(), Error> {
         if is_parquet(file) {
             return self.parquet(file);
         }
@@ -105,15 +124,28 @@ impl Table {
             return self.json_lines(file, bytes);
         }
         let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        self.csv(file, cells(first, &mut bytes))
+        self.csv(file, cells(first, Ends { from: &mut bytes, last: b'\n', over: false }))
     }
 
-    fn csv(&mut self, file: &str, mut reader: csv::Reader<impl Read>) -> Result<(), Error> {
+    fn csv(
+        &mut self,
+        file: &FileName,
+        mut reader: csv::Reader<Ends<impl Read>>,
+    ) -> Result<(), Error> {
         let broken = |error: csv::Error| Error::new(format!("{file}: is no table: {error}"));
         let header = reader.headers().map_err(broken)?.clone();
         let places = self.places(file, &header.iter().collect::<Vec<_>>())?;
         let mut record = csv::StringRecord::new();
-        while reader.read_record(&mut record).map_err(broken)? {
+        loop {
+            match reader.read_record(&mut record) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(_) if self.rows > 0 && reader.get_ref().is_torn() => {
+                    self.torn(file);
+                    return Ok(());
+                }
+                Err(error) => return Err(broken(error)),
+            }
             let line = record.position().map_or(0, csv::Position::line);
             for (column, place) in places.iter().enumerate() {
                 let cell = record.get(*place);
@@ -121,47 +153,40 @@ impl Table {
             }
             self.row(file)?;
         }
-        Ok(())
     }
 
-    fn json_lines(&mut self, file: &str, bytes: Box<dyn Read>) -> Result<(), Error> {
-        let mut lines = BufReader::new(bytes);
-        let (mut line, mut number) = (String::new(), 0);
-        loop {
-            line.clear();
-            number += 1;
-            let read = lines.by_ref().take(LONGEST_LINE).read_line(&mut line);
-            let read = read.map_err(|error| at(file, "line", number, &error.to_string()))?;
-            if read == 0 {
+    fn json_lines(&mut self, file: &FileName, bytes: Box<dyn Read>) -> Result<(), Error> {
+        let wrong = |(number, what): (u64, String)| at(file, "line", number, &what);
+        let mut lines = Lines::of(BufReader::new(bytes));
+        while let Some(line) = lines.next_line().map_err(wrong)? {
+            let row = line.row(serde_json::from_slice::<Object>);
+            let row =
+                row.map_err(|(number, what)| wrong((number, format!("is no object: {what}"))))?;
+            let Some(row) = row else {
+                self.torn(file);
                 return Ok(());
-            }
-            if line.trim().is_empty() {
-                continue;
-            }
-            // What a program was writing when it ended.
-            let half = !line.ends_with('\n') && (read as u64) < LONGEST_LINE;
-            let row: Object = match serde_json::from_str(&line) {
-                Ok(row) => row,
-                Err(_) if half && self.rows > 0 => return Ok(()),
-                Err(error) => {
-                    return Err(at(file, "line", number, &format!("is no object: {error}")));
-                }
             };
             // An object may leave out what it does not know; the first one shows what there is.
             if self.rows == 0 {
                 self.places(file, &row.keys().map(String::as_str).collect::<Vec<_>>())?;
             }
+            let number = line.number;
             for column in 0..self.columns.len() {
                 let cell = row.get(&self.columns[column].0).and_then(|raw| text(raw));
-                self.push(column, cell.as_deref())
-                    .map_err(|what| at(file, "line", number, &what))?;
+                self.push(column, cell.as_deref()).map_err(|what| wrong((number, what)))?;
             }
             self.row(file)?;
         }
+        Ok(())
+    }
+
+    /// The last row of a file is no whole row: a program was killed, or its disk was full.
+    fn torn(&mut self, file: &FileName) {
+        self.remarks.push(format!("{file}: the last row is torn and not counted"));
     }
 
     #[cfg(feature = "parquet")]
-    fn parquet(&mut self, file: &str) -> Result<(), Error> {
+    fn parquet(&mut self, file: &FileName) -> Result<(), Error> {
         use parquet::file::reader::FileReader;
         use parquet::record::Field;
         let reader = parquet_reader(file)?;
@@ -197,14 +222,14 @@ impl Table {
 
     #[cfg(not(feature = "parquet"))]
     #[expect(clippy::unused_self, reason = "the same as where Parquet is read")]
-    fn parquet(&mut self, file: &str) -> Result<(), Error> {
+    fn parquet(&mut self, file: &FileName) -> Result<(), Error> {
         Err(Error::new(format!(
             "{file}: is Parquet, which this build does not read (feature `parquet`); CSV and JSON lines are read"
         )))
     }
 
     /// Where the columns stand.
-    fn places(&self, file: &str, header: &[&str]) -> Result<Vec<usize>, Error> {
+    fn places(&self, file: &FileName, header: &[&str]) -> Result<Vec<usize>, Error> {
         let place = |(name, _): &(String, Column)| {
             let found = header.iter().position(|known| known == name);
             found.ok_or_else(|| missing(file, name, header))
@@ -223,7 +248,7 @@ impl Table {
         Ok(())
     }
 
-    fn row(&mut self, file: &str) -> Result<(), Error> {
+    fn row(&mut self, file: &FileName) -> Result<(), Error> {
         self.rows += 1;
         if self.rows > MOST_ROWS {
             return Err(Error::new(format!("{file}: more than {MOST_ROWS} rows")));
@@ -232,21 +257,44 @@ impl Table {
     }
 }
 
+/// Bytes whose last one is remembered.
+struct Ends<R> {
+    from: R,
+    last: u8,
+    over: bool,
+}
+
+impl<R> Ends<R> {
+    /// They are over, without a line break at their end.
+    fn is_torn(&self) -> bool {
+        self.over && self.last != b'\n'
+    }
+}
+
+impl<R: Read> Read for Ends<R> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.from.read(to)?;
+        self.over |= read == 0 && !to.is_empty();
+        self.last = to[..read].last().copied().unwrap_or(self.last);
+        Ok(read)
+    }
+}
+
 /// A file, or those of a folder of Parquet files, as `--out rows.parquet` writes them.
 ///
 /// # Errors
 /// One line: a folder without any.
-pub(super) fn files(name: &str) -> Result<Vec<String>, Error> {
-    let folder = std::path::Path::new(name);
+pub(super) fn files(folder: &Path) -> Result<Vec<FileName>, Error> {
+    let name = folder.display();
     if !folder.is_dir() {
-        return Ok(vec![name.to_owned()]);
+        return Ok(vec![FileName::of(folder)]);
     }
     let failed = |error: std::io::Error| Error::new(format!("{name}: {error}"));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
         if file.extension().is_some_and(|ending| ending == "parquet") {
-            files.push(file.display().to_string());
+            files.push(FileName::of(file));
         }
     }
     files.sort();
@@ -260,7 +308,7 @@ pub(super) fn files(name: &str) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// One line.
-pub(super) fn names(file: &str) -> Result<Vec<String>, Error> {
+pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
     if is_parquet(file) {
         return parquet_names(file);
     }
@@ -292,13 +340,13 @@ fn cells<R: Read>(first: &[u8], bytes: R) -> csv::Reader<R> {
 }
 
 #[cfg(feature = "parquet")]
-fn no_parquet(file: &str, error: &parquet::errors::ParquetError) -> Error {
+fn no_parquet(file: &FileName, error: &parquet::errors::ParquetError) -> Error {
     Error::new(format!("{file}: is no Parquet that can be read: {error}"))
 }
 
 #[cfg(feature = "parquet")]
 fn parquet_reader(
-    file: &str,
+    file: &FileName,
 ) -> Result<parquet::file::reader::SerializedFileReader<std::fs::File>, Error> {
     let opened = std::fs::File::open(file);
     let opened = opened.map_err(|error| Error::new(format!("{file}: {error}")))?;
@@ -307,7 +355,7 @@ fn parquet_reader(
 }
 
 #[cfg(feature = "parquet")]
-fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
+fn parquet_names(file: &FileName) -> Result<Vec<String>, Error> {
     use parquet::file::reader::FileReader;
     let reader = parquet_reader(file)?;
     let schema = reader.metadata().file_metadata().schema_descr().root_schema();
@@ -315,7 +363,7 @@ fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet_names(file: &str) -> Result<Vec<String>, Error> {
+fn parquet_names(file: &FileName) -> Result<Vec<String>, Error> {
     Table::default().parquet(file).map(|()| Vec::new())
 }
 
@@ -333,12 +381,12 @@ fn text(raw: &RawValue) -> Option<String> {
 }
 
 /// A column that is asked for as a name and as a number.
-pub(super) fn twice(file: &str, name: &str) -> Error {
+pub(super) fn twice(file: &dyn Display, name: &str) -> Error {
     Error::new(format!("{file}: column `{name}` cannot be a name and a number at once"))
 }
 
 /// A file that lacks a column: the line says which, and which there are.
-pub(super) fn missing<N: AsRef<str>>(file: &str, name: &str, header: &[N]) -> Error {
+pub(super) fn missing<N: AsRef<str>>(file: &dyn Display, name: &str, header: &[N]) -> Error {
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
     let meant = nearest(name, header.iter().copied());
     let meant = meant.map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
@@ -346,11 +394,11 @@ pub(super) fn missing<N: AsRef<str>>(file: &str, name: &str, header: &[N]) -> Er
     Error::new(format!("{file}: no column `{name}`{meant} among `{some}`"))
 }
 
-fn at(file: &str, what: &str, number: u64, wrong: &str) -> Error {
+fn at(file: &dyn Display, what: &str, number: u64, wrong: &str) -> Error {
     Error::new(format!("{file}: {what} {number}: {wrong}"))
 }
 
-fn is_parquet(file: &str) -> bool {
+fn is_parquet(file: &FileName) -> bool {
     let mut head = [0; 4];
     let read = std::fs::metadata(file).is_ok_and(|data| data.is_file())
         && std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok();
@@ -358,7 +406,7 @@ fn is_parquet(file: &str) -> bool {
 }
 
 /// The bytes of a file, decompressed, and the first of them, which are still to come.
-fn opened(file: &str) -> Result<(Box<dyn Read>, Vec<u8>), Error> {
+fn opened(file: &FileName) -> Result<(Box<dyn Read>, Vec<u8>), Error> {
     let mut bytes = input::open(file).map_err(|fault| Error::new(fault.to_string()))?;
     let mut head = Vec::new();
     let read = bytes.by_ref().take(LONGEST_LINE).read_to_end(&mut head);

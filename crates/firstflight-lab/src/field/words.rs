@@ -48,7 +48,7 @@ fn withheld(answer: &Answer, rows: &Rows) -> Option<String> {
 }
 
 fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut told = rows.remarks.clone();
     for arm in &answer.arms {
         // Of pairs of slots fewer are enough, and how many are has been said.
         if arm.effective_units < FEW_UNITS && rows.slots.is_none() {

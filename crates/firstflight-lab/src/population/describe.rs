@@ -5,6 +5,7 @@ use super::Population;
 use super::draw::BOUNDS;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The shares that are shown.
 pub const SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
@@ -59,10 +60,13 @@ const QUANTITIES: [(&str, Read); 9] = [
     ("size_bytes", |drawn| drawn.bytes as f64),
 ];
 
-/// Draws `draws` connections of `population` and describes them.
-pub fn describe(population: &Population, seed: u64, draws: u64) -> Description {
-    let drawn: Vec<super::Drawn> =
-        (0..draws).into_par_iter().map(|index| population.draw(seed, index)).collect();
+/// Draws `draws` connections of `population` and describes them; fewer once `stop` is set.
+pub fn describe(population: &Population, seed: u64, draws: u64, stop: &AtomicBool) -> Description {
+    let drawn: Vec<super::Drawn> = (0..draws)
+        .into_par_iter()
+        .take_any_while(|_| !stop.load(Ordering::Relaxed))
+        .map(|index| population.draw(seed, index))
+        .collect();
     let group = |name: &str, kept: &dyn Fn(&super::Drawn) -> bool| {
         let part: Vec<&super::Drawn> = drawn.iter().filter(|drawn| kept(drawn)).collect();
         let quantities = QUANTITIES.iter().map(|(name, read)| {

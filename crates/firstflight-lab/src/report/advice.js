@@ -20,10 +20,10 @@ function readPaths() {
   const rows = shown.map((path) => html("tr", {},
     html("th", { scope: "row", class: "name" }, path.name),
     html("td", {}, `${path.origin}, ${path.transport}`),
-    ...[bytes(path.bytes), plain(path.rtt_ms), `${path.rate_is_lower_bound ? "≥ " : ""}${plain(path.rate_mbps)}`, plain(path.buffer_ms), number(path.loss_pct, 2)].map((text) => html("td", { class: "figure" }, text))));
+    ...[bytes(path.bytes), plain(path.rtt_ms), `${path.rate_is_lower_bound ? "≥ " : ""}${plain(path.rate_mbps)}`, plain(path.buffer_ms), path.loss_pct === null ? MISSING : number(path.loss_pct, 2)].map((text) => html("td", { class: "figure" }, text))));
   byId("read-paths").append(grid(["Connection", "Written by", "Bytes", "RTT ms", "Rate Mbit/s", "Buffer ms", "Lost %"], rows, [0, 1]));
   const more = evidence.paths.length - shown.length;
-  const notes = [more > 0 ? `${number(more, 0)} more are in the JSON.` : "", evidence.left_out ? `${plural(evidence.left_out, "connection")} without a rate or a round trip left out.` : ""];
+  const notes = [more > 0 ? `${number(more, 0)} more are in the JSON.` : "", evidence.left_out ? `${plural(evidence.left_out, "connection")} without a rate or a round trip left out.` : "", evidence.doubts ? `${evidence.doubts}.` : ""];
   byId("read-more").textContent = notes.filter(Boolean).join(" ");
 }
 

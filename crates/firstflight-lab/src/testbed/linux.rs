@@ -7,6 +7,9 @@ mod trial;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod wire;
 
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use trial::controller;
+
 /// TCP of the running kernel.
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub static BED: trial::Linux = trial::Linux::new(INFO);

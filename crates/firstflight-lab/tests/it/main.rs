@@ -5,6 +5,7 @@ mod bindings;
 mod completion;
 mod conform;
 mod detection;
+mod drill;
 #[cfg(all(feature = "field", feature = "request"))]
 mod field;
 mod measures;

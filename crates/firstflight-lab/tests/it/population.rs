@@ -7,6 +7,7 @@ use firstflight_lab::population::normal::{inverse_normal, normal_cdf, uniform};
 use firstflight_lab::population::quantiles::QuantileTable;
 use firstflight_lab::population::{Correlation, Variable, builtin};
 use firstflight_path::{Purpose, Stream};
+use std::sync::atomic::AtomicBool;
 
 fn population(name: &str) -> Population {
     Population::parse(name).unwrap_or_else(|bad| panic!("{name}: {bad}"))
@@ -105,7 +106,7 @@ fn populations_have_their_published_quantiles() {
         ("cdn-global-2019", Some("mobile"), "rate_mbps", [24.8, 105.7, 450.0]),
     ];
     for name in ["fixed-2025", "mobile-2025", "cdn-global-2019", "leo-starlink"] {
-        let description = describe(&population(name), 1, 400_000);
+        let description = describe(&population(name), 1, 400_000, &AtomicBool::new(false));
         for (_, group, quantity, expected) in rows.iter().filter(|row| row.0 == name) {
             let group =
                 description.groups.iter().find(|one| one.group == group.unwrap_or("all")).unwrap();
@@ -163,7 +164,7 @@ fn every_builtin_prints_as_a_file_that_reads_back_to_the_same() {
 fn buffers_of_the_content_network_are_ones_that_have_been_measured() {
     let cdn = population("cdn");
     let buffer = |population: &Population| {
-        let all = describe(population, 1, 20_000).groups.swap_remove(0);
+        let all = describe(population, 1, 20_000, &AtomicBool::new(false)).groups.swap_remove(0);
         all.quantities.into_iter().find(|one| one.name == "buffer_ms").unwrap().quantiles[4]
     };
     let [range] = &cdn.assumptions[..] else {

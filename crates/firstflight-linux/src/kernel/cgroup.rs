@@ -1,9 +1,12 @@
 //! Programs on the sockets of a control group.
 
 use super::hearing::hearing;
+use crate::refusal::refused;
 use firstflight_path::Error;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, OpenObject};
+use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, fstatfs};
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -19,13 +22,28 @@ pub(super) fn attach(
 ) -> Result<Vec<Link>, Error> {
     let failed =
         |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", cgroup.display()));
-    let folder = File::open(cgroup).map_err(|error| failed(&error))?;
+    let folder = open(cgroup)?;
     let one = |name: &&str| {
         let program = object.progs_mut().find(|program| program.name() == *name);
         let program = program.ok_or_else(|| Error::new(format!("no program `{name}`")))?;
         hearing(|| program.attach_cgroup(folder.as_raw_fd())).map_err(|heard| failed(&heard.error))
     };
     programs.iter().map(one).collect()
+}
+
+/// Opens the folder of a control group of version 2.
+///
+/// # Errors
+/// One line: it is something else.
+pub(super) fn open(cgroup: &Path) -> Result<File, Error> {
+    let failed = |error: io::Error| refused(&cgroup.display().to_string(), "root", &error);
+    let folder = File::open(cgroup).map_err(failed)?;
+    let kind = fstatfs(&folder).map_err(|error| failed(error.into()))?;
+    if kind.filesystem_type() == CGROUP2_SUPER_MAGIC {
+        return Ok(folder);
+    }
+    let wrong = "not a control group of version 2 (mount -t cgroup2)";
+    Err(Error::new(format!("{}: {wrong}", cgroup.display())))
 }
 
 /// The root of the control groups of version 2: all processes of the machine are in it.
@@ -67,4 +85,19 @@ pub(super) fn counters(object: &Object) -> Result<Vec<u64>, Error> {
     let value = value.map_err(|error| Error::new(format!("counters: {error}")))?;
     let (words, _) = value.as_deref().unwrap_or_default().as_chunks();
     Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_control_group_is_named_as_what_it_is() {
+        let told = open(Path::new("/proc")).expect_err("no control group").to_string();
+        assert!(told.starts_with("/proc: not a control group of version 2"), "{told}");
+        assert!(open(Path::new("/nowhere")).is_err());
+        if let Ok(root) = root() {
+            assert!(open(&root).is_ok(), "{}", root.display());
+        }
+    }
 }

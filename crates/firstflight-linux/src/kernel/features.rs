@@ -22,18 +22,7 @@ impl Features {
     /// # Errors
     /// In one line what is missing for BPF congestion control.
     pub fn detect() -> Result<Features, Error> {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let mut numbers =
-            release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
-        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        let about = format!("kernel {}", release.trim());
-        if version < (6, 1) {
-            return Err(Error::new(format!(
-                "{about}: BPF congestion control needs Linux 6.1 or newer"
-            )));
-        }
-        let vmlinux = fs::read("/sys/kernel/btf/vmlinux")
-            .map_err(|_| Error::new(format!("{about}: no type information (/sys/kernel/btf/vmlinux); needs CONFIG_DEBUG_INFO_BTF")))?;
+        let Basis { version, about, vmlinux } = Basis::detect()?;
         // CUBIC may be a module with type information of its own.
         let module = fs::read("/sys/kernel/btf/tcp_cubic").unwrap_or_default();
         let knows = |name: &str| has_string(&vmlinux, name) || has_string(&module, name);
@@ -61,6 +50,37 @@ impl Features {
     /// until somebody removes them.
     pub fn links(&self) -> bool {
         self.version >= (6, 4)
+    }
+}
+
+/// What every program of ours needs of the kernel.
+pub(super) struct Basis {
+    version: (u32, u32),
+    about: String,
+    /// Type information.
+    vmlinux: Vec<u8>,
+}
+
+impl Basis {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// In one line what is missing.
+    pub(super) fn detect() -> Result<Basis, Error> {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers =
+            release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        let about = format!("kernel {}", release.trim());
+        if version < (6, 1) {
+            return Err(Error::new(format!("{about}: too old; needs Linux 6.1 or newer")));
+        }
+        let vmlinux = fs::read("/sys/kernel/btf/vmlinux").map_err(|_| {
+            let missing =
+                "no type information (/sys/kernel/btf/vmlinux); needs CONFIG_DEBUG_INFO_BTF";
+            Error::new(format!("{about}: {missing}"))
+        })?;
+        Ok(Basis { version, about, vmlinux })
     }
 }
 

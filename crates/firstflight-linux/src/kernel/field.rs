@@ -8,7 +8,7 @@ use super::arms::arm;
 use super::cgroup;
 use super::closed::now_us;
 use super::exits::{Exit, Exits};
-use super::features::Features;
+use super::features::{Basis, Features};
 use super::hearing::hearing;
 use super::ledger::Ledger;
 use super::loader::Loaded;
@@ -115,6 +115,8 @@ impl FieldTest {
         if names.len() > MOST_ARMS {
             return Err(Error::new(format!("{} arms; allowed: {MOST_ARMS}", names.len())));
         }
+        Basis::detect()?;
+        cgroup::open(folder)?;
         let mut arms = Vec::new();
         let mut kernel_names: Vec<String> = Vec::new();
         for name in &names {

@@ -8,13 +8,13 @@
 //! their owner.
 
 use super::arms::KernelArm;
+use super::cgroup;
 use super::change::{
     Change, default, note_undo, route, set_default, undo_and_forget, undo_file_of, words,
 };
 use super::pins;
 use crate::refusal::refused;
 use firstflight_path::Error;
-use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -68,14 +68,7 @@ impl Selection {
         pins::undo_leftover(arm)?;
         self.changes(arm)?;
         for cgroup in &self.cgroups {
-            let kind = statfs(cgroup)
-                .map_err(|error| refused(&cgroup.display().to_string(), "root", &error.into()))?;
-            if kind.filesystem_type() != CGROUP2_SUPER_MAGIC {
-                return Err(Error::new(format!(
-                    "{}: not a control group of version 2 (mount -t cgroup2)",
-                    cgroup.display()
-                )));
-            }
+            cgroup::open(cgroup)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use super::cgroup;
 use super::closed::Closed;
+use super::features::Basis;
 use super::field::words_of;
 use super::hearing::hearing;
 use super::members::Members;
@@ -75,6 +76,9 @@ impl Watch {
     /// # Errors
     /// One line: a folder that is no control group, what the kernel refuses.
     pub fn start(folder: &Path, options: &WatchOptions) -> Result<Watch, Error> {
+        // The kernel refuses all of these in the same words.
+        Basis::detect()?;
+        cgroup::open(folder)?;
         let object = hearing(|| {
             let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
             cgroup::configure(&mut open, "watch", &settings(options));

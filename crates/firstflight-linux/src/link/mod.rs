@@ -15,7 +15,7 @@ mod tests;
 pub(crate) mod wire;
 
 pub use report::{Report, Tally};
-pub use sights::{Place, Segment, Sight};
+pub use sights::{Place, Sight};
 
 use crate::namespace::Namespace;
 use crate::tun::{Tun, transmitted};

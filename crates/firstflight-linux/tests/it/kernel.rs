@@ -118,14 +118,16 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
 fn trains(report: &Report) -> Vec<usize> {
     const PAUSE: u64 = 10_000_000;
     let sights = report.sights.iter();
-    let sent = sights.filter(|s| s.place == Place::SenderOut && s.segment.data > 0);
+    let sent = sights.filter(|s| s.place == Place::SenderOut && s.segment.payload > 0);
     let (mut trains, mut last) = (Vec::new(), None);
     for sight in sent {
         match trains.last_mut() {
-            Some(train) if last.is_some_and(|last| sight.at < last + PAUSE) => *train += 1,
+            Some(train) if last.is_some_and(|last| sight.segment.now.0 < last + PAUSE) => {
+                *train += 1;
+            }
             _ => trains.push(1),
         }
-        last = Some(sight.at);
+        last = Some(sight.segment.now.0);
     }
     trains
 }

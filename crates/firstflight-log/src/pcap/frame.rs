@@ -1,8 +1,9 @@
-//! From a captured frame to a TCP segment: link layers, VLAN tags, IPv4 and IPv6, packets that were
+//! From a captured frame to a TCP segment: link layers, tunnels, IPv4 and IPv6, packets that were
 //! cut short.
 
+use super::other::{Other, Why};
 use crate::segment::Segment;
-use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket};
+use etherparse::{IpNumber, LaxIpSlice};
 use firstflight::Time;
 use std::fmt;
 use std::net::IpAddr;
@@ -12,6 +13,18 @@ use std::net::IpAddr;
 pub(super) struct Endpoint {
     address: IpAddr,
     port: u16,
+}
+
+impl Endpoint {
+    /// An address of this host alone.
+    pub(super) fn is_loopback(&self) -> bool {
+        self.address.is_loopback()
+    }
+
+    /// The same host, whatever the port.
+    pub(super) fn is_host_of(&self, other: &Endpoint) -> bool {
+        self.address == other.address
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -29,69 +42,346 @@ pub(super) struct Frame {
     pub to: Endpoint,
     /// What it says.
     pub segment: Segment,
+    /// Of the IP header.
+    pub ip: Ip,
 }
 
-const ETHERNET: i32 = 1;
-/// Link types whose frames begin with the IP header.
-const RAW: [i32; 5] = [12, 14, 101, 228, 229];
+/// What an IP header tells of a packet's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ip {
+    /// Hops that it may still take.
+    pub ttl: u8,
+    /// Identification; IPv6 has none.
+    pub id: Option<u16>,
+}
 
-/// The TCP segment in a frame of `original` bytes, of which `data` was captured; none if there is
-/// no TCP header in it.
-pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Option<Frame> {
-    let packet = match link {
-        ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
-        link if RAW.contains(&link) => LaxSlicedPacket::from_ip(data).ok()?,
-        // BSD loopback: four bytes of address family, in either byte order; IP tells its version
-        // itself.
-        0 | 108 => LaxSlicedPacket::from_ip(data.get(4..)?).ok()?,
+/// Headers around each other that are taken off; more are no packet that anybody sends.
+const MOST_LAYERS: usize = 16;
+
+/// What begins at a place in a frame.
+#[derive(Clone, Copy, Debug)]
+enum Layer {
+    Ethernet,
+    /// What a type of Ethernet says.
+    Type(u16),
+    Ppp,
+    Ip,
+    Gre,
+    Udp,
+}
+
+type Inside<'a> = Result<(Layer, &'a [u8]), Other>;
+
+fn half(bytes: &[u8], at: usize) -> Result<u16, Other> {
+    let bytes = bytes.get(at..at + 2).ok_or(Other::Cut)?;
+    Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
+}
+
+fn byte(bytes: &[u8], at: usize) -> Result<u8, Other> {
+    bytes.get(at).copied().ok_or(Other::Cut)
+}
+
+fn from(bytes: &[u8], at: usize) -> Result<&[u8], Other> {
+    bytes.get(at..).ok_or(Other::Cut)
+}
+
+/// The TCP segment in a frame of `original` bytes, of which `data` was captured.
+///
+/// # Errors
+/// What is there instead.
+pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Result<Frame, Other> {
+    let (mut layer, mut rest) = link_layer(link, data)?;
+    for _ in 0..MOST_LAYERS {
+        (layer, rest) = match layer {
+            Layer::Ethernet => (Layer::Type(half(rest, 12)?), from(rest, 14)?),
+            Layer::Type(kind) => ethernet(kind, rest)?,
+            Layer::Ppp => ppp(rest)?,
+            Layer::Gre => gre(rest)?,
+            Layer::Udp => udp(rest)?,
+            Layer::Ip => match ip(rest)? {
+                (packet, IpNumber::TCP) => return segment(now, &packet, data, original),
+                (packet, number) => ip_payload(number, packet.payload)?,
+            },
+        };
+    }
+    Err(Other::Inside(Why::Deep))
+}
+
+/// Link types of captures: `https://www.tcpdump.org/linktypes.html`.
+fn link_layer(link: i32, data: &[u8]) -> Inside<'_> {
+    // BSD loopback and its relatives begin with an address family; IP tells its version itself.
+    let behind = |layer, bytes| Ok((layer, from(data, bytes)?));
+    let typed =
+        |kind: usize, bytes: usize| Ok((Layer::Type(half(data, kind)?), from(data, bytes)?));
+    match link {
+        1 => Ok((Layer::Ethernet, data)),
+        12 | 14 | 101 | 228 | 229 => Ok((Layer::Ip, data)),
+        0 | 108 => behind(Layer::Ip, 4),
+        // PPP with HDLC's address, or Cisco's HDLC instead of it.
+        50 if matches!(byte(data, 0)?, 0x0f | 0x8f) => typed(2, 4),
+        9 | 50 => Ok((Layer::Ppp, data)),
+        51 => behind(Layer::Ppp, 6),
+        104 => typed(2, 4),
+        109 => behind(Layer::Ip, 12),
         // Linux "any" device, old and new.
-        113 => cooked(data, 14, 16)?,
-        276 => cooked(data, 0, 20)?,
-        _ => return None,
-    };
-    // Where the IP header begins, its length on the wire as it says so, and what follows it.
-    let (from, to, start, stated, payload) = match packet.net.as_ref()? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            let stated = u32::from(header.total_len());
-            (
-                header.source_addr().into(),
-                header.destination_addr().into(),
-                header.slice().as_ptr(),
-                stated,
-                ip.payload(),
-            )
+        113 => typed(14, 16),
+        276 => typed(0, 20),
+        // A byte says in which direction it went.
+        166 | 204 => behind(Layer::Ppp, 1),
+        205 => typed(3, 5),
+        // Logs of a packet filter: the header says its length, which is a multiple of four.
+        117 => behind(Layer::Ip, usize::from(byte(data, 0)?).next_multiple_of(4)),
+        // ATM with LLC.
+        100 => llc(data),
+        240 => behind(Layer::Ethernet, 4),
+        other => Err(Other::Link(other)),
+    }
+}
+
+fn ethernet(kind: u16, rest: &[u8]) -> Inside<'_> {
+    match kind {
+        0x0800 | 0x86dd => Ok((Layer::Ip, rest)),
+        // VLAN tags, one in another.
+        0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => {
+            Ok((Layer::Type(half(rest, 2)?), from(rest, 4)?))
         }
-        LaxNetSlice::Ipv6(ip) => {
+        // A session of PPPoE.
+        0x8864 => Ok((Layer::Ppp, from(rest, 6)?)),
+        0x880b => Ok((Layer::Ppp, rest)),
+        0x8847 | 0x8848 => mpls(rest),
+        // Bridging in GRE, and a provider's backbone (802.1ah), whose tag has four bytes.
+        0x6558 => Ok((Layer::Ethernet, rest)),
+        0x88e7 => Ok((Layer::Ethernet, from(rest, 4)?)),
+        0x894f => nsh(rest),
+        0x88e5 => Err(Other::Inside(Why::Macsec)),
+        ..=1500 => llc(rest),
+        _ => Err(Other::NoTcp),
+    }
+}
+
+fn llc(rest: &[u8]) -> Inside<'_> {
+    match rest {
+        [0xaa, 0xaa, 3, ..] => Ok((Layer::Type(half(rest, 6)?), from(rest, 8)?)),
+        [6, 6, 3, ..] => Ok((Layer::Ip, from(rest, 3)?)),
+        _ => Err(Other::NoTcp),
+    }
+}
+
+/// Labels down to the last one. A zero in front of what follows is the control word of a
+/// pseudowire, which holds Ethernet (RFC 4385, RFC 4448).
+fn mpls(mut rest: &[u8]) -> Inside<'_> {
+    loop {
+        let bottom = byte(rest, 2)? & 1 == 1;
+        rest = from(rest, 4)?;
+        if bottom {
+            break;
+        }
+    }
+    if matches!(byte(rest, 0)? >> 4, 4 | 6) {
+        return Ok((Layer::Ip, rest));
+    }
+    // An address of Ethernet may begin with a zero, too.
+    let controlled = from(rest, 4)?;
+    let known = |bytes| {
+        half(bytes, 12).is_ok_and(|kind| matches!(kind, 0x0800 | 0x86dd | 0x8100 | 0x88a8 | 0x0806))
+    };
+    let with_control = byte(rest, 0)? >> 4 == 0 && (known(controlled) || !known(rest));
+    Ok((Layer::Ethernet, if with_control { controlled } else { rest }))
+}
+
+/// RFC 8300.
+fn nsh(rest: &[u8]) -> Inside<'_> {
+    let behind = from(rest, usize::from(byte(rest, 1)? & 0x3f) * 4)?;
+    match byte(rest, 3)? {
+        1 | 2 => Ok((Layer::Ip, behind)),
+        3 => Ok((Layer::Ethernet, behind)),
+        5 => Ok((Layer::Type(0x8847), behind)),
+        _ => Err(Other::NoTcp),
+    }
+}
+
+/// RFC 1661, with or without HDLC's address, and with a protocol of one byte where that was agreed
+/// on.
+fn ppp(rest: &[u8]) -> Inside<'_> {
+    let rest = rest.strip_prefix(&[0xff, 3]).unwrap_or(rest);
+    let (protocol, rest) = match byte(rest, 0)? {
+        odd if odd & 1 == 1 => (u16::from(odd), from(rest, 1)?),
+        _ => (half(rest, 0)?, from(rest, 2)?),
+    };
+    match protocol {
+        0x21 | 0x57 => Ok((Layer::Ip, rest)),
+        0x281 | 0x283 => Ok((Layer::Type(0x8847), rest)),
+        // Bridged Ethernet without its checksum (RFC 3518).
+        0x31 => Ok((Layer::Ethernet, from(rest, 2)?)),
+        0x2d | 0x2f | 0xfd | 0xfb => Err(Other::Inside(Why::Compressed)),
+        0x3d => Err(Other::Inside(Why::Multilink)),
+        _ => Err(Other::NoTcp),
+    }
+}
+
+/// RFC 2784, 2890 and 2637 (version 1, for PPTP).
+fn gre(rest: &[u8]) -> Inside<'_> {
+    let (flags, kind) = (half(rest, 0)?, half(rest, 2)?);
+    let [checksum, routing, key, sequence, acknowledgement] =
+        [0x8000, 0x4000, 0x2000, 0x1000, 0x0080].map(|flag| flags & flag != 0);
+    let version = flags & 7;
+    if routing || version > 1 {
+        return Err(Other::Inside(Why::Gre));
+    }
+    let fields = [checksum, key, sequence, acknowledgement && version == 1];
+    let behind = from(rest, 4 + 4 * fields.into_iter().filter(|field| *field).count())?;
+    match kind {
+        // Mirrored Ethernet (ERSPAN): the second and third kind have headers of their own.
+        0x88be if sequence => Ok((Layer::Ethernet, from(behind, 8)?)),
+        0x88be => Ok((Layer::Ethernet, behind)),
+        0x22eb => {
+            let more = if byte(behind, 11)? & 1 == 1 { 8 } else { 0 };
+            Ok((Layer::Ethernet, from(behind, 12 + more)?))
+        }
+        // What a router redirects to a cache: with a header of four bytes, or without.
+        0x883e if byte(behind, 0)? >> 4 == 4 => Ok((Layer::Ip, behind)),
+        0x883e => Ok((Layer::Ip, from(behind, 4)?)),
+        kind => Ok((Layer::Type(kind), behind)),
+    }
+}
+
+/// Tunnels over UDP, by the port that they are sent to.
+fn udp(rest: &[u8]) -> Inside<'_> {
+    let (source, port, inside) = (half(rest, 0)?, half(rest, 2)?, from(rest, 8)?);
+    match port {
+        // VXLAN, the old port of Linux, and the variant that names what is inside.
+        4789 | 8472 => Ok((Layer::Ethernet, from(inside, 8)?)),
+        4790 => match (byte(inside, 0)? & 4, byte(inside, 3)?) {
+            (0, _) | (_, 3) => Ok((Layer::Ethernet, from(inside, 8)?)),
+            (_, 1 | 2) => Ok((Layer::Ip, from(inside, 8)?)),
+            (_, 4) => nsh(from(inside, 8)?),
+            _ => Err(Other::NoTcp),
+        },
+        // Geneve (RFC 8926).
+        6081 => {
+            let options = usize::from(byte(inside, 0)? & 0x3f) * 4;
+            Ok((Layer::Type(half(inside, 2)?), from(inside, 8 + options)?))
+        }
+        2152 => gtp(inside),
+        6635 => mpls(inside),
+        1701 => l2tp(inside),
+        // Teredo.
+        3544 if byte(inside, 0)? >> 4 == 6 => Ok((Layer::Ip, inside)),
+        4500 if inside.get(..4) != Some(&[0; 4]) => Err(Other::Inside(Why::Ipsec)),
+        51820 => Err(Other::Inside(Why::Wireguard)),
+        5247 => Err(Other::Inside(Why::Capwap)),
+        // RFC 9000 section 17: a bit that is always set.
+        443 if byte(inside, 0)? & 0x40 != 0 => Err(Other::Quic),
+        _ if source == 443 && byte(inside, 0)? & 0x40 != 0 => Err(Other::Quic),
+        _ => Err(Other::NoTcp),
+    }
+}
+
+/// GTP-U, version 1: packets of mobile phones between the parts of their network.
+fn gtp(inside: &[u8]) -> Inside<'_> {
+    let (flags, kind) = (byte(inside, 0)?, byte(inside, 1)?);
+    if flags >> 5 != 1 || kind != 0xff {
+        return Err(Other::NoTcp);
+    }
+    let [extension, sequence, number] = [4, 2, 1].map(|flag| flags & flag != 0);
+    let mut at = if extension || sequence || number { 12 } else { 8 };
+    let mut next = if extension { byte(inside, 11)? } else { 0 };
+    while next != 0 {
+        let length = usize::from(byte(inside, at)?) * 4;
+        if length == 0 {
+            return Err(Other::NoTcp);
+        }
+        next = byte(inside, at + length - 1)?;
+        at += length;
+    }
+    Ok((Layer::Ip, from(inside, at)?))
+}
+
+/// L2TP, version 2: a message of data holds PPP.
+fn l2tp(inside: &[u8]) -> Inside<'_> {
+    let flags = half(inside, 0)?;
+    let [control, length, sequence, offset] =
+        [0x8000, 0x4000, 0x0800, 0x0200].map(|flag| flags & flag != 0);
+    if control || flags & 15 != 2 {
+        return Err(Other::NoTcp);
+    }
+    let mut at = 6 + if length { 2 } else { 0 } + if sequence { 4 } else { 0 };
+    if offset {
+        at += 2 + usize::from(half(inside, at)?);
+    }
+    Ok((Layer::Ppp, from(inside, at)?))
+}
+
+/// An IP packet: its ends, how long it says that it is, and what it holds.
+struct Packet<'a> {
+    /// From the IP header on.
+    whole: &'a [u8],
+    ends: [IpAddr; 2],
+    way: Ip,
+    /// 0 if it does not say.
+    stated: u32,
+    payload: &'a [u8],
+}
+
+fn ip(rest: &[u8]) -> Result<(Packet<'_>, IpNumber), Other> {
+    let (packet, _) = LaxIpSlice::from_slice(rest)
+        .map_err(|_| if rest.len() < 40 { Other::Cut } else { Other::NoTcp })?;
+    let (ends, stated, way) = match &packet {
+        LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
+            let ends = [header.source_addr().into(), header.destination_addr().into()];
+            let way = Ip { ttl: header.ttl(), id: Some(header.identification()) };
+            (ends, u32::from(header.total_len()), way)
+        }
+        LaxIpSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let ends = [header.source_addr().into(), header.destination_addr().into()];
             let stated = match header.payload_length() {
                 0 => 0,
                 length => u32::from(length) + 40,
             };
-            let addresses: (IpAddr, IpAddr) =
-                (header.source_addr().into(), header.destination_addr().into());
-            (addresses.0, addresses.1, header.slice().as_ptr(), stated, ip.payload())
+            (ends, stated, Ip { ttl: header.hop_limit(), id: None })
         }
-        LaxNetSlice::Arp(_) => return None,
     };
-    if payload.ip_number != IpNumber::TCP || payload.fragmented {
-        return None;
+    let payload = packet.payload();
+    if payload.fragmented {
+        return Err(Other::Fragment);
     }
-    let before = start as usize - data.as_ptr() as usize;
-    // A segment that the network card was to cut up may state no length: then what was to be
-    // captured is all there is.
-    let length = if stated == 0 { original.saturating_sub(before as u32) } else { stated };
-    let tcp = payload.payload;
-    let ip_header = (tcp.as_ptr() as usize - start as usize) as u32;
-    let port = |at: usize| tcp.get(at..at + 2).map(|port| u16::from_be_bytes([port[0], port[1]]));
-    Some(Frame {
-        from: Endpoint { address: from, port: port(0)? },
-        to: Endpoint { address: to, port: port(2)? },
-        segment: Segment::parse(now, ip_header, length, tcp)?,
-    })
+    let number = payload.ip_number;
+    Ok((Packet { whole: rest, ends, way, stated, payload: payload.payload }, number))
 }
 
-fn cooked(data: &[u8], kind: usize, header: usize) -> Option<LaxSlicedPacket<'_>> {
-    let protocol = u16::from_be_bytes([*data.get(kind)?, *data.get(kind + 1)?]);
-    Some(LaxSlicedPacket::from_ether_type(EtherType(protocol), data.get(header..)?))
+fn ip_payload(number: IpNumber, payload: &[u8]) -> Inside<'_> {
+    match number.0 {
+        4 | 41 | 94 => Ok((Layer::Ip, payload)),
+        17 => Ok((Layer::Udp, payload)),
+        47 => Ok((Layer::Gre, payload)),
+        137 => mpls(payload),
+        // Ethernet in IP (RFC 3378), and behind a segment routing header (RFC 8986).
+        97 => Ok((Layer::Ethernet, from(payload, 2)?)),
+        143 => Ok((Layer::Ethernet, payload)),
+        50 => Err(Other::Inside(Why::Ipsec)),
+        108 => Err(Other::Inside(Why::Compressed)),
+        115 => Err(Other::Inside(Why::L2tp3)),
+        _ => Err(Other::NoTcp),
+    }
+}
+
+fn segment(now: Time, packet: &Packet, data: &[u8], original: u32) -> Result<Frame, Other> {
+    let place = |bytes: &[u8]| bytes.as_ptr() as usize - data.as_ptr() as usize;
+    let (before, tcp) = (place(packet.whole), packet.payload);
+    // A segment that the network card was to cut up may state no length: then what was to be
+    // captured is all there is.
+    let length = match packet.stated {
+        0 => original.saturating_sub(before as u32),
+        stated => stated,
+    };
+    let ip_header = (place(tcp) - before) as u32;
+    let [from, to] = packet.ends;
+    Ok(Frame {
+        from: Endpoint { address: from, port: half(tcp, 0)? },
+        to: Endpoint { address: to, port: half(tcp, 2)? },
+        segment: Segment::parse(now, ip_header, length, tcp).ok_or(Other::Cut)?,
+        ip: packet.way,
+    })
 }

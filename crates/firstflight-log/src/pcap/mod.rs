@@ -1,27 +1,38 @@
 //! Captures (pcap of both byte orders and resolutions, pcapng): TCP as seen where its sender
 //! stands.
 
+mod conversation;
+mod evidence;
 mod frame;
+mod order;
+mod other;
+mod tally;
+mod verdict;
 #[cfg(test)]
 mod watched;
 
 use crate::fault::{Fault, Place};
-use crate::segment::Segment;
-use crate::sender::Sender;
 use crate::step::{Extent, Sink};
 use crate::window::{LARGEST, Window};
+use conversation::Conversation;
 use firstflight::Time;
+use firstflight_table::guard::{self, guarded};
 use frame::{Endpoint, Frame};
-use pcap_parser::pcap::{PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
-use pcap_parser::pcapng::{Block, parse_block_be, parse_block_le};
+use order::{Held, Order};
+use other::{Other, Others};
+use pcap_parser::pcap::{
+    PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
+};
+use pcap_parser::pcapng::{
+    Block, InterfaceStatisticsBlock, OptionCode, parse_block_be, parse_block_le,
+};
 use std::collections::HashMap;
 use std::io::Read;
+use tally::Tally;
 
 /// Conversations that are followed at the same time; beyond, the one that has been silent longest
 /// is taken to be over.
 const MOST_CONVERSATIONS: usize = 4096;
-/// What wrote it, for people.
-const ORIGIN: &str = "capture of TCP";
 /// Interfaces of a capture file.
 const MOST_INTERFACES: usize = 4096;
 
@@ -36,29 +47,35 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         conversations: HashMap::new(),
         packets: 0,
         segments: 0,
-        opened: 0,
-        received: 0,
-        missed: 0,
+        others: Others::default(),
+        order: Order::new(),
+        tally: Tally::default(),
+        broken: guard::Tally::default(),
     };
     let broken = capture.run(sink).err();
     capture.end(sink);
+    let given_up = capture.broken.remark().map(|what| Fault::new(file, Place::File, what));
+    if capture.tally.opened > 0 {
+        given_up.clone().into_iter().for_each(|fault| sink.remark(fault));
+    }
     let extent = Extent {
         bytes: capture.window.offset(),
         records: capture.packets,
-        connections: capture.opened,
+        connections: capture.tally.opened,
     };
     match broken {
-        Some(fault) if capture.opened > 0 => sink.remark(fault),
+        Some(fault) if extent.connections > 0 => sink.remark(fault),
         Some(fault) => return Err(fault),
-        None if capture.opened == 0 => return Err(capture.nothing()),
+        None if extent.connections == 0 => {
+            return Err(given_up.unwrap_or_else(|| capture.nothing()));
+        }
         None => {}
     }
-    if capture.missed > 0 {
-        let what = format!(
-            "{} bytes of data were sent that the capture does not hold; what hangs on them is an estimate",
-            capture.missed
-        );
-        sink.remark(Fault::new(file, Place::File, what));
+    if let Some(missed) = capture.tally.missed() {
+        sink.remark(Fault::new(file, Place::File, missed));
+    }
+    for note in capture.tally.notes() {
+        sink.note(Fault::new(file, Place::File, note));
     }
     Ok(extent)
 }
@@ -69,16 +86,26 @@ struct Capture {
     conversations: HashMap<(Endpoint, Endpoint), Conversation>,
     packets: u64,
     segments: u64,
-    opened: u64,
-    /// Data bytes of conversations whose sender is elsewhere.
-    received: u64,
-    missed: u64,
+    others: Others,
+    order: Order,
+    tally: Tally,
+    /// Conversations that were given up for an internal error.
+    broken: guard::Tally,
 }
 
 #[derive(Clone, Copy)]
 enum Format {
-    Pcap { big_endian: bool, to_ns: u64, link: i32 },
+    Pcap { records: Records, to_ns: u64, link: i32 },
     PcapNg { big_endian: bool },
+}
+
+/// How packets stand in a classic capture.
+#[derive(Clone, Copy)]
+enum Records {
+    Little,
+    Big,
+    /// Little endian, with eight bytes more: Linux of the last century.
+    Modified,
 }
 
 #[derive(Clone, Copy)]
@@ -99,17 +126,9 @@ impl Capture {
         let what = if self.packets == 0 {
             "no packet in it".into()
         } else if self.segments == 0 {
-            format!("{} packets, none of them TCP", self.packets)
-        } else if self.received > 0 {
-            format!(
-                "{} bytes of TCP data, all captured at the receiving end; the capture of the sending end is needed",
-                self.received
-            )
+            self.others.sentence(self.packets)
         } else {
-            format!(
-                "{} TCP segments, but in no connection enough data that was acknowledged",
-                self.segments
-            )
+            self.tally.nothing(self.segments)
         };
         Fault::new(&self.file, Place::File, what)
     }
@@ -143,8 +162,8 @@ impl Capture {
                 break;
             }
             match format {
-                Format::Pcap { big_endian, to_ns, link } => {
-                    self.packet(big_endian, to_ns, link, sink)?;
+                Format::Pcap { records, to_ns, link } => {
+                    self.packet(records, to_ns, link, sink)?;
                 }
                 Format::PcapNg { big_endian } => {
                     let big_endian = self.block(big_endian, &mut interfaces, sink)?;
@@ -175,12 +194,16 @@ impl Capture {
 
     fn packet(
         &mut self,
-        big_endian: bool,
+        records: Records,
         to_ns: u64,
         link: i32,
         sink: &mut impl Sink,
     ) -> Result<(), Fault> {
-        let parse = if big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
+        let parse = match records {
+            Records::Little => parse_pcap_frame,
+            Records::Big => parse_pcap_frame_be,
+            Records::Modified => parse_pcap_frame_modified,
+        };
         loop {
             let seen = self.window.seen();
             let parsed = match parse(seen) {
@@ -201,9 +224,7 @@ impl Capture {
                 Some((length, frame)) => {
                     self.window.take(length);
                     self.packets += 1;
-                    if let Some(frame) = frame {
-                        self.take(&frame, sink);
-                    }
+                    self.see(frame, sink);
                     return Ok(());
                 }
                 None => self.more()?,
@@ -225,7 +246,7 @@ impl Capture {
                 continue;
             }
             let parse = if big_endian { parse_block_be } else { parse_block_le };
-            let mut framed = None;
+            let (mut framed, mut dropped) = (None, None);
             let (length, is_packet) = match parse(seen) {
                 Ok((rest, block)) => {
                     let mut is_packet = false;
@@ -250,13 +271,16 @@ impl Capture {
                             is_packet = true;
                             let data =
                                 packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
-                            framed = interfaces.get(packet.if_id as usize).and_then(|interface| {
+                            framed = interfaces.get(packet.if_id as usize).map(|interface| {
                                 let now = stamp(*interface, packet.ts_high, packet.ts_low);
                                 frame::frame(now, interface.link, data, packet.origlen)
                             });
                         }
                         // Simple packet blocks have no time: nothing can be told from them.
                         Block::SimplePacket(_) => is_packet = true,
+                        Block::InterfaceStatistics(counted) => {
+                            dropped = Some(drops(&counted, big_endian));
+                        }
                         _ => {}
                     }
                     (seen.len() - rest.len(), is_packet)
@@ -272,15 +296,32 @@ impl Capture {
             }
             self.window.take(length);
             self.packets += u64::from(is_packet);
+            // Counts run on: the last of a section holds.
+            self.tally.dropped = dropped.unwrap_or(0).max(self.tally.dropped);
             if let Some(frame) = framed {
-                self.take(&frame, sink);
+                self.see(frame, sink);
             }
             return Ok(big_endian);
         }
     }
 
-    fn take(&mut self, frame: &Frame, sink: &mut impl Sink) {
+    fn see(&mut self, frame: Result<Frame, Other>, sink: &mut impl Sink) {
+        match frame {
+            Ok(frame) => self.queue(frame, sink),
+            Err(other) => self.others.add(other),
+        }
+    }
+
+    /// Frames pass in the order of their time stamps.
+    fn queue(&mut self, frame: Frame, sink: &mut impl Sink) {
         self.segments += 1;
+        if let Some(held) = self.order.push(frame) {
+            self.take(held, sink);
+        }
+    }
+
+    fn take(&mut self, held: Held, sink: &mut impl Sink) {
+        let Held { frame, .. } = &held;
         let segment = &frame.segment;
         let (from, to) = (frame.from, frame.to);
         let key = if from <= to { (from, to) } else { (to, from) };
@@ -301,7 +342,14 @@ impl Capture {
         let file = &self.file;
         let conversation =
             self.conversations.entry(key).or_insert_with(|| Conversation::new(file, frame));
-        conversation.take(frame, sink);
+        if conversation.given_up {
+            return;
+        }
+        if let Err(broken) = guarded(|| conversation.take(held, sink)) {
+            conversation.give_up(sink);
+            self.broken.add(broken);
+            return;
+        }
         if conversation.is_over()
             && let Some(over) = self.conversations.remove(&key)
         {
@@ -310,15 +358,19 @@ impl Capture {
     }
 
     fn finish(&mut self, mut over: Conversation, sink: &mut impl Sink) {
-        for sender in &mut over.senders {
-            sender.close(sink);
-            self.opened += u64::from(sender.is_open());
-            self.missed += if sender.is_open() { sender.missed() } else { 0 };
+        if !over.given_up
+            && let Err(broken) = guarded(|| over.finish(&mut self.tally, sink))
+        {
+            over.give_up(sink);
+            self.broken.add(broken);
         }
-        self.received += over.received;
     }
 
     fn end(&mut self, sink: &mut impl Sink) {
+        self.order.close();
+        while let Some(held) = self.order.pop() {
+            self.take(held, sink);
+        }
         let mut left: Vec<_> = std::mem::take(&mut self.conversations).into_iter().collect();
         left.sort_by_key(|(key, _)| *key);
         for (_, conversation) in left {
@@ -327,15 +379,32 @@ impl Capture {
     }
 }
 
+/// Packets that the interface or the system dropped before they could be captured.
+fn drops(counted: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
+    const DROPS: [OptionCode; 2] = [OptionCode::IsbIfDrop, OptionCode::IsbOsDrop];
+    let value = |bytes: &[u8]| {
+        let bytes: [u8; 8] = bytes.get(..8)?.try_into().ok()?;
+        Some(if big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    };
+    let counted = counted.options.iter().filter(|option| DROPS.contains(&option.code));
+    counted.filter_map(|option| value(&option.value)).fold(0, u64::saturating_add)
+}
+
 fn is_incomplete<E>(error: &pcap_parser::nom::Err<E>) -> bool {
     matches!(error, pcap_parser::nom::Err::Incomplete(_))
 }
 
 fn legacy(header: &PcapHeader) -> Format {
+    let records = match header {
+        header if header.is_bigendian() => Records::Big,
+        header if header.is_modified_format() => Records::Modified,
+        _ => Records::Little,
+    };
     Format::Pcap {
-        big_endian: header.is_bigendian(),
+        records,
         to_ns: if header.is_nanosecond_precision() { 1 } else { 1000 },
-        link: header.network.0,
+        // The upper bits tell of checksums at the ends of frames.
+        link: header.network.0 & 0xffff,
     }
 }
 
@@ -344,98 +413,4 @@ fn stamp(interface: Interface, high: u32, low: u32) -> Time {
     let nanos = units * 1_000_000_000 / u128::from(interface.resolution);
     let offset = i128::from(interface.offset_s) * 1_000_000_000;
     Time(u64::try_from(nanos as i128 + offset).unwrap_or(0))
-}
-
-/// A TCP connection: two ends, either of which may send data.
-struct Conversation {
-    senders: [Sender; 2],
-    ends: [Endpoint; 2],
-    opening: Opening,
-    /// Which end stands where the capture was taken.
-    local: Option<usize>,
-    last: Time,
-    received: u64,
-    reset: bool,
-    finished: [bool; 2],
-}
-
-/// Times of the three packets that open a connection.
-#[derive(Clone, Copy, Default)]
-struct Opening {
-    syn: Option<(Time, usize, u32)>,
-    answer: Option<Time>,
-}
-
-/// One end counts as near if the handshake says that it is this many times nearer than the other.
-const NEARER: u64 = 4;
-
-impl Conversation {
-    fn new(file: &str, first: &Frame) -> Conversation {
-        let (here, there) = (first.from, first.to);
-        Conversation {
-            senders: [
-                Sender::new(format!("{file} {here} > {there}"), ORIGIN),
-                Sender::new(format!("{file} {there} > {here}"), ORIGIN),
-            ],
-            ends: [here, there],
-            opening: Opening::default(),
-            local: None,
-            last: first.segment.now,
-            received: 0,
-            reset: false,
-            finished: [false; 2],
-        }
-    }
-
-    /// A SYN that is not the one this began with.
-    fn began_otherwise(&self, segment: &Segment) -> bool {
-        self.opening.syn.is_none_or(|(_, _, seq)| seq != segment.seq)
-    }
-
-    fn is_over(&self) -> bool {
-        self.reset || (self.finished == [true; 2] && self.senders.iter().all(Sender::is_settled))
-    }
-
-    fn take(&mut self, frame: &Frame, sink: &mut impl Sink) {
-        let from = usize::from(frame.from != self.ends[0]);
-        let segment = &frame.segment;
-        self.last = self.last.max(segment.now);
-        self.reset |= segment.rst;
-        self.finished[from] |= segment.fin;
-        self.place(segment, from);
-        self.senders[from].learn(segment);
-        self.senders[1 - from].learn_of_peer(segment);
-        if self.local.is_some_and(|local| local != from) {
-            self.received += u64::from(segment.payload);
-        } else {
-            self.senders[from].on_sent(segment, sink);
-        }
-        if segment.has_ack && self.local.is_none_or(|local| local != from) {
-            self.senders[1 - from].on_ack(segment, sink);
-        }
-    }
-
-    /// From the pace of the handshake: whose answers came at once, and whose after a round trip.
-    fn place(&mut self, segment: &Segment, from: usize) {
-        match (segment.syn, segment.has_ack, self.opening) {
-            (true, false, _) => {
-                self.opening = Opening { syn: Some((segment.now, from, segment.seq)), answer: None }
-            }
-            (true, true, Opening { syn: Some(_), .. }) => self.opening.answer = Some(segment.now),
-            (false, true, Opening { syn: Some((syn, opener, _)), answer: Some(answer) })
-                if self.local.is_none() && from == opener =>
-            {
-                let (far, near) = (answer.since(syn), segment.now.since(answer));
-                if far.0 > near.0.saturating_mul(NEARER) {
-                    self.local = Some(opener);
-                    self.senders[opener].handshake(far);
-                } else if near.0 > far.0.saturating_mul(NEARER) {
-                    self.local = Some(1 - opener);
-                    self.senders[1 - opener].handshake(near);
-                }
-                self.opening.answer = None;
-            }
-            _ => {}
-        }
-    }
 }

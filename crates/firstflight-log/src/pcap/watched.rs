@@ -125,11 +125,11 @@ fn records(frames: &[Frame], server: Endpoint) -> Vec<Record> {
             sent = Some(sent.map_or(end, |known: u32| {
                 if (end.wrapping_sub(known) as i32) > 0 { end } else { known }
             }));
-            whats.push((segment.now, What::Sent(segment.clone())));
+            whats.push((segment.now, What::Sent(*segment)));
         } else if let Some(sent) = sent.filter(|_| *from != server && segment.has_ack) {
             // With nothing outstanding only reports of duplicates are told.
             if una != sent || segment.sacks[0].is_some() {
-                whats.push((segment.now, What::Arrived(segment.clone())));
+                whats.push((segment.now, What::Arrived(*segment)));
             }
             una = segment.ack.min(sent);
             // A FIN counts, too; a RST may acknowledge anything.

@@ -12,6 +12,10 @@ use std::borrow::Cow;
 pub(super) struct Object<'a> {
     /// In the units of the trace.
     pub time: Number,
+    /// The same from the beginning of the trace, whatever its header says.
+    pub relative_time: Number,
+    /// The same from the event before, whatever its header says.
+    pub delta_time: Number,
     /// `transport:packet_sent` or `quic:packet_sent`.
     #[serde(borrow)]
     pub name: Option<Cow<'a, str>>,
@@ -46,6 +50,10 @@ pub(super) enum Kind {
     Metrics,
     /// A declared loss proved wrong.
     Spurious,
+    /// The constants of the sender.
+    Parameters,
+    /// Flow control keeps the sender from sending.
+    Blocked,
     /// Something else.
     Other,
 }
@@ -53,7 +61,7 @@ pub(super) enum Kind {
 impl Kind {
     /// By name, whatever its name space and case.
     pub(super) fn of(name: &str) -> Kind {
-        let name = name.rsplit(':').next().unwrap_or(name);
+        let name = name.rsplit([':', '.']).next().unwrap_or(name).trim();
         // Old converters shout.
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if is("packet_sent") {
@@ -68,6 +76,13 @@ impl Kind {
             Kind::Metrics
         } else if is("spurious_loss") || is("spurious_congestion_event") {
             Kind::Spurious
+        } else if is("parameters_set") || is("recovery_parameters_set") {
+            Kind::Parameters
+        } else if is("data_blocked_updated")
+            || is("connection_data_blocked_updated")
+            || is("stream_data_blocked_updated")
+        {
+            Kind::Blocked
         } else {
             Kind::Other
         }
@@ -76,7 +91,7 @@ impl Kind {
 
 /// Packet number spaces; only the last carries application data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Space {
+pub(crate) enum Space {
     /// Initial packets.
     Initial,
     /// Handshake packets.
@@ -135,7 +150,7 @@ struct PacketData<'a> {
 
 /// A packet that was sent, received or lost.
 #[derive(Debug)]
-pub(super) struct Packet {
+pub(crate) struct Packet {
     /// Which numbers.
     pub space: Space,
     /// Its number.
@@ -202,6 +217,47 @@ pub(super) struct Metrics {
     pub bytes_in_flight: Number,
     /// Threshold, bytes.
     pub ssthresh: Number,
+    /// Pacing rate, bits per second.
+    pub pacing_rate: Number,
+    /// The sender's estimate of what the path carries, bits per second.
+    #[serde(
+        alias = "bandwidth",
+        alias = "max_bandwidth",
+        alias = "estimated_bandwidth",
+        alias = "delivery_rate",
+        alias = "cf_max_bandwidth"
+    )]
+    pub bandwidth_estimate: Number,
+}
+
+/// The constants of a sender.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub(super) struct Parameters {
+    /// Bytes.
+    #[serde(alias = "initial_cwnd")]
+    pub initial_congestion_window: Number,
+    /// Bytes.
+    pub max_datagram_size: Number,
+}
+
+/// Why no data may leave, or that it may again.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub(super) struct Blocked {
+    new: Text,
+    reason: Text,
+}
+
+impl Blocked {
+    /// Flow control is what keeps data from leaving; `None` if that is not what the event is about.
+    pub(super) fn by_flow_control(&self) -> Option<bool> {
+        let is = |text: &Text, word: &str| {
+            text.0.as_ref().is_some_and(|text| text.to_ascii_lowercase().contains(word))
+        };
+        let blocked = !is(&self.new, "unblocked");
+        (!blocked || self.reason.0.is_none() || is(&self.reason, "flow_control")).then_some(blocked)
+    }
 }
 
 /// The header of a trace.
@@ -223,7 +279,7 @@ pub(super) struct CommonFields {
     /// Name of the connection.
     pub group_id: Text,
     /// Another one.
-    #[serde(rename = "ODCID")]
+    #[serde(rename = "ODCID", alias = "odcid")]
     pub odcid: Text,
     /// `absolute`, `relative`, `delta` and their newer names.
     pub time_format: Text,

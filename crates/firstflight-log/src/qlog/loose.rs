@@ -77,7 +77,7 @@ loose! { Text =>
 
 /// What the frames of a packet say about sending and acknowledging.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     /// Frames were listed at all.
     pub listed: bool,
     /// Some of them asks for an acknowledgement.
@@ -90,6 +90,10 @@ pub(super) struct Frames {
     pub acks: u32,
     /// CE marks counted so far by the peer.
     pub ce: Option<u64>,
+    /// Flow control keeps the sender of these frames from sending.
+    pub blocked: bool,
+    /// They allow the other end to send more.
+    pub raises: bool,
 }
 
 impl<'de> Deserialize<'de> for Frames {
@@ -118,15 +122,18 @@ impl<'de> Deserialize<'de> for Frames {
 impl Frames {
     fn add(&mut self, frame: Frame<'_>) {
         let kind = frame.kind.as_deref().unwrap_or("");
-        match kind {
+        let quiet = kind.to_ascii_lowercase();
+        match quiet.as_str() {
             "ack" | "ack_ecn" => {
                 self.acks += 1;
                 self.acked.extend(frame.ranges);
                 self.ce = frame.ce.or(self.ce);
             }
             "padding" | "connection_close" | "application_close" => {}
-            _ => {
+            kind => {
                 self.eliciting = true;
+                self.blocked |= matches!(kind, "data_blocked" | "stream_data_blocked");
+                self.raises |= matches!(kind, "max_data" | "max_stream_data");
                 if matches!(kind, "stream" | "crypto" | "datagram") {
                     self.data_bytes += frame.length.unwrap_or(0);
                 }

@@ -14,13 +14,16 @@ use crate::own::Own;
 use crate::step::{Extent, Sink};
 use crate::trace::{Log, qlog};
 use crate::window::Window;
-use event::{Kind, Metrics, Object, Packet, Space, TraceHeader};
+use event::{Blocked, Kind, Metrics, Object, Parameters, TraceHeader};
+pub(crate) use event::{Packet, Space};
 use firstflight::Time;
-use loose::{Frames, Number, Text};
-use sender::Sender;
+pub(crate) use loose::Frames;
+use loose::{Number, Text};
+pub(crate) use sender::Sender;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
 
@@ -48,6 +51,25 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         (Err(fault), _) | (Ok(()), Some(fault)) => Err(fault),
         (Ok(()), None) if extent.connections == 0 => Err(log.nothing()),
         (Ok(()), None) => Ok(extent),
+    }
+}
+
+/// A time as an event states it.
+#[derive(Clone, Copy, Debug, Default)]
+struct When {
+    time: Number,
+    /// How it counts, where the name of its field says so.
+    clock: Option<Clock>,
+}
+
+impl When {
+    /// The time under one of the three names that it has had.
+    fn of(time: Number, relative: Number, delta: Number) -> When {
+        match (time.0, relative.0, delta.0) {
+            (None, None, Some(_)) => When { time: delta, clock: Some(Clock::Delta) },
+            (None, Some(_), _) => When { time: relative, clock: Some(Clock::Since) },
+            _ => When { time, clock: None },
+        }
     }
 }
 
@@ -128,7 +150,11 @@ struct Reading<'a, S> {
     /// The first event that could not be read.
     broken: Option<Fault>,
     acks_without_ranges: u64,
+    /// Events about packets, sent or not.
+    packets: u64,
     sent: u64,
+    /// The first keys of a file that turns out to be something else.
+    keys: Vec<String>,
     own: Own,
     /// The trace is one of ours: what it tells besides its own events is the same once more.
     is_own: bool,
@@ -159,7 +185,9 @@ impl<'a, S: Sink> Reading<'a, S> {
             now: 0.0,
             broken: None,
             acks_without_ranges: 0,
+            packets: 0,
             sent: 0,
+            keys: Vec::new(),
             own: Own::default(),
             is_own: false,
         }
@@ -167,8 +195,16 @@ impl<'a, S: Sink> Reading<'a, S> {
 
     /// Why nothing could be replayed.
     fn nothing(&self) -> Fault {
-        let what = if self.records == 0 {
+        let what = if self.records == 0 && self.keys.is_empty() {
             "no event in it".into()
+        } else if self.records == 0 {
+            let keys: Vec<String> = self.keys.iter().map(|key| format!("`{key}`")).collect();
+            format!("JSON, but no qlog: no event in it; its keys are {}", keys.join(", "))
+        } else if self.packets == 0 {
+            format!(
+                "{} events, none of them about packets; `packet_sent` and `packet_received` are needed",
+                self.records
+            )
         } else if self.sent == 0 {
             "no `packet_sent` of application data: this end received; the log of the sending end is needed".into()
         } else if self.acks_without_ranges > 0 {
@@ -195,9 +231,9 @@ impl<'a, S: Sink> Reading<'a, S> {
     }
 
     /// The time of an event.
-    fn time(&mut self, time: Number) -> Time {
+    fn time(&mut self, When { time, clock }: When) -> Time {
         if let Some(time) = time.0.filter(|time| time.is_finite() && *time >= 0.0) {
-            self.now = match self.clock {
+            self.now = match clock.unwrap_or(self.clock) {
                 Clock::Since => time,
                 Clock::Delta => self.now + time,
             };
@@ -209,7 +245,8 @@ impl<'a, S: Sink> Reading<'a, S> {
     fn take_header(&mut self, header: &TraceHeader) {
         if let Some(common) = &header.common_fields {
             self.book.group = common.group_id.0.clone().or_else(|| common.odcid.0.clone());
-            self.clock = match common.time_format.0.as_deref() {
+            let format = common.time_format.0.as_deref().map(str::to_ascii_lowercase);
+            self.clock = match format.as_deref() {
                 Some("delta" | "relative_to_previous_event") => Clock::Delta,
                 _ => Clock::Since,
             };
@@ -218,7 +255,8 @@ impl<'a, S: Sink> Reading<'a, S> {
             && header
                 .configuration
                 .as_ref()
-                .is_some_and(|units| units.time_units.0.as_deref() == Some("us"))
+                .and_then(|units| units.time_units.0.as_deref())
+                .is_some_and(|units| units.eq_ignore_ascii_case("us"))
         {
             self.unit = MICROSECOND;
         }
@@ -231,7 +269,7 @@ impl<'a, S: Sink> Reading<'a, S> {
     fn happen(
         &mut self,
         name: &str,
-        time: Number,
+        time: When,
         group: Option<&String>,
         data: Option<&RawValue>,
         place: Place,
@@ -248,10 +286,19 @@ impl<'a, S: Sink> Reading<'a, S> {
         let Some(text) = data.map(RawValue::get).filter(|_| kind != Kind::Other) else { return };
         let done = match kind {
             Kind::Sent | Kind::Received | Kind::Lost | Kind::Acked => {
+                self.packets += 1;
                 Packet::parse(text).map(|packet| self.on_packet(kind, now, group, &packet))
             }
             Kind::Metrics => serde_json::from_str::<Metrics>(text).map(|metrics| {
                 self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink);
+            }),
+            Kind::Parameters => serde_json::from_str::<Parameters>(text).map(|parameters| {
+                self.book.sender(group, 0, self.sink).on_parameters(&parameters);
+            }),
+            Kind::Blocked => serde_json::from_str::<Blocked>(text).map(|event| {
+                if let Some(blocked) = event.by_flow_control() {
+                    self.book.sender(group, 0, self.sink).on_blocked(blocked);
+                }
             }),
             Kind::Spurious => {
                 self.book.sender(group, 0, self.sink).on_spurious(now, self.sink);
@@ -318,14 +365,17 @@ impl<'a, S: Sink> Reading<'a, S> {
             }
         };
         let at = |names: &[&str]| position(names).and_then(|index| values.get(index)).copied();
-        let time = at(&["time", "relative_time", "delta_time"]);
+        let number = |name: &str| {
+            let text = at(&[name]).map(RawValue::get);
+            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+        };
+        let time = When::of(number("time"), number("relative_time"), number("delta_time"));
         let name = at(&["event", "event_type", "name"])
             .and_then(|text| serde_json::from_str::<Text>(text.get()).ok())
             .and_then(|text| text.0);
         let group = at(&["group_id", "odcid"])
             .and_then(|text| serde_json::from_str::<Text>(text.get()).ok())
             .and_then(|text| text.0);
-        let time = time.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         self.happen(name.as_deref().unwrap_or(""), time, group.as_ref(), at(&["data"]), place);
     }
 
@@ -337,7 +387,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         };
         self.records += 1;
         self.book.origin = "quicly log".into();
-        let now = self.time(event.time);
+        let now = self.time(When { time: event.time, clock: None });
         let group = event.conn.0;
         let space = match event.packet_type.0 {
             Some(0) => Space::Initial,
@@ -375,6 +425,16 @@ impl<'a, S: Sink> Reading<'a, S> {
     }
 }
 
+/// The text with its keys in small letters: some converters write them in capitals.
+fn quiet(text: &[u8]) -> Cow<'_, [u8]> {
+    let shouts =
+        |at: usize| at > 0 && text[at - 1].is_ascii_uppercase() && !text[..at].ends_with(b"ODCID");
+    if memchr::memmem::find_iter(text, b"\":").any(shouts) {
+        return text.to_ascii_lowercase().into();
+    }
+    text.into()
+}
+
 /// An event of quicly's own log.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "kebab-case")]
@@ -390,8 +450,9 @@ struct Quicly {
 
 impl<S: Sink> walk::Visitor for Reading<'_, S> {
     fn header(&mut self, key: &str, value: &[u8], place: Place) {
+        let value = &*quiet(value);
         match key {
-            "qlog_version" => self.old = memchr::memmem::find(value, b"draft-0").is_some(),
+            "qlog_version" => self.old = value.to_ascii_lowercase().starts_with(b"\"draft-0"),
             "event_fields" => match serde_json::from_slice::<Vec<Text>>(value) {
                 Ok(fields) => {
                     self.fields =
@@ -422,6 +483,7 @@ impl<S: Sink> walk::Visitor for Reading<'_, S> {
     }
 
     fn event(&mut self, text: &[u8], place: Place) {
+        let text = &*quiet(text);
         if text.first() == Some(&b'[') {
             match serde_json::from_slice::<Vec<&RawValue>>(text) {
                 Ok(values) => self.on_array(&values, place),
@@ -433,12 +495,14 @@ impl<S: Sink> walk::Visitor for Reading<'_, S> {
     }
 
     fn record(&mut self, text: &[u8], place: Place) {
+        let text = &*quiet(text);
         let object: Object<'_> = match serde_json::from_slice(text) {
             Ok(object) => object,
             Err(error) => return self.spoil(place, &error),
         };
         if let Some(name) = object.name.as_deref().or(object.event.as_deref()) {
-            self.happen(name, object.time, object.group_id.0.as_ref(), object.data, place);
+            let when = When::of(object.time, object.relative_time, object.delta_time);
+            self.happen(name, when, object.group_id.0.as_ref(), object.data, place);
         } else if let Some(kind) = object.kind.as_deref() {
             self.on_quicly(kind, text, place);
         } else if let Some(trace) = object.trace {
@@ -446,6 +510,12 @@ impl<S: Sink> walk::Visitor for Reading<'_, S> {
                 Ok(header) => self.take_header(&header),
                 Err(error) => self.spoil(place, &error),
             }
+        }
+    }
+
+    fn unknown(&mut self, key: &str) {
+        if self.keys.len() < 6 {
+            self.keys.push(key.chars().take(40).collect());
         }
     }
 }

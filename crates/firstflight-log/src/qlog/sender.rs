@@ -5,10 +5,10 @@
 //! ranges. quinn's list none: there an ACK shows as bytes that are in flight no longer, and the
 //! packets it acknowledged are taken to be the oldest ones.
 
-use super::event::{Metrics, Packet, Space};
-use super::loose::Frames;
+use super::event::{Metrics, Packet, Parameters, Space};
+use super::loose::{Frames, Number};
 use crate::estimate::{Demand, Rtt};
-use crate::step::{Id, Opening, Sink, Step};
+use crate::step::{Id, Opening, Sink, Stated, Step};
 use firstflight::event::Transport;
 use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;
@@ -18,6 +18,11 @@ use std::collections::BTreeMap;
 const MOST_PACKETS: usize = 1 << 18;
 /// UDP and IPv4 headers: what a datagram takes on the wire beside its payload.
 const LOWER: u64 = 28;
+/// Every path of QUIC carries datagrams of this size (RFC 9000 section 14), so a full packet is no
+/// smaller.
+const LEAST_FULL: u64 = 1200;
+/// ACKs that wait for the first full packet, which says what a packet is.
+const MOST_HELD: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Out {
@@ -44,7 +49,7 @@ enum Last {
 }
 
 /// The books of one sender.
-pub(super) struct Sender {
+pub(crate) struct Sender {
     name: String,
     origin: String,
     id: Option<Id>,
@@ -77,11 +82,16 @@ pub(super) struct Sender {
     mss: u64,
     ce: u64,
     cwnd: Option<u64>,
+    initial: Option<u64>,
+    /// ACKs from before the first full packet.
+    held: Vec<Ack>,
+    /// Flow control keeps data from leaving.
+    blocked: bool,
 }
 
 impl Sender {
     /// A sender of which nothing is known but its name and what wrote its log.
-    pub(super) fn new(name: String, origin: String) -> Sender {
+    pub(crate) fn new(name: String, origin: String) -> Sender {
         Sender {
             name,
             origin,
@@ -112,11 +122,14 @@ impl Sender {
             mss: 0,
             ce: 0,
             cwnd: None,
+            initial: None,
+            held: Vec::new(),
+            blocked: false,
         }
     }
 
     /// It has been opened.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.id.is_some()
     }
 
@@ -127,11 +140,13 @@ impl Sender {
     }
 
     /// A packet left.
-    pub(super) fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    pub(crate) fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         let Some(number) = packet.number else { return };
         let eliciting = packet.frames.eliciting || !packet.frames.listed;
-        let bytes = packet.bytes.unwrap_or(0);
+        // No datagram is longer, whatever the log says.
+        let bytes = packet.bytes.unwrap_or(0).min(u64::from(u16::MAX));
+        self.blocked |= packet.frames.blocked;
         if let Some(highest) = self.highest.get_mut(packet.space as usize) {
             *highest = (*highest).max(Some(number));
         }
@@ -145,6 +160,10 @@ impl Sender {
         self.last = Last::Sent;
         if !eliciting || bytes == 0 || self.next > number {
             return;
+        }
+        if !self.held.is_empty() && bytes >= LEAST_FULL {
+            self.largest_packet = bytes;
+            self.let_go(sink);
         }
         if self.out.len() >= MOST_PACKETS
             && let Some((_, oldest)) = self.out.pop_first()
@@ -160,7 +179,7 @@ impl Sender {
         self.next = number + 1;
         self.largest_packet = self.largest_packet.max(bytes);
         self.first.get_or_insert((now, number));
-        if self.id.is_none() {
+        if self.id.is_none() && self.held.is_empty() {
             self.flight = (now, self.flight.1 + bytes);
         }
         self.demand.see(now, self.inflight, self.rtt.srtt());
@@ -177,9 +196,10 @@ impl Sender {
     }
 
     /// A packet came.
-    pub(super) fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    pub(crate) fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         self.last = Last::Received;
+        self.blocked &= !packet.frames.raises;
         if packet.frames.acks == 0 {
             return;
         }
@@ -275,13 +295,16 @@ impl Sender {
     }
 
     /// A packet was declared lost.
-    pub(super) fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    pub(crate) fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
-        let Some(number) =
-            packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe)
-        else {
+        let Some(number) = packet.number.filter(|_| packet.space == Space::Data) else { return };
+        if packet.is_probe {
+            // It is out no longer, and says nothing about congestion.
+            if let Some(out) = self.out.remove(&number) {
+                self.inflight -= out.bytes;
+            }
             return;
-        };
+        }
         let out = match self.out.remove(&number) {
             // Taken for acknowledged because it was the oldest: it was the next one, and this one
             // goes instead of it.
@@ -329,15 +352,40 @@ impl Sender {
         }
     }
 
+    /// The constants that the sender states.
+    pub(super) fn on_parameters(&mut self, parameters: &Parameters) {
+        let count = |number: Number| number.count().filter(|bytes| (1..1 << 40).contains(bytes));
+        self.initial = count(parameters.initial_congestion_window).or(self.initial);
+        if let Some(size) = count(parameters.max_datagram_size).filter(|size| *size <= 65_535) {
+            self.largest_packet = self.largest_packet.max(size);
+        }
+    }
+
+    /// Flow control keeps data from leaving, or does so no longer.
+    pub(super) fn on_blocked(&mut self, blocked: bool) {
+        self.blocked = blocked;
+    }
+
     /// What the sender says of itself.
     pub(super) fn on_metrics(&mut self, now: Time, metrics: &Metrics, sink: &mut impl Sink) {
         let now = self.at(now);
         if let Some(cwnd) = metrics.congestion_window.count().filter(|cwnd| *cwnd > 0) {
             self.cwnd = Some(cwnd);
+            if self.largest.is_none() && self.initial.is_none() {
+                // Before the first ACK the window is the initial one.
+                self.initial = Some(cwnd);
+            }
             if let Some(id) = self.id {
                 let ssthresh = metrics.ssthresh.count().filter(|threshold| *threshold < 1 << 60);
                 sink.step(id, &Step::Window { now, cwnd, ssthresh });
             }
+        }
+        let rate = |number: Number| number.count().filter(|rate| *rate > 0);
+        let (pacing, bandwidth) = (rate(metrics.pacing_rate), rate(metrics.bandwidth_estimate));
+        if let Some(id) = self.id
+            && pacing.or(bandwidth).is_some()
+        {
+            sink.step(id, &Step::Rates { pacing, bandwidth });
         }
         let Some(inflight) = metrics.bytes_in_flight.count() else { return };
         let before = self.reported.replace(inflight).unwrap_or(0);
@@ -408,11 +456,6 @@ impl Sender {
         if self.id.is_none() && ack.acked == 0 {
             return;
         }
-        let id = self.opened(sink);
-        if self.largest_packet > self.mss {
-            self.mss = self.largest_packet;
-            sink.step(id, &Step::Event(Event::Mss { now: ack.now, mss: self.mss }, 0));
-        }
         ack.una = Seq(self.largest.map_or(0, |largest| largest + 1));
         ack.nxt = Seq(self.next);
         ack.tx_next = self.next;
@@ -426,6 +469,30 @@ impl Sender {
             Some(cwnd) => ack.inflight_before < cwnd / 2,
             None => self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt),
         };
+        if self.id.is_none() && self.largest_packet < LEAST_FULL && self.held.len() < MOST_HELD {
+            self.held.push(ack);
+            return;
+        }
+        self.let_go(sink);
+        self.tell(ack, sink);
+    }
+
+    /// Hands over the ACKs from before the first full packet, now that its size is known.
+    fn let_go(&mut self, sink: &mut impl Sink) {
+        for ack in std::mem::take(&mut self.held) {
+            self.tell(ack, sink);
+        }
+    }
+
+    fn tell(&mut self, ack: Ack, sink: &mut impl Sink) {
+        let id = self.opened(sink);
+        if self.largest_packet > self.mss {
+            self.mss = self.largest_packet;
+            sink.step(id, &Step::Event(Event::Mss { now: ack.now, mss: self.mss }, 0));
+        }
+        if self.blocked {
+            sink.step(id, &Step::ReceiverLimited(ack.now));
+        }
         sink.step(id, &Step::Event(Event::Ack(ack), 0));
     }
 
@@ -453,6 +520,7 @@ impl Sender {
             paced,
             handshake_rtt: self.handshake_rtt,
             ran: None,
+            stated: Stated { initial_window: self.initial, ..Stated::default() },
         });
         let sent = Sent {
             now: start,
@@ -467,9 +535,19 @@ impl Sender {
         id
     }
 
+    /// Nothing is to be said of it.
+    #[cfg(feature = "keylog")]
+    pub(crate) fn abandon(&mut self, sink: &mut impl Sink) {
+        self.pending = None;
+        if let Some(id) = self.id.take() {
+            sink.abandon(id);
+        }
+    }
+
     /// The log is over.
-    pub(super) fn close(&mut self, sink: &mut impl Sink) {
+    pub(crate) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
+        self.let_go(sink);
         if let Some(id) = self.id {
             sink.close(id);
         }

@@ -16,6 +16,8 @@ pub(super) trait Visitor {
     fn event(&mut self, text: &[u8], place: Place);
     /// A record of a text sequence: header or event, the visitor tells.
     fn record(&mut self, text: &[u8], place: Place);
+    /// A key of the outermost object that no qlog has.
+    fn unknown(&mut self, key: &str);
 }
 
 const RECORD_SEPARATOR: u8 = 0x1e;
@@ -36,6 +38,7 @@ pub(super) fn walk(
     let result = match head {
         Some(RECORD_SEPARATOR) => walk.sequence(),
         Some(b'{') if walk.is_lines() => walk.lines(),
+        Some(b'{') if walk.is_several() => walk.values(),
         Some(b'{') => walk.document(),
         Some(_) => Err(walk.fault("neither a JSON object nor a JSON text sequence begins here")),
         None => Err(Fault::new(file, Place::File, "is empty")),
@@ -89,6 +92,53 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
+    /// One object after the other, whatever stands between them: the first one is closed, holds no
+    /// traces, and another follows.
+    fn is_several(&mut self) -> bool {
+        let mut scan = Scan::default();
+        loop {
+            if let Some(length) = scan.run(self.window.seen()) {
+                let (first, rest) = self.window.seen().split_at(length);
+                let next = rest.iter().find(|byte| !is_between(**byte)).copied();
+                let is_trace = contains(first, b"\"traces\"");
+                if next.is_some() || rest.len() > 1 << 10 || !self.window.more() {
+                    return next == Some(b'{') && !is_trace;
+                }
+                scan = Scan::default();
+                continue;
+            }
+            if self.window.seen().len() > 1 << 20 || !self.window.more() {
+                return false;
+            }
+        }
+    }
+
+    /// Objects with white space, separators, or nothing between them.
+    fn values(&mut self) -> Result<(), Fault> {
+        let mut number = 0;
+        loop {
+            while let Some(skip) =
+                self.window.seen().iter().position(|byte| !is_between(*byte)).or_else(|| {
+                    (!self.window.seen().is_empty()).then_some(self.window.seen().len())
+                })
+                && skip > 0
+            {
+                self.window.take(skip);
+            }
+            if self.window.seen().is_empty() {
+                if !self.window.more() {
+                    return Ok(());
+                }
+                continue;
+            }
+            number += 1;
+            let place = Place::Record(number, self.window.offset());
+            let length = self.value()?;
+            self.visitor.record(&self.window.seen()[..length], place);
+            self.window.take(length);
+        }
+    }
+
     /// RFC 7464: a separator, a text, a line feed.
     fn sequence(&mut self) -> Result<(), Fault> {
         let mut number = 0;
@@ -115,7 +165,14 @@ impl<V: Visitor> Walk<'_, V> {
             number += 1;
             let place = Place::Record(number, self.window.offset());
             let length = self.until(RECORD_SEPARATOR, place)?;
-            self.visitor.record(self.window.seen()[..length].trim_ascii(), place);
+            let text = self.window.seen()[..length].trim_ascii();
+            // Some write a separator before the first record only.
+            let mut from = 0;
+            while let Some(at) = memchr::memmem::find(&text[from..], b"\n{") {
+                self.visitor.record(text[from..from + at].trim_ascii(), place);
+                from += at + 1;
+            }
+            self.visitor.record(&text[from..], place);
             self.window.take(length);
         }
     }
@@ -128,6 +185,7 @@ impl<V: Visitor> Walk<'_, V> {
             let place = Place::Line(number);
             let length = self.until(b'\n', place)?;
             let text = self.window.seen()[..length].trim_ascii();
+            let text = text.strip_prefix(&[RECORD_SEPARATOR]).unwrap_or(text);
             if !text.is_empty() {
                 self.visitor.record(text, place);
             }
@@ -261,6 +319,7 @@ impl<V: Visitor> Walk<'_, V> {
             "event_schemas",
         ];
         if !KNOWN.contains(&key) {
+            self.visitor.unknown(key);
             return self.pass();
         }
         self.peek();
@@ -280,7 +339,8 @@ impl<V: Visitor> Walk<'_, V> {
             return Ok(());
         }
         loop {
-            let key = self.key()?;
+            // Some converters write names in capitals.
+            let key = self.key()?.to_ascii_lowercase();
             each(self, &key)?;
             if !self.another(b'}')? {
                 return Ok(());
@@ -349,6 +409,11 @@ impl<V: Visitor> Walk<'_, V> {
             }
         }
     }
+}
+
+/// Stands between records.
+fn is_between(byte: u8) -> bool {
+    byte == RECORD_SEPARATOR || byte.is_ascii_whitespace()
 }
 
 fn contains(text: &[u8], word: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 
 /// Version of the table: its columns and their meanings.
-pub const SCHEMA: &str = "1";
+pub const SCHEMA: &str = "2";
 
 /// The names of the signals of all traces, each once.
 pub(crate) fn signals<'a>(traces: impl IntoIterator<Item = &'a Log>) -> Vec<String> {

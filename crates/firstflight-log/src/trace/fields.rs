@@ -169,6 +169,7 @@ fields! {
         "source" Name "" "controller, wire or kernel": at in [Start { source: at, .. }];
         "endpoints" Name "" "port of the sender, address and port of the receiver": at in [Start { endpoints: at, .. }];
         "nxt" Whole "" "first packet or sequence number": at in [Start { config: Some(_), nxt: at, .. }];
+        "sack" Flag "" "the connection uses SACK (TCP)": at in [Start { config: Some(Config { sack: at, .. }), .. }];
     }
 }
 

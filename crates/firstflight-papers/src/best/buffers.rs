@@ -60,6 +60,7 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
         .into_par_iter()
         .with_max_len(1)
         .map(|(link, by_default)| {
+            effort.look();
             // A second of 5G is a quarter of a million packets and a hundred round trips: a quick
             // run looks at fewer of them.
             let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" {

@@ -57,6 +57,7 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
         let medians = seeds
             .into_par_iter()
             .map(|seed| {
+                effort.look();
                 let mut medians = Medians::default();
                 watch(&ground, &named, seed, Some(&mut medians))?;
                 Ok(medians.ended)

@@ -185,6 +185,7 @@ fn uplink(effort: &Effort<'_>) -> Result<Values, Error> {
         let seeds: Vec<u64> = (1..=u64::from(effort.sample("best.uplink"))).collect();
         let decided = |arm: &firstflight_lab::arms::NamedArm| {
             let run = |&seed: &u64| {
+                effort.look();
                 let mut decided = Decided::default();
                 watch(&ground, arm, seed, Some(&mut decided)).map(|_| decided)
             };

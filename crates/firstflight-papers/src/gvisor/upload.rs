@@ -1,7 +1,8 @@
 //! Rows 4.1.1 to 4.1.5: the upload, block by block.
 
 use crate::figure::{Figure, Series, Shape, axis};
-use crate::lab::{Sender, Vary, arm, each_seed, together};
+use crate::grid::each_seed;
+use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::source::published;
 use crate::{Effort, Measured, Source, Try, Value, Values};
@@ -119,8 +120,14 @@ struct Pair {
 }
 
 impl Pair {
-    fn run(queue: &str, stack: Stack, seconds: u64, seeds: u32) -> Result<Pair, Error> {
-        let all = |with| each_seed(seeds, |seed| run(queue, stack, with, seconds, seed));
+    fn run(
+        effort: &Effort<'_>,
+        queue: &str,
+        stack: Stack,
+        seconds: u64,
+        seeds: u32,
+    ) -> Result<Pair, Error> {
+        let all = |with| each_seed(effort, seeds, |seed| run(queue, stack, with, seconds, seed));
         Ok(Pair { off: all(false)?, on: all(true)? })
     }
 
@@ -192,13 +199,19 @@ struct Fitted {
 }
 
 impl Fitted {
-    fn new(repair: &str, queue: &'static str, stack: Stack, seeds: u32) -> Result<Fitted, Error> {
+    fn new(
+        effort: &Effort<'_>,
+        repair: &str,
+        queue: &'static str,
+        stack: Stack,
+        seeds: u32,
+    ) -> Result<Fitted, Error> {
         let case = setting(repair, queue, stack);
         Ok(Fitted {
             stack,
             case,
-            three: Pair::run(queue, stack, 3, seeds)?,
-            ten: Pair::run(queue, stack, 10, seeds)?,
+            three: Pair::run(effort, queue, stack, 3, seeds)?,
+            ten: Pair::run(effort, queue, stack, 10, seeds)?,
         })
     }
 }
@@ -215,7 +228,7 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
                     name,
                     queue,
                     stack,
-                    each_seed(seeds, |seed| run(queue, stack, false, 3, seed))?,
+                    each_seed(effort, seeds, |seed| run(queue, stack, false, 3, seed))?,
                 ));
             }
         }
@@ -231,7 +244,7 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         .unwrap_or(0);
     let (name, queue, stack, _) = tried.swap_remove(best);
     effort.tell("gvisor: uploads of 3 and 10 s");
-    let fitted = Fitted::new(name, queue, stack, seeds)?;
+    let fitted = Fitted::new(effort, name, queue, stack, seeds)?;
     let mut values = seen(&fitted);
     let mut note = format!(
         "one fit on the off run alone, over queue, repair and send buffer: {}, squared error {:.2}; the on run is its prediction",
@@ -287,7 +300,7 @@ fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, E
     let mut all = Vec::new();
     for (name, stack) in stacks {
         for queue in effort.either(vec!["1bdp"], vec!["0.5bdp", "1bdp", "1.5bdp"]) {
-            let fitted = Fitted::new(name, queue, stack, effort.sample("gvisor.flips"))?;
+            let fitted = Fitted::new(effort, name, queue, stack, effort.sample("gvisor.flips"))?;
             all.push((setting(name, queue, stack), seen(&fitted)));
         }
     }

@@ -334,6 +334,7 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     let cx = Context {
         mss: MSS,
         iw: 10 * MSS,
+        count: None,
         transport: config.transport,
         paced: false,
         srtt: Nanos::ZERO,

@@ -1,8 +1,8 @@
 //! Several flows on one path: fairness, and what set-ups with starts seconds apart give.
 
 use super::cell::RTTS;
-use crate::grid::grid;
-use crate::lab::{Sender, Vary, arm, each_seed, together};
+use crate::grid::{each_seed, grid};
+use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::servers::{Counted, Fitted, Server, Service, blocks, serve};
 use crate::web_loss::fit_web;
@@ -35,13 +35,13 @@ pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, E
                 recovery: "prr",
             };
             let seeds = effort.sample(&format!("hystart.fairness-{rtt}ms-{each}"));
-            let (difference, told) = less_fair(case, seeds)?;
+            let (difference, told) = less_fair(effort, case, seeds)?;
             let value = values
                 .number("fairness", difference)
                 .case(format!("{rtt} ms, {each} v {each}, 60 s"))
                 .note(told);
             if !source.holds(value) {
-                value.tried(&less_fair_elsewhere(case, few)?);
+                value.tried(&less_fair_elsewhere(effort, case, few)?);
             }
         }
     }
@@ -49,7 +49,7 @@ pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, E
 }
 
 /// Other paths, hosts and durations for a case that is less fair than accepted.
-fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Error> {
+fn less_fair_elsewhere(effort: &Effort<'_>, case: Shared, seeds: u32) -> Result<Vec<Try>, Error> {
     let mut tries = Vec::new();
     for (name, case) in [
         ("RACK and PRR", Shared { preset: "rack", ..case }),
@@ -61,7 +61,7 @@ fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Error> {
         ("buffer of two BDP", Shared { queue: "2bdp", ..case }),
         ("RTT 50 ms", Shared { rtt: 50, ..case }),
     ] {
-        let (less, told) = less_fair(case, seeds)?;
+        let (less, told) = less_fair(effort, case, seeds)?;
         let ours = format!(
             "{told}: {:+.3} [{:+.3}, {:+.3}], {seeds} seeds",
             less.estimate, less.low, less.high
@@ -75,8 +75,8 @@ fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Error> {
 const LESS: f64 = -0.03;
 
 /// The Jain index of both arms together less that of plain slow start alone, and both in words.
-fn less_fair(case: Shared, seeds: u32) -> Result<(Interval, String), Error> {
-    let index = |mixed: bool| each_seed(seeds, |seed| jain(case, mixed, seed));
+fn less_fair(effort: &Effort<'_>, case: Shared, seeds: u32) -> Result<(Interval, String), Error> {
+    let index = |mixed: bool| each_seed(effort, seeds, |seed| jain(case, mixed, seed));
     let (mixed, plain) = (index(true)?, index(false)?);
     let all: Vec<usize> = (0..mixed.len()).collect();
     let less =
@@ -163,7 +163,7 @@ pub(super) const SETUPS: [SetUp; 5] = [
 ];
 
 impl Pool {
-    fn run(setup: SetUp, text: &str, seeds: u32) -> Result<Pool, Error> {
+    fn run(effort: &Effort<'_>, setup: SetUp, text: &str, seeds: u32) -> Result<Pool, Error> {
         let named = arm(text)?;
         let one = |seed: u64| {
             let mut all = [0.0; 5];
@@ -202,7 +202,7 @@ impl Pool {
             }
             Ok(all)
         };
-        Ok(Pool { seeds: each_seed(seeds, one)? })
+        Ok(Pool { seeds: each_seed(effort, seeds, one)? })
     }
 
     fn total(&self, what: usize) -> f64 {
@@ -226,7 +226,8 @@ pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Error> {
     let seeds = effort.sample("hystart.apart");
     let mut all = Values::default();
     for setup in SETUPS {
-        let (plain, ours) = (Pool::run(setup, PLAIN, seeds)?, Pool::run(setup, DRAFT03, seeds)?);
+        let (plain, ours) =
+            (Pool::run(effort, setup, PLAIN, seeds)?, Pool::run(effort, setup, DRAFT03, seeds)?);
         let mut values = Values::default();
         values.number("apart.bytes", ratio(&ours, &plain, 0)).note(format!(
             "goodput {:+.1} %, timeouts {:.0} with plain slow start and {:.0} with -03",

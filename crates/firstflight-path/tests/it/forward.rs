@@ -163,14 +163,75 @@ fn only_who_drives_it_gets_such_a_path() {
     }
 }
 
+/// Shows RFC8289 5.6, 4.4: CoDel alone is FQ-CoDel with one queue for all flows, drop by drop and mark by mark.
+/// Only a packet for which there is no room differs: it is itself the one that is dropped.
+fn is_one_flow_queue(offers: &[(u64, u32, u32, bool)], law: (u64, u64), ecn: &str, queue: u64) {
+    let (target, interval) = law;
+    let rest = format!("rate=8Mbit,rtt=30ms{ecn}");
+    let mut now = 0;
+    let packets: Vec<(u64, Offered)> = (0..)
+        .zip(offers)
+        .map(|(id, &(gap, len, flow, capable))| {
+            now += gap;
+            let codepoint = if capable { Codepoint::Ect0 } else { Codepoint::NotEct };
+            (now, packet(id, len, flow, codepoint))
+        })
+        .collect();
+    let of = |queue: &str, management: &str| {
+        drive(&mut driven(&format!("{rest},queue={queue},{management}"), 1), &packets)
+    };
+    let codel = format!("codel={target}ms:{interval}ms");
+    let one = format!("fq_codel=flows:1/target:{target}ms/interval:{interval}ms");
+    assert_eq!(of("unlimited", &codel), of("unlimited", &one), "{codel}: with room for all");
+
+    // Without those that found no room, the law sees the same packets in a queue without an end.
+    let text = format!("{queue}pkt");
+    let fates = of(&text, &codel);
+    let full: Vec<u64> = fates
+        .iter()
+        .filter(|(_, fate)| *fate == Fate::Drop(DropCause::Queue))
+        .map(|(id, _)| *id)
+        .collect();
+    let joined: Vec<(u64, Offered)> =
+        packets.iter().filter(|(_, packet)| !full.contains(&packet.id)).copied().collect();
+    let endless = drive(&mut driven(&format!("{rest},queue=unlimited,{one}"), 1), &joined);
+    let kept: Vec<_> = fates.into_iter().filter(|(id, _)| !full.contains(id)).collect();
+    assert_eq!(kept, endless, "{codel}: {} of {} found no room", full.len(), packets.len());
+}
+
+#[test]
+fn codel_alone_lets_a_queue_of_one_packet_stand() {
+    // A packet each millisecond and a half of one that takes as long: one waits, and the law has nothing to drop.
+    let one = (0..2_000).map(|_| (1_500_000, 1500, 0, false)).collect::<Vec<_>>();
+    is_one_flow_queue(&one, (1, 10), "", 10);
+    let mut path = driven("rate=8Mbit,rtt=30ms,queue=10pkt,codel=1ms:10ms", 1);
+    let packets: Vec<(u64, Offered)> = (0..2_000_u64)
+        .map(|k| (k.saturating_sub(1) * 1_500_000, packet(k, 1500, 0, Codepoint::NotEct)))
+        .collect();
+    let fates = drive(&mut path, &packets);
+    let waits = |fate: &Fate| matches!(fate, Fate::Deliver { waited: 1_500_000, .. });
+    let standing = fates.iter().filter(|(_, fate)| waits(fate)).count();
+    assert_eq!(standing, 1_999, "each waits for the one before it and is spared");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn codel_alone_is_fq_codel_with_one_queue(
+        offers in prop::collection::vec((0_u64..2_500_000, 300_u32..1501, 0_u32..5, any::<bool>()), 1..1500),
+        law in prop::sample::select(vec![(5, 100), (1, 10), (20, 40)]),
+        ecn in prop::sample::select(vec!["", ",ecn"]),
+        queue in 2_u64..60,
+    ) {
+        is_one_flow_queue(&offers, law, ecn, queue);
+    }
+
     /// Each packet meets one fate, a flow keeps its order, the link is never faster than it is, and
     /// nothing waits where the link is free.
     #[test]
     fn packets_are_conserved_and_flows_keep_their_order(
         management in prop::sample::select(vec![
-            "fq_codel", "fq_codel=flows:2/quantum:300B", "fq_codel=target:1ms/interval:10ms,ecn",
+            "codel", "codel=1ms:10ms,ecn", "fq_codel", "fq_codel=flows:2/quantum:300B", "fq_codel=target:1ms/interval:10ms,ecn",
             "dualpi2", "dualpi2,ecn", "dualpi2=k:4/step:100us/classic:50",
         ]),
         more in prop::sample::select(vec!["", ",loss=5%", ",policer=5Mbit:20ms", ",delay=before", ",steps=20ms:off/60ms:3Mbit"]),

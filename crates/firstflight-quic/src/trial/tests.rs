@@ -1,4 +1,4 @@
-use super::{COLUMNS, Trial, TrialOptions};
+use super::{COLUMNS, RowWriter, Trial, TrialOptions};
 use crate::driver::{AckedPacket, Driver, EndOfAcks};
 use firstflight::{Nanos, Time};
 use firstflight_trial::design::{By, Design, Slots};
@@ -36,7 +36,7 @@ fn trial(text: &str) -> (Trial, Memory) {
 
 fn with(text: &str, options: &TrialOptions) -> (Trial, Memory) {
     let memory = Memory::default();
-    (Trial::new(Box::new(memory.clone()), text, options).expect("a trial"), memory)
+    (Trial::new(RowWriter::to(Box::new(memory.clone())), text, options).expect("a trial"), memory)
 }
 
 const MS: u64 = 1_000_000;
@@ -186,7 +186,7 @@ fn clients_keep_their_arm_and_rows_say_nothing_of_their_address() {
     assert_eq!((drawn, memory.rows().len()), (400, 400));
     let text = String::from_utf8(memory.0.lock().unwrap().clone()).unwrap();
     assert!(!text.contains("198.51") && !text.contains("198, 51"));
-    assert_eq!(trial.rows_lost(), 0);
+    assert!(trial.health().is_well());
 }
 
 #[test]
@@ -196,9 +196,10 @@ fn a_trial_of_no_arms_is_refused() {
         ("slowstart,rapdi", "rapdi"),
         ("slowstart,rapid@(detection=rack)", "detects losses"),
     ] {
-        let refused = Trial::new(Box::new(Memory::default()), wrong, &TrialOptions::default())
-            .expect_err(wrong)
-            .0;
+        let refused =
+            Trial::new(RowWriter::to(Box::new(Memory::default())), wrong, &TrialOptions::default())
+                .expect_err(wrong)
+                .0;
         assert!(refused.contains(told), "{wrong}: {refused}");
     }
 }
@@ -235,7 +236,10 @@ fn slots_of_time_are_units_with_two_arms() {
         assert!(row["slot_s"].as_u64().is_some_and(|seconds| seconds < 3600), "{row}");
     }
     for wrong in ["a,b,c", "slowstart,rapid=20%"] {
-        assert!(Trial::new(Box::new(Memory::default()), wrong, &options).is_err(), "{wrong}");
+        assert!(
+            Trial::new(RowWriter::to(Box::new(Memory::default())), wrong, &options).is_err(),
+            "{wrong}"
+        );
     }
 }
 
@@ -265,7 +269,8 @@ fn startups_beside_the_sender_change_nothing_and_have_their_columns() {
     assert!(alone.get("hystart++.exit_ms").is_none(), "{alone}");
     for wrong in ["nothing", "hystart++,", "search,search"] {
         let options = TrialOptions { shadow: wrong.into(), ..Default::default() };
-        let told = Trial::new(Box::new(Memory::default()), "slowstart,rapid", &options);
+        let told =
+            Trial::new(RowWriter::to(Box::new(Memory::default())), "slowstart,rapid", &options);
         assert!(told.is_err(), "{wrong}");
     }
 }

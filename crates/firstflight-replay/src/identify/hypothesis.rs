@@ -8,8 +8,6 @@ use firstflight_log::step::Opening;
 
 /// A pacer that was held up may catch up by so many packets.
 const BURST: u64 = 10;
-/// The window counts as the limit where so much of it was in flight, eighths.
-const USED: u64 = 7;
 /// What an application with enough to send has ready.
 const PLENTY: u64 = 1 << 40;
 
@@ -115,16 +113,11 @@ impl Hypothesis {
         self.tokens -= leaves.min(self.tokens);
     }
 
-    /// An ACK or what a loss timer found; at most `peak` was in flight in this round trip and the one
-    /// before. What waits for a pacer counts as used.
-    pub(super) fn on_ack(&mut self, ack: &Ack, peak: u64) {
+    /// An ACK or what a loss timer found.
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.virtual_flight =
             self.virtual_flight.saturating_sub(ack.acked.saturating_add(ack.lost));
-        let cwnd = self.controller.cwnd();
-        let below = self.controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh);
-        let limited =
-            peak.saturating_mul(8) >= cwnd.saturating_mul(USED) || (below && peak >= cwnd / 2);
-        self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
+        self.controller.on_ack_of_another(ack);
     }
 
     /// The real sender sent.

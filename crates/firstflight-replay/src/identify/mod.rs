@@ -64,8 +64,6 @@ pub struct Identifier {
     lossy: bool,
     mark: Seq,
     nxt: Seq,
-    /// The most in flight in the round trip before and in this one.
-    peaks: [u64; 2],
     /// What the receiver takes: nothing beyond it; none where the trace does not say.
     edge: Option<Seq>,
     /// Until everything sent before the last loss is acknowledged.
@@ -94,7 +92,6 @@ impl Identifier {
             lossy: false,
             mark: opening.nxt,
             nxt: opening.nxt,
-            peaks: [0; 2],
             edge: None,
             repair: None,
             after_loss: None,
@@ -187,9 +184,7 @@ impl Identifier {
         if self.repair.is_some_and(|until| ack.una >= until) {
             self.repair = None;
         }
-        self.peaks[1] = self.peaks[1].max(ack.inflight_before);
-        let peak = self.peaks[0].max(self.peaks[1]);
-        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack, peak));
+        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack));
     }
 
     /// The first ACK is here: what may have sent the first flight.
@@ -234,7 +229,6 @@ impl Identifier {
         self.sent = 0;
         self.lossy = false;
         self.mark = self.nxt;
-        self.peaks = [self.peaks[1], ack.inflight_before];
         self.hypotheses.iter_mut().for_each(|one| one.begin(ack.now, ack.inflight_before));
         if self.repair.is_none()
             && let Some(rounds) = &mut self.after_loss

@@ -111,9 +111,10 @@ fn buffer(entry: &Entry) -> f64 {
     entry.full_ms.unwrap_or(assumed)
 }
 
-/// Lost where no queue stood: of a connection that overshot, losses tell nothing else.
+/// Lost where no queue stood: of a connection that overshot, losses tell nothing else. A log without
+/// losses is taken for one of a path without them.
 fn loss(entry: &Entry) -> f64 {
-    if entry.full_ms.is_some() { 0.0 } else { entry.lost }
+    if entry.full_ms.is_some() { 0.0 } else { entry.lost.unwrap_or(0.0) }
 }
 
 fn size(entry: &Entry) -> f64 {
@@ -194,6 +195,10 @@ fn assumptions(entries: &[Entry]) -> (String, Vec<Assumed>) {
     let mut also = |value: &str, text: String| {
         assumed.push(Assumed { value: value.to_owned(), text });
     };
+    let untold = count(&|entry| entry.lost.is_none());
+    if untold > 0 {
+        also("loss", format!("none on {untold} of {n}: their logs have no place for losses"));
+    }
     also(
         "losses",
         "packets that were not lost to a full queue are lost independently of each other".into(),

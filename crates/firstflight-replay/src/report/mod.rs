@@ -7,7 +7,7 @@
 
 use crate::line::{Line, Moment};
 use crate::replay::{Followed, Replay};
-use crate::results::{Results, VerdictRow};
+use crate::results::{CapturedRow, Results, VerdictRow};
 use crate::shown::{mbps, ms};
 use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE};
 use firstflight::Time;
@@ -43,7 +43,10 @@ pub struct Data<'a> {
     right_bdp: [f64; 2],
     arms: Vec<ArmData<'a>>,
     faults: Vec<&'a str>,
+    /// What was left out of files, and what is wrong with captures.
+    notes: Vec<String>,
     verdicts: &'a [VerdictRow],
+    captured: &'a [CapturedRow],
     connections: &'a [ConnectionRow],
     /// Connections in all.
     count: usize,
@@ -108,7 +111,14 @@ impl<'a> Data<'a> {
             right_bdp: [EARLY_BELOW, LATE_ABOVE],
             arms: arms.map(|(index, arm)| ArmData { arm, look: look(index) }).collect(),
             faults: results.files.iter().filter_map(|file| file.fault.as_deref()).collect(),
+            notes: results
+                .files
+                .iter()
+                .flat_map(|file| file.notes.iter().cloned())
+                .chain(results.capture_lines())
+                .collect(),
             verdicts: &results.verdicts,
+            captured: &results.captured,
             connections: &results.connections[..results.connections.len().min(MOST_ROWS)],
             count: results.connections.len(),
             lines: drawn

@@ -15,6 +15,7 @@ function words() {
   for (const fault of report.faults) {
     byId("notes").append(html("p", { class: "note warning" }, html("strong", {}, "Read in part "), fault));
   }
+  for (const note of report.notes) byId("notes").append(html("p", { class: "note" }, note));
   byId("verdicts-how").textContent =
     `Too early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Too late: above, or only at a loss. ` +
     "BDP: the best sustained delivery rate times the smallest RTT of the connection.";
@@ -38,7 +39,7 @@ function verdictTable() {
 
 function connectionTable() {
   const rows = report.connections.map((row) => html("tr", {}, nameCell(null, row.name),
-    cell(plain(row.min_rtt_ms)), cell(`${row.rate_is_lower_bound ? "≥ " : ""}${plain(row.best_rate_wire_mbps)}`), cell(bytes(row.bdp_bytes)), cell(number(100 * row.loss_ratio, 2)),
+    cell(plain(row.min_rtt_ms)), cell(`${row.rate_is_lower_bound ? "≥ " : ""}${plain(row.best_rate_wire_mbps)}`), cell(bytes(row.bdp_bytes)), cell(row.loss_ratio === null ? null : number(100 * row.loss_ratio, 2)),
     ...arms.map(({ arm }) => {
       const startup = row.startups.find((one) => one.arm === arm);
       return startup ? verdictCell(startup.verdict, startup.verdict === "silent" ? MISSING : `${VERDICTS[startup.verdict]}${startup.bdp_ratio === null ? "" : ` ${plain(startup.bdp_ratio)}`}`) : cell();
@@ -46,6 +47,19 @@ function connectionTable() {
   byId("connection-table").append(rowsTable([["Connection"], ["RTT", "ms"], ["rate", "Mbit/s"], ["BDP"], ["lost", "%"], ...arms.map(({ arm }) => [arm, "cwnd at exit, BDP"])], rows));
   const more = report.count - report.connections.length;
   byId("connections-more").textContent = more > 0 ? `${number(more, 0)} more are in the JSON.` : "";
+}
+
+const CAPTURED = {
+  min_rtt_ms: ["Smallest RTT", time], rtt_p50_ms: ["Median RTT", time], best_rate_mbps: ["Best sustained rate", rate],
+  loss_ratio: ["Lost", (share) => `${number(100 * share, 2)}${NARROW}%`], queue_max_ms: ["Largest queue", time], bytes: ["Delivered", bytes],
+};
+
+function capturedTable() {
+  const rows = report.captured.map((row) => {
+    const [name, says] = CAPTURED[row.measure];
+    return html("tr", {}, nameCell(null, name), cell(number(row.connections, 0)), cell(says(row.p50)), cell(says(row.p95)));
+  });
+  byId("captured-table").append(rowsTable([["Captured"], ["connections"], ["p50"], ["p95"]], rows));
 }
 
 function startupTable(row) {
@@ -214,7 +228,11 @@ function facts_of(row, line) {
     ["Median RTT", time(row.rtt_p50_ms)],
     ["Best sustained rate", row.best_rate_mbps === null ? null : `${row.rate_is_lower_bound ? "at least " : ""}${rate(row.best_rate_mbps)} of payload`],
     ["BDP", bytes(row.bdp_bytes)],
-    ["Lost", `${number(100 * row.loss_ratio, 2)}${NARROW}%`],
+    ["Lost", row.loss_ratio === null ? "not known" : `${number(100 * row.loss_ratio, 2)}${NARROW}%`],
+    ["Losses that were none", row.spurious > 0 ? number(row.spurious, 0) : null],
+    ["Sender's own estimate", row.sender.bandwidth_mbps === null ? null : rate(row.sender.bandwidth_mbps)],
+    ["Sender's pacing rate", row.sender.pacing_mbps === null ? null : `up to ${rate(row.sender.pacing_mbps)}`],
+    ["Sender's ssthresh", row.sender.ssthresh === null ? null : bytes(row.sender.ssthresh)],
     ["Drawn", line.to_ms < row.duration_ms - 1 ? `the first ${time(line.to_ms)}` : null],
   ];
 }
@@ -259,6 +277,7 @@ exitChart();
 if (report.count > 1) {
   verdictTable();
   connectionTable();
+  capturedTable();
 } else {
   byId("verdict-table").remove();
   byId("connections").remove();

@@ -25,7 +25,7 @@ fn json_ranges(ranges: &[(u64, u64)]) -> String {
 }
 
 /// quiche and neqo, 0.3: `transport:` and `recovery:`, sizes in `raw`.
-fn quiche(moments: &[Moment]) -> String {
+pub(crate) fn quiche(moments: &[Moment]) -> String {
     let mut text = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"quiche-server qlog\",\"trace\":{\"vantage_point\":{\"type\":\"server\"},\"title\":\"quiche\",\"configuration\":{\"time_offset\":0.0}}}\n".to_owned();
     let mut received = 0;
     for (now, happened) in moments {
@@ -335,7 +335,7 @@ fn contained_with_deltas(moments: &[Moment]) -> String {
 }
 
 /// What has to be equal whatever wrote it down.
-fn gist(row: &ConnectionRow) -> Vec<(String, Option<&'static str>, Option<u64>)> {
+pub(crate) fn gist(row: &ConnectionRow) -> Vec<(String, Option<&'static str>, Option<u64>)> {
     row.startups.iter().map(|startup| (startup.arm.clone(), startup.reason, startup.ack)).collect()
 }
 
@@ -427,4 +427,101 @@ fn ack_frames_without_ranges_are_explained() {
     let text = quicly_adapter(&moments()).replace("\"acked_ranges\"", "\"other\"");
     let fault = replayed("old.qlog", text).0.expect_err("no packet is named");
     assert!(fault.to_string().contains("acked_ranges"), "{fault}");
+}
+
+/// A text with its keys, or all of it, in capitals.
+fn shouted(text: &str) -> String {
+    // JSON's own words stay as they are.
+    text.to_uppercase().replace("TRUE", "true").replace("FALSE", "false")
+}
+
+#[test]
+fn a_log_means_the_same_however_its_names_and_records_are_written() {
+    let moments = moments();
+    let plain = quiche(&moments);
+    let reference = gist(&row("quiche", plain.clone()));
+    let first_only = plain.replace("\n\u{1e}", "\n");
+    let frames_only = plain.replace("\"ack\"", "\"ACK\"").replace("\"stream\"", "\"Stream\"");
+    for (how, text) in [
+        ("no separators", plain.replace('\u{1e}', "")),
+        ("one separator", first_only),
+        ("no line ends", plain.replace(['\u{1e}', '\n'], "")),
+        ("Windows line ends", plain.replace('\u{1e}', "").replace('\n', "\r\n")),
+        ("a mark in front", format!("\u{feff}{plain}")),
+        ("a mark and no separators", format!("\u{feff}{}", plain.replace('\u{1e}', ""))),
+        ("frames in capitals", frames_only),
+        ("all in capitals", shouted(&plain)),
+    ] {
+        assert_eq!(gist(&row("quiche", text)), reference, "{how}");
+    }
+    let arrays = picoquic(&moments);
+    assert_eq!(gist(&row("picoquic", shouted(&arrays))), reference);
+}
+
+#[test]
+fn the_name_of_the_time_sets_the_clock() {
+    let moments = moments();
+    let text = picoquic(&moments);
+    let reference = row("picoquic", text.clone());
+    let (head, events) = text.split_once("\"events\": [").expect("a trace");
+    let mut before = 0;
+    let mut deltas = format!("{}\"events\": [", head.replace("relative_time", "DELTA_TIME"));
+    for (index, ((now, _), line)) in moments.iter().zip(events.split("\n[").skip(1)).enumerate() {
+        let (_, rest) = line.split_once(", ").expect("a time");
+        let comma = if index > 0 { "\n[" } else { "[" };
+        let _ = write!(deltas, "{comma}{}, {rest}", now / 1000 - before);
+        before = now / 1000;
+    }
+    let found = row("picoquic", deltas);
+    assert_eq!(gist(&found), gist(&reference));
+    // The one counts from its first event, the other from an epoch.
+    assert!((found.duration_ms - reference.duration_ms).abs() < 1e-6);
+    let objects = contained_with_deltas(&moments);
+    let objects = objects
+        .replace("{\"time\":", "{\"delta_time\":")
+        .replace("relative_to_previous_event", "x");
+    assert_eq!(gist(&row("contained", objects)), gist(&reference));
+}
+
+#[test]
+fn the_initial_window_is_the_one_that_the_log_states() {
+    let moments = moments();
+    let plain = quiche(&moments);
+    let (head, rest) = plain.split_once('\n').expect("a header");
+    // A first packet with tickets or connection IDs, acknowledged before any data leaves.
+    let small = "\u{1e}{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":0},\"raw\":{\"length\":91},\"frames\":[{\"frame_type\":\"new_connection_id\"}]}}\n\
+        \u{1e}{\"time\":50,\"name\":\"transport:packet_received\",\"data\":{\"header\":{\"packet_type\":\"1RTT\"},\"frames\":[{\"frame_type\":\"ack\",\"acked_ranges\":[[0,0]]}]}}\n";
+    let said = "\u{1e}{\"time\":0,\"name\":\"recovery:parameters_set\",\"data\":{\"initial_congestion_window\":40960}}\n";
+    let window = |text: String| row("a.sqlog", text).initial_window;
+    // Data follows after the small packet with the numbers moved by one.
+    let moved: Vec<Moment> = moments
+        .iter()
+        .map(|(now, happened)| {
+            let happened = match happened {
+                Happened::Sent { packet, piece } => {
+                    Happened::Sent { packet: packet + 1, piece: *piece }
+                }
+                Happened::Lost { packet } => Happened::Lost { packet: packet + 1 },
+                Happened::Acked { ranges, pieces } => Happened::Acked {
+                    ranges: ranges.iter().map(|(a, b)| (a + 1, b + 1)).collect(),
+                    pieces: pieces.clone(),
+                },
+            };
+            (*now, happened)
+        })
+        .collect();
+    let moved = quiche(&moved);
+    let after = moved.split_once('\n').expect("a header").1;
+    assert_eq!(window(format!("{head}\n{said}{rest}")), 40_960, "as the log says");
+    assert_eq!(window(format!("{head}\n{small}{after}")), 10 * MSS, "packets of the usual size");
+    assert_eq!(window(format!("{head}\n{said}{small}{after}")), 40_960);
+}
+
+#[test]
+fn json_that_is_no_qlog_is_named_as_what_it_is() {
+    let fault = |text: &str| replayed("a.json", text).0.expect_err("no qlog").to_string();
+    let other = fault("{\"rows\": [1, 2], \"arms\": {}}");
+    assert!(other.contains("no event in it; its keys are `rows`, `arms`"), "{other}");
+    let events = "{\"qlog_version\":\"0.3\",\"traces\":[{\"events\":[{\"time\":1,\"name\":\"http:frame_created\",\"data\":{}}]}]}";
+    assert!(fault(events).contains("1 events, none of them about packets"), "{}", fault(events));
 }

@@ -1,5 +1,6 @@
 //! The tests of the readers, one program that links once.
 
+mod boundary;
 mod captures;
 mod clock;
 mod dialects;
@@ -7,4 +8,11 @@ mod faults;
 #[cfg(feature = "advice")]
 mod identify;
 mod model;
+#[cfg(feature = "keylog")]
+mod sealed;
 mod seeds;
+mod synthetic;
+mod tables;
+mod texts;
+mod vantage;
+mod wire;

@@ -70,7 +70,7 @@ fn finds(log: Vec<u8>, stack: &str, rate_mbps: f64, rtt_ms: f64) -> ConnectionRo
     eprintln!(
         "{stack}: {rate:.2} of {rate_mbps} Mbit/s, {rtt:.2} of {rtt_ms} ms, {} ACKs, {:.2} % lost",
         row.acks,
-        row.loss_ratio * 100.0
+        row.loss_ratio.expect("losses are logged") * 100.0
     );
     assert!((rate / rate_mbps - 1.0).abs() < 0.05, "{stack}: {rate} Mbit/s and not {rate_mbps}");
     assert!((rtt / rtt_ms - 1.0).abs() < 0.05, "{stack}: {rtt} ms and not {rtt_ms}");

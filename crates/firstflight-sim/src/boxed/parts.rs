@@ -1,6 +1,6 @@
 //! Avoidances and recoveries of ours or of somebody's own.
 
-use firstflight::avoidance::{AnyAvoidance, AnySaved, Avoidance, Cut, Reduced};
+use firstflight::avoidance::{AnyAvoidance, AnySaved, Avoidance, Cut, Reduced, Sizes};
 use firstflight::event::{Signal, Window};
 use firstflight::exit::Handover;
 use firstflight::recovery::{AnyRecovery, AnySettings, End, Entry, Policy, Progress, Recovery};
@@ -45,8 +45,8 @@ macro_rules! forward_avoidance {
         fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
             $each!(self, a => a.reduce(cut, w, cx))
         }
-        fn on_rto(&mut self, now: Time, inflight: u64, w: Window, cx: &Context) -> u64 {
-            $each!(self, a => a.on_rto(now, inflight, w, cx))
+        fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
+            $each!(self, a => a.on_rto(cut, w, cx))
         }
         fn on_persistent_congestion(&mut self, now: Time) {
             $each!(self, a => a.on_persistent_congestion(now));
@@ -54,8 +54,11 @@ macro_rules! forward_avoidance {
         fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context) {
             $each!(self, a => a.hand_over(handover, w, cx));
         }
-        fn on_idle(&mut self, now: Time, idle: Nanos) {
-            $each!(self, a => a.on_idle(now, idle));
+        fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
+            $each!(self, a => a.on_idle(now, idle, since_sent));
+        }
+        fn on_mss(&mut self, sizes: Sizes, kept: bool) {
+            $each!(self, a => a.on_mss(sizes, kept));
         }
         fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
             $each!(self, a => a.beta(signal, from_slow_start))

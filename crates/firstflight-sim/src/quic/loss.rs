@@ -34,8 +34,8 @@ pub(super) struct SentPacket {
     /// The low bits of the chunk; those above follow from [`wide`].
     chunk: u32,
     /// From the low end: state, what it carries, whether the path dropped it (ground truth, for
-    /// metrics only), and the low bits of how many packets of the connection were declared
-    /// lost before it, if it was.
+    /// metrics only), and the low bits of its number among the packets of the connection that were
+    /// declared lost, if it was.
     tag: u32,
 }
 
@@ -108,19 +108,19 @@ impl SentPacket {
         self.tag |= DROPPED;
     }
 
-    /// It was declared lost, and so many packets of the connection before it.
+    /// It was declared lost, as number `loss` of the connection.
     #[inline]
-    pub(super) fn set_losses_before(&mut self, losses: u64) {
-        self.tag = self.tag & (STATE | CARRIES | DROPPED) | (losses as u32) << LOSSES;
+    pub(super) fn set_loss(&mut self, loss: u64) {
+        self.tag = self.tag & (STATE | CARRIES | DROPPED) | (loss as u32) << LOSSES;
     }
 
-    /// Whether at least `losses` packets were declared lost before it; the answer holds among fewer
-    /// than 2^26 of them.
+    /// The number under which it was declared lost, where all so far lie below `above`; right among
+    /// the latest 2^27 of them.
     #[inline]
-    pub(super) fn lost_after(&self, losses: u64) -> bool {
+    pub(super) fn loss(&self, above: u64) -> u64 {
         let since =
-            (self.tag & !(STATE | CARRIES | DROPPED)).wrapping_sub((losses as u32) << LOSSES);
-        (since as i32) >= 0
+            ((above as u32) << LOSSES).wrapping_sub(self.tag & !(STATE | CARRIES | DROPPED));
+        above.wrapping_sub(u64::from(since >> LOSSES))
     }
 }
 
@@ -195,18 +195,17 @@ mod tests {
                 );
                 packet.set_dropped();
                 packet.set_state(State::Lost);
-                packet.set_losses_before(end);
+                packet.set_loss(end);
                 packet.set_state(State::Acked);
                 assert_eq!(
                     (packet.state(), packet.carries(), packet.dropped()),
                     (State::Acked, carries, true),
                     "facts stay apart"
                 );
-                assert!(
-                    packet.lost_after(end)
-                        && packet.lost_after(end - 1)
-                        && !packet.lost_after(end + 1),
-                    "losses before it: {end}"
+                assert_eq!(
+                    (packet.loss(end + 1), packet.loss(end + 900)),
+                    (end, end),
+                    "its number"
                 );
             }
         }

@@ -12,6 +12,7 @@ use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
 use firstflight::account::{Account, Kept};
+use firstflight::detection::undo::LateAcks;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{Nanos, Time};
 use firstflight_path::Stream;
@@ -166,11 +167,7 @@ pub struct Sender<S: Combined, L = Nobody> {
     plain_from: u64,
     delivered: u64,
     first_sample_at: Time,
-    /// Packets declared lost so far, and before the present episode.
-    losses: u64,
-    losses_before_episode: u64,
-    /// Packets declared lost in the present episode and acknowledged later.
-    proven_in_episode: u64,
+    late: LateAcks,
     lost_this_pass: u64,
     /// One past the highest chunk that this pass declared lost; 0 if there is none.
     hole_this_pass: u64,
@@ -260,9 +257,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             bytes_sent: 0,
             first_sent: None,
             idle_since: None,
-            losses: 0,
-            losses_before_episode: 0,
-            proven_in_episode: 0,
+            late: LateAcks::default(),
             lost_this_pass: 0,
             hole_this_pass: 0,
             counters: Counters::default(),

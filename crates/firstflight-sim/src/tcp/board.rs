@@ -50,6 +50,8 @@ struct Facts {
     ordinal: u64,
     count: u16,
     marks: u8,
+    /// Duplicates of it that the receiver reported.
+    dsacks: u8,
 }
 
 /// The outstanding segments of one connection.
@@ -74,6 +76,10 @@ pub struct Board {
     /// Of SACKed segments: how far on to look for one that is not.
     skip: Array<u32>,
     log: Ring<u64>,
+    /// Repeats of outstanding segments that were not reported as duplicates.
+    repeats_open: u64,
+    /// Segments sent more than once and neither acknowledged nor SACKed.
+    undelivered_repeated: u64,
     truth: Truth,
     /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
     lost_end: u64,
@@ -109,6 +115,8 @@ impl Board {
             nxt_at_last_tx: Array::new(LEN),
             skip: Array::new(LEN),
             log: Ring::default(),
+            repeats_open: 0,
+            undelivered_repeated: 0,
             truth: Truth::default(),
             lost_end: 0,
             losses: None,
@@ -156,6 +164,12 @@ impl Board {
         self.truth
     }
 
+    /// The highest end of what was declared lost since that was last taken; 0 if nothing was.
+    #[inline]
+    pub fn lost_end(&self) -> u64 {
+        self.lost_end
+    }
+
     /// The highest end of what was declared lost since the last call; 0 if nothing was.
     #[inline]
     pub fn take_lost_end(&mut self) -> u64 {
@@ -171,7 +185,7 @@ impl Board {
         let id = Id(self.end);
         let slot = self.slot(id);
         let (start, last_tx, ordinal) = (self.nxt, now.0, self.log.end());
-        self.segments[slot] = Facts { start, last_tx, ordinal, count: 1, marks: 0 };
+        self.segments[slot] = Facts { start, last_tx, ordinal, count: 1, ..Facts::default() };
         self.log.push(id.0);
         self.nxt += len;
         self.end += 1;
@@ -193,7 +207,8 @@ impl Board {
         let mask = self.segments.len() - 1;
         let segments: &mut [Facts] = &mut self.segments;
         for id in id..id + count {
-            segments[id as usize & mask] = Facts { start, last_tx, ordinal, count: 1, marks: 0 };
+            segments[id as usize & mask] =
+                Facts { start, last_tx, ordinal, count: 1, ..Facts::default() };
             start += self.mss;
             ordinal += 1;
         }
@@ -208,7 +223,43 @@ impl Board {
         let transmission = Transmission { now, ordinal: self.log.end(), nxt: Seq(self.nxt) };
         self.log.push(id.0);
         self.even_from = self.end;
+        let before = self.tx_count(id);
         self.repeat(id, transmission);
+        self.repeats_open += u64::from(self.tx_count(id) - before);
+        if before == 1 && !self.flags(id).has(Flags::SACKED) {
+            self.undelivered_repeated += 1;
+        }
+    }
+
+    /// The receiver reported a duplicate of the segment that starts at `start`.
+    pub fn on_duplicate(&mut self, start: Seq) {
+        let id = self.find(start);
+        if !self.holds(id) || self.start(id) != start {
+            return;
+        }
+        let slot = self.slot(id);
+        let Facts { count, dsacks, .. } = &mut self.segments[slot];
+        if u16::from(*dsacks) + 1 < *count && *dsacks < u8::MAX {
+            *dsacks += 1;
+            self.repeats_open -= 1;
+        }
+    }
+
+    /// Repeats of outstanding segments that were not reported as duplicates.
+    pub fn repeats_open(&self) -> u64 {
+        self.repeats_open
+    }
+
+    /// A segment that was sent more than once is neither acknowledged nor SACKed.
+    pub fn has_undelivered_repeat(&self) -> bool {
+        self.undelivered_repeated > 0
+    }
+
+    /// A segment that was declared lost is neither acknowledged nor SACKed, whether or not its
+    /// repeat is on its way.
+    #[inline]
+    pub fn is_unrepaired(&self) -> bool {
+        self.ledger.lost() > 0 || self.undelivered_repeated > 0
     }
 
     /// The head is cumulatively acknowledged and leaves.
@@ -216,6 +267,11 @@ impl Board {
     pub fn pop(&mut self) {
         let head = Id(self.base);
         self.una = self.end(head).0;
+        let Facts { count, dsacks, marks, .. } = self.segments[self.slot(head)];
+        if count > 1 {
+            self.repeats_open -= u64::from(count - 1) - u64::from(dsacks);
+            self.undelivered_repeated -= u64::from(marks & Flags::SACKED.bits() == 0);
+        }
         self.acked(head);
         self.base += 1;
     }
@@ -439,6 +495,9 @@ impl Scoreboard for Board {
             self.segments[slot].marks & !Flags::from_bits(u8::MAX).bits() | flags.bits();
         if flags.has(Flags::SACKED) && !before.has(Flags::SACKED) {
             self.skip[slot] = 1;
+            self.undelivered_repeated -= u64::from(self.segments[slot].count > 1);
+        } else if before.has(Flags::SACKED) && !flags.has(Flags::SACKED) {
+            self.undelivered_repeated += u64::from(self.segments[slot].count > 1);
         }
         // Lost, or lost again: its repeat no longer counts as being in the network.
         let repeat_given_up = before.has(Flags::REPEATED) && !flags.has(Flags::REPEATED);

@@ -58,6 +58,8 @@ pub struct Host {
     pub ack_every: AckEvery,
     /// Longest time the receiver holds an ACK back, ns.
     pub ack_delay: u64,
+    /// Segments carry time stamps (RFC 7323), which the sender uses for RTTs and proofs.
+    pub timestamps: bool,
     /// Compression of SACKs; none by RFC 5681, which has every segment out of order acknowledged
     /// at once.
     pub comp_sack: Option<SackCompression>,
@@ -90,6 +92,7 @@ impl Host {
             preset,
             ack_every: AckEvery::Segments(2),
             ack_delay: 40_000_000,
+            timestamps: true,
             comp_sack: None,
             max_ack_delay: tlp::MAX_ACK_DELAY,
             early_retransmit: None,

@@ -23,3 +23,4 @@ mod tcp_timer_losses;
 mod tcp_truth;
 mod tcp_wire;
 mod traps;
+mod undo_truth;

@@ -177,7 +177,7 @@ fn a_trial_ends_with_the_last_flow_that_ends_and_cross_traffic_is_incomplete() {
     for host in [Hosts::default(), Hosts::Tcp(Host::default())] {
         let plans = vec![
             plan("slowstart", host, App::Endless, Nanos::ZERO),
-            plan("slowstart", host, App::Bulk(2_000_000), Nanos(SECOND)),
+            plan("slowstart", host, App::Bulk(2_000_000), Nanos(1500 * MS)),
             plan("slowstart", host, App::Bulk(1_000_000), Nanos(2 * SECOND)),
         ];
         let outcome = together(&shared(&path, host, 600 * SECOND), plans);
@@ -191,8 +191,8 @@ fn a_trial_ends_with_the_last_flow_that_ends_and_cross_traffic_is_incomplete() {
         let ends: Vec<u64> = outcome
             .flows
             .iter()
-            .zip([0, 1, 2])
-            .map(|(flow, start)| flow.acked_after.0 + start * SECOND)
+            .zip([0, 1500, 2000])
+            .map(|(flow, start)| flow.acked_after.0 + start * MS)
             .collect();
         assert!(
             ends[0].abs_diff(ends[1].max(ends[2])) < 40 * MS,

@@ -8,6 +8,7 @@ mod clients;
 use clients::{Clients, Random};
 use firstflight_trial::statistics::rehearsal::{Rehearsal, Rehearsed};
 use firstflight_trial::statistics::{Sample, mismatch};
+use std::sync::atomic::AtomicBool;
 
 type Make = fn(u32, &mut Random) -> Clients;
 
@@ -50,7 +51,7 @@ fn rehearse(make: Make, units: u32, effect: f64, trials: u32) -> Rehearsed {
     for _ in 0..trials {
         let clients = make(units, &mut random);
         let sample = Sample { arm: &[], unit: &clients.unit, stratum: &clients.stratum };
-        let one = rehearsal.run(sample, &clients.y, &mut || random.next());
+        let one = rehearsal.run(sample, &clients.y, &mut || random.next(), &AtomicBool::new(false));
         sum.trials += one.trials;
         sum.covered += one.covered;
         sum.always_covered += one.always_covered;

@@ -4,6 +4,7 @@
 
 use super::effect::{Effect, effect};
 use super::{Sample, sequence, student, switchback};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is rehearsed.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +39,20 @@ pub struct Rehearsed {
 }
 
 impl Rehearsal {
-    /// Rehearses on rows in the order in which they came. `coin` gives random numbers.
-    pub fn run(&self, sample: Sample<'_>, y: &[f64], coin: &mut dyn FnMut() -> u64) -> Rehearsed {
+    /// Rehearses on rows in the order in which they came. `coin` gives random numbers. What was
+    /// found so far is the result once `stop` is set.
+    pub fn run(
+        &self,
+        sample: Sample<'_>,
+        y: &[f64],
+        coin: &mut dyn FnMut() -> u64,
+        stop: &AtomicBool,
+    ) -> Rehearsed {
         let mut found = Rehearsed::default();
         for _ in 0..self.trials {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
             let sides: Vec<u16> = (0..sample.units()).map(|_| (coin() >> 63) as u16).collect();
             let side = |row: usize| {
                 let second = if self.paired { u16::from(sample.arm[row] != 0) } else { 0 };
@@ -50,7 +61,7 @@ impl Rehearsal {
             let arm: Vec<u16> = (0..sample.unit.len()).map(side).collect();
             let of = |of: u16| if of == 1 { self.effect } else { 0.0 };
             let shifted: Vec<f64> = y.iter().zip(&arm).map(|(y, arm)| y + of(*arm)).collect();
-            self.one(Sample { arm: &arm, ..sample }, &shifted, &mut found);
+            self.one(Sample { arm: &arm, ..sample }, &shifted, &mut found, stop);
         }
         found
     }
@@ -59,8 +70,9 @@ impl Rehearsal {
         if self.paired { switchback::effect(sample, y, 1, 0) } else { effect(sample, y, 1, 0) }
     }
 
-    fn one(&self, sample: Sample<'_>, y: &[f64], found: &mut Rehearsed) {
+    fn one(&self, sample: Sample<'_>, y: &[f64], found: &mut Rehearsed, stop: &AtomicBool) {
         let Some(last) = self.effect(sample, y) else { return };
+        let before = *found;
         found.trials += 1;
         let covers = |value: f64, half: f64| (value - self.effect).abs() <= half;
         let half = student::half_width(last.variance, last.degrees, 1.0 - self.alpha);
@@ -68,6 +80,11 @@ impl Rehearsal {
         let (mut always, mut plain) = (true, true);
         let ends = (self.every..y.len()).step_by(self.every.max(1)).chain([y.len()]);
         for end in ends {
+            // A trial that was not looked at to its end says nothing.
+            if stop.load(Ordering::Relaxed) {
+                *found = before;
+                return;
+            }
             let until = Sample {
                 arm: &sample.arm[..end],
                 unit: &sample.unit[..end],

@@ -4,12 +4,13 @@ use crate::clients::{Clients, Random};
 use firstflight_trial::statistics::Sample;
 use firstflight_trial::statistics::mismatch::is_mismatch;
 use firstflight_trial::statistics::rehearsal::{Rehearsal, Rehearsed};
+use std::sync::atomic::AtomicBool;
 
 fn rehearsed(clients: &Clients, trials: u32, effect: f64) -> Rehearsed {
     let rehearsal = Rehearsal { trials, effect, every: 400, tau: 0.05, alpha: 0.05, paired: false };
     let sample = Sample { arm: &[], unit: &clients.unit, stratum: &clients.stratum };
     let mut random = Random(99);
-    rehearsal.run(sample, &clients.y, &mut || random.next())
+    rehearsal.run(sample, &clients.y, &mut || random.next(), &AtomicBool::new(false))
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn looking_all_the_time_misleads_with_plain_intervals_only() {
         Rehearsal { trials: 150, effect: 0.0, every: 100, tau: 0.05, alpha: 0.05, paired: false };
     let sample = Sample { arm: &[], unit: &clients.unit, stratum: &clients.stratum };
     let mut random = Random(6);
-    let found = rehearsal.run(sample, &clients.y, &mut || random.next());
+    let found = rehearsal.run(sample, &clients.y, &mut || random.next(), &AtomicBool::new(false));
     assert!(found.looks / found.trials > 50, "{found:?}");
     let misled = [found.always_covered, found.plain_covered].map(|kept| 150 - kept);
     assert!(misled[0] <= 20, "{} of 150 false alarms, 7 are allowed", misled[0]);

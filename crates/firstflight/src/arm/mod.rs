@@ -15,7 +15,7 @@ use crate::avoidance::{
     Abba, AnyAvoidance, Cuback, Cubic, Dctcp, Prague, Reno, abba, cuback, cubic, dctcp, prague,
     reno,
 };
-use crate::controller::{Config, Controller};
+use crate::controller::{Config, Controller, Increase, Relapse};
 use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Show, Wrong};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
@@ -289,6 +289,12 @@ impl fmt::Display for ArmError<'_> {
                 for (i, doc) in known.iter().enumerate() {
                     write!(f, "{}{}", if i == 0 { "; it has " } else { ", " }, doc.key)?;
                 }
+                if SenderParams::DOCS.iter().any(|doc| doc.key == *key) {
+                    write!(
+                        f,
+                        "; `{key}` is the sender's: write it as `@({key}=..)` behind the arm"
+                    )?;
+                }
                 Ok(())
             }
             ArmError::BadValue { part, key, value, values } => {
@@ -422,11 +428,20 @@ impl Arm {
         }
     }
 
+    /// Whether a part of it has the kernel's profile: then its sender does with unused windows as the
+    /// kernel does, on every transport.
+    fn is_linux(&self) -> bool {
+        let startup = matches!(&self.startup, StartupSpec::HyStart(p) if p.profile == hystart::Profile::Linux);
+        startup
+            || matches!(&self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
+    }
+
     /// The transport's configuration with this arm's sender options applied.
     pub fn configure(&self, base: Config) -> Config {
         let mut config = base;
         if let Some(iw) = self.sender.iw {
             config.initial_window = config.mss.saturating_mul(u64::from(iw));
+            config.initial_packets = Some(iw);
         }
         if let Some(pace) = self.sender.pace {
             config.paced = pace == Pace::On;
@@ -437,8 +452,27 @@ impl Arm {
         if let Some(gain) = self.sender.recovery_gain {
             config.recovery_gain = gain;
         }
-        config.increase = self.sender.increase;
+        if let Some(increase) = self.sender.increase {
+            config.increase = increase;
+        } else if self.is_linux() {
+            config.increase = Increase::Linux;
+        }
+        if self.sender.count.is_some() {
+            config.count = self.sender.count;
+        }
+        config.relapse = self.sender.relapse.unwrap_or(if self.follows_linux() {
+            Relapse::Outstanding
+        } else {
+            Relapse::Declared
+        });
+        config.ending = self.sender.ending;
         config
+    }
+
+    /// Its avoidance or its recovery is the kernel's.
+    fn follows_linux(&self) -> bool {
+        matches!(self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
+            || matches!(self.recovery, RecoverySpec::Prr(p) if matches!(p.rules, prr::Rules::Linux { .. }))
     }
 
     /// A controller for a connection of this arm that starts at `now`; `oracle_exit` is the best

@@ -1,6 +1,6 @@
 //! What belongs to the sender and not to an algorithm: `@(iw=30,pace=off)`.
 
-use crate::controller::Increase;
+use crate::controller::{Ending, Increase, Relapse};
 use crate::detection::early_retransmit;
 use crate::detection::presets::Preset;
 use crate::named::named;
@@ -30,8 +30,17 @@ params! {
         pub acks: Option<u32> = None, "acks" [some 1..=100 "ACKs per round trip"]
             "ask a QUIC receiver for so many ACKs per round trip (ACK_FREQUENCY)";
         /// Which windows may grow that are not filled.
-        pub increase: Increase = Increase::Limited, "increase" []
-            "which windows grow: used ones (RFC 9002), those within reach of the largest flight, or these to the letter of the draft";
+        pub increase: Option<Increase> = None, "increase" [some of Increase]
+            "which windows grow: used ones by RFC 9002 (QUIC's default) or Linux (TCP's and profile=linux), those within reach of the largest flight, or these to the letter of the draft";
+        /// Segments that slow start counts of one ACK at most, if not all.
+        pub count: Option<u32> = None, "count" [some 1..=64 "segments"]
+            "most that slow start counts of one ACK: 1 in RFC 5681, 2 in RFC 3465; all by default, as Linux";
+        /// Which new data lost in a TCP recovery opens another, if not what the arm's parts follow.
+        pub relapse: Option<Relapse> = None, "relapse" [some of Relapse]
+            "second cut after a TCP recovery: for new data declared lost in it (RFC 5681), or for what is outstanding of it (Linux)";
+        /// Growth by the ACK that ends a TCP recovery.
+        pub ending: Ending = Ending::Grows, "ending" []
+            "the ACK that ends a TCP recovery grows the window (Linux) or only sets it (RFC 6582)";
     }
 }
 

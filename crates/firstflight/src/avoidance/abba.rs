@@ -23,7 +23,7 @@ use super::abba_first::Queue;
 use super::abba_model::{Gain, Line, Point, micros};
 use super::cubic_curve::icbrt;
 use super::{
-    Avoidance, Cuback, Cubic, Cut, FACTOR, OFF_OR_FACTOR, Reduced, cuback, cubic, is_factor,
+    Avoidance, Cuback, Cubic, Cut, FACTOR, OFF_OR_FACTOR, Reduced, Sizes, cuback, cubic, is_factor,
     is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Window};
@@ -391,9 +391,9 @@ impl Avoidance for Abba {
         each!(&mut self.base, base => base.reduce(cut, w, cx))
     }
 
-    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         self.forget();
-        each!(&mut self.base, base => base.on_rto(now, inflight_before, w, cx))
+        each!(&mut self.base, base => base.on_rto(cut, w, cx))
     }
 
     fn on_persistent_congestion(&mut self, now: Time) {
@@ -408,8 +408,12 @@ impl Avoidance for Abba {
         each!(&mut self.base, base => base.hand_over(handover, w, cx));
     }
 
-    fn on_idle(&mut self, now: Time, idle: Nanos) {
-        each!(&mut self.base, base => base.on_idle(now, idle));
+    fn on_mss(&mut self, sizes: Sizes, kept: bool) {
+        each!(&mut self.base, base => base.on_mss(sizes, kept));
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
+        each!(&mut self.base, base => base.on_idle(now, idle, since_sent));
     }
 
     #[inline]

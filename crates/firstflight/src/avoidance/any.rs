@@ -1,6 +1,6 @@
 //! One congestion avoidance out of all, chosen at run time without a heap or a virtual call.
 
-use super::{Abba, Avoidance, Cuback, Cubic, Cut, Dctcp, Prague, Reduced, Reno};
+use super::{Abba, Avoidance, Cuback, Cubic, Cut, Dctcp, Prague, Reduced, Reno, Sizes};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::units::{Nanos, Ratio, Time};
@@ -81,8 +81,8 @@ impl Avoidance for AnyAvoidance {
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         each!(self, a => a.reduce(cut, w, cx))
     }
-    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
-        each!(self, a => a.on_rto(now, inflight_before, w, cx))
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
+        each!(self, a => a.on_rto(cut, w, cx))
     }
     fn on_persistent_congestion(&mut self, now: Time) {
         each!(self, a => a.on_persistent_congestion(now));
@@ -90,8 +90,11 @@ impl Avoidance for AnyAvoidance {
     fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context) {
         each!(self, a => a.hand_over(handover, w, cx));
     }
-    fn on_idle(&mut self, now: Time, idle: Nanos) {
-        each!(self, a => a.on_idle(now, idle));
+    fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
+        each!(self, a => a.on_idle(now, idle, since_sent));
+    }
+    fn on_mss(&mut self, sizes: Sizes, kept: bool) {
+        each!(self, a => a.on_mss(sizes, kept));
     }
     #[inline]
     fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {

@@ -17,8 +17,8 @@
 
 use super::cuback_curve::AckCurve;
 use super::{
-    Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, is_factor, is_optional_factor,
-    segment, window,
+    Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, Sizes, is_factor,
+    is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
@@ -50,7 +50,7 @@ params! {
         /// Factor after marks if it differs; RFC 8511: 0.85.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// What beta multiplies; also what the rate is computed from.
-        pub base: Base = Base::Cwnd, "base" [] "what the factor multiplies";
+        pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// RFC 9438 section 4.7.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";
         /// CUBACK 688-alpha.
@@ -189,7 +189,7 @@ impl Cuback {
     fn cut(&mut self, cut: &Cut, cwnd: u64, cx: &Context) -> u64 {
         let beta = self.params.beta;
         // CUBACK 3-rate: one basis for the windows and the rate.
-        let base = self.params.base.of(cwnd, cut.inflight_before);
+        let base = self.params.base.of(cwnd, cut);
         let s = &mut self.state;
         // RFC9438 4.7-1, with the beta of loss (D3).
         let yields = self.params.fast_convergence && s.has_plateau && base < s.windows[2];
@@ -255,11 +255,9 @@ impl Avoidance for Cuback {
         Reduced { ssthresh: cwnd.clamp(2 * mss, MAX_BYTES), cwnd: cwnd.clamp(least, MAX_BYTES) }
     }
 
-    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
-        let from_slow_start = w.in_slow_start();
-        let cut = Cut { now, signal: Signal::Loss, inflight_before, from_slow_start };
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         // RFC9438 4.8-1: the threshold as after a loss; the next epoch begins where slow start ends.
-        let ssthresh = self.cut(&cut, window(w), cx);
+        let ssthresh = self.cut(cut, window(w), cx);
         self.state.epoch = Epoch::LossFree;
         ssthresh.clamp(2 * segment(cx), MAX_BYTES)
     }
@@ -289,7 +287,15 @@ impl Avoidance for Cuback {
     }
 
     /// Nothing to leave out: what does not arrive does not count.
-    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+    fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
+
+    fn on_mss(&mut self, sizes: Sizes, kept: bool) {
+        // The curve is drawn anew with the next ACK.
+        if kept {
+            self.state.windows = self.state.windows.map(|window| sizes.scale(window));
+            self.state.pending = sizes.scale(self.state.pending);
+        }
+    }
 
     #[inline]
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {

@@ -12,18 +12,22 @@
 //!   and merged ACKs grow it alike.
 //! * D2 (RFC9438 4.3-1): in the Reno-friendly region the window is the larger of itself and
 //!   `w_est`, so that nothing but congestion ever lowers it.
-//! * D3 (RFC9438 4.6-fig5): the base of the cut is the window, which the RFC permits where growth
-//!   is gated on it; [`Base`] for the flight.
+//! * D3 (RFC9438 4.6-fig5): the base of the cut is the largest flight of the last round trip, at most
+//!   the window; the RFC takes the flight of the moment. [`Profile::Linux`] cuts the window by
+//!   intent, as the kernel does, also where half of it is used ([`Base`]).
 //! * D4 (RFC9438 4.6-fig5): the window may fall to one segment after marks in TCP; QUIC keeps its
 //!   minimum of two (RFC 9002 section 7.2).
+//! * D6: where packets change their size and windows keep their bytes, the epoch
+//!   goes on at the same point of the curve that packets of the new size have; the kernel's curve
+//!   begins anew.
 //! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the
 //!   remainder in one unit.
 
-use super::cubic_curve::{Curve, MAX_US};
+use super::cubic_curve::{Curve, MAX_US, icbrt};
 use super::cubic_linux::LinuxEpoch;
 use super::{
-    Avoidance, Base, Cut, FACTOR, Factors, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
-    is_optional_factor, segment, window,
+    Avoidance, Base, Cut, FACTOR, Factors, MAX_MSS, OFF_OR_FACTOR, Reduced, Sizes, div_carry,
+    is_factor, is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
@@ -55,7 +59,7 @@ params! {
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// What beta multiplies.
-        pub base: Base = Base::Cwnd, "base" [] "what the factor multiplies";
+        pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// RFC 9438 section 4.7: a flow that is cut below its last plateau makes room by aiming lower still. Off for single-flow labs.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";
         /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux
@@ -73,7 +77,12 @@ impl Params {
 
     /// What Linux does, constants included.
     pub fn linux() -> Params {
-        Params { beta: Ratio::new(717, 1024), profile: Profile::Linux, ..Params::default() }
+        Params {
+            beta: Ratio::new(717, 1024),
+            base: Base::Cwnd,
+            profile: Profile::Linux,
+            ..Params::default()
+        }
     }
 
     fn of(profile: Profile) -> Params {
@@ -208,6 +217,23 @@ impl CurveEpoch {
         self.last += span;
     }
 
+    /// Packets have another size. Windows that are `kept` in packets scale the curve; windows that
+    /// keep their bytes are on a curve of the same shape, whose times scale by the cube root.
+    fn resize(&mut self, sizes: Sizes, kept: bool) {
+        if kept {
+            self.w_est = sizes.scale(self.w_est);
+        } else {
+            let scale = |us: u64| {
+                let cube = u128::from(us.min(MAX_US)).pow(3);
+                icbrt(cube * u128::from(sizes.old) / u128::from(sizes.new)).min(MAX_US)
+            };
+            self.k_us = scale(self.k_us);
+            let age = scale(self.last.since(self.start).micros());
+            self.start = Time(self.last.0.saturating_sub(Nanos::from_micros(age).0));
+        }
+        (self.est_carry, self.carry) = (0, 0);
+    }
+
     /// The window after one more ACK. Sums and products are plain where their terms are bounded:
     /// windows, amounts and segments by what [`Step`] promises, factors by the 16 bits of a
     /// ratio, microseconds by a thousandth of what 64 bits hold.
@@ -329,14 +355,7 @@ impl Cubic {
     }
 
     /// What every reduction remembers, and the base and beta of the new threshold applied to it.
-    fn cut(
-        &mut self,
-        signal: Signal,
-        from_slow_start: bool,
-        inflight_before: u64,
-        cwnd: u64,
-        unit: u64,
-    ) -> u64 {
+    fn cut(&mut self, cut: &Cut, cwnd: u64, unit: u64) -> u64 {
         let beta = self.params.beta;
         let s = &mut self.state;
         // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 +
@@ -354,8 +373,8 @@ impl Cubic {
         s.congested = true;
         s.epoch = Epoch::Pending(Handover::AfterLoss);
         // RFC9438 4.6-fig5.
-        let base = self.params.base.of(cwnd, inflight_before) / unit;
-        unit * self.beta(signal, from_slow_start).of(base).min(base)
+        let base = self.params.base.of(cwnd, cut) / unit;
+        unit * self.beta(cut.signal, cut.from_slow_start).of(base).min(base)
     }
 
     #[inline(never)]
@@ -443,13 +462,7 @@ impl Avoidance for Cubic {
 
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         let mss = segment(cx);
-        let cwnd = self.cut(
-            cut.signal,
-            cut.from_slow_start,
-            cut.inflight_before,
-            window(w),
-            self.unit(mss),
-        );
+        let cwnd = self.cut(cut, window(w), self.unit(mss));
         // RFC9438 4.6-fig5: the threshold never below two segments; the window may be one after
         // marks, but not in QUIC (D4).
         let least =
@@ -457,12 +470,11 @@ impl Avoidance for Cubic {
         Reduced { ssthresh: cwnd.clamp(2 * mss, MAX_BYTES), cwnd: cwnd.clamp(least, MAX_BYTES) }
     }
 
-    fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         let mss = segment(cx);
         // RFC9438 4.8-1: the threshold as after a loss, with CUBIC's beta; the window is the
         // controller's business.
-        let ssthresh =
-            self.cut(Signal::Loss, w.in_slow_start(), inflight_before, window(w), self.unit(mss));
+        let ssthresh = self.cut(cut, window(w), self.unit(mss));
         self.forget();
         ssthresh.clamp(2 * mss, MAX_BYTES)
     }
@@ -473,13 +485,38 @@ impl Avoidance for Cubic {
     }
 
     fn hand_over(&mut self, handover: Handover, _w: Window, _cx: &Context) {
-        self.state.epoch = Epoch::Pending(handover);
+        match &self.state.epoch {
+            // LINUX cubic-goes-on: only a reduction or a timeout ends an epoch; one that slow start
+            // after a silence meets goes on.
+            Epoch::Linux(_) if handover == Handover::LossFree => {}
+            _ => self.state.epoch = Epoch::Pending(handover),
+        }
     }
 
-    fn on_idle(&mut self, now: Time, idle: Nanos) {
+    fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
         match &mut self.state.epoch {
             Epoch::Curve(_, epoch) => epoch.skip(now, idle),
-            Epoch::Linux(epoch) => epoch.skip(now, idle),
+            // LINUX cubic-idle: the time since the last send, which is more than that without
+            // anything in flight.
+            Epoch::Linux(epoch) => epoch.skip(now, since_sent),
+            Epoch::Pending(_) => {}
+        }
+    }
+
+    fn on_mss(&mut self, sizes: Sizes, kept: bool) {
+        let s = &mut self.state;
+        if kept {
+            (s.w_max, s.cwnd_prior) = (sizes.scale(s.w_max), sizes.scale(s.cwnd_prior));
+        }
+        s.epoch_mss = sizes.new.min(MAX_MSS) as u32;
+        match &mut s.epoch {
+            Epoch::Curve(behind, epoch) => {
+                *behind = Behind::default();
+                epoch.resize(sizes, kept);
+            }
+            // It counts segments.
+            Epoch::Linux(_) if kept => {}
+            Epoch::Linux(_) => s.epoch = Epoch::Pending(Handover::AfterLoss),
             Epoch::Pending(_) => {}
         }
     }

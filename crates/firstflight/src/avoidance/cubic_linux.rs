@@ -90,9 +90,9 @@ impl LinuxEpoch {
         self.start
     }
 
-    /// Time without anything in flight is no time.
-    pub(super) fn skip(&mut self, now: Time, idle: Nanos) {
-        self.start = (self.start + idle).min(now.max(self.start));
+    /// The last `span` up to `now` is no time.
+    pub(super) fn skip(&mut self, now: Time, span: Nanos) {
+        self.start = (self.start + span).min(now.max(self.start));
         // The ticks of this epoch have moved with its start.
         self.looked = None;
     }

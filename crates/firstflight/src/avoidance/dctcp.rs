@@ -9,7 +9,8 @@
 //! Departures:
 //! * D1 (RFC8257 3.2-ece): the receiver's rule for delayed ACKs, which tells the sender how many
 //!   segments were marked, is the transport's: it fills [`Ack::ce_bytes`].
-//! * D2 (RFC8257 3.5-loss): the base of the cut after a loss is the window, as in our Reno.
+//! * D2 (RFC8257 3.5-loss): the base of the cut after a loss is the largest flight of the last round
+//!   trip, as in our Reno; marks cut the window, by their share.
 
 use super::{Avoidance, Cut, Reduced, Reno, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
@@ -79,8 +80,8 @@ impl Avoidance for Dctcp {
         Reduced { ssthresh, cwnd: ssthresh }
     }
 
-    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
-        self.reno.on_rto(now, inflight_before, w, cx)
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
+        self.reno.on_rto(cut, w, cx)
     }
 
     fn on_persistent_congestion(&mut self, now: Time) {
@@ -91,8 +92,8 @@ impl Avoidance for Dctcp {
         self.reno.hand_over(handover, w, cx);
     }
 
-    fn on_idle(&mut self, now: Time, idle: Nanos) {
-        self.reno.on_idle(now, idle);
+    fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
+        self.reno.on_idle(now, idle, since_sent);
     }
 
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {

@@ -24,7 +24,7 @@ pub use reno::Reno;
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::named::named;
-use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
 /// A reduction is due.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,8 @@ pub struct Cut {
     pub signal: Signal,
     /// Bytes outstanding just before.
     pub inflight_before: u64,
+    /// The most that was in flight in the last round trip, bytes.
+    pub flight: u64,
     /// The window was below its threshold: this is the reduction that ends a slow start.
     pub from_slow_start: bool,
 }
@@ -72,7 +74,7 @@ pub trait Avoidance {
 
     /// TCP's retransmission timer expired for the first time in a series: the new threshold. The
     /// window becomes one segment.
-    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64;
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64;
 
     /// QUIC's persistent congestion: the window becomes two packets, the threshold stays (RFC 9002
     /// section 7.6.2).
@@ -81,8 +83,15 @@ pub trait Avoidance {
     /// Startup left, or slow start met a threshold: how the next epoch begins.
     fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context);
 
-    /// Sending resumes after `idle` with nothing in flight: time that must not count as growth.
-    fn on_idle(&mut self, now: Time, idle: Nanos);
+    /// Sending resumes after `idle` with nothing in flight: time that must not count as growth. The
+    /// last send was `since_sent` ago.
+    fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos);
+
+    /// Packets have another size from now on. `kept`: windows keep their number of packets and have
+    /// been scaled (TCP, smaller segments), else they keep their bytes.
+    fn on_mss(&mut self, sizes: Sizes, kept: bool) {
+        let _ = (sizes, kept);
+    }
 
     /// The multiplicative decrease factor for this signal.
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio;
@@ -140,20 +149,21 @@ named! {
     /// What a reduction multiplies by beta.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Base {
-        /// The window. RFC9438 4.6-fig5 and RFC9002 7.3.2-2 permit it because growth stops while the window is not the limit.
-        #[default]
+        /// The window, as Linux and RFC 9002 have it (RFC9002 7.3.2-2): a cut of a window of which half is used changes nothing.
         Cwnd = "cwnd",
-        /// The bytes in flight (FlightSize of RFC 5681), but never more than the window: a cut must not raise it.
+        /// The bytes in flight (RFC 5681, RFC9438 4.6-fig5), at most the window: a cut must not raise it. OURS base-flight: the most in the last
+        /// round trip, since the ACKs that show the loss have taken part of the flight already.
+        #[default]
         Inflight = "inflight",
     }
 }
 
 impl Base {
     #[inline]
-    fn of(self, cwnd: u64, inflight_before: u64) -> u64 {
+    fn of(self, cwnd: u64, cut: &Cut) -> u64 {
         match self {
             Base::Cwnd => cwnd,
-            Base::Inflight => inflight_before.min(cwnd),
+            Base::Inflight => cut.flight.max(cut.inflight_before).min(cwnd),
         }
     }
 }
@@ -193,6 +203,23 @@ fn is_factor(ratio: Ratio) -> bool {
 
 fn is_optional_factor(ratio: Option<Ratio>) -> bool {
     ratio.is_none_or(is_factor)
+}
+
+/// A size of packets and the one that follows it, bytes; neither is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Until now.
+    pub old: u64,
+    /// From now on.
+    pub new: u64,
+}
+
+impl Sizes {
+    /// As many packets of the new size as `bytes` are of the old one, and the same part of one.
+    #[inline]
+    pub fn scale(self, bytes: u64) -> u64 {
+        mul_div(bytes, self.new, self.old)
+    }
 }
 
 /// The largest segment that avoidance computes with: no IP packet without a jumbo header carries

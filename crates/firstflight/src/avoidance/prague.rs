@@ -16,7 +16,7 @@
 //! * D3 (PRAGUE ack-order): an ACK that brings marks cuts first and grows by its unmarked bytes after;
 //!   udp_prague grows first. The difference is a part of a packet.
 
-use super::{Avoidance, Cut, Reduced, Reno, segment, window};
+use super::{Avoidance, Base, Cut, Reduced, Reno, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::options::params;
@@ -169,14 +169,14 @@ impl Avoidance for Prague {
         if cut.signal == Signal::Ecn {
             self.rest.wait = Prague::wait_after_mark(cwnd, cx);
         }
-        // PRAGUE loss-half, D1.
-        let ssthresh = Reno::threshold(cwnd, HALF, cx);
+        // PRAGUE loss-half, D1; OURS base-flight.
+        let ssthresh = Reno::threshold(Base::Inflight.of(cwnd, cut), HALF, cx);
         Reduced { ssthresh, cwnd: ssthresh }
     }
 
-    fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         self.rest = Rest { fraction: 0, wait: self.wait_after_loss(window(w), cx) };
-        Reno::threshold(inflight_before.min(MAX_BYTES), HALF, cx)
+        Reno::threshold(cut.inflight_before.min(MAX_BYTES), HALF, cx)
     }
 
     fn on_persistent_congestion(&mut self, _now: Time) {
@@ -187,7 +187,7 @@ impl Avoidance for Prague {
         self.rest = Rest { fraction: 0, wait: Prague::wait_after_mark(window(w), cx) };
     }
 
-    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+    fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
 
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
         match signal {

@@ -9,8 +9,9 @@
 //! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and
 //!   deflated later: every transport here counts what is in flight, which is what the inflation
 //!   stood in for.
-//! * D2 (RFC5681 3.1-eq4): the base of the cut is the window, not the flight ([`Base`]); growth is
-//!   gated on the window being the limit.
+//! * D2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2): the base of the cut is the largest flight of the last
+//!   round trip, at most the window: RFC 5681 takes the flight of the moment, RFC 9002 and Linux take
+//!   the window ([`Base`], `reno(base=cwnd)`).
 //! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465
 //!   section 2.1), instead of rounding up to one byte per ACK.
 
@@ -36,7 +37,7 @@ params! {
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.8)";
         /// What beta multiplies.
-        pub base: Base = Base::Cwnd, "base" [] "what the factor multiplies";
+        pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
     }
 }
 
@@ -83,17 +84,17 @@ impl Avoidance for Reno {
 
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         self.carry = 0;
-        let base = self.params.base.of(window(w), cut.inflight_before);
+        let base = self.params.base.of(window(w), cut);
         let ssthresh = Reno::threshold(base, self.beta(cut.signal, cut.from_slow_start), cx);
         Reduced { ssthresh, cwnd: ssthresh }
     }
 
-    fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+    fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         self.carry = 0;
         // RFC5681 3.1-eq4: here it is the flight in any case; after a silence the window says
         // nothing about it.
         Reno::threshold(
-            inflight_before.min(MAX_BYTES),
+            cut.inflight_before.min(MAX_BYTES),
             self.beta(Signal::Loss, w.in_slow_start()),
             cx,
         )
@@ -107,7 +108,7 @@ impl Avoidance for Reno {
         self.carry = 0;
     }
 
-    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+    fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
 
     #[inline]
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {

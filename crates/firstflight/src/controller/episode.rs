@@ -2,6 +2,7 @@
 //! false alarm gives back.
 
 use super::Controller;
+use super::config::Relapse;
 use super::kept::{Episode, Repairer, Undo};
 use super::three_amounts::ThreeAmounts;
 use crate::avoidance::{Avoidance, Cut};
@@ -13,26 +14,60 @@ use crate::units::{MAX_BYTES, Seq};
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// Loss or marks that are news: not of something sent before the last episode began. Loss
-    /// outranks marks.
-    pub(super) fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
-        let (loss_is_news, mark_is_news) =
-            match (self.recovery_mark().filter(|_| !replaced), self.cx.transport) {
-                (None, _) => (true, true),
-                // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period.
-                // Late losses of the old one hide no marks.
-                (Some(mark), Transport::Quic) => {
-                    (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark)
-                }
-                // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery;
-                // there only a lost repeat is news (LINUX rto-reenter).
-                (Some(mark), Transport::Tcp) => {
-                    (ack.una >= mark || ack.lost_again, ack.una >= mark)
-                }
-            };
-        if ack.lost > 0 && loss_is_news {
+    /// outranks marks. `how` an episode has just ended, if this ACK ends one.
+    pub(super) fn congested(&mut self, ack: &Ack, how: Option<End>) -> Option<Signal> {
+        let mark = self.recovery_mark().filter(|_| how != Some(End::Replaced));
+        let ended = how.is_some();
+        let (loss_is_news, mark_is_news) = match (mark, self.cx.transport) {
+            (None, _) => (ack.lost > 0 || self.relapses(ack, false), true),
+            // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late
+            // losses of the old one hide no marks.
+            (Some(mark), Transport::Quic) => {
+                let lost = ack.lost > 0 && ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark);
+                (lost, ack.una > mark && !(ended && Self::marks_are_old(ack)))
+            }
+            // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there
+            // only a lost repeat is news (LINUX rto-reenter), and the loss of new data is answered
+            // at its end.
+            (Some(_), Transport::Tcp) if !self.is_past_mark(ack) => {
+                self.ends.set_relapsed(self.ends.relapsed() || ack.lost > 0);
+                (ack.lost > 0 && ack.lost_again, false)
+            }
+            // RFC3168 6.1.2-1: one reduction for the marks of a window of data. An ACK that ends an
+            // episode acknowledges what was sent before it began.
+            (Some(_), Transport::Tcp) => (self.relapses(ack, ended) || ack.lost > 0, !ended),
+        };
+        if loss_is_news {
             Some(Signal::Loss)
         } else {
             (ack.ce && mark_is_news).then_some(Signal::Ecn)
+        }
+    }
+
+    /// RFC3168 6.1.2-2: all marks that a QUIC ACK reports may be of packets sent before the mark.
+    fn marks_are_old(ack: &Ack) -> bool {
+        ack.ce_bytes.is_some_and(|marked| marked <= ack.acked.saturating_sub(ack.acked_fresh))
+    }
+
+    /// TCP: everything sent before the last episode or timeout is acknowledged; after marks and
+    /// without SACK also something sent after it, if anything was.
+    fn is_past_mark(&self, ack: &Ack) -> bool {
+        // RFC6675 5-end: over when all that was sent before it is acknowledged. LINUX cwr-above: an
+        // episode of marks holds until something above is. RFC6582 3.2-recover: so does one without
+        // SACK, or duplicates of what was repeated would open another.
+        ack.una > self.mark || (ack.una == self.mark && (!self.ends.above() || ack.flight == 0))
+    }
+
+    /// TCP: a recovery is over (`ended`, or one that was undone or followed a timeout is), and new
+    /// data that was declared lost in it asks for another reduction.
+    fn relapses(&mut self, ack: &Ack, ended: bool) -> bool {
+        let declared = self.ends.relapsed();
+        self.ends.set_relapsed(false);
+        match self.ends.relapse() {
+            // RFC5681 4.3-new: a loss in another window of data is another sign of congestion.
+            Relapse::Declared => declared && (ended || ack.unrepaired),
+            // LINUX lost-out: the state after a recovery follows from what is marked lost then.
+            Relapse::Outstanding => (declared || ended) && ack.unrepaired,
         }
     }
 
@@ -69,12 +104,19 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
         }
-        let cut =
-            Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
+        let cut = Cut {
+            now: ack.now,
+            signal,
+            inflight_before: ack.inflight_before,
+            flight: self.usage.flight(),
+            from_slow_start,
+        };
+        self.usage.forget_flights(ack.inflight);
         let beta = self.avoidance.beta(signal, false);
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.set_mark(Some(ack.nxt));
         self.tx_mark = ack.tx_next;
+        self.ends.begin(signal == Signal::Ecn);
         if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
@@ -112,35 +154,45 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether
-    /// a fresh episode must open.
+    /// One ACK of an open episode. Returns whether this ACK may still grow the window, and how the
+    /// episode ended, if it did: after [`End::Replaced`] a fresh one must open.
     #[inline(never)]
-    pub(super) fn progress(&mut self, ack: &Ack) -> (bool, bool) {
-        let past_mark = self.recovery_mark().is_none_or(|mark| match self.cx.transport {
-            // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over
-            // when all that was sent before it is acknowledged.
-            Transport::Quic => ack.una > mark,
-            Transport::Tcp => ack.una >= mark,
-        });
+    pub(super) fn progress(&mut self, ack: &Ack) -> (bool, Option<End>) {
+        let past_mark = match self.cx.transport {
+            // RFC9002 7.3.2-5: over with the first packet sent after entry.
+            Transport::Quic => ack.una > self.mark,
+            Transport::Tcp => self.is_past_mark(ack),
+        };
+        // LINUX ack-completing: in TCP the ACK that ends an episode grows the window by what it
+        // newly delivered; in QUIC only packets sent after entry count.
+        let grows = self.cx.transport == Transport::Quic || self.ends.grows();
+        // Without SACK only the head is ever declared lost, and it lies below the mark.
+        if self.cx.transport == Transport::Tcp
+            && self.ends.sack()
+            && !past_mark
+            && !ack.lost_again
+            && ack.lost > 0
+            && ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark)
+        {
+            self.ends.set_relapsed(true);
+        }
         match self.episode {
             Some(Episode::Policy) if past_mark => {
                 self.end_policy(End::Complete, ack);
-                // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC
-                // only packets sent after entry count.
-                (self.cx.transport == Transport::Quic, false)
+                (grows, Some(End::Complete))
             }
             Some(Episode::Policy) if ack.lost_again && self.restarts_on_lost_repeat() => {
                 // RFC5681 4.3-1: the loss of a repeat counts as a second sign of congestion.
                 self.end_policy(End::Replaced, ack);
                 self.stats.replaced = self.stats.replaced.saturating_add(1);
-                (false, true)
+                (false, Some(End::Replaced))
             }
             Some(Episode::Policy) => {
                 self.feed_policy(ack);
-                (false, false)
+                (false, None)
             }
             Some(Episode::Own) => {
-                let Repairer::Own(own, _) = &mut self.repairer else { return (false, false) };
+                let Repairer::Own(own, _) = &mut self.repairer else { return (false, None) };
                 // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP
                 // holes hold `una` back much longer.
                 let (over, before) = match self.cx.transport {
@@ -167,15 +219,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                     let holes = self.cx.transport == Transport::Tcp && !past_mark;
                     self.episode = holes.then_some(Episode::Repair);
                 }
-                (false, false)
+                // The ACK that ends it has been charged and grows nothing.
+                (false, over.then_some(End::Complete))
             }
-            Some(Episode::Repair) => {
-                if past_mark {
-                    self.episode = None;
-                }
-                (false, false)
+            Some(Episode::Repair) if past_mark => {
+                self.episode = None;
+                (grows, Some(End::Complete))
             }
-            None => (true, false),
+            Some(Episode::Repair) | None => (false, None),
         }
     }
 
@@ -238,7 +289,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// What a false alarm gives back; `window` is the one before the reduction.
     pub(super) fn copy(&self, window: Window) -> Undo<S::Saved, A::Saved> {
         Undo {
-            amounts: ThreeAmounts::new([window.cwnd, window.ssthresh, self.max_fs]),
+            amounts: ThreeAmounts::new([window.cwnd, window.ssthresh, self.usage.most]),
             avoidance: self.avoidance.save(),
             startup: self.startup.save(),
         }

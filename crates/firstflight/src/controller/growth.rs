@@ -26,7 +26,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // Anew: the sample hook or the end of an episode may have moved this ACK across the
         // threshold, where the stricter test applies.
         self.cx.limited = self.limited(ack);
-        let reach = if self.increase == Increase::Limited { 0 } else { self.reach(ack) };
+        let bounded = matches!(self.increase, Increase::MaxFs | Increase::Literal);
+        let reach = if bounded { self.reach(ack) } else { 0 };
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
             self.bound(before, reach, ack);
@@ -35,7 +36,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 && self.note_threshold(ack.now, before.cwnd, ack.inflight_before)
                 && grown.leftover > 0
             {
-                self.cx.limited = self.limited(ack);
+                // LINUX used-once: the kernel asks once per ACK, as slow start finds the window.
+                if self.increase != Increase::Linux {
+                    self.cx.limited = self.limited(ack);
+                }
                 self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
             }
         } else {

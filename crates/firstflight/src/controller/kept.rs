@@ -1,6 +1,7 @@
 //! What a controller keeps beside its window: how startup ended, whose episode is open, who repairs
 //! in it, and what a false alarm would give back.
 
+use super::config::{Config, Ending, Relapse};
 use super::three_amounts::ThreeAmounts;
 use crate::exit::ExitReason;
 use crate::recovery::OwnRecovery;
@@ -37,6 +38,68 @@ pub(super) enum Episode {
 pub(super) enum Repairer<R, P> {
     Policy(R),
     Own(OwnRecovery, P),
+}
+
+/// How a TCP recovery ends: what was configured, and what the present one is like. One byte, since
+/// every connection reserves it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends(u8);
+
+impl Ends {
+    const SACK: u8 = 1;
+    const OUTSTANDING: u8 = 2;
+    const STILL: u8 = 4;
+    const ABOVE: u8 = 8;
+    const RELAPSED: u8 = 16;
+
+    pub(super) fn new(config: &Config) -> Ends {
+        let bit = |on, bit| if on { bit } else { 0 };
+        Ends(
+            bit(config.sack, Ends::SACK)
+                | bit(config.relapse == Relapse::Outstanding, Ends::OUTSTANDING)
+                | bit(config.ending == Ending::Still, Ends::STILL),
+        )
+    }
+
+    fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+
+    fn set(&mut self, bit: u8, on: bool) {
+        self.0 = if on { self.0 | bit } else { self.0 & !bit };
+    }
+
+    pub(super) fn sack(self) -> bool {
+        self.has(Ends::SACK)
+    }
+
+    pub(super) fn relapse(self) -> Relapse {
+        if self.has(Ends::OUTSTANDING) { Relapse::Outstanding } else { Relapse::Declared }
+    }
+
+    pub(super) fn grows(self) -> bool {
+        !self.has(Ends::STILL)
+    }
+
+    /// What began at the mark lasts until something above it is acknowledged.
+    pub(super) fn above(self) -> bool {
+        self.has(Ends::ABOVE)
+    }
+
+    /// New data was declared lost before the recovery was over.
+    pub(super) fn relapsed(self) -> bool {
+        self.has(Ends::RELAPSED)
+    }
+
+    pub(super) fn set_relapsed(&mut self, on: bool) {
+        self.set(Ends::RELAPSED, on);
+    }
+
+    /// Something begins at a mark, because of marks if `marks`.
+    pub(super) fn begin(&mut self, marks: bool) {
+        self.set(Ends::ABOVE, marks || !self.sack());
+        self.set_relapsed(false);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

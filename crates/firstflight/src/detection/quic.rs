@@ -17,7 +17,7 @@ use crate::units::{Nanos, Time, mul_div};
 /// RFC9002 6.1.1-1: later packets acknowledged that make one lost.
 pub const PACKET_THRESHOLD: u64 = 3;
 /// RFC9002 6.1.2-2: the finest resolution assumed of timers.
-pub const GRANULARITY: Nanos = Nanos::from_millis(1);
+pub const GRANULARITY: Nanos = Nanos::TICK;
 /// RFC9002 6.2.2-1: the RTT assumed before there is a sample.
 pub const INITIAL_RTT: Nanos = Nanos::from_millis(333);
 /// RFC9002 7.6.1-2: probe timeouts that losses have to span.

@@ -12,7 +12,9 @@
 //! matters, and whether one of them lies below what earlier ACKs had delivered (nothing sent before
 //! it can lie above it and be delivered by the same ACK). D3 the segments are walked in the order
 //! they were sent and the walk stops at the first that has to wait. The result is that of the
-//! walk over all; the cost is one step per transmission.
+//! walk over all; the cost is one step per transmission. D4 (Linux) the RTT is that of
+//! the latest sent of the segments that an ACK delivers, as the document has it; in Linux that of
+//! the last of them in sequence.
 
 use super::scoreboard::{Flags, Id, SendOrder};
 use super::{Episode, Losses, mark_head};
@@ -142,7 +144,7 @@ impl Rack {
     /// A segment is newly delivered, cumulatively or by SACK.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, arrival: &Arrival, min_rtt: Option<Nanos>) {
-        let rtt = now.since(arrival.last_tx);
+        let rtt = now.since(arrival.last_tx).in_ticks(min_rtt);
         // RFC8985 6.2-2: an echo older than the repeat, or an RTT shorter than any, belongs to the
         // original. Equal stamps tell nothing.
         let older_echo = arrival.echo.is_some_and(|echo| echo < arrival.last_tx);
@@ -189,7 +191,7 @@ impl Rack {
     /// then. Only where the run [follows](Rack::follows).
     #[inline(always)]
     pub fn on_run<B: SendOrder>(&mut self, board: &B, now: Time, sent: Time, facts: &Facts) {
-        self.rtt = now.since(sent);
+        self.rtt = now.since(sent).in_ticks(facts.min_rtt);
         self.reference = Some(Stamp { at: sent, end: facts.una });
         (self.fack, self.fack_now) = (facts.una, facts.una);
         self.update_window(facts);

@@ -1,14 +1,18 @@
 //! Proofs that an episode or a timeout was a false alarm. What is then given back is the
 //! controller's business.
 //!
-//! An episode was needless if every repeat it sent was reported as a duplicate, if the first ACK
+//! An episode was needless if every repeat of it was reported as a duplicate, if the first ACK
 //! after it answers an original, if F-RTO says so, or (QUIC) if every packet it declared lost is
 //! acknowledged after all. A partial proof changes nothing.
 //!
+//! Repeats of an earlier episode may still be in flight when the next one opens. They count in it,
+//! or their answers would pass for answers to originals.
+//!
 //! Follows RFC 3708 (DSACK), RFC 3522 (Eifel detection), RFC 5682 by [`super::f_rto`]. RFC 9002
-//! defines no undo; counting late ACKs is ours. State: 40 bytes (TCP), 32 bytes (QUIC).
+//! defines no undo; counting late ACKs is ours. State: 40 bytes (TCP), 24 bytes (QUIC).
 //! Departures: D1 (Linux) DSACKs are counted, not matched to segments: a repeat that was itself
-//! repeated counts twice and needs two.
+//! repeated counts twice and needs two. D2 a tail loss probe that repeats a segment counts as any
+//! repeat; in Linux its copy neither sets the stamp nor counts when it leaves.
 
 use crate::units::{Seq, Time};
 
@@ -17,7 +21,7 @@ use crate::units::{Seq, Time};
 pub enum Proof {
     /// Every repeat was a duplicate.
     Dsack,
-    /// The first ACK echoes a time stamp older than the first repeat.
+    /// The first ACK echoes a time stamp older than every repeat of what was outstanding.
     Timestamp,
     /// F-RTO step 3b.
     FRto,
@@ -37,8 +41,6 @@ pub struct Accepts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Marker {
     una: Seq,
-    repeats_open: u32,
-    first_repeat: Option<Time>,
     answered: bool,
 }
 
@@ -48,17 +50,36 @@ struct Marker {
 pub struct Undo {
     accepts: Accepts,
     marker: Option<Marker>,
+    /// Repeats of what was outstanding when the episode opened, or sent since, that were not
+    /// reported as duplicates.
+    repeats_open: u32,
+    /// No repeat of what is outstanding left before this.
+    first_repeat: Option<Time>,
 }
 
 impl Undo {
     /// With these proofs.
     pub fn new(accepts: Accepts) -> Undo {
-        Undo { accepts, marker: None }
+        Undo { accepts, ..Undo::default() }
+    }
+
+    /// Right before an episode opens: `repeats` is the number of repeats of outstanding segments
+    /// that were not reported as duplicates, and `undelivered` says whether a segment that was
+    /// repeated is neither acknowledged nor SACKed. Without this call every earlier repeat counts.
+    ///
+    /// RFC3522 3.2-kept: the time of the first repeat of what is outstanding outlives the episode
+    /// that sent it. LINUX undo-carry: it is forgotten when nothing undelivered was repeated
+    /// (`tcp_any_retrans_done`), and the count begins with what is in flight (`tcp_init_undo`).
+    pub fn carry(&mut self, repeats: u32, undelivered: bool) {
+        self.repeats_open = repeats;
+        if !undelivered {
+            self.first_repeat = None;
+        }
     }
 
     /// An episode opens (or a timeout that may be undone): it replaces the one before.
     pub fn open(&mut self, una: Seq) {
-        self.marker = Some(Marker { una, repeats_open: 0, first_repeat: None, answered: false });
+        self.marker = Some(Marker { una, answered: false });
     }
 
     /// OURS undo-void: congestion marks cut the window, the timeout cannot be undone, or undo was
@@ -77,33 +98,30 @@ impl Undo {
     /// Whether an ACK that moves `una` may still prove or settle anything ([`Undo::on_advance`]).
     #[inline]
     pub fn awaits_advance(&self) -> bool {
-        self.marker.is_some_and(|marker| marker.first_repeat.is_some() && !marker.answered)
+        self.first_repeat.is_some() && self.marker.is_some_and(|marker| !marker.answered)
     }
 
-    /// Repeats of the episode not reported as duplicates yet.
+    /// Repeats not reported as duplicates yet, while something can still be proven.
     pub fn repeats_open(&self) -> u32 {
-        self.marker.map_or(0, |marker| marker.repeats_open)
+        if self.is_open() { self.repeats_open } else { 0 }
     }
 
-    /// A repeat of the episode was sent; a tail loss probe is none.
+    /// A segment was sent again, for whatever reason and whether or not an episode is open.
     #[inline]
     pub fn on_repeat(&mut self, now: Time) {
-        if let Some(marker) = &mut self.marker {
-            marker.repeats_open = marker.repeats_open.saturating_add(1);
-            marker.first_repeat.get_or_insert(now);
-        }
+        self.repeats_open = self.repeats_open.saturating_add(1);
+        self.first_repeat.get_or_insert(now);
     }
 
-    /// RFC3708 3-1: a DSACK reports a repeat of the episode (its segment starts at `start`) as a
-    /// duplicate.
+    /// RFC3708 3-1: a DSACK reports a repeat (its segment starts at `start`) as a duplicate. Not to
+    /// be called for a segment without an unreported repeat: the path may double any packet.
     pub fn on_dsack(&mut self, start: Seq) -> Option<Proof> {
-        let accepts = self.accepts.dsack;
-        let marker = self.marker.as_mut()?;
-        if start < marker.una || marker.repeats_open == 0 {
+        let marker = self.marker?;
+        if start < marker.una || self.repeats_open == 0 {
             return None;
         }
-        marker.repeats_open -= 1;
-        (accepts && marker.repeats_open == 0).then_some(Proof::Dsack)
+        self.repeats_open -= 1;
+        (self.accepts.dsack && self.repeats_open == 0).then_some(Proof::Dsack)
     }
 
     /// An ACK moved `una`; `echo` is the send time it echoes, where there are time stamps.
@@ -111,9 +129,8 @@ impl Undo {
     /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the
     /// clock wide, tell nothing.
     pub fn on_advance(&mut self, una: Seq, echo: Option<Time>) -> Option<Proof> {
-        let accepts = self.accepts.timestamps;
+        let (accepts, first_repeat) = (self.accepts.timestamps, self.first_repeat?);
         let marker = self.marker.as_mut()?;
-        let first_repeat = marker.first_repeat?;
         if una <= marker.una || marker.answered {
             return None;
         }
@@ -122,50 +139,61 @@ impl Undo {
     }
 }
 
-/// The packets declared lost in one episode of a QUIC connection, as a count and a range: the
-/// endpoint knows of each packet whether it was declared lost, so the set itself need not be kept.
+/// Counts the packets declared lost in one episode of a QUIC connection, and those of them that are
+/// acknowledged after all. The endpoint keeps with each lost packet the number that
+/// [`LateAcks::on_lost`] returned: a late packet of an earlier episode proves nothing about this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LateAcks {
-    missing: u64,
-    /// First and last ordinal in the order of sending.
-    range: Option<(u64, u64)>,
+    /// Packets of the connection declared lost so far.
+    losses: u64,
+    /// The same when the episode opened.
+    before: u64,
+    /// Of those since, acknowledged.
+    late: u64,
 }
 
 impl LateAcks {
-    /// An episode opens: it replaces the set.
-    pub fn open(&mut self) {
-        *self = LateAcks::default();
+    /// An episode opens and replaces the one before; the last `opening` losses belong to it.
+    pub fn open(&mut self, opening: u64) {
+        (self.before, self.late) = (self.losses.saturating_sub(opening), 0);
     }
 
-    /// Nothing can be proven any more: congestion marks, persistent congestion, or undo was done.
+    /// Nothing can be proven about what was lost so far: congestion marks, persistent congestion, or
+    /// undo was done.
     pub fn discard(&mut self) {
-        *self = LateAcks::default();
+        self.open(0);
     }
 
-    /// Packets of the set not acknowledged yet.
-    pub fn missing(&self) -> u64 {
-        self.missing
-    }
-
-    /// A packet of this episode was declared lost.
+    /// Packets of the connection declared lost so far.
     #[inline]
-    pub fn on_lost(&mut self, ordinal: u64) {
-        self.missing = self.missing.saturating_add(1);
-        self.range = Some(
-            self.range
-                .map_or((ordinal, ordinal), |(low, high)| (low.min(ordinal), high.max(ordinal))),
-        );
+    pub fn losses(&self) -> u64 {
+        self.losses
     }
 
-    /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is
-    /// acknowledged for the first time. It left bytes in flight when it was declared lost and
-    /// must not be taken out again.
-    pub fn on_late_ack(&mut self, ordinal: u64) -> Option<Proof> {
-        let (low, high) = self.range?;
-        if self.missing == 0 || ordinal < low || ordinal > high {
-            return None;
-        }
-        self.missing -= 1;
-        (self.missing == 0).then_some(Proof::LateAck)
+    /// Packets of the episode not acknowledged yet.
+    pub fn missing(&self) -> u64 {
+        (self.losses - self.before).saturating_sub(self.late)
+    }
+
+    /// A packet was declared lost. Returns its number among the losses of the connection.
+    #[inline]
+    pub fn on_lost(&mut self) -> u64 {
+        self.losses = self.losses.saturating_add(1);
+        self.losses - 1
+    }
+
+    /// OURS undo-late-acks: the packet that was declared lost as number `loss` is acknowledged, for
+    /// the first time. It left bytes in flight when it was declared lost and must not be taken out
+    /// again.
+    #[inline]
+    pub fn on_late_ack(&mut self, loss: u64) {
+        self.late = self.late.saturating_add(u64::from(loss >= self.before));
+    }
+
+    /// The proof, once every packet of the episode is acknowledged. Asked after the losses of the
+    /// same ACK are counted.
+    #[inline]
+    pub fn proof(&self) -> Option<Proof> {
+        (self.late > 0 && self.missing() == 0).then_some(Proof::LateAck)
     }
 }

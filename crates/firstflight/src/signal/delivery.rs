@@ -6,24 +6,64 @@
 //! A packet may remember more than that (`E`), and other numbers of packets may (`N`, 16 at most).
 //!
 //! Departures:
-//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight; here sixteen packets of
-//!   a window are marked and only the first ACK that reaches a mark makes a sample, which is the
-//!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in 32 bits.
+//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight. Here up to sixteen packets
+//!   are marked, as evenly as the flight that they turn out to be in: where one more would not fit,
+//!   every second mark goes and the next ones are twice as far apart. The first packet of a flight and
+//!   of a round is always marked. Only the first ACK that reaches a mark makes a sample, which is the
+//!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in bytes and 32
+//!   bits, or in 256 bytes once more than 1 GiB is in flight.
 //! * D2 (BBR rate-limited): the transport's word on its ACKs that the application is the limit
 //!   stands for the draft's own test.
 
 use crate::event::{Ack, Context, Sent, Transport};
 use crate::units::{Nanos, Rate, Time};
 
-/// Marks per window.
+/// Marks in flight.
 const MARKS: usize = 16;
+
+/// Bytes in flight up to which marks keep amounts in bytes.
+const FINE: u64 = 1 << 30;
+/// Beyond that they keep them in `1 << COARSE` bytes: enough for [`crate::units::MAX_BYTES`].
+const COARSE: u8 = 8;
+
+/// From one mark to the next, twice, in the unit of all amounts that marks keep; odd where that is the
+/// coarse one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Gap(u32);
+
+impl Gap {
+    #[inline]
+    fn unit(self) -> u8 {
+        if self.0 & 1 == 0 { 0 } else { COARSE }
+    }
+
+    #[inline]
+    fn bytes(self) -> u64 {
+        u64::from(self.0 >> 1) << self.unit()
+    }
+
+    fn coarsen(&mut self) {
+        self.0 = (self.0 >> COARSE) | 1;
+    }
+
+    fn halve(&mut self) {
+        self.0 = (self.0 >> 2 << 1) | (self.0 & 1);
+    }
+
+    /// Twice as far, two packets at least.
+    fn double(&mut self, packet: u64) {
+        let units = u64::from(self.0 >> 1).max(packet >> self.unit()).saturating_mul(2);
+        let most = u32::MAX >> 1;
+        self.0 = (u32::try_from(units).unwrap_or(most).min(most) << 1) | (self.0 & 1);
+    }
+}
 
 /// A packet that remembers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Mark<E> {
     /// Its ordinal.
     tx: u32,
-    /// Bytes delivered when it left, and when the last of them was.
+    /// What was delivered when it left, in units of the sampler, and when the last of it was.
     delivered: u32,
     delivered_at: u32,
     /// When it left, and when the packet left that had been delivered last by then.
@@ -75,6 +115,7 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
     limited: u16,
     first: u8,
     len: u8,
+    gap: Gap,
     /// Moments count from here.
     start: Time,
     /// The ordinal of the next transmission.
@@ -82,7 +123,8 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
     /// Bytes sent since the last mark.
     unmarked: u64,
     delivered: u64,
-    /// The application is the limit until more than this is delivered.
+    /// The application is the limit until more than this is delivered: as long as it is no more, what
+    /// leaves is marked as limited. So is a connection's first flight.
     limited_until: u64,
     delivered_at: u32,
     first_sent: u32,
@@ -97,6 +139,7 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
             limited: 0,
             first: 0,
             len: 0,
+            gap: Gap::default(),
             start: Time(0),
             tx_next: 0,
             unmarked: 0,
@@ -109,9 +152,9 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
 }
 
 impl Delivery {
-    /// A packet or burst left; `cwnd` is the window.
-    pub fn on_sent(&mut self, sent: &Sent, cwnd: u64, cx: &Context) {
-        self.mark(sent, cwnd, cx, ());
+    /// A packet or burst left.
+    pub fn on_sent(&mut self, sent: &Sent, cx: &Context) {
+        self.mark(sent, cx, ());
     }
 
     /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
@@ -138,9 +181,20 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.limited_until = self.delivered.saturating_add(inflight);
     }
 
+    /// BBR rate-limited: the application is the limit (`C.app_limited` is set). It is until more is
+    /// delivered than was in flight when it had nothing to send; as much is not more.
+    pub fn is_limited(&self) -> bool {
+        self.limited_until >= self.delivered
+    }
+
+    /// The next packet that leaves is marked: with it a round ends.
+    pub fn mark_next(&mut self) {
+        self.unmarked = self.gap.bytes();
+    }
+
     /// The newest mark in flight that left no later than transmission `tx`.
     pub fn in_flight(&self, tx: u64) -> Option<Remembered<E>> {
-        let places = (0..usize::from(self.len)).rev().map(|k| (usize::from(self.first) + k) % N);
+        let places = (0..usize::from(self.len)).rev().map(|nth| self.place_of(nth));
         places.map(|at| self.remembered(at)).find(|mark| mark.is_until(tx))
     }
 
@@ -158,36 +212,90 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         (now.since(self.start).0 >> 10) as u32
     }
 
-    /// A packet or burst left, which is to remember `more` if it is marked; of `span` bytes that
-    /// leave so many are.
-    pub fn mark(&mut self, sent: &Sent, span: u64, cx: &Context, more: E) {
-        let now = self.moment(sent.now);
-        let burst = sent.bytes.div_ceil(cx.mss.max(1)).max(1);
+    /// A packet or burst left, which remembers `more` if it is marked.
+    #[inline]
+    pub fn mark(&mut self, sent: &Sent, cx: &Context, more: E) {
         self.tx_next = match cx.transport {
             Transport::Quic => sent.nxt.0,
-            Transport::Tcp => self.tx_next.saturating_add(burst),
+            Transport::Tcp => {
+                let mss = cx.mss.max(1);
+                let burst = if sent.bytes <= mss { 1 } else { sent.bytes.div_ceil(mss) };
+                self.tx_next.saturating_add(burst)
+            }
         };
         // BBR rate-idle: nothing else is in flight, so both spans begin here.
         if sent.inflight <= sent.bytes {
+            let now = self.moment(sent.now);
             (self.first_sent, self.delivered_at) = (now, now);
         }
-        self.unmarked = self.unmarked.saturating_add(sent.bytes);
-        if self.unmarked < span / N as u64 || usize::from(self.len) == N {
-            return;
+        if sent.inflight > FINE && self.gap.unit() == 0 {
+            self.coarsen();
         }
-        let at = (usize::from(self.first) + usize::from(self.len)) % N;
+        self.unmarked = self.unmarked.saturating_add(sent.bytes);
+        if self.len == 0 || self.unmarked >= self.gap.bytes() {
+            self.place(sent, more);
+        }
+    }
+
+    /// BBR rate-marks: the packet that has just left is marked.
+    fn place(&mut self, sent: &Sent, more: E) {
+        if usize::from(self.len) == N {
+            self.thin(sent.bytes);
+        } else if usize::from(self.len) <= N / 4 {
+            // The flight became smaller: closer together.
+            self.gap.halve();
+        }
+        let at = self.place_of(usize::from(self.len));
         self.marks[at] = Mark {
             tx: self.tx_next.saturating_sub(1) as u32,
-            delivered: self.delivered as u32,
+            delivered: self.in_units(),
             delivered_at: self.delivered_at,
-            sent: now,
+            sent: self.moment(sent.now),
             first_sent: self.first_sent,
             more,
         };
-        let limited = u16::from(self.limited_until > self.delivered);
-        self.limited = (self.limited & !(1 << at)) | (limited << at);
+        self.limited = (self.limited & !(1 << at)) | (u16::from(self.is_limited()) << at);
         self.len += 1;
         self.unmarked = 0;
+    }
+
+    /// What is delivered so far as a mark keeps it.
+    fn in_units(&self) -> u32 {
+        (self.delivered >> self.gap.unit()) as u32
+    }
+
+    /// What was delivered since that mark was made.
+    fn since(&self, mark: u32) -> u64 {
+        u64::from(self.in_units().wrapping_sub(mark)) << self.gap.unit()
+    }
+
+    /// So much is in flight that bytes no longer fit.
+    #[cold]
+    fn coarsen(&mut self) {
+        let before = *self;
+        self.gap.coarsen();
+        for mark in &mut self.marks {
+            mark.delivered =
+                (before.delivered.saturating_sub(before.since(mark.delivered)) >> COARSE) as u32;
+        }
+    }
+
+    fn place_of(&self, nth: usize) -> usize {
+        let at = usize::from(self.first) + nth;
+        if at < N { at } else { at - N }
+    }
+
+    /// Every second mark goes, from the second on, and the next are twice as far apart.
+    #[cold]
+    fn thin(&mut self, packet: u64) {
+        let before = *self;
+        for kept in 0..N.div_ceil(2) {
+            let (from, to) = (before.place_of(2 * kept), self.place_of(kept));
+            self.marks[to] = before.marks[from];
+            self.limited = (self.limited & !(1 << to)) | (before.limited >> from & 1) << to;
+        }
+        self.len = N.div_ceil(2) as u8;
+        self.gap.double(packet);
     }
 
     /// The newest mark that the ACK of transmission `tx` reaches; older ones go with it.
@@ -201,7 +309,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
             }
             each(self.remembered(at));
             newest = Some((mark, self.limited & (1 << at) != 0));
-            self.first = ((at + 1) % N) as u8;
+            self.first = self.place_of(1) as u8;
             self.len -= 1;
         }
         newest
@@ -228,7 +336,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.delivered_at = now;
         let (mark, app_limited) = self.reached(ack.tx_acked?, each)?;
         self.first_sent = mark.sent;
-        let delivered = u64::from((self.delivered as u32).wrapping_sub(mark.delivered));
+        let delivered = self.since(mark.delivered);
         // BBR rate-span: packets cannot be delivered faster than they were sent, and ACKs that come
         // in one burst were not delivered in one.
         let spans = [mark.sent.wrapping_sub(mark.first_sent), now.wrapping_sub(mark.delivered_at)];

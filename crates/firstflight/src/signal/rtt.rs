@@ -7,18 +7,20 @@
 //! systems more than anything else in here. Which samples are valid (Karn's rule, the largest
 //! packet newly acknowledged) is the caller's business.
 //! Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC 6298 sections 2 and 5 (June 2011).
-//! State: 48 bytes each, and the presets.
+//! State: 64 bytes each, and the presets.
 //!
 //! Departures:
 //! * D1 (RFC9002 5.3-2): its prose moves the smoothed RTT before the deviation, its pseudocode and
 //!   RFC 6298 the deviation first: so do we.
-//! * D2: a sample of zero counts as 1 ns and a sample is cut at 2^56 ns (2.3 years): no quotient of
-//!   an RTT meets a zero, nothing overflows.
+//! * D2: a sample of zero is an RTT below one tick of the clock and counts as one tick: the smallest
+//!   sample that is not zero, and [`GRANULARITY`] before there is one. No wait is shorter than a tick
+//!   where there was such a sample. A sample is cut at 2^56 ns (2.3 years). No quotient of an RTT
+//!   meets a zero, nothing overflows.
 
 use crate::units::Nanos;
 
 /// Timer granularity of the stack: RFC9002 6.1.2-2 `kGranularity`, and G of RFC6298 2-3.
-pub const GRANULARITY: Nanos = Nanos::from_millis(1);
+pub const GRANULARITY: Nanos = Nanos::TICK;
 /// RFC9002 6.2.2-1: `kInitialRtt`, the RTT before there is a sample.
 pub const INITIAL_RTT: Nanos = Nanos::from_millis(333);
 /// RFC9002 7.6.1-2: `kPersistentCongestionThreshold`, probe timeouts that losses must span.
@@ -26,9 +28,41 @@ pub const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
 
 const MAX_SAMPLE: Nanos = Nanos(1 << 56);
 
-#[inline]
-fn valid(sample: Nanos) -> Nanos {
-    sample.clamp(Nanos(1), MAX_SAMPLE)
+/// What samples of zero have shown of the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Clock {
+    /// No wait is shorter than this for what the clock can tell: one tick, zero while it seems fine.
+    tick: Nanos,
+    /// Every sample was zero: the tick is a guess.
+    guessed: bool,
+}
+
+impl Clock {
+    /// One sample as it counts, beside those before it.
+    #[inline(always)]
+    fn count(&mut self, sample: Nanos, before: &mut Option<Smoothed>) -> Nanos {
+        if sample == Nanos::ZERO || self.guessed {
+            return self.count_coarse(sample, before);
+        }
+        sample.min(MAX_SAMPLE)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_coarse(&mut self, sample: Nanos, before: &mut Option<Smoothed>) -> Nanos {
+        let sample = sample.min(MAX_SAMPLE);
+        if sample > Nanos::ZERO {
+            // The first that is not zero.
+            (self.tick, self.guessed) = (sample, false);
+            if let Some(smoothed) = before {
+                smoothed.min = sample;
+            }
+            return sample;
+        }
+        self.guessed |= before.is_none();
+        self.tick = sample.in_ticks(before.map(|smoothed| smoothed.min));
+        self.tick
+    }
 }
 
 /// What both estimators keep once there was a sample.
@@ -60,6 +94,7 @@ impl Smoothed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rfc9002Rtt {
     initial: Nanos,
+    clock: Clock,
     sampled: Option<Smoothed>,
 }
 
@@ -72,7 +107,8 @@ impl Default for Rfc9002Rtt {
 impl Rfc9002Rtt {
     /// An estimator that assumes `initial` until the first sample.
     pub fn new(initial: Nanos) -> Rfc9002Rtt {
-        Rfc9002Rtt { initial: valid(initial), sampled: None }
+        let initial = Nanos(initial.0.clamp(1, MAX_SAMPLE.0));
+        Rfc9002Rtt { initial, clock: Clock::default(), sampled: None }
     }
 
     /// One valid sample with the delay its acknowledgement reports. `max_ack_delay` is the peer's
@@ -80,7 +116,7 @@ impl Rfc9002Rtt {
     /// not believed.
     #[inline]
     pub fn on_sample(&mut self, rtt: Nanos, ack_delay: Nanos, max_ack_delay: Option<Nanos>) {
-        let rtt = valid(rtt);
+        let rtt = self.clock.count(rtt, &mut self.sampled);
         let Some(s) = &mut self.sampled else {
             self.sampled = Some(Smoothed::first(rtt));
             return;
@@ -129,7 +165,13 @@ impl Rfc9002Rtt {
     #[inline]
     pub fn loss_delay(&self) -> Nanos {
         let rtt = self.smoothed().max(self.latest().unwrap_or_default());
-        (rtt + Nanos(rtt.0 / 8)).max(GRANULARITY)
+        (rtt + Nanos(rtt.0 / 8)).max(self.granularity())
+    }
+
+    /// The timers' granularity, or the clock's where that is coarser.
+    #[inline]
+    fn granularity(&self) -> Nanos {
+        GRANULARITY.max(self.clock.tick)
     }
 
     /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number
@@ -139,7 +181,7 @@ impl Rfc9002Rtt {
     pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
         // Both come from samples, which are cut far below what would overflow here.
         let (mean, deviations) = (self.smoothed().0, 4 * self.variance().0);
-        Nanos(mean + deviations.max(GRANULARITY.0)) + max_ack_delay
+        Nanos(mean + deviations.max(self.granularity().0)) + max_ack_delay
     }
 
     /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with
@@ -208,6 +250,7 @@ impl Default for RtoParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rfc6298Rtt {
     params: RtoParams,
+    clock: Clock,
     sampled: Option<Smoothed>,
     backoff: u32,
 }
@@ -215,7 +258,7 @@ pub struct Rfc6298Rtt {
 impl Rfc6298Rtt {
     /// An estimator without a sample.
     pub fn new(params: RtoParams) -> Rfc6298Rtt {
-        Rfc6298Rtt { params, sampled: None, backoff: 0 }
+        Rfc6298Rtt { params, ..Rfc6298Rtt::default() }
     }
 
     /// A segment that was sent `copies` times was acknowledged `rtt` after it was last sent.
@@ -233,7 +276,7 @@ impl Rfc6298Rtt {
     /// time stamp. It ends the backoff.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Nanos) {
-        let rtt = valid(rtt);
+        let rtt = self.clock.count(rtt, &mut self.sampled);
         self.backoff = 0;
         match &mut self.sampled {
             None => self.sampled = Some(Smoothed::first(rtt)),
@@ -262,7 +305,8 @@ impl Rfc6298Rtt {
         let p = &self.params;
         // RFC6298 2-1 before a sample; RFC6298 2-3 and RFC6298 2-4 with one: margin above the mean,
         // then rounded up to the least timeout.
-        let raw = self.sampled.map_or(p.initial, |s| s.srtt + (s.var * 4).max(p.min_margin));
+        let least = p.min_margin.max(self.clock.tick);
+        let raw = self.sampled.map_or(p.initial, |s| s.srtt + (s.var * 4).max(least));
         raw.max(p.min).min(p.max)
     }
 

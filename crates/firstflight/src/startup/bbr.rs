@@ -162,6 +162,7 @@ impl Bbr {
         let begins = sample.is_some_and(|sample| sample.prior_delivered >= self.next_round);
         if begins {
             self.next_round = self.delivery.delivered();
+            self.delivery.mark_next();
             self.rounds = self.rounds.saturating_add(1);
             self.extra.most = [0, self.extra.most[0]];
         }
@@ -209,6 +210,7 @@ impl Bbr {
 
     fn watch_losses(&mut self, ack: &Ack) {
         let until = self.delivery.delivered();
+        self.delivery.mark_next();
         let flight = ack.inflight_before;
         self.loss = LossRound { running: true, flight, until, ..LossRound::default() };
     }
@@ -305,9 +307,27 @@ impl Startup for Bbr {
         }
     }
 
-    fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
+    fn on_initial_window(&mut self, cx: &Context) {
+        if cx.srtt > Nanos::ZERO {
+            self.rate = 0;
+            self.on_rtt(Time::default(), cx.srtt, cx);
+        }
+    }
+
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn heeds_packets(&self) -> bool {
+        self.state != State::Over
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
         if self.state != State::Over {
-            self.delivery.on_sent(sent, w.cwnd, cx);
+            self.delivery.on_sent(sent, cx);
         }
     }
 

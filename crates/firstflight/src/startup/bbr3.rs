@@ -6,8 +6,8 @@
 //! name in `tests/it/bbr3.rs`. State: 752 bytes, 408 of them samples.
 //!
 //! Departures:
-//! * D1 (BBR3 samples-1): of a flight twelve packets are sampled and not each; losses between two count
-//!   from the earlier one. The last three that were reached are kept for losses found later.
+//! * D1 (BBR3 samples-1): of a flight six to twelve packets are sampled and not each; losses between two
+//!   count from the earlier one. The last three that were reached are kept for losses found later.
 //! * D2 (BBR3 batch-1): what one ACK declares lost is one packet of that size to `HandleLostPacket`, as
 //!   an offload burst is to the draft. Lost ranges are ACKs that declare losses, as in Linux.
 //! * D3 (BBR3 ce-1): marks count as congestion, for which the draft has no form: marked bytes are lost
@@ -29,7 +29,7 @@ use super::{ExitReason, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::options::params;
 use crate::signal::delivery::{Delivery, Remembered, Sample};
-use crate::units::{Nanos, Rate, Ratio, Seq, Time};
+use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time};
 
 params! {
     /// The constants of BBR.
@@ -99,13 +99,31 @@ enum Feedback {
 /// What a packet remembers beside its delivery: bytes in flight, and lost until then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flight {
-    inflight: u32,
+    inflight: Rounded,
     lost: u32,
+}
+
+/// An amount of bytes in 27 bits and five for a power of two: exact below 128 MiB, to 15 parts in a
+/// thousand million above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rounded(u32);
+
+impl Rounded {
+    #[inline]
+    fn down(bytes: u64) -> Rounded {
+        let bytes = bytes.min(MAX_BYTES);
+        let power = (64 - bytes.leading_zeros()).saturating_sub(27);
+        Rounded((((bytes >> power) as u32) << 5) | power)
+    }
+
+    fn bytes(self) -> u64 {
+        u64::from(self.0 >> 5) << (self.0 & 31)
+    }
 }
 
 /// Not bounded.
 const NONE: u64 = u64::MAX;
-/// Packets that are sampled of a flight.
+/// Most packets of a flight that are sampled.
 const MARKS: usize = 12;
 /// Reached samples that are kept for losses.
 const KEPT: usize = 3;
@@ -287,6 +305,7 @@ impl Bbr3 {
     /// `StartRound`.
     fn start_round(&mut self) {
         self.next_round_delivered = self.delivery.delivered();
+        self.delivery.mark_next();
     }
 
     /// `SaveCwnd`.
@@ -339,16 +358,35 @@ impl Startup for Bbr3 {
         }
     }
 
+    fn on_initial_window(&mut self, cx: &Context) {
+        if cx.srtt > Nanos::ZERO {
+            self.init_pacing_rate(cx.srtt, cx);
+        }
+    }
+
     fn before_send(&mut self, ready: &Ready, w: &mut Window, _cx: &Context) {
-        // BBR3 idle-1: with nothing in flight it was the application that had nothing.
-        if ready.inflight == 0 && ready.idle > Nanos::ZERO && !self.recovering {
+        // BBR3 idle-1: nothing is in flight because the application had nothing, for however short a time.
+        // After a timeout nothing is, either, and that is no idle period.
+        if ready.inflight == 0 && self.delivery.is_limited() && !self.recovering {
             self.restart_from_idle(ready.now, w);
         }
     }
 
+    #[inline]
+    fn heeds_sending(&self) -> bool {
+        // As in `before_send`.
+        self.delivery.is_limited()
+    }
+
+    #[inline]
+    fn heeds_packets(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
-        let inflight = u32::try_from(sent.inflight).unwrap_or(u32::MAX);
-        self.delivery.mark(sent, sent.inflight, cx, Flight { inflight, lost: self.lost });
+        let inflight = Rounded::down(sent.inflight);
+        self.delivery.mark(sent, cx, Flight { inflight, lost: self.lost });
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {

@@ -5,7 +5,8 @@
 //! where ACKs carry the receiver's clock, the rate on that clock. Only when they support each other
 //! and the round before does the product with the smallest RTT become the threshold, provisionally,
 //! and only above the present window. In every other case BEST is silent and the fallback startup
-//! that runs beside it decides.
+//! that runs beside it decides. Growth is the fallback's, without one slow start's: an ACK counts all
+//! that it newly delivers, paced or not.
 //!
 //! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published
 //! is [`super::BestPublished`]. State: 552 bytes at most, the fallback's included. Tests:

@@ -5,7 +5,7 @@
 //! sampled ACK over the time since. At the end of rounds 4 to 7 the median of the round, in whole
 //! Mbit/s, times one RTT sample is taken as the BDP, once per connection. The file repeats the
 //! published kernel code bit for bit, wrapping 16- and 32-bit arithmetic and all, so that its
-//! published results can be reproduced; [`Best`](super::Best) is the design for use.
+//! published results can be reproduced, growth by all that an ACK newly delivers included; [`Best`](super::Best) is the design for use.
 //!
 //! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of
 //! 26 October 2022. State: 348 bytes, 306 of them samples. Tests: `tests/it/best_published.rs`.

@@ -36,6 +36,9 @@ macro_rules! forward_startup {
         ) {
             $each!(self, startup => startup.on_rtt(now, rtt, cx));
         }
+        fn on_initial_window(&mut self, cx: &$crate::event::Context) {
+            $each!(self, startup => startup.on_initial_window(cx));
+        }
         #[inline]
         fn before_send(
             &mut self,
@@ -48,6 +51,10 @@ macro_rules! forward_startup {
         #[inline]
         fn heeds_sending(&self) -> bool {
             $each!(self, startup => startup.heeds_sending())
+        }
+        #[inline]
+        fn heeds_packets(&self) -> bool {
+            $each!(self, startup => startup.heeds_packets())
         }
         #[inline]
         fn on_sent(

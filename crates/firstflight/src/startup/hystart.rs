@@ -22,6 +22,9 @@
 //!   allowance is below its cap. A socket's own maximum of the rate is not known here, and of ACKs
 //!   outside slow start the smoothed RTT is not: after a false alarm the first ACK goes by the last
 //!   one before it.
+//! - D6 slow start counts all that an ACK newly delivers, paced or not, and gives what lies beyond the
+//!   threshold to congestion avoidance: so do Linux (`tcp_slow_start`), gVisor and ns-3's CUBIC. No
+//!   departure but from RFC 5681, which `hystart@(count=1)` follows.
 //! - D5 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
 
 use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict, slow_start};

@@ -17,6 +17,8 @@
 //! - D2 CSS keeps the remainder of its division, so that the window does not depend on how ACKs are
 //!   batched.
 //! - D3 marks end startup like a loss on every transport; a timeout ends it too.
+//! - D5 `L` is 8 in TCP without a pacer, in all of its slow starts; with a pacer and in QUIC an ACK
+//!   counts all that it newly acknowledges ([`Params::l`]).
 //!
 //! Departure from the draft: D4 `K` is a fraction and remainders are kept ([`Params::int_k`]).
 
@@ -29,12 +31,14 @@ use super::limited_slow_start::{K, PerRoundTrip};
 use super::{
     ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
 };
-use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
+use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Transport, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Ratio, Seq, Time};
 
 /// RTT samples that a test needs (RFC9406 4.3-3: N_RTT_SAMPLE).
 const N_RTT_SAMPLE: u32 = 8;
+/// RFC9406 4.2-1: segments that one ACK may count without a pacer.
+const L: u64 = 8;
 /// LSS divisor-1: it grows by a quarter of the threshold per round trip (LSS_DIVISOR 0.25).
 const LSS_DIVISOR: u64 = 4;
 /// NEQO 3506-limbo: the mark of a round that has not begun.
@@ -137,11 +141,13 @@ impl HyStartPlusPlus {
         &self.stats
     }
 
-    /// RFC9406 4.2-1: an ACK counts at most `L` segments; 4.3-9: all of it when paced.
+    /// RFC9406 4.2-1: an ACK counts at most `L` segments; 4.3-9: all of it when paced. QUIC has a
+    /// pacer or bursts that are bounded otherwise (RFC 9002 section 7.7).
     #[inline]
     fn cap(&self, acked: u64, cx: &Context) -> u64 {
-        match self.params.l {
-            Some(l) if !cx.paced => acked.min(l.saturating_mul(cx.mss)),
+        let most = self.params.l.or((cx.transport == Transport::Tcp).then_some(L));
+        match most {
+            Some(most) if !cx.paced => cx.cap(acked).min(most.saturating_mul(cx.mss)),
             _ => cx.cap(acked),
         }
     }
@@ -163,7 +169,7 @@ impl HyStartPlusPlus {
                 *rem = sum % divisor;
                 w.open(sum / divisor).saturating_mul(divisor).min(n)
             }
-            // RFC9406 4.2-8: all of the capped bytes. Classic slow start has the same cap.
+            // RFC9406 4.2-8: all of the capped bytes.
             Stage::SlowStart | Stage::Lss { .. } | Stage::Over => w.open(n),
         }
     }

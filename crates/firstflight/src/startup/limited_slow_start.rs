@@ -13,8 +13,8 @@
 //! - D1 `K` is a fraction and the remainder of each division is kept: growth depends neither on
 //!   where the window stands between two integers nor on how ACKs are batched. [`Params::rfc_int`]
 //!   rounds `K` down as the RFC does, which adds up to half as much again.
-//! - D2 an ACK counts all its bytes, up to the cap of [`Context::cap`], where the RFC adds one
-//!   increment per ACK: delayed ACKs do not halve the growth.
+//! - D2 an ACK counts all its bytes, paced or not, where the RFC adds one increment per ACK: neither
+//!   delayed nor merged ACKs slow the growth. `limited@(count=1)` counts at most a segment per ACK.
 //!
 //! HyStart++ draft-03 grows by the same law beside avoidance, with a quarter of its own entry
 //! window in place of the half of `max_ssthresh`: `PerRoundTrip` serves both.

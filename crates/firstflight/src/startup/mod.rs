@@ -159,17 +159,29 @@ pub trait Startup {
         let _ = (now, rtt, cx);
     }
 
+    /// The initial window is another one, since packets have another size, and nothing was
+    /// acknowledged yet: what was derived from it is derived anew (BBR's first pacing rate).
+    fn on_initial_window(&mut self, cx: &Context) {
+        let _ = cx;
+    }
+
     /// Before the first packet of a burst, whatever the phase (Rapid Start and jump start enlarge
     /// their first window here).
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         let _ = (ready, w, cx);
     }
 
-    /// Whether [`Startup::on_sent`], or [`Startup::before_send`] for a sender that has not been idle, may
-    /// do or change anything before the next ACK or timeout. Those who say no may be spared both:
-    /// they are called with every packet.
+    /// Whether [`Startup::before_send`], for a sender that has not been idle, may do or change anything
+    /// before the next ACK or timeout. If not, a transport may leave it out: it is called with every
+    /// packet.
     fn heeds_sending(&self) -> bool {
         true
+    }
+
+    /// Whether [`Startup::on_sent`] needs each packet. If not, one call is enough for those that leave
+    /// together, with the last. It changes neither window nor pacing rate.
+    fn heeds_packets(&self) -> bool {
+        self.heeds_sending()
     }
 
     /// In which hooks it looks at [`Context::young_epoch`] or [`Context::newborn_epoch`]; in others it need

@@ -12,7 +12,8 @@
 //! [`crate::signal::drain_and_look`] finds out whose a queue is; the first flight, growth, rounds
 //! and the answer to loss are here. Two settings are arms of their own: `plumb` answers every loss,
 //! `plumb-tolerant` excuses few losses of a startup round and keeps more of the window where the RTT
-//! shows no queue. Without a pacer there is no first flight and no threefold growth.
+//! shows no queue. Without a pacer there is no first flight and no threefold growth: it grows as slow
+//! start does, by all that an ACK newly delivers.
 
 mod clocked;
 mod first_flight;

@@ -11,6 +11,8 @@
 //!   reference implementation takes the larger of two similar terms (`threshold=quicly`).
 //! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one
 //!   recovery is used up.
+//! * D3 (unpaced): without a pacer it grows twofold and not threefold; an ACK counts all that it
+//!   newly delivers, as in slow start ([`Context::cap`]).
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
@@ -163,7 +165,7 @@ impl Startup for RapidStart {
         // RAPID 3.2-1: two bytes per acknowledged byte while no queue shows, one afterwards.
         // Without a pacer threefold growth would be a burst of three times the window: not
         // done.
-        let counted = if twice { acked } else { cx.cap(acked) };
+        let counted = cx.cap(acked);
         let left = w.open(counted * (1 + u64::from(twice)));
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
     }

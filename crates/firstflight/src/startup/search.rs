@@ -9,6 +9,7 @@
 //! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0 (of -10 no text is at hand); for 3.1 the patch posted to netdev
 //! in December 2024. The authors' files of 2025, 3.1 too by their names, restart otherwise and in
 //! the first edition do not close a bin at its very end: version 3.1-2025.
+//! Growth is slow start's: an ACK counts all that it newly delivers, paced or not.
 //! State: 248 bytes. Tests: `tests/it/search.rs`.
 //!
 //! Departures:

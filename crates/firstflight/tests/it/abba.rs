@@ -30,7 +30,7 @@ fn avoiding(cwnd: u64) -> Window {
 }
 
 fn cut(signal: Signal) -> Cut {
-    Cut { now: Time(0), signal, inflight_before: 0, from_slow_start: false }
+    Cut { now: Time(0), signal, inflight_before: 0, flight: MAX_BYTES, from_slow_start: false }
 }
 
 /// One sender on a clock of samples.
@@ -276,7 +276,7 @@ fn without_a_cut_or_after_a_timeout_it_is_cubic() {
     rig.grow(1);
     assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
     let mut rig = Rig::known(Params::default());
-    rig.abba.on_rto(rig.now, 0, rig.w, &context());
+    rig.abba.on_rto(&context::timeout(rig.now, 0, rig.w), rig.w, &context());
     rig.w = avoiding(200_000);
     rig.grow(1);
     assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
@@ -419,8 +419,8 @@ proptest! {
                 }
                 1 => rig.abba.on_recovery_end(rig.w),
                 2 => {
-                    rig.abba.on_rto(rig.now, amount, rig.w, &context());
-                    plain.on_rto(rig.now, amount, rig.w, &context());
+                    rig.abba.on_rto(&context::timeout(rig.now, amount, rig.w), rig.w, &context());
+                    plain.on_rto(&context::timeout(rig.now, amount, rig.w), rig.w, &context());
                 }
                 _ => {
                     let mut beside = avoiding(before);

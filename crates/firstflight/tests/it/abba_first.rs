@@ -6,7 +6,7 @@ use firstflight::avoidance::abba::{Abba, Over, Params, Version};
 use firstflight::avoidance::abba_first::Queue;
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
 use firstflight::event::{Ack, Context, Signal, Window};
-use firstflight::units::{Nanos, Ratio, Time, UNSET_SSTHRESH};
+use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
@@ -53,7 +53,8 @@ impl Rig {
     }
 
     fn cut(&mut self, signal: Signal, from_slow_start: bool) {
-        let cut = Cut { now: self.now, signal, inflight_before: 0, from_slow_start };
+        let cut =
+            Cut { now: self.now, signal, inflight_before: 0, flight: MAX_BYTES, from_slow_start };
         let left = self.abba.reduce(&cut, self.w, &context::quic(MSS));
         self.w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
     }
@@ -345,7 +346,7 @@ fn a_false_alarm_takes_back_no_sample_and_no_queue() {
 fn a_timeout_ends_a_period_and_says_nothing_of_the_top() {
     let mut rig = Rig::new(Params::default());
     rig.sample(60.0);
-    rig.abba.on_rto(rig.now, 0, rig.w, &context::quic(MSS));
+    rig.abba.on_rto(&context::timeout(rig.now, 0, rig.w), rig.w, &context::quic(MSS));
     rig.abba.on_recovery_end(rig.w);
     assert_eq!((rig.queue().threshold(), rig.queue().full()), (Some(62_000), None));
 }
@@ -369,7 +370,7 @@ proptest! {
                     let from_slow_start = before.in_slow_start();
                     rig.ack(rtt_ms, rtt_ms, true);
                     rig.cut(Signal::Loss, from_slow_start);
-                    let cut = Cut { now: rig.now, signal: Signal::Loss, inflight_before: 0, from_slow_start };
+                    let cut = Cut { now: rig.now, signal: Signal::Loss, inflight_before: 0, flight: MAX_BYTES, from_slow_start };
                     prop_assert_eq!(rig.w.cwnd, plain.reduce(&cut, before, &cx).cwnd, "cuts are CUBIC's");
                     rig.abba.on_recovery_end(rig.w);
                 }

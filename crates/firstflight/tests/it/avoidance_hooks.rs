@@ -9,7 +9,7 @@ use firstflight::avoidance::{
 };
 use firstflight::event::{Ack, Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
-use firstflight::units::{Nanos, Ratio, Seq, Time};
+use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
@@ -71,7 +71,13 @@ impl<A: Avoidance> Sender<A> {
             0 => {
                 let signal = if amount % 2 == 0 { Signal::Loss } else { Signal::Ecn };
                 self.saved = self.avoidance.save();
-                let cut = Cut { now: self.now, signal, inflight_before: 0, from_slow_start: false };
+                let cut = Cut {
+                    now: self.now,
+                    signal,
+                    inflight_before: 0,
+                    flight: MAX_BYTES,
+                    from_slow_start: false,
+                };
                 let left = self.avoidance.reduce(&cut, self.w, &cx);
                 self.w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
                 if amount % 3 == 0 {
@@ -80,13 +86,19 @@ impl<A: Avoidance> Sender<A> {
                     self.avoidance.on_recovery_end(self.w);
                 }
             }
-            1 => self.w.ssthresh = self.avoidance.on_rto(self.now, amount, self.w, &cx),
+            1 => {
+                self.w.ssthresh =
+                    self.avoidance.on_rto(&context::timeout(self.now, amount, self.w), self.w, &cx);
+            }
             2 => self.avoidance.on_persistent_congestion(self.now),
             3 => {
                 let how = [Handover::LossFree, Handover::AfterLoss, Handover::AfterTimeout];
                 self.avoidance.hand_over(how[(amount % 3) as usize], self.w, &cx);
             }
-            4 => self.avoidance.on_idle(self.now, Nanos::from_millis(after_ms)),
+            4 => {
+                let idle = Nanos::from_millis(after_ms);
+                self.avoidance.on_idle(self.now, idle, idle);
+            }
             _ => {
                 self.avoidance.on_rtt(self.now, rtt, self.w, false);
                 self.avoidance.on_ack(&ack, &cx);
@@ -214,7 +226,13 @@ fn follows_its_reach<A: Avoidance>(
 #[test]
 fn a_flight_of_the_window_grows_it_to_its_reach() {
     let rtt = Nanos::from_millis(100);
-    let cut = |now| Cut { now, signal: Signal::Loss, inflight_before: 0, from_slow_start: false };
+    let cut = |now| Cut {
+        now,
+        signal: Signal::Loss,
+        inflight_before: 0,
+        flight: MAX_BYTES,
+        from_slow_start: false,
+    };
     let cx = Context { srtt: rtt, ..context::quic(MSS) };
     let before = Window { cwnd: 1_000_000, ssthresh: 1_000_000 };
     let mut reno = Reno::default();
@@ -270,13 +288,14 @@ fn cuts_leave_a_factor_and_two_packets_at_least() {
                         now: Time(0),
                         signal,
                         inflight_before: window,
+                        flight: window,
                         from_slow_start: false,
                     };
                     let left = { avoidance }.reduce(&cut, w, &cx);
                     (left.cwnd, left.ssthresh)
                 };
                 assert_eq!(reduced(Signal::Loss), (left, left), "{name}: a loss at {window}");
-                let rto = { avoidance }.on_rto(Time(0), window, w, &cx);
+                let rto = { avoidance }.on_rto(&context::timeout(Time(0), window, w), w, &cx);
                 assert_eq!(rto, left, "{name}: a timeout with {window} in flight");
                 if window < 2 * MSS {
                     let least = if transport == Transport::Tcp { least } else { 2_000 };

@@ -32,6 +32,8 @@ pub(crate) struct Pipe {
     pub(crate) acks: VecDeque<(u64, Option<u64>)>,
     /// The application writes a packet each so many ns.
     pub(crate) app: Option<u64>,
+    /// No ACK tells that the application is the limit.
+    pub(crate) hides_limit: bool,
     /// Of so many packets one is lost.
     pub(crate) loses: Option<u64>,
     /// ACKs leave the receiver only at multiples of this.
@@ -89,6 +91,7 @@ impl Pipe {
             acked: 0,
             acks: VecDeque::new(),
             app: None,
+            hides_limit: false,
             loses: None,
             batch: 1,
             min_rtt: u64::MAX,
@@ -187,7 +190,7 @@ impl Pipe {
             inflight_before,
             inflight: self.inflight + self.hidden,
             cwnd_limited: !limited,
-            app_limited: limited && self.inflight < self.c.cwnd(),
+            app_limited: limited && !self.hides_limit && self.inflight < self.c.cwnd(),
             ..Ack::default()
         };
         self.c.on_ack(&ack);
@@ -257,10 +260,14 @@ fn exiting_startup_on_loss_when_application_limited() {
         let mut pipe = Pipe::new("bbr", 12_500_000, 40 * MS);
         pipe.app = Some(40 * MS / packets);
         pipe.loses = Some(every);
-        pipe.run(4_000);
+        pipe.go(4_000, |pipe| {
+            let over = pipe.c.exit().is_some();
+            // The ACK that ends startup may tell of a loss, too.
+            assert!(over || pipe.c.stats().loss_episodes == 0, "a loss of startup cut the window");
+            over
+        });
         let reason = pipe.c.exit().map(|exit| exit.reason);
         assert_eq!(reason, leaves.then_some(ExitReason::HighLoss), "one of {every} lost");
-        assert_eq!(pipe.c.stats().loss_episodes, 0, "no loss of startup cuts the window");
     }
 }
 
@@ -378,7 +385,8 @@ fn a_plateau_is_three_rounds_of_less_than_a_quarter() {
         (&[10, 20, 40, 50, 62, 60, 62][..], Some(7)),
         (&[10, 20, 40, 50, 63, 60, 63, 63], Some(8)),
         (&[10, 13, 17, 22, 28, 35], None),
-        (&[10, 10, 10, 10], Some(4)),
+        // The first flight counts as the application's.
+        (&[10, 10, 10, 10, 10], Some(5)),
     ] {
         assert_eq!(full_after(rates), expected, "{rates:?}");
     }
@@ -716,7 +724,6 @@ fn a_span_below_the_smallest_rtt_gives_no_rate() {
         delivery.start(Time(0));
         delivery.on_sent(
             &Sent { now: Time(0), bytes: 1_000, nxt: Seq(1), inflight: 1_000, srtt: None },
-            10_000,
             &cx,
         );
         let sample = delivery.on_ack(
@@ -747,7 +754,7 @@ fn marks_are_reached_one_after_the_other() {
     let send = |delivery: &mut Delivery, at_ms: u64, nxt: u64| {
         let (now, nxt) = (Time(at_ms * MS), Seq(nxt));
         let sent = Sent { now, bytes: 1_000, nxt, inflight: 2_000, srtt: None };
-        delivery.on_sent(&sent, 10_000, &cx);
+        delivery.on_sent(&sent, &cx);
     };
     let ack = |delivery: &mut Delivery, at_ms: u64, packet: u64| {
         delivery

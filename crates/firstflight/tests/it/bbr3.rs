@@ -485,30 +485,33 @@ fn entering_and_exiting_probe_rtt() {
 /// Shows BBR3 idle-1.
 #[test]
 fn skipping_probe_rtt_due_to_application_limited_sending() {
-    for (idle, probes) in [(true, false), (false, true)] {
+    // Idle for some time, for none (the next request comes with the last ACK), or not at all: all of it is
+    // acknowledged, but the application always had more.
+    for (limited, idle) in [(true, 6_000), (true, 0), (false, 6_000)] {
         let mut pipe = pipe("bbr3", FAST, 30 * MS);
         reach(&mut pipe, State::Cruise, 10_000);
         // Everything in flight comes back, and six seconds pass.
         pipe.app = Some(u64::MAX / pipe.sent.max(1) / 2);
+        pipe.hides_limit = !limited;
         pipe.go(pipe.now / MS + 200, |pipe| pipe.inflight == 0);
         assert_eq!(pipe.inflight, 0);
         pipe.now += 6_000 * MS;
-        let silence = Nanos(if idle { 6_000 * MS } else { 0 });
         pipe.c.before_send(&Ready {
             now: Time(pipe.now),
             nxt: Seq(pipe.sent),
             backlog: u64::MAX,
             srtt: Some(Nanos(30 * MS)),
-            idle: silence,
+            idle: Nanos(idle * MS),
             ..Ready::default()
         });
         let (rate, bw) = (pipe.c.pacing_rate().expect("a rate").0, pipe.signal("bbr_bw"));
-        if idle {
+        if limited {
             assert!(near(rate, bw * 99 / 100, 1), "it resumes at the bandwidth: {rate} of {bw}");
         }
         pipe.app = None;
         pipe.go(pipe.now / MS + 60, |pipe| state(pipe) == State::ProbeRtt);
-        assert_eq!(state(&pipe) == State::ProbeRtt, probes, "idle before: {idle}");
+        let probes = state(&pipe) == State::ProbeRtt;
+        assert_eq!(probes, !limited, "limited by the application: {limited}, idle for {idle} ms");
     }
 }
 

@@ -1,13 +1,15 @@
 //! A sender as the tests of algorithms see it.
 
-use firstflight::event::{Context, Transport};
-use firstflight::units::Nanos;
+use firstflight::avoidance::Cut;
+use firstflight::event::{Context, Signal, Transport, Window};
+use firstflight::units::{Nanos, Time};
 
 /// Of QUIC, paced, limited by its window, ten packets of `mss` bytes to begin with.
 pub(crate) const fn quic(mss: u64) -> Context {
     Context {
         mss,
         iw: 10 * mss,
+        count: None,
         transport: Transport::Quic,
         paced: true,
         srtt: Nanos::ZERO,
@@ -16,5 +18,16 @@ pub(crate) const fn quic(mss: u64) -> Context {
         limited: true,
         young_epoch: false,
         newborn_epoch: false,
+    }
+}
+
+/// What a timeout cuts with `flight` bytes outstanding, now and in the last round trip.
+pub(crate) fn timeout(now: Time, flight: u64, w: Window) -> Cut {
+    Cut {
+        now,
+        signal: Signal::Loss,
+        inflight_before: flight,
+        flight,
+        from_slow_start: w.in_slow_start(),
     }
 }

@@ -397,23 +397,29 @@ fn rise_into_css(r: &mut Rig) {
 
 // Timeouts, idling, marks.
 
-/// Shows RFC5681 4.1-2.
+/// Shows RFC5681 4.1-2, LINUX idle-halved.
 #[test]
-fn an_idle_tcp_restarts_from_the_initial_window() {
+fn an_idle_tcp_restarts_from_the_initial_window_at_once_or_by_halves() {
     let timeout = Nanos::from_secs(1);
-    // (idle, restart on, window after)
-    for (idle, idle_restart, expected) in [
-        (timeout, true, 100 * MSS),
-        (timeout + Nanos(1), true, 10 * MSS),
-        (timeout + Nanos(1), false, 100 * MSS),
+    let (rfc, linux) = ("slowstart/cubic/prr@(increase=limited)", "slowstart/cubic/prr");
+    // (arm, idle, restart on, segments after)
+    for (arm, idle, idle_restart, expected) in [
+        (rfc, timeout, true, 100),
+        (rfc, timeout + Nanos(1), true, 10),
+        (rfc, timeout + Nanos(1), false, 100),
+        (linux, timeout, true, 100),
+        (linux, timeout + Nanos(1), true, 50),
+        (linux, timeout * 2, true, 50),
+        (linux, timeout * 2 + Nanos(1), true, 25),
+        (linux, timeout * 3 + Nanos(1), true, 12),
+        (linux, timeout * 4 + Nanos(1), true, 10),
+        (linux, timeout * 5, false, 100),
     ] {
-        let mut r = Rig::with(
-            "slowstart/cubic/prr",
-            Config { idle_restart, ..config(Transport::Tcp, 10 * MSS) },
-        );
+        let mut r = Rig::with(arm, Config { idle_restart, ..config(Transport::Tcp, 10 * MSS) });
         r.grow_to(100 * MSS);
         r.c.before_send(&Ready { idle, timeout, ..r.ready() });
-        assert_eq!(r.c.cwnd(), expected, "idle {idle:?}, restart {idle_restart}");
+        let after = r.c.cwnd() / MSS;
+        assert_eq!(after, expected, "{arm}: idle {idle:?}, restart {idle_restart}");
     }
     let mut r = Rig::tcp("slowstart/cubic/sack", 10 * MSS);
     r.grow_to(100 * MSS);

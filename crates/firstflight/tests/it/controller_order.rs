@@ -67,14 +67,14 @@ impl Avoidance for Middle {
         self.log.borrow_mut().push(format!("reduce on {:?}", cut.signal));
         Reduced { ssthresh: w.cwnd / 2, cwnd: w.cwnd / 2 }
     }
-    fn on_rto(&mut self, _now: Time, _inflight_before: u64, w: Window, _cx: &Context) -> u64 {
+    fn on_rto(&mut self, _cut: &Cut, w: Window, _cx: &Context) -> u64 {
         w.cwnd / 2
     }
     fn on_persistent_congestion(&mut self, _now: Time) {}
     fn hand_over(&mut self, handover: Handover, _w: Window, _cx: &Context) {
         self.log.borrow_mut().push(format!("hand over {handover:?}"));
     }
-    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+    fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
     fn beta(&self, _signal: Signal, _from_slow_start: bool) -> Ratio {
         Ratio::new(1, 2)
     }
@@ -317,13 +317,13 @@ fn an_ack_that_continues_an_episode_neither_samples_nor_grows() {
     }
 }
 
-/// Shows OURS ack-completing.
+/// Shows LINUX ack-completing.
 #[test]
-fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
+fn the_ack_that_completes_grows_by_its_news_in_tcp_and_fresh_packets_in_quic() {
     // (transport, una on both sides of the mark 100, fresh bytes, calls)
     let rows: [(Transport, u64, u64, &[&str]); 5] = [
         (Transport::Tcp, 99, MSS, &["rtt", "recovery of 1000"]),
-        (Transport::Tcp, 100, MSS, &["rtt", "end Complete"]),
+        (Transport::Tcp, 100, 0, &["rtt", "end Complete", "avoidance by 1000"]),
         (Transport::Quic, 100, MSS, &["rtt", "recovery of 1000"]),
         (Transport::Quic, 101, 0, &["rtt", "end Complete"]),
         (Transport::Quic, 101, 400, &["rtt", "end Complete", "avoidance by 400"]),
@@ -336,7 +336,7 @@ fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
     }
 }
 
-/// Shows OURS ack-completing.
+/// Shows LINUX ack-completing.
 #[test]
 fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_lost() {
     // (transport, una, last packet lost, a new episode)

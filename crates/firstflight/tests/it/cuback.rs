@@ -23,7 +23,7 @@ fn avoiding(cwnd: u64) -> Window {
 }
 
 fn cut(signal: Signal, inflight_before: u64) -> Cut {
-    Cut { now: Time(0), signal, inflight_before, from_slow_start: false }
+    Cut { now: Time(0), signal, inflight_before, flight: inflight_before, from_slow_start: false }
 }
 
 /// Cut from `before` bytes and begun by an ACK of nothing.
@@ -123,7 +123,7 @@ fn a_megabyte_is_the_same_in_one_ack_or_ten() {
 fn the_rtt_that_counts_is_the_one_at_the_cut() {
     let (full, drained) = (context(MSS, 100), context(MSS, 50));
     let mut cuback = Cuback::default();
-    cuback.reduce(&cut(Signal::Loss, 0), avoiding(1_000_000), &full);
+    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(1_000_000), &full);
     let mut w = avoiding(700_000);
     acked(&mut cuback, &mut w, 129_415, &drained);
     assert_eq!(w.cwnd, 700_000);
@@ -175,7 +175,11 @@ fn a_loss_free_exit_grows_a_segment_per_window() {
 fn after_a_timeout_the_next_epoch_begins_where_slow_start_ended() {
     let cx = context(MSS, 60);
     let mut cuback = Cuback::default();
-    let ssthresh = cuback.on_rto(Time(0), 0, avoiding(1_000_000), &cx);
+    let ssthresh = cuback.on_rto(
+        &context::timeout(Time(0), MAX_BYTES, avoiding(1_000_000)),
+        avoiding(1_000_000),
+        &cx,
+    );
     assert_eq!(ssthresh, 700_000);
     let mut w = avoiding(700_000);
     acked(&mut cuback, &mut w, 0, &cx);
@@ -188,12 +192,12 @@ fn below_the_last_plateau_it_yields() {
     let cx = context(MSS, 100);
     let (mut cuback, _) = after_loss(1_000_000, Params::default(), &cx);
     for (before, plateau) in [(1_000_000, 1_000_000), (999_999, 849_999), (849_999, 849_999)] {
-        cuback.reduce(&cut(Signal::Loss, 0), avoiding(before), &cx);
+        cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(before), &cx);
         assert_eq!((cuback.cwnd_prior(), cuback.w_max()), (before, Some(plateau)));
     }
     let params = Params { fast_convergence: false, ..Params::default() };
     let (mut cuback, _) = after_loss(1_000_000, params, &cx);
-    cuback.reduce(&cut(Signal::Loss, 0), avoiding(900_000), &cx);
+    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(900_000), &cx);
     assert_eq!(cuback.w_max(), Some(900_000));
 }
 
@@ -202,7 +206,7 @@ fn below_the_last_plateau_it_yields() {
 fn rapid_start_hands_over_an_estimate() {
     let cx = context(MSS, 50);
     let mut cuback = Cuback::default();
-    cuback.reduce(&cut(Signal::Loss, 0), avoiding(3_000_000), &context(MSS, 100));
+    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(3_000_000), &context(MSS, 100));
     let mut w = avoiding(700_000);
     cuback.hand_over(Handover::RapidDone { beta: Ratio::new(7, 10) }, w, &cx);
     assert_eq!((cuback.cwnd_prior(), cuback.w_max()), (1_000_000, Some(2_000_000)));
@@ -277,7 +281,7 @@ fn a_whole_segment_per_window_only_after_losses() {
     let (params, cx) = (Params { alpha: Alpha::One, ..Params::default() }, context(MSS, 0));
     for (signal, due) in [(Signal::Loss, 700_000), (Signal::Ecn, 700_000 * 17 / 9)] {
         let mut cuback = Cuback::new(params);
-        let mut w = avoiding(cuback.reduce(&cut(signal, 0), avoiding(1_000_000), &cx).cwnd);
+        let mut w = avoiding(cuback.reduce(&cut(signal, MAX_BYTES), avoiding(1_000_000), &cx).cwnd);
         acked(&mut cuback, &mut w, due - 1, &cx);
         assert_eq!(w.cwnd, 700_000, "{signal:?}: a byte short");
         acked(&mut cuback, &mut w, 1, &cx);
@@ -291,11 +295,11 @@ fn marks_cut_less_if_asked_and_keep_the_plateau_of_loss() {
     let (params, cx) =
         (Params { abe: Some(Ratio::new(17, 20)), ..Params::default() }, context(MSS, 100));
     let (mut cuback, _) = after_loss(1_000_000, params, &cx);
-    let left = cuback.reduce(&cut(Signal::Ecn, 0), avoiding(900_000), &cx);
+    let left = cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(900_000), &cx);
     assert_eq!((left.cwnd, cuback.w_max()), (765_000, Some(765_000)));
     let tiny = Context { transport: Transport::Tcp, ..cx };
-    assert_eq!(cuback.reduce(&cut(Signal::Ecn, 0), avoiding(MSS), &tiny).cwnd, MSS);
-    assert_eq!(cuback.reduce(&cut(Signal::Ecn, 0), avoiding(MSS), &cx).cwnd, 2 * MSS);
+    assert_eq!(cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(MSS), &tiny).cwnd, MSS);
+    assert_eq!(cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(MSS), &cx).cwnd, 2 * MSS);
 }
 
 /// Shows RFC9002 7.8-1, RFC9438 4.9-2.
@@ -308,7 +312,7 @@ fn an_unused_window_counts_nothing_and_a_false_alarm_gives_all_back() {
     acked(&mut cuback, &mut w, 10_000_000, &Context { limited: false, ..cx });
     assert_eq!(cuback, before);
     let saved = cuback.save();
-    cuback.reduce(&cut(Signal::Loss, 0), w, &context(MSS, 10));
+    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), w, &context(MSS, 10));
     acked(&mut cuback, &mut w, 10_000_000, &cx);
     cuback.restore(saved);
     assert_eq!(cuback, before);

@@ -22,7 +22,13 @@ fn avoiding(cwnd: u64) -> Window {
 }
 
 fn cut(signal: Signal) -> Cut {
-    Cut { now: START, signal, inflight_before: MAX_BYTES, from_slow_start: false }
+    Cut {
+        now: START,
+        signal,
+        inflight_before: MAX_BYTES,
+        flight: MAX_BYTES,
+        from_slow_start: false,
+    }
 }
 
 fn grow_at(
@@ -268,22 +274,23 @@ fn a_reduction_multiplies_by_the_beta_of_its_signal() {
     let plain = Params::default();
     let abe = Params { abe: Some(Params::ABE), ..plain };
     let first = Params { first_beta: Some(Ratio::new(1, 2)), ..abe };
-    let flight = Params { base: Base::Inflight, ..plain };
+    let window = Params { base: Base::Cwnd, ..plain };
     // params, signal, from slow start, in flight -> threshold = window, from 100 000
     for (what, params, signal, from_slow_start, inflight_before, expected) in [
-        ("loss", plain, Signal::Loss, false, 90_000, 70_000),
-        ("marks without ABE", plain, Signal::Ecn, false, 90_000, 70_000),
-        ("marks with ABE", abe, Signal::Ecn, false, 90_000, 85_000),
-        ("loss with ABE", abe, Signal::Loss, false, 90_000, 70_000),
-        ("first cut, loss", first, Signal::Loss, true, 90_000, 50_000),
-        ("first cut, marks", first, Signal::Ecn, true, 90_000, 50_000),
-        ("later cut", first, Signal::Loss, false, 90_000, 70_000),
-        ("base is the flight", flight, Signal::Loss, false, 90_000, 63_000),
-        ("base is never above the window", flight, Signal::Loss, false, 190_000, 70_000),
+        ("loss", plain, Signal::Loss, false, 100_000, 70_000),
+        ("marks without ABE", plain, Signal::Ecn, false, 100_000, 70_000),
+        ("marks with ABE", abe, Signal::Ecn, false, 100_000, 85_000),
+        ("loss with ABE", abe, Signal::Loss, false, 100_000, 70_000),
+        ("first cut, loss", first, Signal::Loss, true, 100_000, 50_000),
+        ("first cut, marks", first, Signal::Ecn, true, 100_000, 50_000),
+        ("later cut", first, Signal::Loss, false, 100_000, 70_000),
+        ("base is the flight", plain, Signal::Loss, false, 90_000, 63_000),
+        ("base is the window", window, Signal::Loss, false, 90_000, 70_000),
+        ("base is never above the window", plain, Signal::Loss, false, 190_000, 70_000),
     ] {
         let mut cubic = Cubic::new(params);
         let left = cubic.reduce(
-            &Cut { now: START, signal, inflight_before, from_slow_start },
+            &Cut { now: START, signal, inflight_before, flight: inflight_before, from_slow_start },
             avoiding(100_000),
             &context(),
         );
@@ -373,7 +380,7 @@ fn a_loss_in_slow_start_is_an_ordinary_reduction() {
 #[test]
 fn a_timeout_cuts_like_a_loss_and_the_next_epoch_begins_flat() {
     let (mut cubic, w) = after_loss(1_000_000, Params::default());
-    let ssthresh = cubic.on_rto(START, 300_000, w, &context());
+    let ssthresh = cubic.on_rto(&context::timeout(START, 700_000, w), w, &context());
     assert_eq!(ssthresh, 490_000, "the threshold is seven tenths of the window, not {ssthresh}");
     assert_eq!(
         cubic.w_max(),
@@ -490,7 +497,13 @@ fn the_floor_ends_with_the_first_congestion_event() {
     assert_eq!(gain, 145, "before it a twentieth of 2900 is 145 bytes, not {gain}");
     let congestion: [(&str, Congestion); 3] = [
         ("marks", |c| _ = c.reduce(&cut(Signal::Ecn), avoiding(1000 * MSS), &context())),
-        ("timeout", |c| _ = c.on_rto(START, 0, avoiding(1000 * MSS), &context())),
+        ("timeout", |c| {
+            _ = c.on_rto(
+                &context::timeout(START, 0, avoiding(1000 * MSS)),
+                avoiding(1000 * MSS),
+                &context(),
+            );
+        }),
         ("persistent congestion", |c| c.on_persistent_congestion(START)),
     ];
     for (what, happens) in congestion {
@@ -611,7 +624,7 @@ fn idle_time_is_left_out_once() {
     for (what, cx, expected) in [("limited", context(), s(3)), ("not limited", unlimited, s(5))] {
         let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
         grow_at(&mut cubic, &mut w, START + s(1), Nanos::ZERO, 0, &context());
-        cubic.on_idle(START + s(5), s(3));
+        cubic.on_idle(START + s(5), s(3), s(4));
         grow_at(&mut cubic, &mut w, START + s(6), Nanos::ZERO, 0, &cx);
         let moved = cubic.epoch_start();
         assert_eq!(
@@ -626,8 +639,8 @@ fn idle_time_is_left_out_once() {
 fn no_pause_moves_an_epoch_beyond_now() {
     let (mut cubic, _) = after_loss(1_000_000, Params::default());
     let now = START + Nanos::from_secs(1);
-    cubic.on_idle(now, Nanos::MAX);
-    cubic.on_idle(now, Nanos::MAX);
+    cubic.on_idle(now, Nanos::MAX, Nanos::MAX);
+    cubic.on_idle(now, Nanos::MAX, Nanos::MAX);
     assert_eq!(
         cubic.epoch_start(),
         Some(now),

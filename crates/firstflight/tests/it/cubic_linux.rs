@@ -23,6 +23,7 @@ fn cut(cubic: &mut Cubic, from: u64) -> Window {
         now: START,
         signal: Signal::Loss,
         inflight_before: from * MSS,
+        flight: from * MSS,
         from_slow_start: false,
     };
     let left = cubic.reduce(&cut, segments(from), &context());
@@ -162,7 +163,8 @@ fn on_short_paths_reno_sets_the_pace() {
 fn a_timeout_forgets_the_plateau() {
     let mut cubic = Cubic::new(Params::linux());
     cut(&mut cubic, 1000);
-    let ssthresh = cubic.on_rto(START, 0, segments(700), &context());
+    let ssthresh =
+        cubic.on_rto(&context::timeout(START, 0, segments(700)), segments(700), &context());
     assert_eq!(ssthresh, 490 * MSS, "717/1024 of 700 segments are 490, not {}", ssthresh / MSS);
     assert_eq!(cubic.w_max(), None, "no plateau survives a timeout, but {:?} does", cubic.w_max());
 }
@@ -270,6 +272,7 @@ fn parts_of_segments_add_up() {
     );
 }
 
+/// Shows LINUX cubic-idle.
 #[test]
 fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
     let mut cubic = Cubic::new(Params::linux());
@@ -283,7 +286,7 @@ fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
         &Context { limited: false, ..context() },
     );
     assert_eq!(w.cwnd, 700 * MSS, "an unused window stays at 700 segments, not {}", w.cwnd / MSS);
-    cubic.on_idle(now, Nanos::from_secs(3));
+    cubic.on_idle(now, Nanos::from_secs(2), Nanos::from_secs(3));
     let moved = cubic.epoch_start();
     assert_eq!(
         moved,

@@ -30,7 +30,8 @@ fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, srtt: Nanos, acked: u64) -
 /// Cut from `before` bytes by this signal, the epoch begun at `START`.
 fn cut(before: u64, signal: Signal) -> (Cubic, Window) {
     let mut cubic = Cubic::default();
-    let cut = Cut { now: START, signal, inflight_before: before, from_slow_start: false };
+    let cut =
+        Cut { now: START, signal, inflight_before: before, flight: before, from_slow_start: false };
     let mut w = avoiding(cubic.reduce(&cut, avoiding(before), &context()).cwnd);
     grow(&mut cubic, &mut w, START, Nanos::ZERO, 0);
     (cubic, w)
@@ -159,7 +160,7 @@ proptest! {
                 }
                 Step::Reduce { signal, inflight, from_slow_start } => {
                     let signal = if signal { Signal::Loss } else { Signal::Ecn };
-                    let cut = Cut { now: START, signal, inflight_before: inflight, from_slow_start };
+                    let cut = Cut { now: START, signal, inflight_before: inflight, flight: inflight, from_slow_start };
                     let left = cubic.reduce(&cut, w, &cx);
                     let least = if signal == Signal::Ecn && !quic { mss } else { 2 * mss };
                     prop_assert!(left.ssthresh >= 2 * mss && left.cwnd >= least, "{left:?} is below the minimum of {least}");
@@ -167,13 +168,13 @@ proptest! {
                     w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
                 }
                 Step::Rto { inflight } => {
-                    w.ssthresh = cubic.on_rto(START, inflight, w, &cx);
+                    w.ssthresh = cubic.on_rto(&context::timeout(START, inflight, w), w, &cx);
                     w.cwnd = mss;
                     prop_assert!(w.ssthresh >= 2 * mss && w.ssthresh <= MAX_BYTES);
                 }
                 Step::Persistent => cubic.on_persistent_congestion(START),
                 Step::HandOver(how) => cubic.hand_over(how, w, &cx),
-                Step::Idle { now, idle } => cubic.on_idle(Time(now), Nanos(idle)),
+                Step::Idle { now, idle } => cubic.on_idle(Time(now), Nanos(idle), Nanos(idle)),
                 Step::Save => saved = cubic.save(),
                 Step::Restore => cubic.restore(saved),
                 Step::Window(cwnd) => w.cwnd = cwnd,
@@ -266,7 +267,7 @@ proptest! {
             grow(&mut cubic, &mut w, START + Nanos::from_millis(ms), Nanos::from_millis(50), 2 * MSS);
         }
         let (before, saved) = (cubic, cubic.save());
-        cubic.reduce(&Cut { now: START, signal: Signal::Loss, inflight_before: w.cwnd, from_slow_start: false }, w, &context());
+        cubic.reduce(&Cut { now: START, signal: Signal::Loss, inflight_before: w.cwnd, flight: w.cwnd, from_slow_start: false }, w, &context());
         for _ in 0..2 {
             cubic.restore(saved);
             prop_assert_eq!(cubic, before);

@@ -1287,14 +1287,50 @@ fn proofs_that_a_preset_does_not_accept_undo_nothing() {
 #[test]
 fn a_quic_episode_is_undone_when_every_lost_packet_was_acknowledged() {
     let mut late = LateAcks::default();
-    late.on_lost(7);
-    late.on_lost(9);
-    assert_eq!(late.on_late_ack(3), None, "a loss of an earlier episode is none of this one's");
-    assert_eq!(late.on_late_ack(9), None, "one of two");
-    assert_eq!(late.on_late_ack(7), Some(Proof::LateAck), "both");
-    assert_eq!((late.missing(), late.on_late_ack(7)), (0, None), "the proof is given once");
-    late.open();
-    assert_eq!(late.on_late_ack(7), None, "a new episode replaces the set");
+    let earlier = [late.on_lost(), late.on_lost()];
+    late.open(1);
+    assert_eq!(late.missing(), 1, "the loss that opens an episode belongs to it");
+    let here = [earlier[1], late.on_lost()];
+    late.on_late_ack(earlier[0]);
+    assert_eq!((late.missing(), late.proof()), (2, None), "an earlier episode's is none of these");
+    late.on_late_ack(here[1]);
+    assert_eq!((late.missing(), late.proof()), (1, None), "one of two");
+    late.on_late_ack(here[0]);
+    assert_eq!((late.missing(), late.proof()), (0, Some(Proof::LateAck)), "both");
+    late.discard();
+    assert_eq!(late.proof(), None, "the proof is given once");
+    let next = late.on_lost();
+    late.on_late_ack(here[0]);
+    assert_eq!(late.proof(), None, "late, and of what was discarded");
+    late.on_late_ack(next);
+    assert_eq!(late.proof(), Some(Proof::LateAck), "all that was lost since");
+}
+
+/// Shows RFC3522 3.2-kept, LINUX undo-carry.
+#[test]
+fn repeats_in_flight_from_an_earlier_episode_count_in_the_next() {
+    let both = Accepts { dsack: true, timestamps: true };
+    // (repeats carried over, whether one of them is undelivered, proof of an answer to the repeat
+    // that left at 10 ms, proof of one DSACK after one more repeat)
+    for (carried, undelivered, echo, dsack) in [
+        (Some((1, true)), true, None, None),
+        (Some((1, false)), false, Some(Proof::Timestamp), None),
+        (Some((0, false)), false, Some(Proof::Timestamp), Some(Proof::Dsack)),
+        (None, true, None, None),
+    ] {
+        let mut undo = Undo::new(both);
+        undo.open(Seq(100));
+        undo.on_repeat(at(10));
+        if let Some((repeats, some)) = carried {
+            undo.carry(repeats, some);
+            assert_eq!(some, undelivered);
+        }
+        undo.open(Seq(200));
+        undo.on_repeat(at(20));
+        let mut answered = undo;
+        assert_eq!(answered.on_advance(Seq(201), Some(at(10))), echo, "{carried:?}: echo");
+        assert_eq!(undo.on_dsack(Seq(200)), dsack, "{carried:?}: DSACK");
+    }
 }
 
 // ------------------------------------------------------------------------------------------------------------------- 12 presets

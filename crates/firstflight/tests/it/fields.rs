@@ -45,6 +45,7 @@ fn events() -> [Event; 8] {
             lost_again: true,
             repeat_acked: true,
             rescue_next: true,
+            unrepaired: true,
             cwnd_limited: true,
             app_limited: true,
             receiver_ts: Some(18),

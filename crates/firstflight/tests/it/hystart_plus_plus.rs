@@ -3,7 +3,7 @@
 //! on any history.
 
 use crate::context;
-use firstflight::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
+use firstflight::event::{Ack, Context, Phase, Sent, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::rise;
 use firstflight::startup::hystart_plus_plus::{
     Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd, SavedStage,
@@ -24,7 +24,7 @@ const RFC: Params = Params::RFC9406;
 const LITERAL: Params = Params { fresh_samples: FreshSamples::Never, ..RFC };
 
 fn context() -> Context {
-    Context { max_burst: 65_536, ..context::quic(MSS) }
+    Context { transport: Transport::Tcp, max_burst: 65_536, ..context::quic(MSS) }
 }
 
 /// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm
@@ -282,13 +282,15 @@ fn rows_6_and_7_css_grows_by_a_quarter_and_keeps_the_remainder() {
 /// Shows RFC9406 4.2-1, RFC9406 4.2-8.
 #[test]
 fn rows_8_and_9_an_ack_counts_eight_segments_unpaced_and_all_when_paced() {
-    for (row, paced, slow_start, css) in
-        [("row 8", false, 11_584, 2_896), ("row 9", true, 28_960, 7_240)]
-    {
+    for (row, transport, paced, slow_start, css) in [
+        ("row 8", Transport::Tcp, false, 11_584, 2_896),
+        ("row 9", Transport::Tcp, true, 28_960, 7_240),
+        ("QUIC", Transport::Quic, false, 28_960, 7_240),
+    ] {
         for (mut f, expected) in
             [(Flow::after_round(RFC, 40 * MS), slow_start), (Flow::in_css(RFC), css)]
         {
-            f.cx.paced = paced;
+            (f.cx.transport, f.cx.paced) = (transport, paced);
             assert_eq!(f.ack(20 * MSS, None), expected, "{row} in {:?}", f.alg.phase());
         }
     }

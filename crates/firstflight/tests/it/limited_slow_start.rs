@@ -123,11 +123,17 @@ fn the_time_to_reach_a_window_is_that_of_the_formula() {
 }
 
 #[test]
-fn unpaced_an_ack_counts_eight_segments() {
-    for (paced, expected) in [(true, 20 * MSS / 4), (false, 8 * MSS / 4)] {
+fn an_ack_counts_all_of_its_segments_paced_or_not() {
+    for (paced, count, counted) in
+        [(true, None, 20), (false, None, 20), (false, Some(1), 1), (true, Some(2), 2)]
+    {
         let mut f = Flow::new(Params::RFC3742, 200 * MSS);
-        f.cx.paced = paced;
-        assert_eq!(f.ack(20 * MSS), expected, "an ACK of 20 segments, paced: {paced}");
+        (f.cx.paced, f.cx.count) = (paced, count);
+        assert_eq!(
+            f.ack(20 * MSS),
+            counted * MSS / 4,
+            "an ACK of 20 segments, paced: {paced}, of which {count:?} count"
+        );
     }
 }
 

@@ -106,7 +106,7 @@ fn row_14_a_second_loss_is_the_controllers_own() {
         r.loss(2 * MSS, 2 * MSS);
         r.complete();
         r.fill();
-        let before = r.c.cwnd();
+        let before = r.inflight();
         r.loss(2 * MSS, MSS);
         assert_eq!(r.c.ssthresh(), Some(before * 7 / 10), "{recovery}: a plain cut by beta");
         assert_eq!(r.c.stats().loss_episodes, 2);
@@ -214,9 +214,9 @@ proptest! {
         }
         r.complete();
         r.fill();
-        let before = r.c.cwnd();
+        let before = r.inflight();
         r.loss(2 * MSS, MSS);
-        prop_assert_eq!(r.c.ssthresh(), Some(before / 2), "the next one is Reno's");
+        prop_assert_eq!(r.c.ssthresh(), Some((before / 2).max(2 * MSS)), "the next one is Reno's");
     }
 
     /// Property 5: never threefold after a round trip in which every sample was above the threshold.

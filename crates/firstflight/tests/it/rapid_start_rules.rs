@@ -387,7 +387,8 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     }
     flow.una = mark;
     let repaired = flow.acked(12_000);
-    assert_eq!(flow.ack(repaired), landed, "the ACK that completes the repair grows nothing");
+    let grown = flow.ack(repaired) - landed;
+    assert!((1..MSS).contains(&grown), "the ACK that completes the repair grows it by {grown}");
     assert!(!flow.c.in_recovery());
     let next = flow.acked(1_200);
     assert!(flow.ack(next) >= landed, "then avoidance");

@@ -19,7 +19,13 @@ fn avoiding(cwnd: u64) -> Window {
 }
 
 fn loss(inflight_before: u64) -> Cut {
-    Cut { now: Time(0), signal: Signal::Loss, inflight_before, from_slow_start: false }
+    Cut {
+        now: Time(0),
+        signal: Signal::Loss,
+        inflight_before,
+        flight: inflight_before,
+        from_slow_start: false,
+    }
 }
 
 fn grow(reno: &mut Reno, w: &mut Window, acked: u64) -> u64 {
@@ -95,24 +101,26 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
     let half = Params::default();
     let abe = Params { abe: Some(Params::ABE), ..half };
     let first = Params { first_beta: Some(Ratio::new(2, 5)), ..half };
-    let flight = Params { base: Base::Inflight, ..half };
+    let window = Params { base: Base::Cwnd, ..half };
     // params, signal, from slow start, cwnd, in flight -> threshold = window
     let rows = [
-        ("loss", half, Signal::Loss, false, 100_000, 90_000, 50_000),
-        ("marks without ABE", half, Signal::Ecn, false, 100_000, 90_000, 50_000),
-        ("marks with ABE", abe, Signal::Ecn, false, 100_000, 90_000, 80_000),
-        ("loss with ABE", abe, Signal::Loss, false, 100_000, 90_000, 50_000),
-        ("first cut", first, Signal::Loss, true, 100_000, 90_000, 40_000),
-        ("later cut", first, Signal::Loss, false, 100_000, 90_000, 50_000),
-        ("base is the flight", flight, Signal::Loss, false, 100_000, 90_000, 45_000),
-        ("base is never above the window", flight, Signal::Loss, false, 100_000, 190_000, 50_000),
-        ("just above two segments", half, Signal::Loss, false, 4 * MSS + 2, 0, 2 * MSS + 1),
-        ("at two segments", half, Signal::Loss, false, 4 * MSS, 0, 2 * MSS),
+        ("loss", half, Signal::Loss, false, 100_000, 100_000, 50_000),
+        ("marks without ABE", half, Signal::Ecn, false, 100_000, 100_000, 50_000),
+        ("marks with ABE", abe, Signal::Ecn, false, 100_000, 100_000, 80_000),
+        ("loss with ABE", abe, Signal::Loss, false, 100_000, 100_000, 50_000),
+        ("first cut", first, Signal::Loss, true, 100_000, 100_000, 40_000),
+        ("later cut", first, Signal::Loss, false, 100_000, 100_000, 50_000),
+        ("base is the flight", half, Signal::Loss, false, 100_000, 90_000, 45_000),
+        ("base is the window", window, Signal::Loss, false, 100_000, 90_000, 50_000),
+        ("base is never above the window", half, Signal::Loss, false, 100_000, 190_000, 50_000),
+        ("just above two segments", window, Signal::Loss, false, 4 * MSS + 2, 0, 2 * MSS + 1),
+        ("at two segments", window, Signal::Loss, false, 4 * MSS, 0, 2 * MSS),
         ("below two segments", half, Signal::Loss, false, 3 * MSS, 0, 2 * MSS),
         ("marks below two segments", half, Signal::Ecn, false, 3 * MSS, 0, 2 * MSS),
     ];
     for (what, params, signal, from_slow_start, cwnd, inflight_before, expected) in rows {
-        let cut = Cut { now: Time(0), signal, inflight_before, from_slow_start };
+        let cut =
+            Cut { now: Time(0), signal, inflight_before, flight: inflight_before, from_slow_start };
         let left = Reno::new(params).reduce(&cut, avoiding(cwnd), &context());
         assert_eq!(
             (left.cwnd, left.ssthresh),
@@ -126,7 +134,11 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
 #[test]
 fn a_timeout_halves_the_flight_not_the_window() {
     for (flight, expected) in [(100_000, 50_000), (4 * MSS, 2 * MSS), (0, 2 * MSS)] {
-        let got = Reno::default().on_rto(Time(0), flight, avoiding(200_000), &context());
+        let got = Reno::default().on_rto(
+            &context::timeout(Time(0), flight, avoiding(200_000)),
+            avoiding(200_000),
+            &context(),
+        );
         assert_eq!(
             got, expected,
             "a timeout with {flight} in flight sets the threshold to {expected}, not to {got}"
@@ -138,7 +150,13 @@ fn a_timeout_halves_the_flight_not_the_window() {
 fn every_interruption_drops_the_remainder() {
     let interruptions: [(&str, Interruption); 4] = [
         ("loss", |r| _ = r.reduce(&loss(0), avoiding(14_480), &context())),
-        ("timeout", |r| _ = r.on_rto(Time(0), 0, avoiding(14_480), &context())),
+        ("timeout", |r| {
+            _ = r.on_rto(
+                &context::timeout(Time(0), 0, avoiding(14_480)),
+                avoiding(14_480),
+                &context(),
+            );
+        }),
         ("persistent congestion", |r| r.on_persistent_congestion(Time(0))),
         ("hand-over", |r| r.hand_over(Handover::LossFree, avoiding(14_480), &context())),
     ];
@@ -164,7 +182,7 @@ fn a_false_alarm_gives_everything_back() {
 fn reno_has_no_epochs() {
     let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
     grow(&mut reno, &mut w, 2896);
-    reno.on_idle(Time(1), Nanos(1));
+    reno.on_idle(Time(1), Nanos(1), Nanos(1));
     assert_eq!(reno.epoch_start(), None, "Reno has no epoch, but names one");
 }
 
@@ -201,13 +219,13 @@ proptest! {
                     prop_assert!(w.cwnd >= cwnd, "growth lowers {cwnd} to {}", w.cwnd);
                 }
                 2 => {
-                    let cut = Cut { now: Time(b), signal: Signal::Loss, inflight_before: a, from_slow_start: flag };
+                    let cut = Cut { now: Time(b), signal: Signal::Loss, inflight_before: a, flight: a, from_slow_start: flag };
                     let left = reno.reduce(&cut, w, &cx);
                     prop_assert!(left.cwnd >= least && left.ssthresh >= least, "{left:?} is below {least}");
                     prop_assert!(left.cwnd <= cwnd.max(least), "a cut raises {cwnd} to {}", left.cwnd);
                 }
-                3 => prop_assert!(reno.on_rto(Time(b), a, w, &cx) >= least),
-                _ => reno.on_idle(Time(a), Nanos(b)),
+                3 => prop_assert!(reno.on_rto(&context::timeout(Time(b), a, w), w, &cx) >= least),
+                _ => reno.on_idle(Time(a), Nanos(b), Nanos(b)),
             }
         }
     }

@@ -8,7 +8,7 @@ use firstflight::controller::Config;
 use firstflight::event::{Ack, Context, Sent, Signal, Window};
 use firstflight::signal::mark_share::{MarkShare, ONE};
 use firstflight::startup::Handover;
-use firstflight::units::{Nanos, Ratio, Seq, Time};
+use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
@@ -23,7 +23,7 @@ fn avoiding(cwnd: u64) -> Window {
 }
 
 fn cut(signal: Signal, from_slow_start: bool) -> Cut {
-    Cut { now: Time(0), signal, inflight_before: 0, from_slow_start }
+    Cut { now: Time(0), signal, inflight_before: 0, flight: MAX_BYTES, from_slow_start }
 }
 
 /// The ACK that ends a window of `packets`, of which `marked` arrived so; windows follow each other.
@@ -258,8 +258,16 @@ fn a_timeout_halves_what_was_in_flight() {
     let mut dctcp = Dctcp::new(dctcp::Params::default());
     for (inflight, expected) in [(80_000, 40_000), (3_000, 2_000)] {
         let w = avoiding(100_000);
-        assert_eq!(prague.on_rto(Time(0), inflight, w, &cx), expected, "Prague of {inflight}");
-        assert_eq!(dctcp.on_rto(Time(0), inflight, w, &cx), expected, "DCTCP of {inflight}");
+        assert_eq!(
+            prague.on_rto(&context::timeout(Time(0), inflight, w), w, &cx),
+            expected,
+            "Prague of {inflight}"
+        );
+        assert_eq!(
+            dctcp.on_rto(&context::timeout(Time(0), inflight, w), w, &cx),
+            expected,
+            "DCTCP of {inflight}"
+        );
         assert_eq!(prague.wait(), 50, "4 MB/s, as after a loss");
     }
 }

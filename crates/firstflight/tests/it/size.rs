@@ -1,4 +1,4 @@
-//! What a connection reserves: every controller below 1432 bytes, a plain value without a destructor.
+//! What a connection reserves: every controller below 1536 bytes, a plain value without a destructor.
 //! `--nocapture` prints the parts.
 
 use std::mem::{needs_drop, size_of};
@@ -75,9 +75,9 @@ fn every_part_is_a_plain_value() {
 
 /// The most that a connection may have to reserve for its controller, in bytes. Any arm's is as large
 /// as the largest of its parts together: BBR, and ABBA with its copy for undo.
-const BAR: usize = 1432;
+const BAR: usize = 1536;
 /// The same where the congestion avoidance is CUBIC.
-const WITH_CUBIC: usize = 1232;
+const WITH_CUBIC: usize = 1328;
 
 #[test]
 fn a_controller_stays_below_the_bar_whatever_its_startup() {

@@ -17,7 +17,7 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 }
 
 pub(crate) fn options(arm: &str) -> ServerOptions {
-    ServerOptions::new("127.0.0.1:0".parse().unwrap(), Plan::parse(arm).unwrap())
+    ServerOptions::new(&["127.0.0.1:0".parse().unwrap()], Plan::parse(arm).unwrap())
 }
 
 /// A server in the background.
@@ -30,10 +30,9 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(crate) async fn start(options: ServerOptions) -> Served {
-        let exporter =
-            Exporter::bind(&options.meter, "127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let metrics = exporter.address();
+    pub(crate) fn start(options: ServerOptions) -> Served {
+        let exporter = Exporter::bind(&options.meter, &["127.0.0.1:0".parse().unwrap()]).unwrap();
+        let metrics = exporter.addresses()[0];
         tokio::spawn(exporter.run());
         let server = Server::bind(options).unwrap();
         let (stop, stopped) = oneshot::channel::<oneshot::Receiver<()>>();
@@ -52,7 +51,7 @@ impl Served {
         let url = format!("https://localhost:{}{path}", self.address.port()).parse().unwrap();
         Fetch {
             trust: Trust::Pin(self.pin.clone()),
-            connect_to: Some(self.address),
+            connect_to: vec![self.address],
             ..Fetch::new(url)
         }
     }

@@ -341,7 +341,7 @@ fn sender(arm: &NamedArm) -> Result<Seated<'_>, Error> {
 }
 
 /// The kernel's name for the arm, and the arm if it is one of ours.
-fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Error> {
+pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Error> {
     if let Sender::Kernel(stock) = &arm.sender {
         // Ours may bear such a name: the kernel's CUBIC without HyStart.
         let ours = ARMS.iter().find(|ours| ours.name == arm.label);

@@ -11,7 +11,10 @@
 
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
 use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
-use firstflight_linux::link::{Place, Segment, Sight};
+use firstflight_linux::link::{Place, Sight};
+use firstflight_log::Segment;
+use firstflight_log::marks::{Covered, MarkReader};
+use firstflight_log::segment::Sacks;
 use firstflight_log::trace::{LogWriter, Packet, Ranges, Received, State, What, ranges};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -48,7 +51,7 @@ struct Reader<'a> {
     inflight: u64,
     delivered: u64,
     sent: u64,
-    ece: bool,
+    marks: MarkReader,
     rtt: Rfc6298Rtt,
     /// Object bytes at the receiver: in order, and what waits behind holes.
     in_order: u64,
@@ -61,7 +64,8 @@ struct Reader<'a> {
 fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
     let mut arrivals: HashMap<(u16, u32), VecDeque<u64>> = HashMap::new();
     for sight in sights.iter().filter(|sight| sight.place == Place::ReceiverIn) {
-        arrivals.entry((sight.segment.id, sight.segment.seq)).or_default().push_back(sight.at);
+        let key = (sight.id, sight.segment.seq);
+        arrivals.entry(key).or_default().push_back(sight.segment.now.0);
     }
     arrivals
 }
@@ -75,9 +79,9 @@ pub(crate) fn read(
     look: &Look<'_>,
 ) -> Option<u64> {
     let mut order: Vec<&Sight> = sights.iter().collect();
-    order.sort_by_key(|sight| sight.at);
-    let begin =
-        order.iter().find(|sight| sight.place == Place::SenderOut && sight.segment.data > 0)?.at;
+    order.sort_by_key(|sight| sight.segment.now);
+    let is_data = |sight: &&&Sight| sight.place == Place::SenderOut && sight.segment.payload > 0;
+    let begin = order.iter().find(is_data)?.segment.now.0;
     let mut arrived = arrivals(sights);
     let mut reader = Reader {
         mss: mss.max(1),
@@ -90,33 +94,39 @@ pub(crate) fn read(
         inflight: 0,
         delivered: 0,
         sent: 0,
-        ece: false,
+        marks: MarkReader::default(),
         rtt: Rfc6298Rtt::new(RtoParams::LINUX),
         in_order: 0,
         waiting: BTreeMap::new(),
         entries: Vec::new(),
         last_ack: None,
     };
-    for sight in order.into_iter().filter(|sight| sight.at >= begin) {
-        let (now, segment) = (Time(sight.at - begin), &sight.segment);
+    for sight in order {
+        let segment = &sight.segment;
         match sight.place {
-            Place::SenderOut if segment.data > 0 => {
+            Place::SenderOut => reader.marks.see_own(segment),
+            Place::SenderIn => reader.marks.see_peer(segment),
+            Place::ReceiverIn | Place::ReceiverOut => {}
+        }
+        let Some(now) = segment.now.0.checked_sub(begin).map(Time) else { continue };
+        match sight.place {
+            Place::SenderOut if segment.payload > 0 => {
                 let reached =
-                    arrived.get_mut(&(segment.id, segment.seq)).and_then(VecDeque::pop_front);
-                let number = reader.sends(now, segment, reached.is_none());
+                    arrived.get_mut(&(sight.id, segment.seq)).and_then(VecDeque::pop_front);
+                let number = reader.sends(now, sight, reached.is_none());
                 if let Some(at) = reached {
                     let stream =
-                        reader.place(segment.seq).map(|seq| (seq, u64::from(segment.data)));
+                        reader.place(segment.seq).map(|seq| (seq, u64::from(segment.payload)));
                     log.receives(
                         Time(at.saturating_sub(begin)),
-                        Received::Data { number, bytes: u64::from(segment.len), stream },
+                        Received::Data { number, bytes: u64::from(sight.len), stream },
                     );
                 }
             }
             Place::SenderIn => reader.hears(now, segment),
-            Place::ReceiverIn if segment.data > 0 => reader.arrives(segment),
-            Place::ReceiverOut if segment.ack.is_some() && segment.data == 0 && !segment.syn => {
-                log.acknowledges(now, u64::from(segment.len));
+            Place::ReceiverIn if segment.payload > 0 => reader.arrives(segment),
+            Place::ReceiverOut if segment.has_ack && segment.payload == 0 && !segment.syn => {
+                log.acknowledges(now, u64::from(sight.len));
             }
             Place::SenderOut | Place::ReceiverIn | Place::ReceiverOut => {}
         }
@@ -151,8 +161,9 @@ impl Reader<'_> {
     }
 
     /// A data segment leaves. Returns the number of the transmission.
-    fn sends(&mut self, now: Time, segment: &Segment, dropped: bool) -> u64 {
-        let len = u64::from(segment.data);
+    fn sends(&mut self, now: Time, sight: &Sight, dropped: bool) -> u64 {
+        let segment = &sight.segment;
+        let len = u64::from(segment.payload);
         self.first.get_or_insert(segment.seq);
         let seq = self.place(segment.seq).unwrap_or(0);
         let repeat = seq < self.nxt;
@@ -179,7 +190,7 @@ impl Reader<'_> {
         });
         let packet = Packet {
             number: number as u64,
-            bytes: u64::from(segment.len),
+            bytes: u64::from(sight.len),
             stream: Some((seq, len)),
             repeat: Some(repeat),
             dropped,
@@ -218,32 +229,30 @@ impl Reader<'_> {
 
     /// An ACK reaches the sender.
     fn hears(&mut self, now: Time, segment: &Segment) {
-        let Some(upto) = segment.ack.filter(|_| !segment.syn).and_then(|ack| self.place(ack))
-        else {
+        if !segment.has_ack || segment.syn {
             return;
-        };
+        }
+        let Some(upto) = self.place(segment.ack) else { return };
         // The end of the connection is acknowledged as one byte more.
         let upto = upto.min(self.nxt);
         let inflight_before = self.inflight;
         let mut news: Vec<usize> = Vec::new();
-        let sacks: Vec<(u64, u64)> = segment
-            .sacks
-            .iter()
-            .flatten()
-            .filter_map(|(from, to)| Some((self.place(*from)?, self.place(*to)?)))
-            .filter(|(from, _)| *from >= upto)
-            .collect();
-        for (from, to) in sacks {
+        let blocks = segment.sacks.map(|block| {
+            let (from, to) = block?;
+            self.place(from).zip(self.place(to))
+        });
+        let sacks = Sacks::judge(blocks, upto, 0..self.nxt);
+        for (from, to) in sacks.blocks.into_iter().flatten() {
             for (_, piece) in self
                 .pieces
-                .range_mut(from..to.max(from))
+                .range_mut(from..to)
                 .filter(|(_, piece)| piece.end <= to && !piece.sacked)
             {
                 piece.sacked = true;
                 news.push(piece.sending);
             }
         }
-        let advanced = upto > self.una;
+        let (advanced, overtaken) = (upto > self.una, upto < self.una);
         while let Some(piece) = self.pieces.first_entry().filter(|piece| piece.get().end <= upto) {
             let piece = piece.remove();
             if !piece.sacked {
@@ -272,8 +281,12 @@ impl Reader<'_> {
         if let Some(rtt) = rtt {
             self.rtt.on_sample(rtt);
         }
-        let ce = segment.ece && !self.ece;
-        self.ece = segment.ece;
+        let covered = Covered { bytes, packets: news.len() as u64, advanced, overtaken };
+        let marks = self.marks.on_ack(segment, &covered);
+        let ce = marks.packets > 0;
+        let counted = marks
+            .bytes
+            .or_else(|| self.marks.counts().then(|| marks.packets.saturating_mul(self.mss)));
         if bytes == 0 && !advanced && !ce {
             return;
         }
@@ -290,6 +303,7 @@ impl Reader<'_> {
             acked: bytes,
             acked_fresh: bytes,
             ce,
+            ce_bytes: counted.filter(|_| ce).map(|marked| marked.min(bytes)),
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
@@ -305,7 +319,7 @@ impl Reader<'_> {
             tx_acked: numbers.iter().max().copied(),
             tx_next: self.sendings.len() as u64,
             cwnd_limited: inflight_before + self.mss > cwnd,
-            receiver_ts: segment.stamp,
+            receiver_ts: segment.stamps.map(|(value, _)| value),
             ..Ack::default()
         };
         self.last_ack = Some(self.entries.len());
@@ -315,7 +329,7 @@ impl Reader<'_> {
     /// A data segment reaches the receiver.
     fn arrives(&mut self, segment: &Segment) {
         let Some(seq) = self.place(segment.seq) else { return };
-        let end = seq + u64::from(segment.data);
+        let end = seq + u64::from(segment.payload);
         let longest = self.waiting.entry(seq).or_default();
         *longest = end.max(*longest);
         while let Some((&from, &to)) =

@@ -91,6 +91,7 @@ unsafe extern "C" {
     fn ff_state(c: *const u64) -> u8;
     fn ff_cwnd(c: *const u64) -> u32;
     fn ff_set_cwnd(c: *mut u64, cwnd: u32);
+    fn ff_set_ssthresh(c: *mut u64, ssthresh: u32);
     fn ff_ssthresh(c: *const u64) -> u32;
     fn ff_outcomes(c: *const u64) -> *const [u8; 8];
     fn ff_last_exit() -> *const ExitRecord;
@@ -215,6 +216,10 @@ impl Connection {
 
     pub(crate) fn set_cwnd(&mut self, cwnd: u32) {
         unsafe { ff_set_cwnd(self.at(), cwnd) }
+    }
+
+    pub(crate) fn set_ssthresh(&mut self, ssthresh: u32) {
+        unsafe { ff_set_ssthresh(self.at(), ssthresh) }
     }
 
     /// How often the startup's evaluations concluded what.

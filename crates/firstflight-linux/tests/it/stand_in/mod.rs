@@ -36,7 +36,7 @@ impl Avoidance for StandIn {
         Reduced { ssthresh, cwnd: ssthresh }
     }
 
-    fn on_rto(&mut self, _now: Time, _inflight_before: u64, w: Window, cx: &Context) -> u64 {
+    fn on_rto(&mut self, _cut: &Cut, w: Window, cx: &Context) -> u64 {
         threshold(w, cx.mss)
     }
 
@@ -44,7 +44,7 @@ impl Avoidance for StandIn {
 
     fn hand_over(&mut self, _handover: Handover, _w: Window, _cx: &Context) {}
 
-    fn on_idle(&mut self, _now: Time, _idle: Nanos) {}
+    fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
 
     fn beta(&self, _signal: Signal, _from_slow_start: bool) -> Ratio {
         BETA

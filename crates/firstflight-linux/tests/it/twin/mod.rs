@@ -26,6 +26,8 @@ const MOST: u32 = 50_000;
 const SILENCE_US: u64 = 3_000_000;
 /// What the timeout adds to the smoothed RTT; the timeout is shorter than the silence.
 const RTTVAR_US: u32 = 200_000;
+/// The timeout that a silence of it outlasts.
+const TIMEOUT_US: u64 = 1_000_000;
 /// What an application that has enough has written ahead, bytes.
 const AHEAD: u64 = 1 << 30;
 
@@ -80,6 +82,19 @@ impl Account {
     }
 }
 
+/// `tcp_cwnd_validate` of the kernel, in packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    /// `is_cwnd_limited`, `max_packets_out`, `cwnd_usage_seq`.
+    limited: bool,
+    most_out: u32,
+    until: u64,
+    /// `snd_cwnd_used`, `snd_cwnd_stamp`, `lsndtime`.
+    most_sent: u32,
+    since_us: u64,
+    sent_us: u64,
+}
+
 /// Both of them, and the network.
 pub(crate) struct Twin<S: Startup, R: Policy> {
     course: Course,
@@ -108,6 +123,9 @@ pub(crate) struct Twin<S: Startup, R: Policy> {
     unseen: u64,
     sent: u64,
     limited: bool,
+    /// The application had no more to send.
+    lazy: bool,
+    used: Used,
     /// The arm's recovery is RFC 6937 bound by conservation.
     conserves: bool,
     /// The arm jumps with an ACK and leaves something for the next connection: what the core learns.
@@ -198,6 +216,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             unseen: 0,
             sent: 0,
             limited: true,
+            lazy: false,
+            used: Used { since_us: start_us, sent_us: start_us, ..Used::default() },
             conserves: arm == native::arm("ff_prr_crb"),
             learns: (arm == native::arm("ff_careful")).then(|| Observation::new(mss)),
             srtt_x8: 8 * course.base_us,
@@ -224,7 +244,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             if self.is_over() {
                 break;
             }
-            if self.pipe == 0 {
+            if self.pipe == 0 && self.holes + self.sacked == 0 {
+                // After a silence nothing is outstanding that could time out.
+                self.send(false);
+            } else if self.pipe == 0 {
                 self.time_out();
             }
             self.ack();
@@ -284,9 +307,50 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         Seq(self.isn + self.bytes(packets))
     }
 
-    /// Tells the kernel's side what is so now; `window_used` packets were under way when the ACK
-    /// came.
-    fn tell(&mut self, window_used: u32) {
+    /// A burst has ended, or the window let none begin.
+    fn validate(&mut self, sent: u32) {
+        let cwnd = self.kernel.cwnd();
+        let (full, out) = (self.pipe >= cwnd, self.pipe + self.holes + self.sacked);
+        if sent > 0 {
+            self.used.sent_us = self.now_us;
+        } else if !full {
+            return;
+        }
+        let used = &mut self.used;
+        if self.una >= used.until || full || (!used.limited && out > used.most_out) {
+            (used.limited, used.most_out, used.until) = (full, out, self.nxt);
+        }
+        let slow_start = cwnd < self.kernel.ssthresh();
+        if used.limited || (slow_start && cwnd < 2 * used.most_out) {
+            (used.most_sent, used.since_us) = (0, self.now_us);
+            return;
+        }
+        used.most_sent = used.most_sent.max(out);
+        // The timeout is told with the first silence.
+        let told = self.mode == Mode::Kernel && self.account.idle > 0;
+        if !told || self.now_us - used.since_us < TIMEOUT_US {
+            return;
+        }
+        used.since_us = self.now_us;
+        if self.kernel.state() == OPEN {
+            let most = std::mem::take(&mut used.most_sent).max(IW);
+            if most < cwnd {
+                self.keep_threshold();
+                self.kernel.set_cwnd(u32::midpoint(cwnd, most));
+            }
+        }
+    }
+
+    /// At least three quarters of the window.
+    fn keep_threshold(&mut self) {
+        let (cwnd, ssthresh) = (self.kernel.cwnd(), self.kernel.ssthresh());
+        if ssthresh != UNSET {
+            self.kernel.set_ssthresh(ssthresh.max(cwnd / 2 + cwnd / 4));
+        }
+    }
+
+    /// Tells the kernel's side what is so now.
+    fn tell(&mut self) {
         let base = self.facts;
         let facts = Facts {
             now_us: self.now_us,
@@ -297,12 +361,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             sacked_out: self.sacked,
             lost_out: self.holes,
             prr_out: self.out,
-            max_packets_out: window_used,
+            max_packets_out: self.used.most_out,
             delivered: base.delivered.wrapping_add((self.delivered - self.unseen) as u32),
             sent: base.sent.wrapping_add(self.sent as u32),
             srtt_us: if self.srtt_is_known() { self.srtt_x8 as u32 } else { 0 },
-            cwnd_limited: u32::from(self.limited),
-            app_limited: u32::from(!self.limited),
+            cwnd_limited: u32::from(self.used.limited),
+            app_limited: u32::from(self.lazy),
             has_ts: u32::from(self.receiver_ts().is_some()),
             receiver_ts: self.receiver_ts().unwrap_or(0),
             write_seq: (self.seq(self.nxt).0 + self.ahead()) as u32,
@@ -331,7 +395,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         if !self.kernel.is_asked_before_sending() {
             return;
         }
-        self.tell(self.pipe);
+        self.tell();
         let least = self.kernel.before_send();
         let rttvar = Nanos::from_micros(u64::from(RTTVAR_US));
         let srtt = Some(self.srtt()).filter(|_| self.srtt_is_known());
@@ -398,7 +462,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             "the core admits more than {room} packets; {:?}",
             self.course
         );
-        self.limited = !lazy;
+        (self.limited, self.lazy) = (self.pipe >= self.kernel.cwnd(), lazy);
+        self.validate(count);
     }
 
     #[expect(
@@ -473,22 +538,26 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         }
 
         // The kernel, in its order: samples, then what was lost, then growth.
-        self.tell(before);
+        self.tell();
         self.kernel.pkts_acked(acked, rtt_us);
         let inflight_at_sample = self.pipe;
         self.flying.drain(..lost as usize);
         self.pipe -= lost;
         self.holes += lost;
-        if state != OPEN && self.una >= self.high {
+        // LINUX cwr-above: an episode of marks holds until something above it is acknowledged.
+        let outstanding = self.pipe + self.holes + self.sacked;
+        let above = state == CWR && outstanding > 0;
+        if state != OPEN && (self.una > self.high || (self.una == self.high && !above)) {
             self.kernel.open();
         }
         if news && (lost > 0 || ce) {
-            self.cut(if lost > 0 { RECOVERY } else { CWR }, before);
-        } else if (state == OPEN || state == LOSS) && advanced {
-            // LINUX may-raise-cwnd: not on an ACK that only adds SACKs.
+            self.cut(if lost > 0 { RECOVERY } else { CWR });
+        } else if matches!(self.kernel.state(), OPEN | LOSS) && advanced {
+            // LINUX may-raise-cwnd: not on an ACK that only adds SACKs. LINUX ack-completing: also on
+            // the one that ends an episode.
             self.kernel.cong_avoid(acked);
         }
-        self.tell(before);
+        self.tell();
         self.kernel.cong_control(&Sample {
             acked,
             losses: lost,
@@ -501,7 +570,6 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             is_retrans: u32::from(is_retrans),
         });
 
-        let mss = u64::from(self.course.mss);
         // In mode A samples of repeats are not told apart, so the kernel's side drops all of an
         // episode.
         let dropped = if self.mode == Mode::Kernel { state >= RECOVERY } else { is_retrans };
@@ -509,7 +577,6 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         // Plumb goes on measuring over a silence; what came in it was shown to neither.
         let asked = self.kernel.is_asked_before_sending();
         let seen = if asked { self.delivered - self.unseen } else { self.delivered };
-        let rounded = if asked { 0 } else { mss / 2 };
         let ack = Ack {
             now: self.time(),
             acked: self.bytes(u64::from(acked)),
@@ -524,16 +591,14 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             advanced,
             flight: self.bytes(u64::from(self.pipe + self.holes + self.sacked)),
             sacked: self.bytes(u64::from(self.sacked)),
-            // "At least half of the window in flight" is rounded down to packets in the kernel
-            // (K2), but for Plumb, which has its window in bytes.
-            inflight_before: self.bytes(u64::from(before)) + rounded,
+            inflight_before: self.bytes(u64::from(before)),
             inflight: self.bytes(u64::from(inflight)),
             delivered: self.bytes(seen),
             sent: self.bytes(self.sent),
             tx_acked: latest.map(|latest| latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
-            app_limited: !self.limited,
+            app_limited: self.lazy,
             receiver_ts: self.receiver_ts(),
             ..Ack::default()
         };
@@ -591,13 +656,13 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         );
     }
 
-    fn cut(&mut self, state: u8, used: u32) {
+    fn cut(&mut self, state: u8) {
         match state {
             CWR => self.account.marks += 1,
             _ => self.account.losses += 1,
         }
         self.before_cut = (self.kernel.cwnd(), self.kernel.ssthresh());
-        self.tell(used);
+        self.tell();
         self.kernel.reduce(state, true);
         if self.mode == Mode::Kernel {
             self.kernel.set_cwnd(self.kernel.ssthresh());
@@ -625,7 +690,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.holes += self.pipe;
         self.pipe = 0;
         self.flying.clear();
-        self.tell(before);
+        self.tell();
         self.kernel.reduce(LOSS, first);
         self.kernel.set_cwnd(1);
         self.high = self.nxt;
@@ -651,7 +716,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.pipe = 0;
         self.flying.clear();
         self.now_us += SILENCE_US;
-        self.tell(0);
+        self.tell();
         let idle = Nanos::from_micros(SILENCE_US);
         if self.kernel.is_asked_before_sending() {
             // K7.
@@ -659,13 +724,17 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             return self.ask_before_sending(idle);
         }
         self.kernel.event(CWND_RESTART);
-        self.kernel.set_cwnd(self.kernel.cwnd().min(IW));
+        self.keep_threshold();
+        let cwnd = self.kernel.cwnd();
+        let timeouts = (self.now_us - self.used.sent_us - 1) / TIMEOUT_US;
+        self.kernel.set_cwnd((cwnd >> timeouts.min(31)).max(cwnd.min(IW)));
+        (self.used.most_sent, self.used.since_us) = (0, self.now_us);
         self.kernel.event(TX_START);
         let ready = Ready {
             now: self.time(),
             nxt: self.seq(self.nxt),
             idle,
-            timeout: Nanos::from_secs(1),
+            timeout: Nanos::from_micros(TIMEOUT_US),
             ..Ready::default()
         };
         self.core.before_send(&ready);

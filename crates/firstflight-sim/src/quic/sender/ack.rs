@@ -220,11 +220,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.caught = true;
             return;
         }
-        let (chunk, state, of_this_episode) = (
-            packet.chunk(self.next_chunk),
-            packet.state(),
-            packet.lost_after(self.losses_before_episode),
-        );
+        let (chunk, state, loss) =
+            (packet.chunk(self.next_chunk), packet.state(), packet.loss(self.late.losses()));
         packet.set_state(State::Acked);
         let bytes = self.pieces.datagram(chunk);
         match state {
@@ -232,8 +229,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             State::Lost => {
                 // Too late for the loss, in time for the truth.
                 self.counters.spurious_losses += 1;
-                // A late packet of an earlier episode proves nothing about this one.
-                self.proven_in_episode += u64::from(of_this_episode);
+                self.late.on_late_ack(loss);
             }
             State::InFlight => {
                 self.inflight -= bytes;
@@ -259,14 +255,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             acked,
             inflight,
             counters,
-            losses,
+            late,
             hole_this_pass,
             plain_from,
             controller,
             ..
         } = self;
         *hole_this_pass = 0;
-        let losses_before = *losses;
+        let losses_before = late.losses();
         *plain_from = sent.end();
         let pass = detect(
             sent,
@@ -282,8 +278,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 ack.tx_lost = Some(number);
                 controller.recorder().on_lost(number);
                 *inflight -= bytes;
-                packet.set_losses_before(*losses);
-                *losses += 1;
+                packet.set_loss(late.on_lost());
                 counters.packets_lost += u64::from(packet.dropped());
                 // The original of a probe may be waiting for its repeat already: one repeat is
                 // enough.
@@ -295,7 +290,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             },
         );
         self.loss_time = pass.loss_time;
-        self.lost_this_pass = self.losses - losses_before;
+        self.lost_this_pass = self.late.losses() - losses_before;
         while self.oldest < self.sent.end() && self.sent.get(self.oldest).state() != State::InFlight
         {
             self.oldest += 1;
@@ -326,16 +321,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         ack.cwnd_limited = !self.app_limited;
         ack.app_limited = self.app_limited;
         if self.controller.on_ack(ack) {
-            (self.losses_before_episode, self.proven_in_episode) =
-                (self.losses - self.lost_this_pass, 0);
+            self.late.open(self.lost_this_pass);
         }
         self.controller.on_stream(ack.now, self.hole_this_pass, self.acked.low());
         // RFC9438 4.9: all losses of the episode came back.
-        if self.proven_in_episode > 0
-            && self.proven_in_episode >= self.losses - self.losses_before_episode
-        {
+        if let Some(proof) = self.late.proof() {
+            self.controller.recorder().on_proof(proof);
             self.controller.on_spurious(ack.now);
-            (self.proven_in_episode, self.losses_before_episode) = (0, self.losses);
+            self.late.discard();
         }
     }
 

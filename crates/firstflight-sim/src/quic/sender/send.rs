@@ -128,11 +128,20 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.first_sent.get_or_insert(now);
         self.counters.packets_sent += count;
         self.last_sent_at = now;
+        if count > 1 && self.controller.heeds_each() {
+            (1..count).rev().for_each(|later| self.tell_sent(now, len, later));
+        }
+        self.tell_sent(now, len, 0);
+    }
+
+    /// A packet has left, and so many after it.
+    #[inline(always)]
+    fn tell_sent(&mut self, now: Time, len: u64, later: u64) {
         self.controller.on_sent(&Sent {
             now,
             bytes: len,
-            nxt: Seq(self.sent.end()),
-            inflight: self.inflight,
+            nxt: Seq(self.sent.end() - later),
+            inflight: self.inflight - later * len,
             srtt: self.rtt.srtt(),
         });
     }

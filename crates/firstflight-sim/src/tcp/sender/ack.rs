@@ -11,6 +11,7 @@ use firstflight::detection::f_rto::{self, Verdict};
 use firstflight::detection::limited_transmit::Room;
 use firstflight::detection::rack::Facts;
 use firstflight::detection::tlp::{self, Outcome};
+use firstflight::detection::undo::Proof;
 use firstflight::detection::{Flags, Id, Losses, Scoreboard, SendOrder, mark_head};
 use firstflight::{Ack, Nanos, Seq, Time};
 
@@ -118,7 +119,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (ack.rtt, ack.advanced) = (Some(rtt), true);
         (ack.acked, ack.acked_fresh) = (bytes, bytes);
         ack.tx_acked = Some(run.ordinals.end - 1);
-        ack.receiver_ts = Some(packet.stamp);
+        ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         self.tell(ack, &Losses::default());
         true
     }
@@ -185,7 +186,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.marks_seen = packet.marks.max(self.marks_seen);
         ack.tx_acked = news.ordinal;
         ack.repeat_acked = news.repeat;
-        ack.receiver_ts = Some(packet.stamp);
+        ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         ack.lost = losses.bytes + repaired;
         if ack.acked == 0 && !advanced && ack.lost == 0 && !ack.ce {
             return None;
@@ -222,14 +223,20 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
+    /// The moment that an ACK's time stamp echoes, to its tick.
+    #[inline]
+    fn echo(&self, packet: &AckPacket) -> Option<Time> {
+        self.host.timestamps.then(|| tick_start(packet.echo))
+    }
+
     /// Step 2: what the acknowledgement number says.
     #[inline]
     fn take_cumulative(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
-        let echo = tick_start(packet.echo);
+        let echo = self.echo(packet);
         while !self.board.is_empty() && self.board.end(self.board.first()).0 <= packet.ack {
             let head = self.board.first();
             if !self.board.flags(head).has(Flags::SACKED) {
-                self.deliver(now, head, Some(echo), before, news);
+                self.deliver(now, head, echo, before, news);
                 news.bytes += self.board.len(head);
             }
             news.repeat |= self.board.tx_count(head) > 1;
@@ -298,8 +305,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return Some(rtt);
         }
         // RFC7323 4.1: the time stamp tells which copy it answers.
-        if advanced {
-            self.rtt.on_sample(now.since(tick_start(packet.echo)));
+        if advanced && let Some(echo) = self.echo(packet) {
+            self.rtt.on_sample(now.since(echo));
             self.rto.on_sample();
         }
         None
@@ -320,7 +327,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let ended = match self.episode {
             Episode::None => false,
-            Episode::Fast => una >= self.recover_end,
+            // RFC6582 3.2-recover, as the controller has it.
+            Episode::Fast => {
+                una > self.recover_end
+                    || (una == self.recover_end && (self.host.preset.sack || !outstanding))
+            }
             Episode::Timeout => timeout_over,
         };
         if ended {
@@ -333,34 +344,34 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
     fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool) {
         let mut proof = None;
-        if let Some(range) = packet.duplicate() {
-            // A second copy of a probe's segment is no part of an episode.
-            let of_probe = self.tlp.is_outstanding() && range.from == self.probe_start;
-            if !of_probe {
-                proof = self.undo.on_dsack(Seq(range.from));
-                if let Some(repeat) = self.repeats.find(range.from) {
-                    self.marker.on_needless_repeat(&repeat, self.mss);
-                    if let Some(early) = self.early.as_mut().filter(|_| repeat.early) {
-                        early.on_dsack();
-                    }
+        if let Some(range) = packet.duplicate()
+            && let Some(repeat) = self.repeats.report(range.from)
+        {
+            self.board.on_duplicate(Seq(range.from));
+            proof = self.undo.on_dsack(Seq(range.from));
+            // A second copy of a probe's segment shows no reordering.
+            if !(self.tlp.is_outstanding() && range.from == self.probe_start) {
+                self.marker.on_needless_repeat(&repeat, self.mss);
+                if let Some(early) = self.early.as_mut().filter(|_| repeat.early) {
+                    early.on_dsack();
                 }
             }
         }
         if advanced {
-            proof = proof
-                .or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
+            proof = proof.or(self.undo.on_advance(Seq(self.board.una()), self.echo(packet)));
         }
-        if proof.is_some() {
-            self.take_back(now);
+        if let Some(proof) = proof {
+            self.take_back(now, proof);
         }
     }
 
     /// The last episode was a false alarm: the controller gives the window back, and what a timeout
     /// marked is no longer lost.
-    fn take_back(&mut self, now: Time) {
+    fn take_back(&mut self, now: Time, proof: Proof) {
         // What cannot be given back (a timeout inside an episode) is still no reason to go on
         // repeating.
         if self.undo.is_open() {
+            self.controller.recorder().on_proof(proof);
             self.controller.on_spurious(now);
         }
         self.undo.discard();
@@ -405,7 +416,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 // After the ACK that ends timeout recovery there are no marks to take back any
                 // more.
                 self.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
-                self.take_back(now);
+                self.take_back(now, Proof::FRto);
             }
             Verdict::Ordinary { cap: Some(segments) } => {
                 // D6: the window after the growth of this ACK stays within the cap.
@@ -422,6 +433,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     fn mark(&mut self, now: Time, heard: Heard, dsack: bool, ends_recovery: bool) -> Losses {
         if heard.duplicate {
             self.dupacks = self.dupacks.saturating_add(1);
+        }
+        if self.holds_recovery() {
+            return Losses::default();
         }
         let facts = Facts {
             una: Seq(self.board.una()),
@@ -440,6 +454,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.owed.head |=
             !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
         losses
+    }
+
+    /// RFC6582 3.2-recover: without SACK duplicates at the end of a recovery may answer needless
+    /// repeats. They mark nothing, and neither does the ACK that reached the end.
+    fn holds_recovery(&self) -> bool {
+        !self.host.preset.sack
+            && self.episode == Episode::Fast
+            && self.board.una() >= self.recover_end
     }
 
     pub(super) fn flight(&self) -> Flight {
@@ -528,12 +550,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (ack.srtt, ack.min_rtt) = (self.rtt.srtt(), self.rtt.min());
         (ack.delivered, ack.sent) = (self.delivered, self.bytes_sent);
         ack.tx_lost = losses.latest;
+        ack.unrepaired = self.board.is_unrepaired();
         ack.tx_next = self.board.next_sent();
         if self.episode == Episode::Timeout {
             ack.lost_again = self.rto.allows_episode(losses);
         }
         if self.episode == Episode::Fast {
             ack.lost_again = losses.lost_again(self.first_of_episode);
+            if !ack.lost_again && self.board.lost_end() <= self.recover_end {
+                // Originals from before the episode, even where a repeat of one is on its way.
+                ack.tx_lost =
+                    ack.tx_lost.map(|latest| latest.min(self.first_of_episode.saturating_sub(1)));
+            }
             let new_data = self.new_len().is_some();
             ack.rescue_next = self.next_seg.rescue_next(&mut self.board, new_data);
         }
@@ -577,11 +605,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if let Some(early) = &mut self.early {
             early.cancel();
         }
-        if by_controller && !losses.is_empty() {
-            self.undo.open(ack.una);
+        // D4: a loss that a probe repaired leaves nothing to repeat, and nothing to take back.
+        if by_controller && ack.lost == losses.bytes {
+            self.watch_for_proof(ack.una);
         } else {
             self.undo.discard();
         }
+    }
+
+    /// From here on evidence against the episode counts, beside repeats that are in flight already.
+    pub(super) fn watch_for_proof(&mut self, una: Seq) {
+        let repeats = u32::try_from(self.board.repeats_open()).unwrap_or(u32::MAX);
+        self.undo.carry(repeats, self.board.has_undelivered_repeat());
+        self.undo.open(una);
     }
 }
 

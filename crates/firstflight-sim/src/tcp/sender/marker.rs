@@ -179,6 +179,8 @@ pub(super) struct Repeat {
     pub fack: u64,
     /// Early retransmit caused it.
     pub early: bool,
+    /// A duplicate of it was reported.
+    pub reported: bool,
 }
 
 /// The latest repeats: a DSACK comes when the segment has long left the scoreboard.
@@ -198,12 +200,16 @@ impl Repeats {
         }
     }
 
-    /// The latest repeat of the segment that starts at `start`.
-    pub(super) fn find(&self, start: u64) -> Option<Repeat> {
-        (self.ring.base()..self.ring.end())
-            .rev()
-            .map(|number| *self.ring.get(number))
-            .find(|repeat| repeat.start == start)
+    /// A duplicate of the segment that starts at `start` is reported: the latest repeat of it that
+    /// this may be about. None if the path made the copy.
+    pub(super) fn report(&mut self, start: u64) -> Option<Repeat> {
+        let number = (self.ring.base()..self.ring.end()).rev().find(|&number| {
+            let repeat = self.ring.get(number);
+            repeat.start == start && !repeat.reported
+        })?;
+        let repeat = self.ring.get_mut(number);
+        repeat.reported = true;
+        Some(*repeat)
     }
 }
 

@@ -297,7 +297,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return (self.send_new(now, len, reason), false);
         };
         self.board.push_again(now, id);
-        self.on_repeat(now, id, reason);
+        self.on_repeat(now, id);
         if self.episode == Episode::Fast && reason != Reason::Probe {
             self.next_seg.on_sent(choice);
         }
@@ -334,27 +334,39 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.first_sent.get_or_insert(now);
         self.last_sent_at = now;
         self.idle_since = None;
-        let sent = Sent {
-            now,
-            bytes: len,
-            nxt: Seq(self.board.nxt()),
-            inflight: self.inflight(),
-            srtt: self.rtt.srtt(),
-        };
-        self.controller.on_sent(&sent);
+        if bytes > len && self.controller.heeds_each() {
+            (1..bytes / len).rev().for_each(|later| self.tell_sent(now, len, later));
+        }
+        self.tell_sent(now, len, 0);
     }
 
-    fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
+    /// A segment has left, and so many after it.
+    #[inline(always)]
+    fn tell_sent(&mut self, now: Time, len: u64, later: u64) {
+        self.controller.on_sent(&Sent {
+            now,
+            bytes: len,
+            nxt: Seq(self.board.nxt() - later * len),
+            inflight: self.inflight() - later * len,
+            srtt: self.rtt.srtt(),
+        });
+    }
+
+    fn on_repeat(&mut self, now: Time, id: Id) {
         let start = self.board.start(id).0;
-        if reason != Reason::Probe {
-            // It is compared with what an ACK echoes: the tick, not the moment.
-            self.undo.on_repeat(tick_start(ticks(now)));
-        }
+        // It is compared with what an ACK echoes: the tick, not the moment. A probe is a repeat
+        // like any other here: its answer must not pass for that of the original.
+        self.undo.on_repeat(tick_start(ticks(now)));
         if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
             self.rto.restart(now, self.rtt.rto());
         }
         let early = core::mem::take(&mut self.early_head) == Some(id);
-        self.repeats.add(Repeat { start, fack: self.board.ledger().fack().0, early });
+        self.repeats.add(Repeat {
+            start,
+            fack: self.board.ledger().fack().0,
+            early,
+            reported: false,
+        });
         self.counters.retransmissions += 1;
         self.counters.retransmitted_bytes += self.board.len(id);
     }

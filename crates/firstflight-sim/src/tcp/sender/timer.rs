@@ -107,7 +107,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             test.on_timeout(una, earlier, nxt);
         }
         match response {
-            Response::Cut if self.f_rto.is_some() => self.undo.open(una),
+            Response::Cut if self.f_rto.is_some() => self.watch_for_proof(una),
             Response::Again if self.f_rto.is_some() => {}
             // Without the test nothing is taken back; inside an episode the loss before stays real.
             Response::Cut | Response::Again | Response::KeepTarget => self.undo.discard(),

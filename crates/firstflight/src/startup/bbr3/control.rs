@@ -43,6 +43,10 @@ impl Bbr3 {
 
     /// BBR3 pace-1: never slower before the pipe was full.
     pub(super) fn set_pacing_rate(&mut self, (num, den): (u64, u64)) {
+        if self.bw == 0 {
+            // No sample had a rate.
+            return;
+        }
         let rate = MARGIN.of(mul_div(self.bw, num, den)).max(1);
         if self.full_bw_reached || rate > self.pacing_rate {
             self.pacing_rate = rate;

@@ -21,8 +21,9 @@ struct Seen {
 impl Seen {
     /// BBR3 too-high: more than the threshold; equality is not.
     fn is_too_high(&self, threshold: Ratio) -> bool {
-        u128::from(self.lost) * u128::from(threshold.den())
-            > u128::from(self.tx_in_flight) * u128::from(threshold.num())
+        // No more than 41 bits each, and a ratio's part has 16.
+        self.lost.saturating_mul(threshold.den())
+            > self.tx_in_flight.saturating_mul(threshold.num())
     }
 
     /// `InflightAtLoss`: where, within the last `size` lost bytes, the loss rate went past the
@@ -40,7 +41,7 @@ impl Seen {
 impl Bbr3 {
     fn seen(&self, packet: Remembered<Flight>) -> Seen {
         Seen {
-            tx_in_flight: u64::from(packet.more.inflight),
+            tx_in_flight: packet.more.inflight.bytes(),
             lost: u64::from(self.lost.wrapping_sub(packet.more.lost)),
             app_limited: packet.app_limited,
         }
@@ -58,7 +59,14 @@ impl Bbr3 {
     }
 
     /// `HandleLostPacket` for what an ACK or a timer declares lost (D2), and for marks (D3).
+    #[inline]
     pub(super) fn note_losses(&mut self, ack: &Ack, cwnd: u64, cx: &Context) {
+        if ack.lost > 0 || ack.ce {
+            self.count_losses(ack, cwnd, cx);
+        }
+    }
+
+    fn count_losses(&mut self, ack: &Ack, cwnd: u64, cx: &Context) {
         let unknown = if ack.ce { ack.acked.min(cx.mss) } else { 0 };
         let marked = ack.ce_bytes.filter(|_| ack.ce).unwrap_or(unknown).min(MAX_BYTES);
         let size = ack.lost.min(MAX_BYTES) + marked;
@@ -67,7 +75,7 @@ impl Bbr3 {
         }
         // `NoteLoss`: the round of losses begins with the first.
         if !self.is_loss_in_round {
-            self.loss_round_delivered = self.delivery.delivered();
+            self.start_loss_round();
             self.save_state_upon_loss(cwnd);
         }
         self.is_loss_in_round = true;

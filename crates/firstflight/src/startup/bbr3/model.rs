@@ -19,9 +19,15 @@ impl Bbr3 {
         let begins =
             step.sample.is_some_and(|sample| sample.prior_delivered >= self.loss_round_delivered);
         if begins {
-            self.loss_round_delivered = self.delivery.delivered();
+            self.start_loss_round();
             step.loss_round_start = true;
         }
+    }
+
+    /// It ends with the first packet that leaves from now on.
+    pub(super) fn start_loss_round(&mut self) {
+        self.loss_round_delivered = self.delivery.delivered();
+        self.delivery.mark_next();
     }
 
     /// `UpdateCongestionSignals`: rounds and bandwidth on every ACK, losses once a round.

@@ -168,7 +168,7 @@ impl Bbr3 {
                 return true;
             }
         }
-        if self.is_safe() && self.inflight_longterm != NONE {
+        if self.inflight_longterm != NONE && self.is_safe() {
             // BBR3 long-term-up.
             self.inflight_longterm = self.inflight_longterm.max(self.tx_in_flight());
             if self.state == State::Up {

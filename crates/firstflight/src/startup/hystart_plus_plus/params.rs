@@ -102,7 +102,7 @@ params! {
         pub skip_first_flight: bool = false, "skip" [] "judge nothing before the first flight is acknowledged";
         /// Segments below which the RTT is not judged; 0 for none.
         pub low_cwnd: u64 = 0, "low" [0..=10_000 "segments"] "no detection below this window";
-        /// `L`, the segments that one ACK may count when unpaced, if not the 8 of RFC 9406 (RFC 3465 has 2).
+        /// `L`, the segments that one ACK may count when unpaced, if not the 8 of RFC 9406 in TCP and all in QUIC (RFC 3465 has 2).
         pub l: Option<u64> = None, "cap" [off or 1..=64 "segments"] "most that one ACK may count when unpaced (L)";
         /// LSS rounds `K` down to an integer (as quiche's): faster until the window has grown by a quarter.
         pub int_k: bool = false, "int" [] "limited slow start rounds K down";

@@ -348,6 +348,7 @@ pub(crate) fn run<S: Startup>(
                 let rate = Rate(2 * w.cwnd * 1_000_000_000 / srtt);
                 let cx = Context {
                     mss: MSS,
+                    count: None,
                     iw: 10 * MSS,
                     transport: Transport::Quic,
                     paced: link.paced,

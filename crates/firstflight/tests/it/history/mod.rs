@@ -371,6 +371,7 @@ impl Connection<'_> {
             tx_next: s.wild(nxt),
             lost_again: bit(3),
             rescue_next: bit(4),
+            unrepaired: bit(0) || bit(3),
             repeat_acked: bit(2) && bit(0),
             cwnd_limited: bit(5),
             app_limited: bit(6),

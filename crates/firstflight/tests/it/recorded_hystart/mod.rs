@@ -156,6 +156,7 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
     let mss = u64::from(recording.mss);
     let mut cx = Context {
         mss,
+        count: None,
         iw: 10 * mss,
         transport: Transport::Tcp,
         paced: recording.paced,

@@ -8,37 +8,41 @@ const FIRST: u32 = u32::MAX - 1500;
 
 /// A sender's data segment number `number` of 1000 bytes; the sequence numbers pass zero on the
 /// way.
-fn data(number: u32, id: u16) -> Segment {
-    Segment {
-        len: 1052,
-        id,
+fn data(number: u32, id: u16) -> (u16, Segment) {
+    let segment = Segment {
         seq: FIRST.wrapping_add(number * 1000),
-        data: 1000,
-        ack: Some(7),
-        stamp: Some(1),
+        payload: 1000,
+        has_ack: true,
+        ack: 7,
+        stamps: Some((1, 1)),
         ..Segment::default()
-    }
+    };
+    (id, segment)
 }
 
-fn ack(upto: u32, sacks: &[(u32, u32)]) -> Segment {
+fn ack(upto: u32, sacks: &[(u32, u32)]) -> (u16, Segment) {
     let place = |number: u32| FIRST.wrapping_add(number * 1000);
     let mut blocks = [None; 4];
     for (block, (from, to)) in blocks.iter_mut().zip(sacks) {
         *block = Some((place(*from), place(*to)));
     }
-    Segment {
-        len: 52,
-        ack: Some(place(upto)),
+    let segment = Segment {
+        has_ack: true,
+        ack: place(upto),
         sacks: blocks,
-        stamp: Some(40 + upto),
+        stamps: Some((40 + upto, 1)),
         ..Segment::default()
-    }
+    };
+    (0, segment)
 }
 
-fn log(sights: &[(u64, Place, Segment)]) -> Log {
+fn log(sights: &[(u64, Place, (u16, Segment))]) -> Log {
     let sights: Vec<Sight> = sights
         .iter()
-        .map(|&(ms, place, segment)| Sight { at: (ms + 5) * MS, place, segment })
+        .map(|&(ms, place, (id, segment))| {
+            let segment = Segment { now: Time((ms + 5) * MS), ..segment };
+            Sight { place, len: segment.payload as u16 + 52, id, segment }
+        })
         .collect();
     let mut log = LogWriter::new(Start::default());
     log.begin(Time(0), |_| ());
@@ -159,4 +163,51 @@ fn the_receivers_end_has_what_arrived_and_what_it_acknowledged() {
     assert_eq!(dropped, [false, true, false, false, false]);
     let delivered = trace.entries.last().and_then(|entry| entry.state).map(|state| state.delivered);
     assert_eq!(delivered, Some(4000), "in the end all is there in order");
+}
+
+/// The same ACK with the three flags of ECN as a number.
+fn reporting(ace: u8, (id, segment): (u16, Segment)) -> (u16, Segment) {
+    let [ae, cwr, ece] = [4, 2, 1].map(|bit| ace & bit != 0);
+    (id, Segment { ae, cwr, ece, ..segment })
+}
+
+#[test]
+fn accurate_ecn_reports_packets_and_its_counter_alone_reports_none() {
+    let answer = Segment { syn: true, has_ack: true, ..Segment::default() };
+    let mut sights = vec![(0, Place::SenderOut, reporting(0b010, (0, answer)))];
+    sights.extend((0..6).map(|number| (1, Place::SenderOut, data(number, 10 + number as u16))));
+    // Nothing, two packets at once, one, nothing.
+    for (at, upto, ace) in [(30, 1, 5), (31, 3, 7), (32, 4, 0), (33, 6, 0)] {
+        sights.push((at, Place::SenderIn, reporting(ace, ack(upto, &[]))));
+    }
+    let sights: Vec<Sight> = sights
+        .into_iter()
+        .map(|(ms, place, (id, segment))| {
+            let segment = Segment { now: Time(ms * MS), ..segment };
+            Sight { place, len: segment.payload as u16 + 52, id, segment }
+        })
+        .collect();
+    let mut log = LogWriter::new(Start::default());
+    log.begin(Time(0), |_| ());
+    read(&mut log, &sights, 1000, &|_| None).expect("data");
+    let marks: Vec<_> =
+        acks(&log.finish()).iter().map(|(ack, ..)| (ack.ce, ack.ce_bytes)).collect();
+    assert_eq!(marks, [(false, None), (true, Some(2000)), (true, Some(1000)), (false, None)]);
+}
+
+#[test]
+fn sack_blocks_below_the_number_or_beyond_the_data_report_nothing() {
+    let acks = acks(&log(&[
+        (0, Place::SenderOut, data(0, 10)),
+        (0, Place::SenderOut, data(1, 11)),
+        (0, Place::SenderOut, data(2, 12)),
+        (0, Place::SenderOut, data(3, 13)),
+        (30, Place::SenderIn, ack(1, &[])),
+        (31, Place::SenderIn, ack(2, &[(0, 1), (0, 2)])),
+        (32, Place::SenderIn, ack(2, &[(3, 4), (0, 1)])),
+        (33, Place::SenderIn, ack(2, &[(3, 9)])),
+        (34, Place::SenderIn, ack(2, &[(3, 4), (1, 3)])),
+    ]));
+    let news: Vec<_> = acks.iter().map(|(ack, ..)| ack.acked).collect();
+    assert_eq!(news, [1000, 1000, 1000, 1000], "the last block covers the third segment, too");
 }

@@ -1,0 +1,153 @@
+//! One policy of signals for every command.
+//!
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT are one request to end. A command that has called
+//! [`graceful`] ends with what it has so far on the first one, says so, and ends at once on the second.
+//! Any other command ends at once on the first; so does whatever is written beside its final name. A
+//! SIGHUP or SIGQUIT that was ignored when the command began, as `nohup` ignores SIGHUP, stays ignored.
+//! SIGXFSZ ends nothing: a write beyond the limit fails instead.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static COUNT: AtomicU32 = AtomicU32::new(0);
+static POLICY: Mutex<Option<Policy>> = Mutex::new(None);
+static CAME: Condvar = Condvar::new();
+
+type Then = Box<dyn Fn(u32) + Send>;
+
+/// What signals do.
+struct Policy {
+    /// What the first one says; empty for nothing.
+    words: &'static str,
+    /// The signal after so many ends the command at once.
+    patience: u32,
+    then: Option<Then>,
+}
+
+fn policy() -> MutexGuard<'static, Option<Policy>> {
+    POLICY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop(());
+
+impl Stop {
+    /// Set by the first signal.
+    #[expect(clippy::unused_self, reason = "its holder listens to signals")]
+    pub(crate) fn flag(self) -> &'static AtomicBool {
+        &STOP
+    }
+
+    /// Whether a signal came.
+    #[cfg(target_os = "linux")]
+    #[expect(clippy::unused_self, reason = "its holder listens to signals")]
+    pub(crate) fn came(self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+
+    /// Until a signal comes, or for so long. Whether one came.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn wait(self, most: Duration) -> bool {
+        let guard = policy();
+        let waited = CAME.wait_timeout_while(guard, most, |_| !STOP.load(Ordering::Relaxed));
+        drop(waited);
+        self.came()
+    }
+}
+
+/// From now on the first signal asks this command to end with what it has, and says `words`: what
+/// happens now, such as `stopping after this trial`.
+pub(crate) fn graceful(words: &'static str) -> Stop {
+    graceful_with(words, 1, None)
+}
+
+/// The same, where so many signals are not yet the last word; `then` is called with the number of each
+/// of them.
+pub(crate) fn graceful_with(words: &'static str, patience: u32, then: Option<Then>) -> Stop {
+    *policy() = Some(Policy { words, patience, then });
+    Stop(())
+}
+
+/// From now on no signal ends this command.
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+pub(crate) fn never() {
+    graceful_with("", u32::MAX, None);
+}
+
+/// Whether a signal has asked the command to end.
+pub(crate) fn asked() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+/// Counts a signal, and does what it asks for.
+fn obey(end: impl FnOnce()) {
+    let count = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    let guard = policy();
+    let Some(policy) = guard.as_ref().filter(|policy| count <= policy.patience) else {
+        drop(guard);
+        return end();
+    };
+    STOP.store(true, Ordering::Relaxed);
+    if count == 1 && !policy.words.is_empty() {
+        let words = policy.words;
+        // A full pipe behind standard error may block; the next signal must not wait for it.
+        let _ = std::thread::Builder::new().spawn(move || {
+            crate::terminal::whisper(&format!("{words}; press Ctrl-C again to stop now"));
+        });
+    }
+    if let Some(then) = &policy.then {
+        then(count);
+    }
+    CAME.notify_all();
+}
+
+/// Waits for signals from now on. To be called before other threads start: none of them is
+/// interrupted by one.
+#[cfg(unix)]
+pub(crate) fn listen() {
+    use nix::sys::signal::{SigSet, Signal, raise};
+    let mut ours = SigSet::empty();
+    ours.add(Signal::SIGINT);
+    ours.add(Signal::SIGTERM);
+    for signal in [Signal::SIGHUP, Signal::SIGQUIT] {
+        if !is_ignored(signal as i32) {
+            ours.add(signal);
+        }
+    }
+    let mut blocked = ours;
+    blocked.add(Signal::SIGXFSZ);
+    if blocked.thread_block().is_err() {
+        return;
+    }
+    let end = move |signal: Signal| {
+        firstflight_table::whole::discard_all();
+        let _ = ours.thread_unblock();
+        // As if nobody had waited for it; one that is ignored ends the command all the same.
+        let _ = raise(signal);
+        std::process::exit(128 + signal as i32);
+    };
+    let wait = move || {
+        while let Ok(signal) = ours.wait() {
+            obey(|| end(signal));
+        }
+    };
+    if std::thread::Builder::new().name("signals".into()).spawn(wait).is_err() {
+        let _ = blocked.thread_unblock();
+    }
+}
+
+/// Signals have their usual effect.
+#[cfg(not(unix))]
+pub(crate) fn listen() {}
+
+#[cfg(target_os = "linux")]
+use firstflight_linux::supervise::is_ignored;
+
+/// Elsewhere nobody says what was ignored: SIGHUP and SIGQUIT keep what they had.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_ignored(_: i32) -> bool {
+    true
+}

@@ -1,0 +1,301 @@
+//! A TCP connection of a capture: two ends, either of which may send data, and the record of how
+//! well it was captured.
+
+use super::evidence::{Evidence, Steps};
+use super::frame::{Endpoint, Frame};
+use super::order::{Held, SKEW};
+use super::tally::{LEAST_BYTES, Tally};
+use super::verdict::{self, Seen};
+use crate::quality::Trust;
+use crate::segment::Segment;
+use crate::sender::Sender;
+use crate::step::Sink;
+use firstflight::{Nanos, Time};
+
+/// What wrote it, for people.
+const FORMAT: &str = "capture of TCP";
+/// A sender with data out does not rest longer than this, beside three round trips: its timer
+/// fires.
+const LONGEST_REST: Nanos = Nanos::from_millis(1_200);
+
+const FIRST_TIMER: Nanos = Nanos::from_secs(1);
+/// Timers of TCPs in use end at two minutes.
+const LONGEST_TIMER: Nanos = Nanos::from_secs(300);
+
+/// A connection.
+pub(super) struct Conversation {
+    senders: [Sender; 2],
+    ends: [Endpoint; 2],
+    opening: Opening,
+    /// Which end stands where the capture was taken, where the handshake leaves no doubt.
+    local: Option<usize>,
+    evidence: Evidence,
+    /// The time of the last frame, without steps of the clock.
+    pub(super) last: Time,
+    /// What steps of the clock add to times of the file, ns.
+    shift: i64,
+    steps: Steps,
+    /// The near half that RTTs of each sender contain.
+    added: [Nanos; 2],
+    /// ACKs that came before the data they acknowledge, by the end that sent them.
+    early: [Option<Segment>; 2],
+    /// Data bytes of each end that nobody keeps books of.
+    passed: [u64; 2],
+    reset: bool,
+    finished: [bool; 2],
+    /// For an internal error: the rest of it is not looked at.
+    pub(super) given_up: bool,
+}
+
+/// The packets that open a connection.
+#[derive(Clone, Copy, Default)]
+struct Opening {
+    syn: Option<(Time, usize, u32)>,
+    answer: Option<Time>,
+    /// What an answer acknowledged that stood before its SYN in the capture.
+    early: Option<u32>,
+    /// A SYN, and its answer, came again: which one was answered is not known.
+    is_ambiguous: [bool; 2],
+    is_over: bool,
+}
+
+impl Conversation {
+    pub(super) fn new(file: &str, first: &Frame) -> Conversation {
+        let (here, there) = (first.from, first.to);
+        Conversation {
+            senders: [
+                Sender::new(format!("{file} {here} > {there}"), FORMAT),
+                Sender::new(format!("{file} {there} > {here}"), FORMAT),
+            ],
+            ends: [here, there],
+            opening: Opening::default(),
+            local: None,
+            evidence: Evidence::default(),
+            last: first.segment.now,
+            shift: 0,
+            steps: Steps::default(),
+            added: [Nanos::ZERO; 2],
+            early: [None, None],
+            passed: [0; 2],
+            reset: false,
+            finished: [false; 2],
+            given_up: false,
+        }
+    }
+
+    /// Nothing more of it is read, and what was told of it is taken back.
+    pub(super) fn give_up(&mut self, sink: &mut impl Sink) {
+        self.given_up = true;
+        self.senders.iter_mut().for_each(|sender| sender.abandon(sink));
+    }
+
+    /// A SYN that is not the one this began with.
+    pub(super) fn began_otherwise(&self, segment: &Segment) -> bool {
+        let is_answered = self.opening.early == Some(segment.seq.wrapping_add(1));
+        self.opening.syn.map_or(!is_answered, |(_, _, seq)| seq != segment.seq)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.reset || (self.finished == [true; 2] && self.senders.iter().all(Sender::is_settled))
+    }
+
+    pub(super) fn take(&mut self, held: Held, sink: &mut impl Sink) {
+        let Held { mut frame, late } = held;
+        let from = usize::from(frame.from != self.ends[0]);
+        self.evidence.stamp(frame.segment.now);
+        frame.segment.now = self.steady(&frame.segment, from);
+        if self.evidence.is_copy(from, &frame, self.least_rtt()) {
+            return;
+        }
+        self.evidence.late += u64::from(late);
+        self.evidence.see(from, &frame);
+        let segment = &frame.segment;
+        self.last = segment.now;
+        self.reset |= segment.rst;
+        self.finished[from] |= segment.fin;
+        self.place(segment, from);
+        self.senders[from].learn(segment);
+        self.senders[1 - from].learn_of_peer(segment);
+        if self.local.is_some_and(|local| local != from) {
+            self.passed[from] += u64::from(segment.payload);
+        } else {
+            self.senders[from].on_sent(segment, sink);
+            self.catch_up(1 - from, segment.now, sink);
+        }
+        if segment.has_ack && self.local.is_none_or(|local| local != from) {
+            if segment.payload == 0 && self.senders[1 - from].is_ahead(segment) {
+                self.early[from] = Some(*segment);
+            }
+            self.senders[1 - from].on_ack(segment, sink);
+        }
+    }
+
+    /// An ACK of end `from` that stood before its data in the capture counts once that is there.
+    fn catch_up(&mut self, from: usize, now: Time, sink: &mut impl Sink) {
+        let Some(ack) = &self.early[from] else { return };
+        if self.senders[1 - from].is_ahead(ack) && now.since(ack.now) <= SKEW {
+            return;
+        }
+        let Some(ack) = self.early[from].take() else { return };
+        self.senders[1 - from].on_ack(&Segment { now, ..ack }, sink);
+    }
+
+    fn least_rtt(&self) -> Option<Nanos> {
+        let rtts = self.senders.iter().filter_map(Sender::rtts).map(|(_, least)| least);
+        rtts.min().or_else(|| self.evidence.turn())
+    }
+
+    /// The time of a segment on a clock without steps.
+    fn steady(&mut self, segment: &Segment, from: usize) -> Time {
+        let now = Time(segment.now.0.saturating_add_signed(self.shift));
+        if now < self.last {
+            let back = self.last.since(now);
+            if back > SKEW {
+                self.step(back.0.cast_signed());
+            }
+            return self.last;
+        }
+        let rest = now.since(self.last);
+        if rest > LONGEST_REST && self.is_stalled(segment, from, rest) {
+            self.step(-rest.0.cast_signed());
+            return self.last;
+        }
+        now
+    }
+
+    fn step(&mut self, shift: i64) {
+        self.shift = self.shift.saturating_add(shift);
+        self.steps.count += 1;
+        if self.steps.largest.unsigned_abs() < shift.unsigned_abs() {
+            self.steps.largest = -shift;
+        }
+    }
+
+    /// Data was out during a rest that no timer of a sender allows, and neither a timer that backs
+    /// off nor a hole explains it.
+    fn is_stalled(&self, segment: &Segment, from: usize, rest: Nanos) -> bool {
+        (0..2).any(|index| {
+            let sender = &self.senders[index];
+            // Before the first sample timers wait a second, some three.
+            let smooth = sender.rtts().map_or(FIRST_TIMER, |(smooth, _)| smooth);
+            let longest = LONGEST_REST.0.saturating_add(smooth.0.saturating_mul(3));
+            let goes_on = if index == from {
+                // A timer that has backed off waits for minutes.
+                let is_late = rest > LONGEST_TIMER && sender.is_repeat(segment);
+                segment.payload > 0 && (sender.is_next(segment) || is_late)
+            } else {
+                segment.has_ack && !segment.rst && !sender.is_ahead(segment)
+            };
+            !sender.is_settled() && goes_on && rest.0 > longest
+        })
+    }
+
+    /// From the pace of the handshake: whose answers came at once, and whose after a round trip.
+    fn place(&mut self, segment: &Segment, from: usize) {
+        let opening = &mut self.opening;
+        match (segment.syn, segment.has_ack, opening.syn) {
+            (true, false, known) => {
+                opening.is_ambiguous[0] |= known.is_some();
+                opening.syn = Some((segment.now, from, segment.seq));
+                if opening.early.take().is_some() {
+                    self.evidence.ends[1 - from].handshake = Some(Nanos::ZERO);
+                    opening.answer = Some(segment.now);
+                } else {
+                    opening.answer = None;
+                }
+            }
+            (true, true, None) => opening.early = Some(segment.ack),
+            (true, true, Some((syn, opener, _))) if from != opener => {
+                opening.is_ambiguous[1] |= opening.answer.is_some();
+                if !opening.is_ambiguous[0] && opening.answer.is_none() {
+                    self.evidence.ends[from].handshake = Some(segment.now.since(syn));
+                }
+                opening.answer = Some(segment.now);
+            }
+            (false, true, Some((_, opener, _))) if !opening.is_over && from == opener => {
+                let Some(answer) = opening.answer else { return };
+                opening.is_over = true;
+                if !opening.is_ambiguous[1] {
+                    self.evidence.ends[from].handshake = Some(segment.now.since(answer));
+                }
+                self.settle();
+            }
+            _ => {}
+        }
+    }
+
+    /// The handshake is over: which end is near, and what RTTs lack.
+    fn settle(&mut self) {
+        let ends = &self.evidence.ends;
+        let (Some(first), Some(second)) = (ends[0].handshake, ends[1].handshake) else { return };
+        let rtt = first + second;
+        let near = usize::from(second < first);
+        if !verdict::is_near(ends[near].handshake.unwrap_or(rtt), rtt) {
+            // Whoever sends is far, or in the middle: books of both are kept until it is judged.
+            return;
+        }
+        self.local = Some(near);
+        let half = [first, second][near];
+        let added = if verdict::is_to_add(half, rtt) { half } else { Nanos::ZERO };
+        self.senders[near].handshake([second, first][near] + added);
+        self.senders[near].add_near(added);
+        self.added[near] = added;
+    }
+
+    /// The record is made, and what follows from it.
+    pub(super) fn finish(&mut self, tally: &mut Tally, sink: &mut impl Sink) {
+        for index in 0..2 {
+            self.catch_up(index, self.last, sink);
+        }
+        let bytes = [0, 1].map(|index| self.senders[index].delivered().max(self.passed[index]));
+        let records = [0, 1].map(|index| {
+            (bytes[index] >= LEAST_BYTES).then(|| verdict::judge(&self.evidence, &self.seen(index)))
+        });
+        let mut used = false;
+        for (index, record) in records.iter().enumerate() {
+            let sender = &mut self.senders[index];
+            let believed = record.as_ref().filter(|record| record.trust != Trust::Refused);
+            if let Some(record) = believed
+                && let Some(id) = sender.settle(sink)
+            {
+                sink.judge(id, record);
+                sender.close(sink);
+                tally.used(record.unseen_bytes, record.left_out_bytes);
+                used = true;
+            } else {
+                sender.abandon(sink);
+            }
+        }
+        if used {
+            return;
+        }
+        let refused =
+            records.iter().zip(bytes).filter_map(|(record, bytes)| Some((record.as_ref()?, bytes)));
+        if let Some((record, bytes)) = refused.max_by_key(|(_, bytes)| *bytes) {
+            return tally.refused.add(bytes, || record.remarks.join("; "));
+        }
+        let sent = self.senders.iter().map(Sender::sent).max().unwrap_or(0);
+        if bytes == [0; 2] && sent >= LEAST_BYTES {
+            tally.one_way.add(sent);
+        } else {
+            tally.small(bytes[0].max(bytes[1]));
+        }
+    }
+
+    /// What the books say of the data of end `index`.
+    fn seen(&self, index: usize) -> Seen {
+        let (sender, other) = (&self.senders[index], &self.senders[1 - index]);
+        Seen {
+            index,
+            begins: sender.begins(),
+            unseen: sender.missed(),
+            out_of_order: self.evidence.late + sender.filled(),
+            left_out: self.passed[1 - index].max(other.sent()),
+            added: self.added[index],
+            rtt: sender.rtts().map(|(_, least)| least),
+            is_instant: sender.is_instant(),
+            steps: self.steps,
+            is_here: self.ends[0].is_loopback() || self.ends[0].is_host_of(&self.ends[1]),
+        }
+    }
+}

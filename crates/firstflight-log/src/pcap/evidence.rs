@@ -1,0 +1,320 @@
+//! Evidence of where a connection was captured, and how well: answer times of both ends, hops,
+//! copies of frames, steps of the clock. All of it is bounded, and made while frames stream by.
+
+use super::frame::Frame;
+use crate::segment::Segment;
+use firstflight::{Nanos, Time};
+use std::collections::VecDeque;
+
+/// Copies of a frame lie this close together.
+const COPY_WITHIN: Nanos = Nanos::from_millis(1);
+/// The same where neither the RTT nor an identification is known.
+const COPY_BLINDLY: Nanos = Nanos(100_000);
+/// A copy that was routed once more has a TTL that is smaller by a few.
+const MOST_HOPS: u8 = 8;
+/// Frames that are remembered to find their copies.
+const MOST_PRINTS: usize = 512;
+/// Numbers that the segments of one offloaded packet may use up.
+const MOST_CUT: u16 = 64;
+/// No TCP cuts its data smaller, bytes.
+const LEAST_PART: u32 = 500;
+/// A finer clock needs no mention.
+const FINE: u64 = 100_000;
+/// Frames that have to agree on a coarse clock.
+const LEAST_STAMPS: u64 = 16;
+
+/// Steps of the capture's clock that were taken out.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Steps {
+    pub(super) count: u64,
+    /// The largest, ns; negative: back.
+    pub(super) largest: i64,
+}
+
+/// A frame, as its copy would repeat it.
+struct Print {
+    now: Time,
+    ident: Option<u16>,
+    ttl: u8,
+    seq: u32,
+    payload: u32,
+    ack: u32,
+    window: u16,
+    flags: u8,
+    stamps: Option<(u32, u32)>,
+}
+
+impl Print {
+    fn of(frame: &Frame) -> Print {
+        let segment = &frame.segment;
+        Print {
+            now: segment.now,
+            ident: frame.ip.id,
+            ttl: frame.ip.ttl,
+            seq: segment.seq,
+            payload: segment.payload,
+            ack: segment.ack,
+            window: segment.window,
+            flags: u8::from(segment.syn)
+                | u8::from(segment.fin) << 1
+                | u8::from(segment.rst) << 2
+                | u8::from(segment.has_ack) << 3,
+            stamps: segment.stamps,
+        }
+    }
+
+    /// Both differ in nothing but their identification and TTL.
+    fn says_the_same(&self, other: &Print) -> bool {
+        (self.seq, self.payload, self.ack, self.window, self.flags, self.stamps)
+            == (other.seq, other.payload, other.ack, other.window, other.flags, other.stamps)
+    }
+
+    /// `self` is this packet or a part that offload cut from it, by their identifications.
+    fn is_part_of(&self, whole: &Print) -> bool {
+        let (Some(part), Some(first)) = (self.ident, whole.ident) else { return false };
+        let offset = self.seq.wrapping_sub(whole.seq);
+        let inside = offset.checked_add(self.payload).is_some_and(|end| end <= whole.payload);
+        if self.payload == whole.payload {
+            return part == first && self.says_the_same(whole);
+        }
+        let number = part.wrapping_sub(first);
+        // Each part before this one used up a number.
+        inside && self.payload > 0 && number <= MOST_CUT && u32::from(number) * LEAST_PART <= offset
+    }
+}
+
+/// An end of a connection, as the capture shows it.
+#[derive(Default)]
+pub(super) struct End {
+    /// Largest TTL of its packets.
+    pub(super) ttl: u8,
+    /// Its answer in the handshake.
+    pub(super) handshake: Option<Nanos>,
+    /// Its shortest answer to data of the other end: an ACK.
+    pub(super) data: Option<Nanos>,
+    /// Its shortest echo of a time stamp of the other end.
+    pub(super) echo: Option<Nanos>,
+    /// This long after a time stamp of the other end passed it still echoed an older one: it is
+    /// no nearer than that.
+    pub(super) stale: Nanos,
+    /// Frames of it that were dropped as copies.
+    pub(super) doubled: u64,
+    /// Frames of it that may be copies.
+    pub(super) unsure: u64,
+    /// Data, and when it passed, that it has not acknowledged yet.
+    asked: Option<(u32, Time)>,
+    /// A time stamp of the other end, and when it first passed.
+    stamped: Option<(u32, Time)>,
+    /// The latest time stamp of its own.
+    stamp: Option<u32>,
+    /// The end of its data so far.
+    top: Option<u32>,
+    last_ack: Option<u32>,
+    last_ident: Option<u16>,
+    /// Its identifications differ from packet to packet.
+    numbers: bool,
+    prints: VecDeque<Print>,
+}
+
+fn is_after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+fn least(known: &mut Option<Nanos>, sample: Nanos) {
+    *known = Some(known.map_or(sample, |known| known.min(sample)));
+}
+
+impl End {
+    /// Shortest answers of any kind.
+    pub(super) fn answers(&self) -> Option<Nanos> {
+        [self.handshake, self.data, self.echo].into_iter().flatten().min()
+    }
+
+    /// No router has decremented its TTL, as far as usual first values tell.
+    pub(super) fn is_here_by_ttl(&self) -> bool {
+        matches!(self.ttl, 64 | 128 | 255)
+    }
+
+    /// The other end sends: this one will answer.
+    fn ask(&mut self, segment: &Segment, is_new: bool, stamp_is_new: bool) {
+        let end = segment.seq.wrapping_add(segment.payload);
+        if is_new && self.asked.is_none() {
+            self.asked = Some((end, segment.now));
+        } else if !is_new
+            && let Some((asked, _)) = self.asked
+            && is_after(asked, segment.seq)
+        {
+            // Sent again: an ACK no longer tells which copy it answers.
+            self.asked = None;
+        }
+        if stamp_is_new
+            && self.stamped.is_none()
+            && let Some((value, _)) = segment.stamps
+        {
+            self.stamped = Some((value, segment.now));
+        }
+    }
+
+    fn answer(&mut self, segment: &Segment) {
+        if let Some((asked, at)) = self.asked
+            && segment.has_ack
+            && !is_after(asked, segment.ack)
+        {
+            least(&mut self.data, segment.now.since(at));
+            self.asked = None;
+        }
+        if let Some((value, at)) = self.stamped
+            && let Some((_, echo)) = segment.stamps
+        {
+            let since = segment.now.since(at);
+            if !is_after(value, echo) {
+                least(&mut self.echo, since);
+                self.stamped = None;
+            } else if segment.payload > 0 {
+                self.stale = self.stale.max(since);
+            }
+        }
+    }
+}
+
+/// What the frames of a connection show about their capture.
+#[derive(Default)]
+pub(super) struct Evidence {
+    pub(super) ends: [End; 2],
+    /// Frames that were out of order in the file.
+    pub(super) late: u64,
+    /// Frames whose options were cut off.
+    pub(super) cut: u64,
+    frames: u64,
+    first: Option<Time>,
+    previous: Time,
+    distinct: u64,
+    /// Divides all differences between time stamps, ns.
+    divisor: u64,
+}
+
+impl Evidence {
+    /// A frame of end `from`, which is no copy.
+    pub(super) fn see(&mut self, from: usize, frame: &Frame) {
+        let segment = &frame.segment;
+        self.cut += u64::from(frame.segment.cut);
+        let (own, other) = match &mut self.ends {
+            [a, b] if from == 0 => (a, b),
+            [a, b] => (b, a),
+        };
+        own.ttl = own.ttl.max(frame.ip.ttl);
+        if segment.has_ack {
+            own.answer(segment);
+            let known = own.last_ack.filter(|last| is_after(*last, segment.ack));
+            own.last_ack = known.or(Some(segment.ack));
+        }
+        if segment.syn || segment.rst {
+            return;
+        }
+        let end = segment.seq.wrapping_add(segment.payload);
+        let is_new = segment.payload > 0 && own.top.is_none_or(|top| is_after(end, top));
+        let stamp_is_new = segment
+            .stamps
+            .is_some_and(|(value, _)| own.stamp.is_none_or(|known| is_after(value, known)));
+        if stamp_is_new {
+            own.stamp = segment.stamps.map(|stamps| stamps.0);
+        }
+        if is_new {
+            own.top = Some(end);
+        }
+        if segment.payload > 0 || stamp_is_new {
+            other.ask(segment, is_new, stamp_is_new);
+        }
+    }
+
+    /// The frame is one of the present connection that was captured before. `rtt` is the smallest
+    /// RTT that is known.
+    pub(super) fn is_copy(&mut self, from: usize, frame: &Frame, rtt: Option<Nanos>) -> bool {
+        let tick = self.tick().unwrap_or(Nanos(0));
+        let own = &mut self.ends[from];
+        let print = Print::of(frame);
+        let segment = &frame.segment;
+        let end = segment.seq.wrapping_add(segment.payload);
+        let is_repeat = if segment.payload > 0 {
+            own.top.is_some_and(|top| !is_after(end, top))
+        } else {
+            segment.syn
+                || segment.fin
+                || own.last_ack.is_some_and(|last| !is_after(segment.ack, last))
+        };
+        let within = Nanos(COPY_WITHIN.0.max(tick.0));
+        // Within half a round trip nobody can know of a loss.
+        let too_soon = rtt.map(|rtt| Nanos(rtt.0 / 2).max(tick));
+        let mut is_copy = false;
+        if is_repeat {
+            let mut likely = false;
+            for known in own.prints.iter().rev() {
+                let gap = print.now.since(known.now);
+                if gap > within {
+                    break;
+                }
+                let near = known.ttl.abs_diff(print.ttl) <= MOST_HOPS;
+                if !near || too_soon.is_some_and(|most| gap >= most && gap.0 > 0) {
+                    continue;
+                }
+                let numbered = own.numbers && print.is_part_of(known);
+                let same = known.says_the_same(&print);
+                // A SYN comes again after a second.
+                let by_time = same && (segment.payload > 0 || segment.syn) && {
+                    let differ = own.numbers && known.ident != print.ident;
+                    !differ && (rtt.is_some() || segment.syn || gap <= COPY_BLINDLY)
+                };
+                if numbered || by_time {
+                    is_copy = true;
+                    break;
+                }
+                likely |= same && segment.payload > 0 && !own.numbers;
+            }
+            own.unsure += u64::from(likely && !is_copy);
+        }
+        if is_copy {
+            own.doubled += 1;
+            return true;
+        }
+        let ident = frame.ip.id;
+        own.numbers |= own.last_ident.is_some_and(|last| Some(last) != ident) && ident.is_some();
+        own.last_ident = ident;
+        while own.prints.len() >= MOST_PRINTS
+            || own.prints.front().is_some_and(|old| print.now.since(old.now) > within)
+        {
+            own.prints.pop_front();
+        }
+        own.prints.push_back(print);
+        false
+    }
+
+    /// The shortest round trip that both ends' answers show.
+    pub(super) fn turn(&self) -> Option<Nanos> {
+        Some(self.ends[0].answers()? + self.ends[1].answers()?)
+    }
+
+    /// A time stamp of the file.
+    pub(super) fn stamp(&mut self, raw: Time) {
+        self.frames += 1;
+        let first = *self.first.get_or_insert(raw);
+        if raw != self.previous && self.frames > 1 {
+            self.distinct += 1;
+        }
+        self.previous = raw;
+        if self.divisor == 0 || self.divisor >= FINE {
+            let (mut a, mut b) = (raw.0.abs_diff(first.0), self.divisor);
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            self.divisor = a;
+        }
+    }
+
+    /// The step in which the capture's clock counts, if it is coarse.
+    pub(super) fn tick(&self) -> Option<Nanos> {
+        let agrees = self.frames >= LEAST_STAMPS
+            && (self.distinct >= LEAST_STAMPS / 2 || self.frames >= 4 * (self.distinct + 1));
+        (agrees && self.divisor >= FINE && self.divisor.is_multiple_of(FINE))
+            .then_some(Nanos(self.divisor))
+    }
+}

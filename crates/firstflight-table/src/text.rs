@@ -1,0 +1,203 @@
+//! Text of others: shown, never obeyed.
+//!
+//! An escape is `\u` with four hexadecimal digits, so escaped JSON is still the same JSON.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Characters that steer a terminal or reorder what a reader sees: controls (C0, DEL, C1), line and
+/// paragraph separators, bidirectional marks, embeddings and isolates (Unicode TR 36), interlinear
+/// annotation, the byte order mark and invisible tags.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || c == STYLE
+        || matches!(c,
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+fn escape(c: char, out: &mut String) {
+    match c {
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        _ => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let escapes = |c: char| steers(c) && !stays(c);
+    if !text.chars().any(escapes) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if escapes(c) {
+            escape(c, &mut out);
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A name or another text of somebody else on one line, for a message or a title.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// The same for a cell that may have several lines.
+pub fn cell(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c == '\n')
+}
+
+/// Stands for the escape character of a style of ours. No text has it: it is a noncharacter of Unicode.
+pub const STYLE: char = '\u{fddf}';
+
+/// A whole text on its way to a terminal, a pipe or a log. Line breaks and tabs stay, and weights and
+/// colours of ours become escape sequences: [`STYLE`], `[`, parameters of a style and `m`. An
+/// escape sequence of anybody else is shown.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let plain = |c: char| !steers(c) || c == '\n' || c == '\t';
+    if text.chars().all(plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let style = style_of(rest);
+        if let Some(length) = style {
+            out.push('\u{1b}');
+            out.push_str(&rest[STYLE.len_utf8()..length]);
+            rest = &rest[length..];
+            continue;
+        }
+        if plain(c) {
+            out.push(c);
+        } else {
+            escape(c, &mut out);
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    Cow::Owned(out)
+}
+
+/// The length of the style that a text begins with.
+fn style_of(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix(STYLE)?.strip_prefix('[')?;
+    let end = parameters.bytes().take(12).position(|byte| byte == b'm')?;
+    is_style(&parameters[..end]).then_some(STYLE.len_utf8() + 1 + end + 1)
+}
+
+/// Weight and foreground colour only: nothing that hides text, moves the cursor or talks back.
+fn is_style(parameters: &str) -> bool {
+    let colour = parameters.strip_prefix("38;5;").and_then(|number| number.parse::<u8>().ok());
+    matches!(parameters, "0" | "1" | "2" | "22" | "33" | "39") || colour.is_some_and(|one| one < 16)
+}
+
+/// A cell of CSV (RFC 4180) that holds text: quoted where it must be. A spreadsheet takes text that
+/// begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula; a quote in front of it
+/// makes it text.
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let quoted = text.contains([',', '"', '\n', '\r']);
+    match (formula, quoted) {
+        (false, false) => Cow::Borrowed(text),
+        (true, false) => Cow::Owned(format!("'{text}")),
+        (formula, true) => {
+            let mark = if formula { "'" } else { "" };
+            Cow::Owned(format!("\"{mark}{}\"", text.replace('"', "\"\"")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Controls, separators and bidirectional characters among letters, and whole sequences.
+    fn hostile() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            any::<char>().prop_map(String::from),
+            proptest::char::range('\u{0}', '\u{9f}').prop_map(String::from),
+            proptest::char::range('\u{2000}', '\u{206f}').prop_map(String::from),
+            "\u{1b}\\[[0-9;]{0,8}[a-zA-Z]",
+            "\u{1b}\\][0-9];[a-z]{0,4}\u{7}",
+            "\u{9b}[0-9]{0,3}[a-zA-Z]",
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_steers_is_left(text in hostile()) {
+            let line = one_line(&text);
+            prop_assert!(!line.chars().any(steers), "{line:?}");
+            let lines = cell(&text);
+            prop_assert!(!lines.chars().any(|c| steers(c) && c != '\n'), "{lines:?}");
+            // No style of ours is in it, so nothing is left for a terminal.
+            let out = shown(&text);
+            prop_assert!(!out.chars().any(|c| steers(c) && c != '\n' && c != '\t'), "{out:?}");
+            // A name that was escaped before goes through the sink as it is.
+            prop_assert_eq!(shown(&line), line.as_ref());
+        }
+
+        #[test]
+        fn json_stays_the_same_json(text in hostile()) {
+            let json = serde_json::to_string(&text).expect("JSON");
+            let read: String = serde_json::from_str(&shown(&json)).expect("still JSON");
+            prop_assert_eq!(read, text);
+        }
+
+        #[test]
+        fn no_cell_of_csv_is_a_formula_and_none_breaks_a_row(text in hostile()) {
+            let cell = csv_cell(&text);
+            let inner = cell.strip_prefix('"').unwrap_or(&cell);
+            prop_assert!(!inner.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell:?}");
+            let quotes = cell.matches('"').count();
+            prop_assert!(quotes.is_multiple_of(2) && (quotes > 0 || !cell.contains([',', '\n', '\r'])));
+        }
+    }
+
+    #[test]
+    fn styles_of_ours_become_sequences_and_others_are_shown() {
+        for (ours, expected) in [
+            ("\u{fddf}[1mx\u{fddf}[0m", "\u{1b}[1mx\u{1b}[0m"),
+            ("\u{fddf}[33mx\u{fddf}[38;5;10my", "\u{1b}[33mx\u{1b}[38;5;10my"),
+            ("a\tb\nc", "a\tb\nc"),
+        ] {
+            assert_eq!(shown(ours), expected);
+            assert!(!one_line(ours).contains(STYLE), "no name has a style");
+        }
+        for (theirs, expected) in [
+            ("\u{1b}[1m", r"\u001b[1m"),
+            ("\u{1b}[2J", r"\u001b[2J"),
+            ("\u{fddf}[8mhidden", r"\ufddf[8mhidden"),
+            ("\u{fddf}[38;5;200m", r"\ufddf[38;5;200m"),
+            ("\u{1b}]0;title\u{7}", r"\u001b]0;title\u0007"),
+            ("\u{9b}31m\r", r"\u009b31m\r"),
+            ("\u{202e}evil\u{2028}", r"\u202eevil\u2028"),
+            ("\u{e0041}", r"\udb40\udc41"),
+        ] {
+            assert_eq!(shown(theirs), expected);
+        }
+    }
+
+    #[test]
+    fn letters_of_any_script_stay() {
+        let text = "Größe, שלום, مرحبا, 日本, 👩\u{200d}👩";
+        assert_eq!((one_line(text), shown(text)), (text.into(), text.into()));
+    }
+}

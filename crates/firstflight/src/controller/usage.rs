@@ -1,0 +1,197 @@
+//! How much of a window is used: the flights of the last round trip, and Linux's view of them.
+//!
+//! Follows, where a name says Linux: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` and
+//! `tcp_cwnd_application_limited` of Linux 6.18 (behaviour, no text).
+
+use crate::event::{Ack, Sent, Transport};
+use crate::units::{MAX_BYTES, Nanos, Seq, Time};
+
+/// The flights that a controller remembers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    /// `is_cwnd_limited`: the window was full when something was last sent, or was so before in the
+    /// round that ends at `until`.
+    full: bool,
+    /// The pipe is empty: the next send begins a round of which no flight is known.
+    empty: bool,
+    /// `max_packets_out`: the most outstanding in that round, bytes. With the bounds of the
+    /// ratelimited draft it is `maxFS`: the largest flight since the last cut, zero while none was
+    /// sent since.
+    pub(super) most: u64,
+    /// `cwnd_usage_seq`.
+    until: Seq,
+    una: Seq,
+    /// The largest flight in the round trip that ends at `mark` and in the one before it, bytes.
+    flight: u64,
+    before: u64,
+    mark: Seq,
+    /// `snd_cwnd_used`: the most outstanding since `since`, when the window was last the limit.
+    used: u64,
+    since: Time,
+    /// When something was last sent.
+    pub(super) sent_at: Time,
+    /// The timeout that was in force then.
+    pub(super) timeout: Nanos,
+}
+
+impl Usage {
+    /// Nothing was sent yet; `most` stands for the largest flight of before.
+    pub(super) fn new(now: Time, nxt: Seq, most: u64) -> Usage {
+        Usage {
+            full: false,
+            empty: false,
+            most,
+            until: nxt,
+            una: nxt,
+            flight: 0,
+            before: 0,
+            mark: nxt,
+            used: 0,
+            since: now,
+            sent_at: now,
+            timeout: Nanos::ZERO,
+        }
+    }
+
+    /// The connection starts here and not where the controller was made.
+    pub(super) fn restart(&mut self, now: Time, nxt: Seq) {
+        *self = Usage::new(now, nxt, self.most);
+    }
+
+    /// Something was sent.
+    #[inline(always)]
+    pub(super) fn on_sent(&mut self, sent: &Sent) {
+        if self.empty {
+            (self.flight, self.before, self.empty) = (0, 0, false);
+        }
+        self.flight = self.flight.max(sent.inflight.min(MAX_BYTES));
+        self.sent_at = sent.now;
+    }
+
+    /// An ACK, before it is acted on.
+    #[inline(always)]
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.flight = self.flight.max(ack.inflight_before);
+        if ack.una > self.mark {
+            (self.before, self.flight, self.mark) = (self.flight, ack.inflight, ack.nxt);
+        }
+        self.una = self.una.max(ack.una);
+    }
+
+    /// The same ACK has been acted on.
+    #[inline(always)]
+    pub(super) fn after_ack(&mut self, ack: &Ack) {
+        self.empty = ack.inflight == 0;
+    }
+
+    /// The window was cut: what was in flight before is no flight of it.
+    pub(super) fn forget_flights(&mut self, inflight: u64) {
+        (self.flight, self.before) = (inflight, 0);
+    }
+
+    /// The largest flight of the last round trip, bytes.
+    pub(super) fn flight(&self) -> u64 {
+        self.flight.max(self.before)
+    }
+
+    /// Bytes from the first that is not acknowledged to `nxt`: `packets_out` of TCP. Packet numbers
+    /// of QUIC have no size; there it is what is in flight.
+    #[inline]
+    pub(super) fn outstanding(&self, transport: Transport, nxt: Seq, inflight: u64) -> u64 {
+        match transport {
+            Transport::Tcp => nxt.0.saturating_sub(self.una.0).min(MAX_BYTES),
+            Transport::Quic => inflight.min(MAX_BYTES),
+        }
+    }
+
+    /// LINUX used-round: a round keeps that its window was full, and while it was not, the most that
+    /// was outstanding; the first send after it is acknowledged begins the next one.
+    #[inline]
+    fn note(&mut self, full: bool, outstanding: u64, nxt: Seq) {
+        if self.una >= self.until || full || (!self.full && outstanding > self.most) {
+            (self.full, self.most, self.until) = (full, outstanding, nxt);
+        }
+    }
+
+    /// Something was sent of a window of `cwnd` bytes, and one more segment fits into it or not.
+    #[inline]
+    pub(super) fn note_sent(&mut self, sent: &Sent, transport: Transport, mss: u64, w: Room) {
+        let full = sent.inflight.saturating_add(mss) > w.cwnd;
+        let outstanding = self.outstanding(transport, sent.nxt, sent.inflight);
+        self.note(full, outstanding, sent.nxt);
+        if self.is_limited(w) {
+            (self.used, self.since) = (0, sent.now);
+        } else {
+            self.used = self.used.max(outstanding);
+        }
+    }
+
+    /// Notes the sends before an ACK by its record: a window that was the limit without being full
+    /// (OURS used-paced) and, where no sends are `reported`, the flight. Before [`Usage::on_ack`].
+    #[inline]
+    pub(super) fn note_acked(&mut self, ack: &Ack, transport: Transport, reported: bool) {
+        let outstanding = self.outstanding(transport, ack.nxt, ack.inflight_before);
+        if (ack.cwnd_limited || !reported) && outstanding > 0 {
+            self.note(ack.cwnd_limited, outstanding, ack.nxt);
+        }
+    }
+
+    /// LINUX used-half: a window counts as used that was full, and in slow start one that is less
+    /// than twice the most outstanding.
+    #[inline]
+    pub(super) fn is_limited(&self, w: Room) -> bool {
+        self.full || (w.in_slow_start && w.cwnd < self.most.saturating_mul(2))
+    }
+
+    /// The window was full in this round: what is sent in it changes nothing of
+    /// [`Usage::is_limited`].
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The last send found a window that had not been the limit for a timeout: the most that was
+    /// used of it meanwhile. Told once.
+    #[inline]
+    pub(super) fn take_unused(&mut self) -> Option<u64> {
+        if self.sent_at.since(self.since) < self.timeout || self.timeout == Nanos::ZERO {
+            return None;
+        }
+        self.since = self.sent_at;
+        Some(self.used)
+    }
+
+    /// The window was lowered to what is used of it.
+    pub(super) fn forget_used(&mut self) {
+        self.used = 0;
+    }
+
+    /// Something below `mark` is not acknowledged.
+    pub(super) fn is_below(&self, mark: Seq) -> bool {
+        self.una < mark
+    }
+
+    /// Nothing is outstanding below `nxt`.
+    pub(super) fn settle(&mut self, nxt: Seq) {
+        self.una = self.una.max(nxt);
+    }
+
+    /// Sending resumes after a silence.
+    pub(super) fn resume(&mut self, now: Time) {
+        (self.used, self.since) = (0, now);
+    }
+
+    /// Every amount through `scale`: packets have become smaller and keep their number.
+    pub(super) fn scale(&mut self, scale: impl Fn(u64) -> u64) {
+        for amount in [&mut self.most, &mut self.flight, &mut self.before, &mut self.used] {
+            *amount = scale(*amount);
+        }
+    }
+}
+
+/// The window that is used, as far as it matters for how much.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) cwnd: u64,
+    pub(super) in_slow_start: bool,
+}
