@@ -212,7 +212,7 @@ pub(super) fn die_with_parent() {
     let _ = unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL) };
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn die_with_parent() {}
 
 /// A field as a number.
