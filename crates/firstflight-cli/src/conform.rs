@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(Done::Because(format!("{} differs from {}", answer.controller, answer.against)))
 }
 
-/// How the controller died, if it did: that is a check which failed, whatever else was asked.
+/// Reason of the controller's death, if it died: the check has failed then, whatever else it compared.
 fn ended(answer: &Answer) -> Option<&str> {
     answer.connections.iter().find_map(|connection| connection.verdict.ended.as_deref())
 }

@@ -143,7 +143,7 @@ impl RowFile {
         health
     }
 
-    /// How the rows are.
+    /// State of the rows: waiting, lost, and the last error.
     pub(crate) fn health(&self) -> Health {
         match &self.out {
             Out::Lines(rows) => rows.health(),

@@ -257,7 +257,7 @@ mod with_quic {
         trial.map(Some).map_err(|why| Error::new(format!("--trial {shares}: {}", why.0)))
     }
 
-    /// What the trial came to. Returns how many rows are lost.
+    /// Reports the trial's end. Returns the number of lost rows.
     fn tell(trial: &Trial) -> u64 {
         let drawn: Vec<String> =
             trial.drawn().iter().map(|(arm, count)| format!("{arm} {count}")).collect();

@@ -17,7 +17,7 @@ static CAME: Condvar = Condvar::new();
 
 type Then = Box<dyn Fn(u32) + Send>;
 
-/// What signals do.
+/// Effect of each signal.
 struct Policy {
     /// What the first one says; empty for nothing.
     words: &'static str,

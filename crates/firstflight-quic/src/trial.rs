@@ -219,7 +219,7 @@ impl Trial {
         self.rows().begin()
     }
 
-    /// How the rows are. To be called now and then: rows that wait for a disk with room are tried
+    /// State of the rows: waiting, lost, and the last error. To be called now and then: rows that wait for a disk with room are tried
     /// again.
     pub fn health(&self) -> Health {
         let mut rows = self.rows();

@@ -215,7 +215,7 @@ impl RowWriter {
         self.health()
     }
 
-    /// How the rows are.
+    /// State of the rows: waiting, lost, and the last error.
     pub fn health(&self) -> Health {
         let waiting = self.waiting.len() as u64;
         Health { waiting, lost: self.lost, trouble: self.trouble.clone() }

@@ -203,7 +203,7 @@ fn lost(connection: &ConnectionRow) -> String {
     )
 }
 
-/// What the log states of the sender's own view of the path, beside ours.
+/// The sender's own view of the path as the log states it, beside ours.
 fn stated(connection: &ConnectionRow) -> Option<String> {
     let sender = &connection.sender;
     let stated: Vec<String> = [
@@ -301,7 +301,7 @@ const CAPTURES: &[&str] = &[
     "left out",
 ];
 
-/// How each connection was captured.
+/// Vantage and quality of each connection's capture.
 fn captures(results: &Results) -> Sheet {
     let mut sheet = Sheet::of_numbers("captures", CAPTURES, 3);
     for row in &results.connections {
@@ -363,7 +363,7 @@ fn connections(results: &Results, most: usize) -> Sheet {
 /// Columns of what was captured.
 const CAPTURED: &[&str] = &["captured", "connections", "p50", "p95"];
 
-/// How what was captured spreads over the connections.
+/// Spread of the captured values over the connections.
 fn captured(results: &Results) -> Sheet {
     let mut sheet = Sheet::of_numbers("captured", CAPTURED, 1);
     for row in &results.captured {
