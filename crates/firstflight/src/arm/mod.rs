@@ -428,12 +428,16 @@ impl Arm {
         }
     }
 
+    /// Whether its avoidance is the kernel's CUBIC.
+    fn has_linux_cubic(&self) -> bool {
+        matches!(&self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
+    }
+
     /// Whether a part of it has the kernel's profile: then its sender does with unused windows as the
     /// kernel does, on every transport.
     fn is_linux(&self) -> bool {
         let startup = matches!(&self.startup, StartupSpec::HyStart(p) if p.profile == hystart::Profile::Linux);
-        startup
-            || matches!(&self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
+        startup || self.has_linux_cubic()
     }
 
     /// The transport's configuration with this arm's sender options applied.
@@ -471,7 +475,7 @@ impl Arm {
 
     /// Its avoidance or its recovery is the kernel's.
     fn follows_linux(&self) -> bool {
-        matches!(self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
+        self.has_linux_cubic()
             || matches!(self.recovery, RecoverySpec::Prr(p) if matches!(p.rules, prr::Rules::Linux { .. }))
     }
 
