@@ -219,8 +219,8 @@ impl Trial {
         self.rows().begin()
     }
 
-    /// State of the rows: waiting, lost, and the last error. To be called now and then: rows that wait for a disk with room are tried
-    /// again.
+    /// State of the rows: waiting, lost, and the last error. Call it now and then: it tries rows
+    /// again that wait for a disk with room.
     pub fn health(&self) -> Health {
         let mut rows = self.rows();
         rows.tick();
