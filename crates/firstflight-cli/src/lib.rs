@@ -249,6 +249,7 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
             EXIT_SHORT
         }
     };
+    stop::finish();
     // Whatever else came out, an internal error is no fault of the input.
     let inner = guard::caught() > 0 && matches!(code, 0 | EXIT_BAD_INPUT);
     ExitCode::from(if inner { EXIT_SHORT } else { code })

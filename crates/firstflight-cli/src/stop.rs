@@ -14,6 +14,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static POLICY: Mutex<Option<Policy>> = Mutex::new(None);
 static CAME: Condvar = Condvar::new();
+/// Whether a thread still writes the words of the policy.
+static SPEAKING: AtomicBool = AtomicBool::new(false);
 
 type Then = Box<dyn Fn(u32) + Send>;
 
@@ -94,14 +96,30 @@ fn obey(end: impl FnOnce()) {
     if count == 1 && !policy.words.is_empty() {
         let words = policy.words;
         // A full pipe behind standard error may block; the next signal must not wait for it.
-        let _ = std::thread::Builder::new().spawn(move || {
+        SPEAKING.store(true, Ordering::Relaxed);
+        let speaker = std::thread::Builder::new().spawn(move || {
             crate::terminal::whisper(&format!("{words}; press Ctrl-C again to stop now"));
+            let guard = self::policy();
+            SPEAKING.store(false, Ordering::Relaxed);
+            drop(guard);
+            CAME.notify_all();
         });
+        if speaker.is_err() {
+            SPEAKING.store(false, Ordering::Relaxed);
+        }
     }
     if let Some(then) = &policy.then {
         then(count);
     }
     CAME.notify_all();
+}
+
+/// Waits until the words of the first signal are written, at most a second: a command that ends at
+/// once would cut them off, and a pipe that nobody reads may take them never.
+pub(crate) fn finish() {
+    let most = Duration::from_secs(1);
+    let waited = CAME.wait_timeout_while(policy(), most, |_| SPEAKING.load(Ordering::Relaxed));
+    drop(waited);
 }
 
 /// Waits for signals from now on. To be called before other threads start: none of them is
