@@ -103,6 +103,8 @@ pub struct Flow<E: Ends> {
     drops: Drops,
     /// What arrives before this is taken as soon as it has left, ns; see [`Flow::goes_ahead_until`].
     ahead: u64,
+    /// Until then it has its path for itself, ns; see [`Flow::is_alone_until`].
+    alone: u64,
     /// What its way has of its own.
     access: Option<Box<OnAccess>>,
     /// What queues that look at it see: its ECN field, and what it is hashed as.
@@ -153,6 +155,7 @@ impl<E: Ends> Flow<E> {
             delivered_at,
             drops,
             ahead: 0,
+            alone: 0,
             access: None,
             codepoint: None,
             bucket: id,
@@ -182,6 +185,12 @@ impl<E: Ends> Flow<E> {
     pub(crate) fn goes_ahead_until(&mut self, limit: u64) {
         debug_assert!(self.access.is_none(), "a way of its own keeps no order");
         self.ahead = limit;
+    }
+
+    /// No other flow shares its path before `limit`, and every fate is known when a packet leaves: what
+    /// its pacer releases before anything else happens to it leaves in one step.
+    pub(crate) fn is_alone_until(&mut self, limit: u64) {
+        self.alone = limit;
     }
 
     /// Whether its receiver does.

@@ -71,6 +71,23 @@ impl Pacer {
         many
     }
 
+    /// Whether a packet of `len` bytes that has to wait leaves alone, when the bucket holds exactly what
+    /// it needs: a full bucket holds a packet, and a nanosecond brings less than one.
+    #[inline]
+    pub fn holds_one(&self, len: u64, rate: Rate) -> bool {
+        let each = len * SCALE;
+        self.burst >= each && rate.0 < each
+    }
+
+    /// Takes that packet out at the time until which it had to wait. Returns 1, the packets taken.
+    #[inline]
+    pub fn release(&mut self, now: Time, len: u64, rate: Rate) -> u64 {
+        self.fill(now, rate);
+        debug_assert_eq!(self.tokens / (len * SCALE), 1, "a packet was due alone");
+        self.take(len);
+        1
+    }
+
     /// Takes `len` bytes out.
     #[inline]
     pub fn take(&mut self, len: u64) {

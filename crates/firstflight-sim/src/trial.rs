@@ -126,10 +126,13 @@ fn drive<E: Ends, O: Observer>(
     observer: &mut O,
 ) -> (u64, Stop) {
     flow.begin(0, &mut forward, observer);
+    let later = forward.decides_later() || back.decides_later();
     if ahead {
         flow.goes_ahead_until(limit.0);
     }
-    let later = forward.decides_later() || back.decides_later();
+    if !later {
+        flow.is_alone_until(limit.0);
+    }
     let mut now = 0;
     while !flow.complete() {
         let own = flow.next_event();

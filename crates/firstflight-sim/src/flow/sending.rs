@@ -1,6 +1,6 @@
 //! How a flow's data leave: one by one, or as a burst that is known to arrive in runs.
 
-use super::{Ends, Flow, Timed, due};
+use super::{Due, Ends, Flow, Timed, due};
 use crate::ahead::{Ahead, Outgoing};
 use crate::back::Back;
 use crate::observe::{Cause, Observer};
@@ -20,6 +20,14 @@ impl<E: Ends> Flow<E> {
         }
     }
 
+    /// Before this time nothing happens to the flow but what its pacer releases, ns; 0 where other flows
+    /// share its path.
+    #[inline(always)]
+    fn undisturbed(&self) -> u64 {
+        let Due { data, acks, held_ack, timer, app, .. } = self.due;
+        self.alone.min(data).min(acks).min(held_ack).min(timer).min(app)
+    }
+
     /// Sends whatever window, pacer and data allow.
     #[inline(never)]
     pub fn pump<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
@@ -35,12 +43,12 @@ impl<E: Ends> Flow<E> {
     #[inline(always)]
     pub(super) fn send_out<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
-        now: u64,
+        mut now: u64,
         forward: &mut F,
         back: &mut B,
         observer: &mut O,
     ) {
-        if !observer.watches()
+        while !observer.watches()
             && let Some(burst) = self.ends.burst(Time(now), self.most_sent - self.sent)
         {
             if burst > 0 {
@@ -52,9 +60,16 @@ impl<E: Ends> Flow<E> {
                 }
                 self.ends.end_burst(Time(now), burst);
             }
-            if self.sent < self.most_sent && self.ends.is_blocked(Time(now)) {
-                return self.note_sender();
+            if self.sent >= self.most_sent || !self.ends.is_blocked(Time(now)) {
+                break;
             }
+            self.note_sender();
+            if self.due.release >= self.undisturbed() {
+                return;
+            }
+            // Nothing happens to this flow before its pacer releases the next packet.
+            now = self.due.release;
+            self.audit.on_event(now);
         }
         while self.sent < self.most_sent {
             let Some(sent) = self.ends.poll(Time(now)) else { break };

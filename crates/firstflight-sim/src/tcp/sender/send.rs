@@ -73,18 +73,43 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let most = most.min(self.allowed() / self.mss);
         let pipe = self.board.ledger().pipe();
+        if let Some(many) = self.due_by_pacer(now, pipe, most) {
+            self.filled = false;
+            return Some(self.begin_burst(many));
+        }
         let (open, full) = self.controller.admits_many(self.mss, pipe, most);
         let many = match self.controller.settled_rate() {
             Some(rate) if open > 0 => self.pacer.admit_many(now, self.mss, rate, open),
             _ => open,
         };
         self.filled = full && many == open;
+        Some(self.begin_burst(many))
+    }
+
+    #[inline(always)]
+    fn begin_burst(&mut self, many: u64) -> u64 {
         if many > 0 {
             self.in_burst = true;
             self.owed.f_rto =
                 u8::try_from(many).map_or(0, |many| self.owed.f_rto.saturating_sub(many));
         }
-        Some(many)
+        many
+    }
+
+    /// What [`Sender::burst`] would say of a sender that only its pacer held back, at a rate that still
+    /// holds: nothing before the time of the next segment, one segment at that time. `None` where that
+    /// must be asked.
+    #[inline(always)]
+    fn due_by_pacer(&mut self, now: Time, pipe: u64, most: u64) -> Option<u64> {
+        let Blocked::Pacer(at) = self.blocked else { return None };
+        let rate = self.held_at.filter(|&rate| self.controller.settled_rate() == Some(rate))?;
+        if now < at {
+            self.pacer.fill(now, rate);
+            return Some(0);
+        }
+        let open = now == at && most > 0;
+        let one = open && self.controller.agrees(self.mss, pipe, false) == Some(true);
+        one.then(|| self.pacer.release(now, self.mss, rate))
     }
 
     /// New bytes that data and buffers allow.
@@ -105,10 +130,17 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Some(false) => Blocked::Window,
             Some(true) => {
                 let Some(rate) = self.controller.settled_rate() else { return false };
-                self.pacer.fill(now, rate);
-                match self.pacer.wait(self.mss, rate) {
-                    Nanos::ZERO => return false,
-                    wait => Blocked::Pacer(now + wait),
+                match self.blocked {
+                    Blocked::Pacer(at) if now < at && self.held_at == Some(rate) => self.blocked,
+                    _ => {
+                        self.pacer.fill(now, rate);
+                        let wait = self.pacer.wait(self.mss, rate);
+                        if wait == Nanos::ZERO {
+                            return false;
+                        }
+                        self.held_at = self.pacer.holds_one(self.mss, rate).then_some(rate);
+                        Blocked::Pacer(now + wait)
+                    }
                 }
             }
             None => return false,
@@ -260,7 +292,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return self.block(Blocked::Window);
         }
         let wait = self.pacer.admit(now, len, pipe, self.controller.pace());
-        if wait > Nanos::ZERO { self.block(Blocked::Pacer(now + wait)) } else { true }
+        if wait == Nanos::ZERO {
+            return true;
+        }
+        self.held_at = None;
+        self.block(Blocked::Pacer(now + wait))
     }
 
     fn block(&mut self, by: Blocked) -> bool {
