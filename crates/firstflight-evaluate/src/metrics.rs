@@ -92,12 +92,12 @@ pub const METRICS: &[MetricDoc] = &[
         "ms",
         "idle round trip of the flows plus the queueing delay at its 95th percentile",
     ),
+    harm(of("harm_x", "", "loss of goodput against the same flows alone: (alone - now) / alone")),
     harm(of(
-        "harm_x",
+        "harm_fct",
         "",
-        "loss of goodput against the same flows alone: (alone - now) / alone",
+        "increase of `fct_ms` against the same flows alone: (now - alone) / now",
     )),
-    harm(of("harm_fct", "", "increase of `fct_ms` against the same flows alone: (now - alone) / now")),
     harm(of("harm_rtt", "", "increase of their p95 round trip: (now - alone) / now")),
     harm(of("harm_kept", "", "decrease of their 1 - loss: (alone - now) / alone")),
     after_event(of(
@@ -131,7 +131,7 @@ pub const METRICS: &[MetricDoc] = &[
     of(
         "spurious",
         "",
-        "fraction of packets declared lost that the path had not dropped, over the whole run",
+        "fraction of sent packets that were declared lost although the path had not dropped them, over the whole run",
     ),
     of("timeouts", "", "probe or retransmission timeouts per flow, over the whole run"),
     good(of(
