@@ -223,18 +223,15 @@ def of_beside(rows):
 
 
 def of_worst(rows):
-    """A line per path: time (loss in %) of each arm, and what each version of Plumb takes."""
+    """A line per path: time (loss in %) of each arm, and Plumb's over the faster of the others."""
     paths = defaultdict(dict)
     for row in rows:
         paths[row["path"]][row["arm"]] = row
-    arms = "slowstart", "rapid", "plumb(version=2)", "plumb"
-    yield head(
-        "path", *(f"`{arm}`" for arm in arms), "version 2 over the faster", "version 3 over it"
-    )
+    arms = "slowstart", "rapid", "plumb"
+    yield head("path", *(f"`{arm}`" for arm in arms), "`plumb` over the faster")
     for path, of_arm in paths.items():
         times = (f"{float(of_arm[a]['ttlb_ms']):.0f} ({100 * float(of_arm[a]['loss']):.1f})" for a in arms)
-        over = (f"{float(of_arm[arm]['over_faster']):.2f}" for arm in arms[2:])
-        yield line(f"`{path}`", *times, *over)
+        yield line(f"`{path}`", *times, f"{float(of_arm['plumb']['over_faster']):.2f}")
 
 
 def of_mixed(arms, cells):
