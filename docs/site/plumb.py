@@ -1,10 +1,9 @@
-"""Tables of docs/plumb.md out of trials: `plumb.py PAGE FILE.tsv...`.
+"""Tables of docs/plumb-results.md out of trials: `plumb.py PAGE FILE.tsv...`.
 
 FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NAME of FILE.tsv -->`
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
-line per arm of each population, `versions`, version 3 of Plumb against version 2 on the same
-cells, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of cells or connections, drawn
 with a fixed seed.
 """
@@ -147,35 +146,6 @@ def of_population(arms, cells):
             )
 
 
-def of_versions(_, cells):
-    """Version 3 against version 2, a line per population or all paths together, and both arms."""
-    yield head(
-        "where, arm",
-        "time of version 3 over version 2's",
-        "loss, difference in points",
-        "over 5 % slower than slow start: version 2, %",
-        "version 3, %",
-    )
-    places = defaultdict(list)
-    for (place, _), c in cells.items():
-        places["random paths" if "=" in place else place].append(c)
-    for place, flows in places.items():
-        for new in "plumb", "plumb-tolerant":
-            old = f"{new}(version=2)"
-            points = [100 * (c[new][LOSS] - c[old][LOSS]) for c in flows]
-            slower = {
-                arm: share([c[arm][TIME] > 1.05 * c["slowstart"][TIME] for c in flows])
-                for arm in (old, new)
-            }
-            yield line(
-                f"{place}, `{new}`",
-                ratio([c[new][TIME] / c[old][TIME] for c in flows]),
-                "{:+.2f} [{:+.2f}, {:+.2f}]".format(*interval(points, fmean)),
-                slower[old],
-                slower[new],
-            )
-
-
 def of_pairs(arms, cells):
     """An arm with something more against the same arm without: a line per population or kind of
     path, and arm."""
@@ -253,18 +223,15 @@ def of_beside(rows):
 
 
 def of_worst(rows):
-    """A line per path: time (loss in %) of each arm, and what each version of Plumb takes."""
+    """A line per path: time (loss in %) of each arm, and Plumb's over the faster of the others."""
     paths = defaultdict(dict)
     for row in rows:
         paths[row["path"]][row["arm"]] = row
-    arms = "slowstart", "rapid", "plumb(version=2)", "plumb"
-    yield head(
-        "path", *(f"`{arm}`" for arm in arms), "version 2 over the faster", "version 3 over it"
-    )
+    arms = "slowstart", "rapid", "plumb"
+    yield head("path", *(f"`{arm}`" for arm in arms), "`plumb` over the faster")
     for path, of_arm in paths.items():
         times = (f"{float(of_arm[a]['ttlb_ms']):.0f} ({100 * float(of_arm[a]['loss']):.1f})" for a in arms)
-        over = (f"{float(of_arm[arm]['over_faster']):.2f}" for arm in arms[2:])
-        yield line(f"`{path}`", *times, *over)
+        yield line(f"`{path}`", *times, f"{float(of_arm['plumb']['over_faster']):.2f}")
 
 
 def of_mixed(arms, cells):
@@ -303,7 +270,6 @@ TABLES = {
     "cells": of_cells,
     "paths": of_paths,
     "population": of_population,
-    "versions": of_versions,
     "pairs": of_pairs,
     "beside": of_beside,
     "worst": of_worst,

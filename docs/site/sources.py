@@ -80,8 +80,8 @@ def outward(text, page, checkout):
     return "\n".join(lines) + "\n"
 
 
-def contents(page):
-    """Navigation out of the lists of links of a page, a part for each heading above them."""
+def contents(page, unlisted):
+    """Navigation from the lists of links of a page, a part for each heading above them, then UNLISTED."""
     parts = {}
     heading = ""
     for line, outside in prose(page):
@@ -89,10 +89,24 @@ def contents(page):
             heading = found[1]
         elif outside and (found := re.match(r"\* \[([^\]]*)\]\(([^)]*)\.md\)", line)):
             parts.setdefault(heading, []).append(f"{found[1]} <{found[2]}>")
+    if unlisted:
+        parts["Details"] = unlisted
     return "".join(
         f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n" + "\n".join(pages) + "\n```\n"
         for heading, pages in parts.items()
     ).replace(":caption: \n", "")
+
+
+def unlisted(docs, pages):
+    """Pages of docs/ that no index lists: tables and details, which their own subject links to."""
+    listed = {
+        index.parent / f"{name}.md"
+        for index in pages
+        if index.name == "index.md"
+        for name in re.findall(r"^\* \[[^\]]*\]\(([^)]*)\.md\)", index.read_text(), re.MULTILINE)
+    }
+    rest = [page for page in pages if page not in listed and page.name != "index.md"]
+    return [str(page.relative_to(docs).with_suffix("")) for page in rest]
 
 
 class Program:
@@ -251,7 +265,9 @@ def main(checkout, program, folder):
     for page in pages:
         copy = folder / page.relative_to(docs)
         text = outward(page.read_text(), page, checkout)
-        copy.write_text(text + contents(text) if page.name == "index.md" else text)
+        if page.name == "index.md":
+            text += contents(text, unlisted(docs, pages) if page.parent == docs else [])
+        copy.write_text(text)
     (folder / "reference").mkdir(exist_ok=True)
     for name, text in written.items():
         (folder / "reference" / f"{name}.md").write_text(text)

@@ -1,23 +1,23 @@
-//! The metrics that there are: name, unit, which end is worse, definition, and what a run needs for
-//! them. How each is read from the samples of a run stands in `metric.rs`.
+//! All metrics: name, unit, direction, definition, and what a run needs for them. `metric.rs`
+//! computes them from the samples of a run.
 
 use firstflight_lab::nearest;
 use firstflight_path::Error;
 
-/// What a metric is.
+/// The description of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MetricDoc {
     /// Its name in the battery, with its unit at the end.
     pub name: &'static str,
     /// Unit, empty for a share or an index.
     pub unit: &'static str,
-    /// Less is worse.
+    /// Whether lower values are worse.
     pub high_is_good: bool,
-    /// Differences are of logarithms: a margin of 0.05 is five percent.
+    /// Whether differences are of logarithms: a margin of 0.05 is five percent.
     pub logarithm: bool,
-    /// It compares with a run of these flows alone.
+    /// Whether it compares with a run of these flows alone.
     pub harm: bool,
-    /// It counts from the scenario's event.
+    /// Whether it starts at the scenario's event.
     pub event: bool,
     /// The definition.
     pub doc: &'static str,
@@ -61,19 +61,19 @@ pub const METRICS: &[MetricDoc] = &[
         "goodput of the flows over the bottleneck's rate; where the rate varies, over its mean in the window",
     )),
     good(of("x_mbps", "Mbit/s", "goodput of the flows together")),
-    of("loss", "", "packets that the path dropped, of those sent"),
+    of("loss", "", "fraction of sent packets that the path dropped"),
     of(
         "queue_p50_ms",
         "ms",
-        "what waits at the bottleneck over its rate (in an outage the rate before), over time: median",
+        "bytes queued at the bottleneck over its rate (in an outage, the rate before it), over time: median",
     ),
     of(
         "queue_p95_ms",
         "ms",
-        "the same: 95 % of the time it is not longer. What a packet of somebody else would wait",
+        "the 95th percentile of it: the queueing delay that other traffic experiences",
     ),
-    of("queue_p99_ms", "ms", "the same for 99 %"),
-    of("standing_ms", "ms", "the same for 10 %: the queue that never drains"),
+    of("queue_p99_ms", "ms", "the 99th percentile of it"),
+    of("standing_ms", "ms", "the 10th percentile of it: the standing queue"),
     good(of("jain", "", "Jain's index of the flows' goodput; 1 is equal")),
     times(of(
         "conv_s",
@@ -83,23 +83,23 @@ pub const METRICS: &[MetricDoc] = &[
     of(
         "starved",
         "",
-        "1 if some flow stays below a tenth of its equal share in three consecutive windows of the longer of 5 s and 50 RTT, from 5 s after its start",
+        "1 if a flow stays below a tenth of its equal share in three consecutive windows of the longer of 5 s and 50 RTT, from 5 s after its start",
     ),
     of("gap_s", "s", "the longest time in which a flow delivers nothing, to a tenth of a second"),
-    of("ratio", "", "goodput per flow of the role over that of all others"),
+    of("ratio", "", "goodput per flow of the role over that of all other flows"),
     of(
         "rtt_p95_ms",
         "ms",
         "idle round trip of the flows plus the queueing delay at its 95th percentile",
     ),
+    harm(of("harm_x", "", "loss of goodput against the same flows alone: (alone - now) / alone")),
     harm(of(
-        "harm_x",
+        "harm_fct",
         "",
-        "what the flows lose of the goodput that they have alone: (alone - now) / alone",
+        "increase of `fct_ms` against the same flows alone: (now - alone) / now",
     )),
-    harm(of("harm_fct", "", "what `fct_ms` grows: (now - alone) / now")),
-    harm(of("harm_rtt", "", "what their round trip grows at p95: (now - alone) / now")),
-    harm(of("harm_kept", "", "what they lose of 1 - loss: (alone - now) / alone")),
+    harm(of("harm_rtt", "", "increase of their p95 round trip: (now - alone) / now")),
+    harm(of("harm_kept", "", "decrease of their 1 - loss: (alone - now) / alone")),
     after_event(of(
         "t90_s",
         "s",
@@ -113,38 +113,38 @@ pub const METRICS: &[MetricDoc] = &[
     after_event(of(
         "overshoot_loss",
         "",
-        "packets dropped of those sent in the 10 s after the event",
+        "fraction of packets sent in the 10 s after the event that were dropped",
     )),
     times(of(
         "fct_ms",
         "ms",
-        "completion time from the first byte sent to the last delivered, geometric mean of the flows; one that does not get there is as late as the end",
+        "completion time from the first byte sent to the last delivered, geometric mean of the flows; an unfinished flow counts until the end of the run",
     )),
     of(
         "frame_p95_ms",
         "ms",
-        "media: from when a frame is written until all of it is at the receiver, in order; 95 % of those written in the window are not later, and one that never gets there is as late as the end",
+        "media: 95th percentile of the time from writing a frame until all of it has arrived in order, of frames written in the window; a lost frame counts until the end of the run",
     ),
-    of("frame_late", "", "share of those frames that are later than 150 ms"),
-    harm(of("harm_frame", "", "what `frame_p95_ms` grows: (now - alone) / now")),
-    of("unfinished", "", "share of the flows with an end that did not get there"),
+    of("frame_late", "", "fraction of those frames that take longer than 150 ms"),
+    harm(of("harm_frame", "", "increase of `frame_p95_ms`: (now - alone) / now")),
+    of("unfinished", "", "fraction of the finite flows that did not finish"),
     of(
         "spurious",
         "",
-        "packets declared lost that the path had not dropped, of those sent, over the whole run",
+        "fraction of sent packets that were declared lost although the path had not dropped them, over the whole run",
     ),
     of("timeouts", "", "probe or retransmission timeouts per flow, over the whole run"),
     good(of(
         "closed",
         "",
-        "share of the flows whose sender closed the connection, since its receiver acknowledged a packet number that was skipped",
+        "fraction of the flows whose sender closed the connection because its receiver acknowledged a skipped packet number",
     )),
-    of("rate_pps", "packets/s", "packets that a flow sends"),
-    of("packets_per_rtt", "", "the same in an idle round trip"),
+    of("rate_pps", "packets/s", "packets per second that a flow sends"),
+    of("packets_per_rtt", "", "packets that a flow sends per idle round trip"),
     times(of(
         "ect0_rate_pps",
         "packets/s",
-        "`rate_pps` where marks have to be answered as losses (RFC 3168); of an algorithm that sends ECT(1) unknown",
+        "`rate_pps` where marks count as losses (RFC 3168); unknown for an algorithm that sends ECT(1)",
     )),
     good(of(
         "packets_10_rtt",
@@ -154,7 +154,7 @@ pub const METRICS: &[MetricDoc] = &[
     times(of(
         "gain",
         "",
-        "what a receiver gains that lies: packets sent in the first ten idle round trips of a flow, over those with an honest receiver",
+        "gain of a lying receiver: packets sent in the first ten idle round trips of a flow over those with an honest receiver",
     )),
     good(of(
         "backoff",
@@ -164,9 +164,9 @@ pub const METRICS: &[MetricDoc] = &[
     of(
         "silent_packets",
         "",
-        "packets sent after the last ACK over the window then, in packets, plus two; below 1 is as it should be",
+        "packets sent after the last ACK over (the window at that time in packets, plus two); should be below 1",
     ),
-    of("in_recovery", "", "1 if a recovery episode was open when the last ACK had come"),
+    of("in_recovery", "", "1 if a recovery episode was open at the last ACK"),
     of(
         "breaker",
         "",
@@ -183,12 +183,12 @@ pub(crate) fn metric_named(name: &str) -> Result<&'static MetricDoc, Error> {
     })
 }
 
-/// It is read from the times of single packets.
+/// Whether it needs the times of single packets.
 pub(crate) fn needs_sends(metric: &str) -> bool {
     matches!(metric, "backoff" | "silent_packets" | "in_recovery")
 }
 
-/// It compares with a run in which all receivers are honest.
+/// Whether it compares with a run in which all receivers are honest.
 pub(crate) fn needs_honest(metric: &str) -> bool {
     metric == "gain"
 }

@@ -328,7 +328,7 @@ fn beside_the_simulator(
     Ok(())
 }
 
-/// The grounds of `docs/plumb.md` (On a real stack), and a terminal that has to ask for capacity.
+/// The paths of `docs/plumb-results.md` (In the Linux kernel), and a terminal that has to ask for capacity.
 const SOUNDED: [(&str, u64); 5] = [
     ("rate=100Mbit,rtt=30ms,queue=30ms", 5_000_000),
     ("rate=85Mbit,rtt=140ms,queue=1bdp", 5_000_000),

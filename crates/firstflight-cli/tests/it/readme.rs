@@ -45,12 +45,12 @@ fn the_first_numbers_of_the_readme_are_what_their_command_measures() {
     assert!(other.abs() < 0.5, "{command} says {other} %; README.md: HyStart++ none");
 }
 
-/// What it says of Plumb is the hold-out of its page, which a script writes.
+/// What it says of Plumb is the hold-out of its results, which a script writes.
 #[test]
-fn the_numbers_on_plumb_are_those_of_its_page() {
+fn the_numbers_on_plumb_are_those_of_its_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("a page");
-    let page = read("docs/plumb.md");
+    let page = read("docs/plumb-results.md");
     let (_, hold_out) = page.split_once("<!-- table: cells of random.tsv -->").expect("its table");
     let cells = |arm: &str| -> Vec<String> {
         let row = hold_out.lines().find(|line| line.starts_with(&format!("| `{arm}` |")));
@@ -64,6 +64,6 @@ fn the_numbers_on_plumb_are_those_of_its_page() {
     ];
     let readme = read("README.md").replace('\n', " ");
     for part in told {
-        assert!(readme.contains(&part), "docs/plumb.md says {part}");
+        assert!(readme.contains(&part), "docs/plumb-results.md says {part}");
     }
 }

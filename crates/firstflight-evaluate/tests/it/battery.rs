@@ -150,7 +150,7 @@ const END: &str = "<!-- end of metrics -->";
 
 #[test]
 fn the_page_defines_every_metric() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/evaluate.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/evaluate-metrics.md");
     let text = fs::read_to_string(page).expect("the page");
     let line = |metric: &firstflight_evaluate::MetricDoc| {
         let good = if metric.high_is_good { "; more is better" } else { "" };
