@@ -83,7 +83,7 @@ const LINES: usize = 24;
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let others = [("--events", options.events.as_deref())];
     check_outputs(options.json.as_ref(), options.report.as_ref(), &others)?;
-    // Whoever reads nothing of the traces leaves no table of their events.
+    // A table of events appears only if the traces could be read.
     let events = options.events.as_deref().filter(|file| !is_device(file));
     let events = events.map(Growing::open).transpose()?;
     let settings = Settings {

@@ -65,7 +65,7 @@ impl Whole {
         Ok(Whole { file: file.to_owned(), beside, out: BufWriter::new(made) })
     }
 
-    /// Its name until it is whole, for whoever writes into it by name.
+    /// Its name until it is whole, for code that writes into it by name.
     pub fn beside(&self) -> &Path {
         &self.beside
     }
