@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: campaign help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
+.PHONY: campaign crowd help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -113,6 +113,7 @@ kernel: ## of these, only what needs the kernel: controllers equal to the core, 
 night: ## what takes hours: fuzzing, hostile input for the whole program, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
 	SECONDS_EACH=3600 $(MAKE) campaign
+	$(MAKE) crowd
 	$(MAKE) lean
 	packaging/package.sh --verify
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
@@ -197,6 +198,10 @@ fuzz: ## every fuzz target for SECONDS_EACH seconds
 campaign: ## hostile input for the whole program: segments, qlog, command lines, damaged files, signals, disks; SECONDS_EACH seconds each
 	$(BUILD)
 	tests/campaign.py $(TARGET)/debug/firstflight
+
+crowd: ## watch and trial on 2 000 connections a second and 100 hostile clients, five minutes; needs root
+	$(BUILD)
+	tests/crowd.py $(TARGET)/debug/firstflight
 
 # A mutant that no test notices is a finding to read, no failure: exit codes 2 (missed) and 3 (too slow).
 mutants: ## one operator of core or path changed at a time: does a test notice? hours; SHARD=7/47 tries every 47th (docs/testing.md)

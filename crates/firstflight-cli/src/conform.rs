@@ -11,10 +11,12 @@ use firstflight_lab::conform::{
     Answer, Connection, Difference, Foreign, Judge, OneOfOurs, Process, Rule, Side as Window, Step,
     Table, Verdict, counterpart, kernel_counterpart, of_foreign, of_kernel, of_stack, scenarios,
 };
+use firstflight_lab::request::named;
 use firstflight_lab::{
     Error, NamedArm, STACK_ARMS, Scenario, Sender, StackArm, hosts_of_tcp, parse_arms, size,
 };
 use firstflight_path::Path;
+use firstflight_path::input::file_of;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -23,12 +25,13 @@ pub(crate) struct Options {
     /// The controller: one of a QUIC stack such as `noq:cubic`, `kernel:cubic` for one of the
     /// running kernel, `exec:COMMAND` for a program that answers events with windows, `table:FILE`
     /// for a shared library with functions in C (docs/conform.md), or an arm of ours
+    #[arg(value_parser = named())]
     controller: String,
     /// The arm of ours that it is held against; else the one that follows the same documents
     #[arg(long, value_name = "ARM")]
     against: Option<String>,
     /// Path of the connection; else three that reach every rule
-    #[arg(long)]
+    #[arg(long, value_parser = named())]
     path: Option<String>,
     /// Object size with its unit, of a connection on `--path`
     #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
@@ -114,7 +117,7 @@ impl Held {
             return Ok(Held::Process(command.to_owned()));
         }
         if let Some(file) = text.strip_prefix("table:") {
-            return Ok(Held::Table(file.into()));
+            return Ok(Held::Table(file_of(file)));
         }
         if let Some(name) = text.strip_prefix("kernel:") {
             return Ok(Held::Kernel(name.to_owned()));

@@ -169,6 +169,12 @@ impl Growing {
         Ok(Growing { file: file.to_owned(), out })
     }
 
+    /// Its name until it is whole, for code that writes into it by name.
+    #[cfg(feature = "replay")]
+    pub(crate) fn beside(&self) -> &Path {
+        self.out.beside()
+    }
+
     /// Writes more.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
 use firstflight_lab::Error;
+use firstflight_lab::request::named;
 use firstflight_lab::size;
 use firstflight_linux::LinkOptions;
 use firstflight_linux::relay::{Relay, RelayOptions};
@@ -19,7 +20,7 @@ use std::time::Duration;
 pub(crate) struct Options {
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML
     /// file
-    #[arg(long, default_value = DEFAULT)]
+    #[arg(long, default_value = DEFAULT, value_parser = named())]
     path: String,
     /// Relay UDP instead: clients talk to this address, and what they and the server send passes
     /// the path. Needs no privilege, runs until Ctrl-C

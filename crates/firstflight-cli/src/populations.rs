@@ -16,6 +16,7 @@ use firstflight_lab::population::describe::{
     DRAWS, Description, GroupDescription, SHARES, describe,
 };
 use firstflight_lab::population::{Assumption, Group, builtin};
+use firstflight_lab::request::named;
 use firstflight_lab::size;
 use firstflight_lab::{Error, Population};
 use firstflight_table::text::one_line;
@@ -43,6 +44,7 @@ enum Command {
     /// Print a population as a file to copy and change, everything filled in
     Show {
         /// A name of `firstflight populations`, a TOML or CSV file
+        #[arg(value_parser = named())]
         population: String,
     },
 }
@@ -50,6 +52,7 @@ enum Command {
 #[derive(Args, Debug)]
 struct DescribeOptions {
     /// A name of `firstflight populations`, a TOML or CSV file
+    #[arg(value_parser = named())]
     population: String,
     /// Seed of the draws
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
@@ -62,6 +65,7 @@ struct DescribeOptions {
 #[derive(Args, Debug)]
 struct CalibrateOptions {
     /// A name of `firstflight populations`, a TOML or CSV file
+    #[arg(value_parser = named())]
     population: String,
     /// Connections behind every number of the table
     #[arg(long, default_value_t = LEAST_FLOWS, value_parser = |text: &str| size::count(text, LEAST_FLOWS..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]

@@ -6,7 +6,7 @@ pub(crate) mod text;
 
 use crate::done::Done;
 use crate::engine;
-use crate::files::{check_outputs, write_bytes};
+use crate::files::{Growing, check_outputs, write_bytes};
 use crate::output::{check_before, give, is_for_people};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
@@ -25,6 +25,7 @@ use firstflight_replay::identify::DEFAULT_CANDIDATES;
 use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
+use firstflight_table::whole::is_device;
 use firstflight_web::inside;
 use std::path::PathBuf;
 
@@ -80,7 +81,11 @@ pub(crate) struct Options {
 const LINES: usize = 24;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
+    let others = [("--events", options.events.as_deref())];
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &others)?;
+    // A table of events appears only if the traces could be read.
+    let events = options.events.as_deref().filter(|file| !is_device(file));
+    let events = events.map(Growing::open).transpose()?;
     let settings = Settings {
         arms: named(&options.arms)?,
         paced: match options.pace {
@@ -91,7 +96,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
         identify: options.identify.as_deref().map(named).transpose()?.unwrap_or_default(),
-        events: options.events.clone(),
+        events: events
+            .as_ref()
+            .map(|growing| growing.beside().to_owned())
+            .or_else(|| options.events.clone()),
         #[cfg(feature = "keylog")]
         keylog: options.keylog.as_deref().map(keylog).transpose()?,
     };
@@ -102,6 +110,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
+    events.map_or(Ok(()), Growing::finish)?;
     let results = Results::new(&replay, files);
     if let Some(file) = &options.report {
         let page = page(&replay, &results, options);

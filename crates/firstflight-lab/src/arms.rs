@@ -239,7 +239,7 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
         return Ok(NamedArm { label, sender: Sender::Kernel(name) });
     }
     if let Some(file) = label.strip_prefix(PROGRAMS) {
-        let programs = Programs::read(std::path::Path::new(file))?;
+        let programs = Programs::read(&firstflight_path::input::file_of(file))?;
         return Ok(NamedArm { label, sender: Sender::Programs(programs) });
     }
     if let Some(arm) = StackArm::find(&label.to_lowercase()) {

@@ -3,9 +3,10 @@
 //! A name on a command line may be a device that never ends or a pipe that nobody writes to.
 //! Whatever reads a file whole reads it here, and what an error repeats of it is shortened here.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -47,6 +48,58 @@ pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     let bytes = read(file, most)?;
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not text (UTF-8)"))
+}
+
+/// A character of this range stands for a byte of a name that is not UTF-8: the last 128 of the
+/// private ones.
+const BYTES: std::ops::RangeInclusive<char> = '\u{10ff80}'..='\u{10ffff}';
+const FIRST: u32 = 0x10_ff00;
+
+/// An argument that is a file's name or another text. [`file_of`] returns the name, also one that
+/// is not UTF-8: each byte that belongs to no character becomes a private character, and so does
+/// each byte of these private characters themselves.
+#[cfg(unix)]
+pub fn text_of(word: &OsStr) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut text = String::new();
+    let escape = |text: &mut String, bytes: &[u8]| {
+        text.extend(bytes.iter().filter_map(|byte| char::from_u32(FIRST + u32::from(*byte))));
+    };
+    for chunk in word.as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if BYTES.contains(&c) {
+                escape(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                text.push(c);
+            }
+        }
+        escape(&mut text, chunk.invalid());
+    }
+    text
+}
+
+/// An argument that is a file's name or another text.
+#[cfg(not(unix))]
+pub fn text_of(word: &OsStr) -> String {
+    word.to_string_lossy().into_owned()
+}
+
+/// The file that a text of [`text_of`] names.
+pub fn file_of(text: &str) -> PathBuf {
+    #[cfg(unix)]
+    if text.contains(|c| BYTES.contains(&c)) {
+        use std::os::unix::ffi::OsStringExt;
+        let mut name = Vec::with_capacity(text.len());
+        for c in text.chars() {
+            if BYTES.contains(&c) {
+                name.push(c as u8);
+            } else {
+                name.extend(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+        return std::ffi::OsString::from_vec(name).into();
+    }
+    text.into()
 }
 
 fn open_within(file: &Path, patience: Duration) -> io::Result<File> {
@@ -211,6 +264,25 @@ mod tests {
         );
         writing.join().expect("no panic").expect("written");
         std::fs::remove_file(&name).expect("it was made above");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_of_any_bytes_is_the_same_behind_its_text() {
+        use std::os::unix::ffi::OsStrExt;
+        let all: Vec<u8> = (1..=255).collect();
+        let names: [&[u8]; 5] = [
+            b"plain.toml",
+            "\u{10ff80}\u{10ffff}\u{e9}.csv".as_bytes(),
+            b"\xff.toml",
+            b"a\xc3",
+            &all,
+        ];
+        for name in names {
+            let text = text_of(OsStr::from_bytes(name));
+            assert_eq!(file_of(&text).as_os_str().as_bytes(), name, "{text:?}");
+        }
+        assert_eq!(text_of(OsStr::new("geo,rtt=30ms")), "geo,rtt=30ms");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::capacity::{Queue, queue};
 use crate::direction::{Effects, PlayedTrace, Poisson, Rate, Steps, WanderingRate};
 use crate::effect_keys::EFFECTS;
 use crate::error::{Error, Key, suggestion};
+use crate::input::{file_of, text_of};
 use crate::path::Path;
 use crate::setting::Setting;
 use crate::trace::{Trace, TraceOptions, TraceStart};
@@ -175,12 +176,11 @@ impl Keys {
         let Some(text) = self.take(Key("", key)) else { return Ok(None) };
         if let Some(file) = text.strip_prefix("trace:") {
             let options = self.trace_options(prefix)?;
-            let place = self
-                .folder
-                .as_ref()
-                .map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
+            let file = file_of(file);
+            let place =
+                self.folder.as_ref().map_or_else(|| file.clone(), |folder| folder.join(&file));
             let trace = Trace::load(&place)?;
-            return PlayedTrace::new(place.display().to_string(), Arc::new(trace), options)
+            return PlayedTrace::new(text_of(place.as_os_str()), Arc::new(trace), options)
                 .map(|played| Some(Rate::Trace(played)));
         }
         if let Some(mean) = text.strip_prefix("poisson:") {

@@ -67,10 +67,9 @@ impl Path {
                 "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms",
             ));
         }
-        if !text.contains('=')
-            && File::new(text).extension().is_some_and(|extension| extension == "toml")
-        {
-            return toml_file(File::new(text), changes);
+        let file = input::file_of(text);
+        if !text.contains('=') && file.extension().is_some_and(|extension| extension == "toml") {
+            return toml_file(&file, changes);
         }
         let mut keys = Keys::default();
         let (first, rest) =

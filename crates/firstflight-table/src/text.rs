@@ -19,7 +19,9 @@ fn steers(c: char) -> bool {
             | '\u{2066}'..='\u{206f}'
             | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
+            | '\u{e0000}'..='\u{e007f}'
+            // Bytes of a file's name that are no text: `firstflight_path::input`.
+            | '\u{10ff80}'..='\u{10ffff}')
 }
 
 fn escape(c: char, out: &mut String) {

@@ -65,6 +65,11 @@ impl Whole {
         Ok(Whole { file: file.to_owned(), beside, out: BufWriter::new(made) })
     }
 
+    /// Its name until it is whole, for code that writes into it by name.
+    pub fn beside(&self) -> &Path {
+        &self.beside
+    }
+
     /// Gives it its name.
     ///
     /// # Errors

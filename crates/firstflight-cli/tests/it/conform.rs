@@ -80,7 +80,7 @@ fn a_program_that_dies_is_a_check_that_failed() {
 fn a_library_that_dies_or_hangs_is_a_check_that_failed() {
     let folder = tempfile::tempdir().expect("a folder");
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors");
-    let made = |name: &str, deed: &str| -> Option<String> {
+    let ends = |name: &str, deed: &str, last: &str| -> Option<String> {
         let (source, file) =
             (folder.path().join(format!("{name}.c")), folder.path().join(format!("{name}.so")));
         let text = format!(
@@ -89,7 +89,8 @@ fn a_library_that_dies_or_hangs_is_a_check_that_failed() {
              static void *create(const struct firstflight_begin *b) {{ (void)b; return malloc(8); }}\n\
              static void tell(void *c, const struct firstflight_event *e) {{ (void)c; (void)e; if (++told > 100) {{ {deed} }} }}\n\
              static struct firstflight_window window(const void *c) {{ (void)c; return (struct firstflight_window){{14720, FIRSTFLIGHT_NONE}}; }}\n\
-             static const struct firstflight_controller table = {{FIRSTFLIGHT_VERSION, create, tell, window, free}};\n\
+             static void destroy(void *c) {{ free(c); {last} }}\n\
+             static const struct firstflight_controller table = {{FIRSTFLIGHT_VERSION, create, tell, window, destroy}};\n\
              const struct firstflight_controller *firstflight_controller(void) {{ return &table; }}\n"
         );
         std::fs::write(&source, text).expect("written");
@@ -98,6 +99,7 @@ fn a_library_that_dies_or_hangs_is_a_check_that_failed() {
         assert!(cc.status().ok()?.success(), "the controller in C compiles");
         Some(format!("table:{}", file.display()))
     };
+    let made = |name: &str, deed: &str| ends(name, deed, "");
     for (name, deed, why) in [
         ("leaves", "exit(0);", "exit code 0"),
         ("quits", "_Exit(3);", "exit code 3"),
@@ -107,6 +109,8 @@ fn a_library_that_dies_or_hangs_is_a_check_that_failed() {
         let Some(library) = made(name, deed) else { return };
         dies(&library, why, " ms (");
     }
+    let Some(freed) = ends("frees", "", "abort();") else { return };
+    dies(&freed, "SIGABRT", "after the last event");
     let Some(hangs) = made("hangs", "for (;;);") else { return };
     let hung = run(&["conform", &hangs, "--path", "rapid-slide", "--bytes", "200kB"]);
     assert!(hung.code == 1 && hung.stderr.contains("within 10 s"), "{}", hung.stderr);

@@ -1,11 +1,12 @@
-//! Names of files that are no text: every option that takes a file and nothing else reads or writes
-//! them. Those that take names or text, too (`--path`, `--population`, `table:`), take text.
+//! Names of files that are no text: every argument that takes a file reads or writes them, also
+//! those that take names or other text, too (`--path`, `--population`, `table:`).
 #![cfg(target_os = "linux")]
 
 use assert_cmd::Command;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Every command with a place for a file. `IN.x` is a file that exists, `OUT.x` one that is made;
@@ -20,6 +21,35 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&["run", "IN.run.toml", "--json", "OUT.json"], 0),
     (&["diff", "IN.json", "IN.json", "--json", "OUT.json"], 0),
     (&["check", "IN.json", "--against", "IN.json"], 0),
+    (
+        &[
+            "compare",
+            "--bytes",
+            "20kB",
+            "--path",
+            "IN.path.toml",
+            "--resume=IN.path.toml",
+            "--arms",
+            "slowstart,careful",
+        ],
+        0,
+    ),
+    (&["compare", "--bytes", "20kB", "--path", "rate=trace:IN.trace,rtt=30ms"], 0),
+    (&["compare", "--bytes", "20kB", "--qlog", "OUT.folder/"], 0),
+    (&["ab", "--flows", "5", "--population", "IN.population.toml(q=0.5)"], 0),
+    (&["ab", "--flows", "5", "--population", "IN.population.csv", "--report", "OUT.html"], 0),
+    (&["ab", "--flows", "5", "--resume", "OUT.folder/"], 0),
+    (&["populations", "describe", "IN.population.toml"], 0),
+    (&["populations", "show", "IN.population.csv"], 0),
+    (&["conform", "exec:IN.sh", "--path", "IN.path.toml", "--bytes", "20kB"], 1),
+    (&["conform", "table:IN.so", "--path", "IN.path.toml", "--bytes", "20kB"], 2),
+    (&["conform", "rapid", "--path", "IN.path.toml", "--bytes", "20kB", "--json", "OUT.json"], 0),
+    (&["check", "IN.json", "--against", "IN.json", "--junit", "OUT.xml", "--json", "OUT.json"], 0),
+    (&["diff", "IN.json", "IN.json", "--report", "OUT.html"], 0),
+    (&["evaluate", "rapid", "--list", "--declare", "IN.declared.toml"], 0),
+    (&["drill", "IN.pkt", "--json", "OUT.json", "--junit", "OUT.xml"], 0),
+    (&["man", "OUT.folder/"], 0),
+    (&["ui", "--write", "OUT.folder/", "--engine", "IN.wasm"], 0),
     (&["vectors", "--arms", "slowstart", "--json", "OUT.json"], 0),
     #[cfg(feature = "field")]
     (&["trial", "analyse", "IN.rows.csv", "--json", "OUT.json"], 0),
@@ -33,15 +63,19 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&["populations", "from-traces", "IN.pcap.gz"], 0),
 ];
 
-/// The word with the byte 0xff before its ending, in front of which stands the folder.
+/// The word with the folder in front of `IN.` or `OUT.`, and the byte 0xff before its ending.
 fn named(folder: &Path, word: &str) -> std::ffi::OsString {
-    let Some((stem, ending)) =
-        word.split_once('.').filter(|(stem, _)| matches!(*stem, "IN" | "OUT"))
-    else {
-        return word.into();
-    };
-    let name = [stem.as_bytes(), b"\xff.", ending.as_bytes()].concat();
-    folder.join(OsStr::from_bytes(&name)).into()
+    for stem in ["IN.", "OUT."] {
+        if let Some((before, ending)) = word.split_once(stem)
+            && before.chars().next_back().is_none_or(|last| matches!(last, '=' | ':'))
+        {
+            let stem = [stem.trim_end_matches('.').as_bytes(), b"\xff."].concat();
+            let file = folder.join(OsStr::from_bytes(&stem));
+            let whole = [before.as_bytes(), file.as_os_str().as_bytes(), ending.as_bytes()];
+            return OsStr::from_bytes(&whole.concat()).into();
+        }
+    }
+    word.into()
 }
 
 #[test]
@@ -52,6 +86,21 @@ fn a_name_that_is_no_text_works_wherever_a_file_is_asked_for() {
         fs::write(named(folder.path(), word), bytes).expect("written");
     };
     make("IN.run.toml", b"bytes = '20kB'\n".to_vec());
+    make("IN.path.toml", b"rate = '10Mbit'\nrtt = '30ms'\nqueue = '30ms'\n".to_vec());
+    make("IN.trace", b"1\n2\n3\n".to_vec());
+    make("IN.sh", b"#!/bin/sh\nexit 7\n".to_vec());
+    let runs = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(named(folder.path(), "IN.sh"), runs).expect("ours");
+    make("IN.so", b"no library".to_vec());
+    make("IN.declared.toml", b"ecn = false\n".to_vec());
+    make("IN.wasm", b"\0asm\x01\0\0\0".to_vec());
+    make("IN.pkt", fs::read(home.join("tests/drill/slow-start.pkt")).expect("a script"));
+    let paths = "rtt_ms,rate_mbps,loss_pct\n".to_owned() + &"31,88.5,0.1\n".repeat(5);
+    make("IN.population.csv", paths.into_bytes());
+    let shown = Command::new(env!("CARGO_BIN_EXE_firstflight"))
+        .args(["populations", "show", "cdn"])
+        .output();
+    make("IN.population.toml", shown.expect("it runs").stdout);
     let row = |row: usize| {
         format!("{},{},{},c{}", ["a", "b"][row % 2], 1000 + row, 10 + row % 7, row / 2)
     };
@@ -77,11 +126,85 @@ fn a_name_that_is_no_text_works_wherever_a_file_is_asked_for() {
         assert_eq!(output.status.code(), Some(*code), "{typed}: {said}");
         for word in words.iter().filter(|word| word.starts_with("OUT.")) {
             let file = named(folder.path(), word);
-            assert!(
-                fs::metadata(&file).is_ok_and(|data| data.len() > 0),
-                "{typed}: {word}: {said}"
-            );
-            fs::remove_file(file).expect("removed");
+            let written = fs::metadata(&file);
+            assert!(written.is_ok_and(|data| data.len() > 0), "{typed}: {word}: {said}");
+            let removed =
+                if word.ends_with('/') { fs::remove_dir_all(file) } else { fs::remove_file(file) };
+            removed.expect("removed");
         }
     }
+}
+
+/// The words of each command, with its options that take a file, by its help; an argument that takes one
+/// has an empty name.
+fn places() -> Vec<(Vec<String>, Vec<String>)> {
+    const FILES: [&str; 9] = [
+        "<FILE>",
+        "<FOLDER>",
+        "<DIR>",
+        "<PATH>",
+        "<POPULATION>",
+        "<SHARD>",
+        "<CONTROLLER>",
+        "<NOW>",
+        "<BEFORE>",
+    ];
+    let (mut waiting, mut found) = (vec![Vec::new()], Vec::new());
+    while let Some(command) = waiting.pop() {
+        let mut help = Command::new(env!("CARGO_BIN_EXE_firstflight"));
+        let output = help.args(&command).arg("--help").output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let mut within = "";
+        let mut takes = Vec::new();
+        for line in text.lines() {
+            if !line.starts_with(' ') {
+                within = line;
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_file = |word: &&str| FILES.iter().any(|name| word.contains(name));
+            match (within, &words[..]) {
+                ("Commands:", [name, _, ..])
+                    if line.starts_with("  ") && !line.starts_with("   ") =>
+                {
+                    if *name != "help" {
+                        waiting.push([command.clone(), vec![(*name).to_owned()]].concat());
+                    }
+                }
+                ("Arguments:", [name]) if is_file(name) => takes.push(String::new()),
+                (_, [options @ .., value])
+                    if line.trim_start().starts_with('-') && is_file(value) =>
+                {
+                    let last = if options.is_empty() { value } else { &options[options.len() - 1] };
+                    let option = last.split(['[', '=']).next().unwrap_or_default();
+                    takes.push(option.to_owned());
+                }
+                _ => {}
+            }
+        }
+        found.push((command, takes));
+    }
+    found
+}
+
+#[test]
+fn no_command_refuses_a_name_that_is_no_text() {
+    let mut tried = 0;
+    for (command, places) in places() {
+        for place in places {
+            let name = OsStr::from_bytes(b"no\xff.toml");
+            let mut run = Command::new(env!("CARGO_BIN_EXE_firstflight"));
+            run.args(&command);
+            if place.is_empty() {
+                run.arg(name);
+            } else {
+                run.arg(OsStr::from_bytes(&[place.as_bytes(), b"=", name.as_bytes()].concat()));
+            }
+            // What comes first is refused first.
+            let output = run.arg("--nosuch").output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains("unknown option `--nosuch`"), "{command:?} {place}: {said}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 80, "{tried} places for a file");
 }

@@ -29,15 +29,13 @@ fn a_build_without_the_controllers_says_how_to_get_them() {
 #[cfg(feature = "bpf")]
 mod with_bpf {
     use super::{kernel, text};
+    use crate::ONE;
     use std::fs;
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
-    use std::sync::Mutex;
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
-    /// Names are global to the machine, so one test at a time.
-    static ONE: Mutex<()> = Mutex::new(());
     const NAME: &str = "ff_search";
 
     fn registered() -> bool {
@@ -294,6 +292,33 @@ mod with_bpf {
         assert!(!state(&said, "outside").contains(NAME), "a process outside: {said}");
         assert!(!state(&said, "after").contains(NAME), "after the command was killed: {said}");
         assert_gone("KILL");
+    }
+
+    #[test]
+    fn two_that_choose_in_one_control_group_are_told_of_each_other() {
+        let _one = ONE.lock();
+        let Some(group) = Group::make() else {
+            return println!("skipped: needs a control group of version 2, and root");
+        };
+        let below = group.0.join("below");
+        fs::create_dir(&below).expect("a group below");
+        let script = "load --cgroup \"$GROUP\"; first=$pid
+            for folder in \"$GROUP\" \"$GROUP/below\"; do
+                coproc SECOND { exec \"$FF\" kernel load hystart++ --cgroup \"$folder\" 2>&1; }; pid=$SECOND_PID
+                read -r note <&${SECOND[0]}; echo \"said: $note\"; read -r line <&${SECOND[0]}; echo \"then: $line\"
+                kill -INT $pid; wait $pid; echo \"code: $?\"
+            done; kill -INT $first; wait $first; echo \"first: $?\"";
+        let script = script.replace("$GROUP", &group.0.display().to_string());
+        let said = in_namespace(&script);
+        let _ = fs::remove_dir(&below);
+        let Some(said) = said else { return };
+        let lines = |name: &str| said.lines().filter(|line| line.starts_with(name)).count();
+        for line in said.lines().filter(|line| line.starts_with("said: ")) {
+            assert!(line.contains("`kernel load` chooses controllers here, too"), "{said}");
+        }
+        let counts = ["said: ", "then: ff_hystartpp is loaded", "code: 0", "first: 0"].map(lines);
+        assert_eq!(counts, [2, 2, 2, 1], "{said}");
+        assert_gone("INT");
     }
 
     #[test]

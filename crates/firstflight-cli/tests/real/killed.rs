@@ -1,6 +1,6 @@
 //! kill -9 at random moments, from the first instruction on, while connections come and go: whatever
-//! is killed, nothing of it stays in the kernel, rows can be read, and the service goes on. Three
-//! moments of each, twenty with NIGHT=1.
+//! is killed, nothing of it stays in the kernel, rows can be read, and the service goes on. Two
+//! moments of each of seven commands; fifteen, more than a hundred together, with NIGHT=1.
 
 use super::service::{Group, ONE, Service, assert_no_program, programs};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PATH: &str = "rate=100Mbit,rtt=4ms,queue=20ms";
 
 fn moments() -> usize {
-    if std::env::var_os("NIGHT").is_some() { 20 } else { 3 }
+    if std::env::var_os("NIGHT").is_some() { 15 } else { 2 }
 }
 
 /// By chance, below `most`; no test depends on which.
@@ -24,8 +24,8 @@ fn some(most: Duration) -> Duration {
     most.mul_f64((drawn >> 11) as f64 / (1_u64 << 53) as f64)
 }
 
-/// What a program that is gone must not have changed: controllers of this machine, its default, and
-/// what is pinned.
+/// What a program that is gone must not have changed: controllers of this machine, its default, what
+/// is pinned, named namespaces, and what is to be put back.
 #[derive(Debug, PartialEq)]
 struct Machine {
     default: String,
@@ -39,7 +39,8 @@ impl Machine {
             let file = format!("/proc/sys/net/ipv4/tcp_{name}congestion_control");
             fs::read_to_string(file).unwrap_or_default()
         };
-        let pinned = fs::read_dir("/sys/fs/bpf").into_iter().flatten().flatten();
+        let folders = ["/sys/fs/bpf", "/run/netns", "/run/firstflight-undo"].map(fs::read_dir);
+        let pinned = folders.into_iter().flatten().flatten().flatten();
         let mut pinned: Vec<String> =
             pinned.map(|entry| entry.path().display().to_string()).collect();
         pinned.sort();
@@ -217,6 +218,65 @@ fn a_detached_trial_of_which_any_process_is_killed_leaves_nothing_after_trial_st
             }
         }
     });
+}
+
+#[test]
+fn a_link_or_an_arm_that_is_killed_at_any_moment_leaves_nothing() {
+    let _one = ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().display().to_string();
+    let out = format!("{place}/exits.csv");
+    let before = Machine::now();
+    // The folder's name marks the processes of a link.
+    let link = ["link", "-q", "--", "sh", "-c", "setsid sleep 300 & wait", &place];
+    let load = ["kernel", "load", "rapid"];
+    let trace = ["kernel", "trace", "rapid", "--out", &out];
+    let parts = || {
+        let names = fs::read_dir(&place).expect("the folder").flatten();
+        names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".part")).count()
+    };
+    for command in [&link[..], &load[..], &trace[..]] {
+        let began = Instant::now();
+        let mut child = spawn(command);
+        let patience = Duration::from_secs(60);
+        let is_there = || match command[0] {
+            "link" => processes(&place).len() >= 3,
+            _ => Machine::now().available.contains("ff_rapid"),
+        };
+        while !is_there() && began.elapsed() < patience {
+            if child.try_wait().expect("ours").is_some() {
+                return println!("skipped: {command:?} is not permitted here");
+            }
+            sleep(Duration::from_millis(5));
+        }
+        let startup = began.elapsed();
+        assert!(startup < patience, "{command:?} does not begin");
+        child.kill().expect("ours");
+        child.wait().expect("ours");
+        for moment in 0..moments() {
+            let start = if moment % 2 == 0 { Duration::ZERO } else { startup };
+            let after = start + some(startup.max(Duration::from_millis(100)));
+            let mut child = spawn(command);
+            sleep(after);
+            // What an earlier one left is gone once this one writes.
+            let parts = parts();
+            assert!(child.try_wait().expect("ours").is_none(), "{command:?} runs until then");
+            child.kill().expect("ours");
+            child.wait().expect("ours");
+            assert!(parts <= 2, "{parts} files are under way");
+            let patience = Instant::now() + Duration::from_secs(10);
+            while !processes(&place).is_empty() && Instant::now() < patience {
+                sleep(Duration::from_millis(20));
+            }
+            assert_eq!(processes(&place), Vec::<u32>::new(), "a process is left");
+            before.assert_unchanged(&format!("{after:?} after its start: {command:?}"));
+        }
+    }
+    // The next command that writes into the folder removes what was left.
+    let answer = format!("{place}/answer.json");
+    let next = spawn(&["compare", "--bytes", "10kB", "--json", &answer]).wait().expect("it ends");
+    assert!(next.success() && parts() == 0, "{} files are left half-written", parts());
+    assert!(!Path::new(&out).exists(), "no report is whole");
 }
 
 #[cfg(feature = "quic")]

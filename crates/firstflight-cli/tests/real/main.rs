@@ -1,6 +1,13 @@
 //! Commands in real time: servers, links, relays, the kernel. What needs root says what is missing,
 //! and passes, where that is not given.
 
+#[cfg(feature = "bpf")]
+use std::sync::Mutex;
+
+/// Controllers and programs at control groups are the machine's: one test with them at a time.
+#[cfg(feature = "bpf")]
+static ONE: Mutex<()> = Mutex::new(());
+
 #[cfg(all(feature = "quic", unix))]
 #[path = "../command/mod.rs"]
 mod command;

@@ -482,8 +482,10 @@ fn crowd(wanted: &Fetch, dice: &mut Dice) -> (usize, Vec<String>) {
     })
 }
 
-/// Some who begin and are never heard of again: their whole world is taken away.
+/// Some who begin and are never heard of again: their whole world is taken away. The idle timeout
+/// that they ask for is shorter than the server's, which gives them up by the shorter one.
 fn vanish(wanted: &Fetch) {
+    let wanted = Fetch { idle: Duration::from_secs(1), ..wanted.clone() };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

@@ -220,6 +220,22 @@ fn nothing_is_left_in_the_kernel_however_watching_ends() {
     }
 }
 
+/// A small share of `make crowd`: whole rows of all honest connections beside segments of any form.
+#[test]
+fn hostile_clients_cost_a_watch_and_a_trial_no_row() {
+    let _one = ONE.lock();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/crowd.py");
+    let output = std::process::Command::new("python3")
+        .args([script, env!("CARGO_BIN_EXE_firstflight")])
+        .args(["--seconds", "4", "--rate", "100", "--hostile", "30"])
+        .output()
+        .expect("python3");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("crowd: "), "{said}{complained}");
+}
+
 #[test]
 fn what_cannot_be_watched_is_one_line() {
     for (arguments, why) in [

@@ -20,6 +20,14 @@ pub trait Foreign {
     /// One line if it cannot answer.
     fn tell(&mut self, event: &Event) -> Result<(), Error>;
 
+    /// The connection is over: what the controller holds is given back.
+    ///
+    /// # Errors
+    /// One line if it cannot.
+    fn end(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Congestion window and slow-start threshold now, bytes; no threshold while it was never set.
     fn window(&self) -> (u64, Option<u64>);
 

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// First number of the row that begins a connection; those of events are small.
 const BEGIN: u64 = NONE - 1;
+/// First number of the row that ends a connection.
+const END: u64 = BEGIN - 1;
 /// The longest refusal that is read, bytes.
 const LONGEST: u64 = 4096;
 /// Bytes of a number.
@@ -118,6 +120,12 @@ impl Foreign for Guarded {
         self.ask(&row_of(event), &during)
     }
 
+    fn end(&mut self) -> Result<(), Error> {
+        let mut row = [NONE; ROW];
+        row[0] = END;
+        self.ask(&row, "after the last event")
+    }
+
     fn window(&self) -> (u64, Option<u64>) {
         self.window
     }
@@ -153,6 +161,10 @@ pub fn answer(open: impl FnOnce() -> Result<Table, Error>) -> Result<(), Error> 
         let told = match row {
             [BEGIN, now_ns, initial_window, mss, nxt, ..] => {
                 table.begin_with(&super::table::BeginRecord { now_ns, initial_window, mss, nxt })
+            }
+            [END, ..] => {
+                table.end();
+                Ok(())
             }
             row => table.tell_row(&row),
         };

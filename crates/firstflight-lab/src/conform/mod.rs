@@ -143,7 +143,10 @@ pub fn of_foreign(
         }
         judge.step(event, &core, seen(foreign));
     }
-    Ok(judge.verdict())
+    match foreign.end() {
+        Err(error) if foreign.died() => Ok(judge.verdict().ended(&error)),
+        ended => ended.map(|()| judge.verdict()),
+    }
 }
 
 /// A controller of a stack steers a connection of that stack, and one of ours hears the same calls.

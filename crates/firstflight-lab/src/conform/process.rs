@@ -44,7 +44,8 @@ impl Process {
     pub fn start(command: &str, limit: Duration) -> Result<Process, Error> {
         let failed = |why: &str| Error::new(format!("exec:{command}: {why}"));
         let mut child = Command::new("sh")
-            .args(["-c", command])
+            .arg("-c")
+            .arg(firstflight_path::input::file_of(command))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

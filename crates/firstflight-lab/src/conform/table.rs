@@ -146,7 +146,8 @@ impl Table {
         Ok(())
     }
 
-    fn end(&mut self) {
+    /// The connection is over: its controller is destroyed.
+    pub(super) fn end(&mut self) {
         let controller = std::mem::replace(&mut self.controller, std::ptr::null_mut());
         if !controller.is_null() {
             // SAFETY: `create` returned it, and nobody has it any more.

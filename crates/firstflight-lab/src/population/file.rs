@@ -71,10 +71,11 @@ impl Population {
     }
 
     fn named_or_file(name: &str) -> Result<Population, Error> {
-        let file = File::new(name);
+        let file = input::file_of(name);
+        let shown = file.display().to_string();
         match file.extension().and_then(|extension| extension.to_str()) {
-            Some("toml") => Population::from_toml(name, &read(file)?, file.parent()),
-            Some("csv") => Population::from_csv(name, &read(file)?),
+            Some("toml") => Population::from_toml(&shown, &read(&file)?, file.parent()),
+            Some("csv") => Population::from_csv(&shown, &read(&file)?),
             _ => builtin::population(name).unwrap_or_else(|| {
                 let near = suggestion(name, builtin::names());
                 Err(Error::new(format!(

@@ -1,6 +1,6 @@
 //! What a test on a population tests.
 
-use super::{HostArgs, packets, seed};
+use super::{HostArgs, named, packets, seed};
 use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
 use crate::arms::{ALL, NamedArm, parse_arms};
 use crate::population::Population;
@@ -14,7 +14,7 @@ use firstflight_path::Error;
 pub struct AbRequest {
     /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses,
     /// as in `cdn(q=0.8)`
-    #[arg(long, default_value = "cdn")]
+    #[arg(long, default_value = "cdn", value_parser = named())]
     population: String,
     /// Connections; every arm meets the same ones
     #[arg(long, default_value_t = 20_000, value_parser = connections, allow_negative_numbers = true)]

@@ -1,6 +1,6 @@
 //! What a comparison compares.
 
-use super::{HostArgs, SharingArgs, packets, seed};
+use super::{HostArgs, SharingArgs, named, packets, seed};
 use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 use crate::compare::{Keep, Plan};
 use crate::request::Answer;
@@ -31,17 +31,17 @@ pub struct CompareRequest {
     hosts: HostArgs,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML
     /// file
-    #[arg(long, default_value = DEFAULT)]
+    #[arg(long, default_value = DEFAULT, value_parser = named())]
     path: String,
     /// Object size with its unit
     #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
     bytes: u64,
     /// Arms, separated by commas
-    #[arg(long, default_value = DEFAULT_ARMS)]
+    #[arg(long, default_value = DEFAULT_ARMS, value_parser = named())]
     arms: String,
     /// Run a connection before each of `careful` and `plumb`, which use what that one has learnt
     /// of the path (RFC 9959); with a path, on another one: `--resume=geo`
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME)]
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME, value_parser = named())]
     resume: Option<String>,
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]

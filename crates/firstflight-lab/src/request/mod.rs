@@ -22,8 +22,10 @@ pub use hosts::{HostArgs, Transport};
 pub use refusal::{line, line_of};
 pub use sharing::SharingArgs;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use firstflight_path::Error;
+use firstflight_path::input::text_of;
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +186,12 @@ impl<R: Args> Args for Typed<R> {
 /// An initial window.
 fn packets(text: &str) -> Result<u32, String> {
     crate::size::count(text, 1..=1000, "packets").map(|count| count as u32)
+}
+
+/// Reads an argument that may be the name of a file, which need not be UTF-8
+/// ([`firstflight_path::input::file_of`]).
+pub fn named() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|word| text_of(&word))
 }
 
 /// A seed: any whole number, as text or `1e6`.

@@ -8,12 +8,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Programs at control groups and names of controllers are the machine's.
-pub(crate) static ONE: Mutex<()> = Mutex::new(());
+pub(crate) use super::ONE;
 
 /// A control group that is removed again.
 pub(crate) struct Group(pub PathBuf);
