@@ -27,7 +27,7 @@ Part = Literal["all", "group", "size", "bdp", "buffer", "group_size"]
 def ab(
     # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
     population: str | os.PathLike[str] | Population = "cdn",
-    arms: ArmLike | Sequence[ArmLike] = "jumpstart,rapid-nojump,rapid",
+    arms: ArmLike | Sequence[ArmLike] = "jumpstart,rapid-nojump,rapid,plumb",
     *,
     flows: Number = 20000,
     baseline: ArmLike = "slowstart",

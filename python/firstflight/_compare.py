@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def compare(
     # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
     path: str | os.PathLike[str] | Path = "rapid-slide",
-    arms: ArmLike | Sequence[ArmLike] = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle",
+    arms: ArmLike | Sequence[ArmLike] = "slowstart,hystart,hystart++,rapid,plumb,oracle",
     *,
     on: str = "sim",
     real: bool = False,
@@ -34,7 +34,7 @@ def compare(
     bytes: Number = "10MB",
     resume: str | None = None,
     seed: Number = 1,
-    repeat: Number = 1,
+    repeat: Number | None = None,
     iw: Number = 10,
     limit: Number = "600s",
     flows: Number | None = None,
@@ -55,8 +55,9 @@ def compare(
     Traceback (most recent call last):
     firstflight.Refused: bytes 10 bananas: unknown unit; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB
 
-    `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. With `repeat`, further trials
-    have the next seeds and up to half a millisecond more round trip. `resume="same"`, or another path, runs a connection before each of
+    `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. Trials on a path
+    with chance are repeated, 20 to 400 times, until the intervals are narrow; `repeat` says how many instead. They have the next seeds and
+    up to half a millisecond more round trip. `resume="same"`, or another path, runs a connection before each of
     `careful` and `plumb`, which use what that one has learnt. `flows`, `apart`, `cross` and `app` let several flows share the path: `rows` then
     has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where somebody
     watches and tqdm is installed. Ctrl-C ends it between trials.
@@ -86,6 +87,16 @@ class Comparison(Reported[_engine.Comparison]):
     def trials(self) -> Table:
         """One row per trial: of several flows what they share, else the same as `rows`."""
         return Table(self._inner.trials())
+
+    @cached_property
+    def summary(self) -> Table:
+        """One row per arm over all its trials: times, the ratio to the first arm with its interval, and who is best."""
+        return Table(self._inner.summary())
+
+    @property
+    def finding(self) -> str:
+        """What it comes to, in a sentence or two."""
+        return self._inner.finding
 
     @cached_property
     def episodes(self) -> Table:
@@ -139,8 +150,9 @@ class Comparison(Reported[_engine.Comparison]):
     def _title(self) -> str:
         what = self.experiment
         name = f"{what['path_name']}: " if what["path_name"] not in (None, what["path"]) else ""
-        repeats = f", median of {what['repeat']} trials" if what["repeat"] > 1 else ""
-        return f"{name}{what['path']}\n{what['bytes'] / 1e6:g} MB; initial window {what['iw']} packets, seed {what['seed']}{repeats}"
+        repeats = f", medians of {what['repeat']} trials" if what["repeat"] > 1 else ""
+        finding = f"{self.finding}\n" if self.finding else ""
+        return f"{finding}{name}{what['path']}\n{what['bytes'] / 1e6:g} MB; initial window {what['iw']} packets, seed {what['seed']}{repeats}"
 
     @property
     def _table(self) -> Table:
@@ -151,7 +163,8 @@ class Comparison(Reported[_engine.Comparison]):
         header = ["arm", *(f"{label}\n{unit}" if unit not in ("", "bytes") else label for label, unit, _ in columns)]
         cells = [[arm, *(text + ("*" if best else " ") for text, best in row)] for arm, row in rows]
         notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
-        return f"{self._title()}\n{grid(header, cells)}\n* best of its column; cwnd at exit in BDPs of the idle path{notes}"
+        near = ", ≈ not distinguishable from the best" if self.experiment["repeat"] > 1 else ""
+        return f"{self._title()}\n{grid(header, cells)}\n* best of its column{near}; cwnd at exit in BDPs of the idle path{notes}"
 
     def __repr__(self) -> str:
         return str(self)

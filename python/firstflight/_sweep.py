@@ -37,7 +37,7 @@ def sweep(
     over: Mapping[str, Values],
     # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
     path: str | os.PathLike[str] | Path = "rapid-slide",
-    arms: ArmLike | Sequence[ArmLike] = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle",
+    arms: ArmLike | Sequence[ArmLike] = "slowstart,hystart,hystart++,rapid,plumb,oracle",
     *,
     on: str = "sim",
     real: bool = False,
@@ -46,7 +46,7 @@ def sweep(
     bytes: Number = "10MB",
     resume: str | None = None,
     seed: Number = 1,
-    repeat: Number = 1,
+    repeat: Number | None = None,
     iw: Number = 10,
     limit: Number = "600s",
     # End of options.

@@ -231,7 +231,7 @@ class _Checkpoint:
 def ab(
     # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
     population: str | os.PathLike[str] | Population = "cdn",
-    arms: ArmLike | Sequence[ArmLike] = "jumpstart,rapid-nojump,rapid",
+    arms: ArmLike | Sequence[ArmLike] = "jumpstart,rapid-nojump,rapid,plumb",
     *,
     baseline: ArmLike = "slowstart",
     transport: str = "quic",

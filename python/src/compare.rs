@@ -8,10 +8,11 @@ use firstflight_lab as lab;
 use firstflight_lab::Error;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::measures::Cell;
+use firstflight_lab::repeat::SummaryRow;
 use firstflight_lab::report::Value;
 use firstflight_lab::request::{Answer, Asked, CompareRequest, from_pairs};
 use firstflight_lab::sharing::{SharedFlowRow, SharingRow};
-use firstflight_lab::table::figure;
+use firstflight_lab::table::{TIME_RATIO, change, figure};
 use firstflight_lab::trial::{EpisodeRow, TrialRow, ms};
 use pyo3::prelude::*;
 
@@ -98,6 +99,25 @@ impl Comparison {
         self.inner.warnings()
     }
 
+    /// What it comes to, in a sentence or two.
+    #[getter]
+    fn finding(&self) -> String {
+        self.inner.finding()
+    }
+
+    /// One row per arm over all its trials.
+    fn summary(&self) -> PyResult<Batches> {
+        let repeats = match &self.inner {
+            Answer::Alone(comparison) => comparison.repeats(),
+            Answer::Together(sharing) => sharing.repeats(),
+        };
+        let mut table = Growing::of(SummaryRow::MEASURES);
+        for row in repeats.summary() {
+            table.row([], &row);
+        }
+        table.finish()
+    }
+
     #[getter]
     fn complete(&self) -> bool {
         self.inner.complete()
@@ -111,8 +131,8 @@ impl Comparison {
     /// What was compared, as JSON.
     fn experiment(&self) -> PyResult<String> {
         match &self.inner {
-            Answer::Alone(comparison) => json(&comparison.plan.resolved()),
-            Answer::Together(sharing) => json(&sharing.plan.resolved()),
+            Answer::Alone(comparison) => json(&comparison.resolved()),
+            Answer::Together(sharing) => json(&sharing.resolved()),
         }
     }
 
@@ -182,10 +202,13 @@ impl Comparison {
         let rows = table.rows.iter().map(|row| {
             let cells = table.columns.iter().enumerate().map(|(index, column)| {
                 let text = match &row.values[index] {
+                    Value::Number(value) if column.key == TIME_RATIO => change(*value),
                     Value::Number(value) => figure(*value, &column.unit),
                     Value::Text(text) => text.clone(),
                     Value::Missing => "-".into(),
                 };
+                let near = if row.near.contains(&column.key) { " ≈" } else { "" };
+                let text = text + near;
                 (text, row.best.contains(&column.key))
             });
             (row.arm.clone(), cells.collect())
@@ -202,7 +225,7 @@ impl Comparison {
 
     /// Every event of each arm's first trial, with the algorithms' inner signals.
     fn trace(&self, py: Python<'_>) -> PyResult<Batches> {
-        let plan = lab::Plan { repeat: 1, ..self.alone("trace")?.plan.clone() };
+        let plan = lab::Plan { repeat: 1, stages: None, ..self.alone("trace")?.plan.clone() };
         let kept = again(py, &plan, Keep::Signals, &self.fault, self.threads)?;
         let mut names: Vec<&'static str> = Vec::new();
         for record in &kept.records {

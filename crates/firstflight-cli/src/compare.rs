@@ -18,10 +18,10 @@ use crate::sheet::Sheet;
 use crate::stop::{Stop, graceful};
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use crate::traces::Outputs;
-use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::compare::Keep;
 use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
-use firstflight_lab::table::{figure, table};
+use firstflight_lab::table::{added, figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
 use firstflight_table::text::one_line;
 use firstflight_web::inside;
@@ -53,9 +53,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     for warning in &comparison.warnings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
-    if comparison.plan.repeat < plan.repeat {
-        let (done, of) = (comparison.plan.repeat, plan.repeat);
-        return Ok(Done::Because(format!("stopped: {done} of {of} trials per arm")));
+    if let Some(stopped) = plan.cut_short(&comparison.plan, comparison.stopped) {
+        return Ok(Done::Because(stopped));
     }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
 }
@@ -89,9 +88,8 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     for warning in &shared.warnings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
-    let (done, of) = (shared.plan.plan.repeat, plan.plan.repeat);
-    if done < of {
-        return Ok(Done::Because(format!("stopped: {done} of {of} trials per arm")));
+    if let Some(stopped) = plan.plan.cut_short(&shared.plan.plan, shared.stopped) {
+        return Ok(Done::Because(stopped));
     }
     Ok(shared.unfinished().map_or(Done::Well, Done::Because))
 }
@@ -105,22 +103,28 @@ pub(crate) fn run_with_progress(
     keep: Keep,
     outputs: Option<&Outputs<'_>>,
 ) -> Result<Comparison, Error> {
-    let total = plan.arms.len() as u64 * u64::from(plan.repeat);
-    let progress = Progress::begin(
-        "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
-        Unit::Count("trials"),
-        Some(total),
-    );
+    let progress = trials(plan);
     let outputs = outputs.filter(|outputs| outputs.any());
-    let take =
-        |arm, round, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, round, trace));
-    let takes = outputs.map(|outputs| Takes { repeats: outputs.repeats(), take: &take });
+    let take = |arm, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, trace));
     let tick = || progress.inc(1);
-    match takes {
-        // Files hold every trial, or nothing.
-        Some(takes) => plan.run_until(keep, Some(&takes), &tick, stops(plan).flag()),
+    match outputs {
+        // Files hold every arm, or nothing.
+        Some(_) => plan.run_until(keep, Some(&take), &tick, stops(plan).flag()),
         None => plan.run_partly(keep, &tick, stops(plan).flag()),
     }
+}
+
+/// The progress of a plan. Nobody knows how many stages of trials there will be.
+fn trials(plan: &Plan) -> Progress {
+    if let Some(wait) = plan.least_wait() {
+        whisper(&format!("firstflight: {wait}"));
+    }
+    let unit = Unit::Count("trials");
+    if plan.stages.is_some() && plan.repeat > 1 {
+        return Progress::begin("{spinner} {pos} trials, {per_sec}", unit, None);
+    }
+    let total = plan.arms.len() as u64 * u64::from(plan.repeat);
+    Progress::begin("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left", unit, Some(total))
 }
 
 /// A signal ends a comparison with the repeats that every arm is through with.
@@ -137,11 +141,7 @@ fn stops(plan: &Plan) -> Stop {
 /// # Errors
 /// Those of the run.
 pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
-    let progress = Progress::begin(
-        "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
-        Unit::Count("trials"),
-        Some(plan.plan.arms.len() as u64 * u64::from(plan.plan.repeat)),
-    );
+    let progress = trials(&plan.plan);
     plan.run_partly(&each, &|| progress.inc(1), stops(&plan.plan).flag())
 }
 
@@ -170,8 +170,17 @@ fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
         rows: Vec::new(),
         records: Vec::new(),
         warnings: Vec::new(),
+        stopped: None,
     };
-    (names(&[sheet("", &table(&none))]), none.rows().names)
+    (shown(plan, names(&[sheet("", &table(&none))])), none.rows().names)
+}
+
+/// Names of columns with those that a table of several trials has more.
+pub(crate) fn shown(plan: &Plan, mut names: Vec<String>) -> Vec<String> {
+    if plan.repeat > 1 {
+        names.extend(added(plan.arms.first().map_or("", |arm| &arm.label)));
+    }
+    names
 }
 
 /// What the options ask of tables can be had of what they ask to compare.
@@ -201,26 +210,38 @@ pub(crate) fn as_text(comparison: &Comparison) -> String {
         format!("queue {}", figure(bytes as f64, "bytes"))
     });
     let title = title(comparison);
-    let repeats = if plan.repeat > 1 {
-        format!(", median of {} trials (smallest..largest)", plan.repeat)
-    } else {
-        String::new()
-    };
     let about = format!(
-        "{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{repeats}",
+        "{}, {queue}, BDP {}; initial window {} packets, {}",
         figure(plan.bytes as f64, "bytes"),
-        plan.rate_mbps,
-        plan.rtt_ms,
         figure(plan.bdp_bytes as f64, "bytes"),
         plan.iw,
-        plan.seed,
+        trials_in_words(plan.seed, plan.repeat),
     );
     format!(
-        "{TITLE}{title}{TITLE:#}\n\
+        "{}\n\
+         {TITLE}{title}{TITLE:#}\n\
          {QUIET}{}{QUIET:#}\n\
          {}\n\
-         {QUIET}* best of its column; cwnd at exit in BDPs of the idle path{QUIET:#}\n",
+         {QUIET}{}{QUIET:#}\n",
+        wrap(&comparison.finding(), 0, width()),
         wrap(&about, 0, width()),
         lay_out(&table(comparison)),
+        wrap(&legend(plan.repeat), 0, width()),
     )
+}
+
+/// The seeds, and what cells hold of several trials.
+pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
+    match repeat {
+        1 => format!("seed {seed}"),
+        _ => format!("medians of {repeat} trials from seed {seed} on"),
+    }
+}
+
+/// What the marks of a table mean.
+pub(crate) fn legend(repeat: u32) -> String {
+    if repeat == 1 {
+        return "* best of its column; cwnd at exit in BDPs of the idle path".to_owned();
+    }
+    "* best of its column, ≈ not distinguishable from the best, both by 95 % intervals over all pairs".to_owned()
 }

@@ -241,7 +241,7 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
         let (metric, overview) = overview(cells, answers);
         let _ = write!(
             text,
-            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best of its column{QUIET:#}\n",
+            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best of its column, ≈ not distinguishable from the best{QUIET:#}\n",
             lay_out(&overview)
         );
     }
@@ -270,16 +270,22 @@ fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Table) {
             explanation: String::new(),
         }
     });
+    // Each column has the marks of its own table.
+    let marked = |arm: usize, marks: fn(&Row) -> &Vec<String>| {
+        let tables = tables.iter().enumerate();
+        let marked = tables.filter(|(_, of)| marks(&of.rows[arm]).contains(&of.columns[0].key));
+        marked.map(|(number, _)| number.to_string()).collect()
+    };
     let rows = tables[0].rows.iter().enumerate().map(|(arm, row)| Row {
         values: tables.iter().map(|table| table.rows[arm].values[0].clone()).collect(),
         spread: tables
             .iter()
             .map(|table| table.rows[arm].spread.first().copied().flatten())
             .collect(),
-        best: Vec::new(),
+        best: marked(arm, |row| &row.best),
+        near: marked(arm, |row| &row.near),
         ..row.clone()
     });
-    let mut overview = Table { columns: columns.collect(), rows: rows.collect() };
-    overview.mark_best();
+    let overview = Table { columns: columns.collect(), rows: rows.collect() };
     (format!("{} of all", first.label), overview)
 }

@@ -19,11 +19,12 @@ fn one_line(text: &str) -> String {
 
 /// A cell on one line; what stands below its number goes into parentheses.
 fn cell(field: &Field, side: Side) -> String {
-    match field.text.split_once('\n') {
+    let text = field.signed();
+    match text.split_once('\n') {
         Some((first, rest)) if side != Side::Prose => {
             format!("{} ({})", one_line(first), one_line(rest))
         }
-        _ => one_line(&field.text),
+        _ => one_line(&text),
     }
 }
 

@@ -3,12 +3,12 @@
 use crate::fit::fitted;
 use crate::sheet::{Field, Sheet, Side};
 use firstflight_lab::report::{Column, Row, Table, Value};
-use firstflight_lab::table::figure;
+use firstflight_lab::table::{TIME_RATIO, change, figure};
 
 /// Columns of results that go first where they do not all fit: what follows from the others, then
 /// how startup ended, then what it did to the path.
 const FIRST_TO_GO: &[&str] =
-    &["goodput", "retransmitted", "vs ideal", "exit time", "queueing delay p99", "cwnd at exit"];
+    &["goodput", "retransmitted", "vs ideal", "exit", "queueing delay p99", "cwnd at exit", "p95"];
 
 /// The header of a column of results.
 fn header(column: &Column) -> String {
@@ -38,17 +38,17 @@ pub(crate) fn lay_out(table: &Table) -> String {
 fn cell(table: &Table, row: &Row, index: usize) -> Field {
     let column = &table.columns[index];
     let text = match &row.values[index] {
+        Value::Number(value) if column.key == TIME_RATIO => change(*value),
         Value::Number(value) => figure(*value, &column.unit),
         Value::Text(text) => text.clone(),
         Value::Missing => "-".into(),
     };
+    // Extremes over the trials are in the report.
     let text = match row.spread.get(index).copied().flatten() {
-        Some(spread) => format!(
-            "{text}\n{}..{}",
-            figure(spread.low, &column.unit),
-            figure(spread.high, &column.unit)
-        ),
-        None => text,
+        Some(spread) if column.key == TIME_RATIO => {
+            format!("{text} ({} to {})", change(spread.low), change(spread.high))
+        }
+        _ => text,
     };
-    Field::from(text).bold(row.best.contains(&column.key))
+    Field::from(text).bold(row.best.contains(&column.key)).near(row.near.contains(&column.key))
 }

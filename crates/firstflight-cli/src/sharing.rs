@@ -1,5 +1,6 @@
 //! The table of several flows at a time.
 
+use crate::compare::{legend, shown, trials_in_words};
 use crate::output::{Output, names, wants_json};
 use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
@@ -149,10 +150,10 @@ impl Output for Spooled {
 
 /// Names of the columns, for people and in data.
 pub(crate) fn columns(plan: &SharingPlan) -> (Vec<String>, Vec<String>) {
-    let mut plan = plan.clone();
-    plan.plan.arms.clear();
-    let none = Sharing { plan, rows: Vec::new(), warnings: Vec::new() };
-    (names(&none.sheets()), none.rows().names)
+    let mut empty = plan.clone();
+    empty.plan.arms.clear();
+    let none = Sharing { plan: empty, rows: Vec::new(), warnings: Vec::new(), stopped: None };
+    (shown(&plan.plan, names(&none.sheets())), none.rows().names)
 }
 
 /// The path, by its name if it has one.
@@ -178,13 +179,8 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
             cross.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
         ),
     };
-    let repeats = if plan.repeat > 1 {
-        format!(", median of {} trials (smallest..largest)", plan.repeat)
-    } else {
-        String::new()
-    };
     let about = format!(
-        "{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}, {}, initial window {} packets, seed {}{repeats}",
+        "{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}, {}, initial window {} packets, {}",
         if *flows == 1 { "flow" } else { "flows" },
         apart.0 as f64 / 1e6,
         figure(row.bytes as f64, "bytes"),
@@ -193,14 +189,24 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
         row.transport,
         row.detection,
         row.iw,
-        row.seed,
+        trials_in_words(row.seed, row.repeat),
     );
+    let marks = if row.repeat > 1 { legend(row.repeat) } else { "* best of its column".to_owned() };
+    let finding = match row.repeat {
+        1 => String::new(),
+        _ => wrap(&sharing.finding(), 0, width()) + "\n",
+    };
     format!(
-        "{TITLE}{title}{TITLE:#}\n\
+        "{finding}{TITLE}{title}{TITLE:#}\n\
          {QUIET}{}{QUIET:#}\n\
          {}\n\
-         {QUIET}* best of its column; shares are counted from the last start to the first end{QUIET:#}\n",
+         {QUIET}{}{QUIET:#}\n",
         wrap(&about, 0, width()),
         lay_out(&sharing.table()),
+        wrap(
+            &format!("{marks}; shares are counted from the last start to the first end"),
+            0,
+            width()
+        ),
     )
 }

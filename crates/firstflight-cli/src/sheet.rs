@@ -4,6 +4,7 @@
 use crate::terminal::RULES;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table as Grid};
 use firstflight_table::text::{cell, one_line};
+use std::borrow::Cow;
 
 /// How the cells of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) struct Field {
     pub(crate) text: String,
     /// The best of its column, or the number that decides.
     pub(crate) bold: bool,
+    /// Not distinguishable from the best of its column.
+    pub(crate) near: bool,
     /// What a terminal with colours adds; never the only sign of anything.
     pub(crate) colour: Option<Color>,
 }
@@ -37,7 +40,24 @@ impl Field {
     pub(crate) fn bold(self, bold: bool) -> Field {
         Field { bold, ..self }
     }
+
+    /// The same with the sign for what cannot be told from the best, if `near`.
+    pub(crate) fn near(self, near: bool) -> Field {
+        Field { near, ..self }
+    }
+
+    /// The text with that sign, for formats that have bold letters for the best.
+    pub(crate) fn signed(&self) -> Cow<'_, str> {
+        if self.near {
+            Cow::Owned(format!("{} {NEAR}", self.text))
+        } else {
+            Cow::Borrowed(&self.text)
+        }
+    }
 }
+
+/// The sign for what cannot be told from the best.
+const NEAR: char = '≈';
 
 /// A column: its header, with a line break where it may have two lines, and how it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +161,11 @@ impl Sheet {
         if !self.marked || column == 0 {
             return field.text.clone();
         }
-        let mark = if field.bold { '*' } else { ' ' };
+        let mark = match field {
+            Field { bold: true, .. } => '*',
+            Field { near: true, .. } => NEAR,
+            _ => ' ',
+        };
         let mut lines = field.text.lines();
         let mut text = format!("{}{mark}", lines.next().unwrap_or_default());
         lines.for_each(|line| text.extend(["\n", line, " "]));

@@ -78,7 +78,7 @@ fn write_parquet(file: &Path, _traces: &[&Log]) -> Result<(), Error> {
 /// What `--trace` asks for.
 #[derive(Debug)]
 enum Wanted {
-    /// A CSV of each arm's first trial in this folder.
+    /// A CSV of each arm in this folder.
     Folder(PathBuf),
     /// Everything in one file.
     File(PathBuf, Format),
@@ -90,7 +90,7 @@ pub(crate) struct Outputs<'a> {
     trace: Option<Wanted>,
     qlog: Option<&'a Path>,
     /// For one file: it is written in order, when all are there.
-    kept: Mutex<Vec<(usize, u32, Log)>>,
+    kept: Mutex<Vec<(usize, Log)>>,
 }
 
 impl<'a> Outputs<'a> {
@@ -113,10 +113,10 @@ impl<'a> Outputs<'a> {
             Some(file) => {
                 let format = Format::of("--trace", file)?;
                 check_file(file)?;
-                let trials = plan.arms.len() as u64 * u64::from(plan.repeat);
-                if format == Format::Sqlog && trials != 1 {
+                let arms = plan.arms.len();
+                if format == Format::Sqlog && arms != 1 {
                     return Err(Error::new(format!(
-                        "--trace {}: a file of this kind holds one trace and there are {trials} trials; --qlog FOLDER writes one file for each, \
+                        "--trace {}: a file of this kind holds one trace and there are {arms} arms; --qlog FOLDER writes one file for each, \
                          .qlog holds all",
                         file.display()
                     )));
@@ -136,17 +136,12 @@ impl<'a> Outputs<'a> {
         self.trace.is_some() || self.qlog.is_some()
     }
 
-    /// Those of repeats as well.
-    pub(crate) fn repeats(&self) -> bool {
-        self.qlog.is_some() || matches!(self.trace, Some(Wanted::File(..)))
-    }
-
-    /// Takes one trial's log.
+    /// Takes the log of an arm's first trial.
     ///
     /// # Errors
     /// One line with the name of the file that cannot be written.
-    pub(crate) fn take(&self, arm: usize, round: u32, trace: Log) -> Result<(), Error> {
-        let seed = self.plan.seed.wrapping_add(u64::from(round));
+    pub(crate) fn take(&self, arm: usize, trace: Log) -> Result<(), Error> {
+        let seed = self.plan.seed;
         let label = tame(&self.plan.arms[arm].label);
         if let Some(folder) = self.qlog {
             for end in [End::Sender, End::Receiver] {
@@ -163,15 +158,15 @@ impl<'a> Outputs<'a> {
             }
         }
         match &self.trace {
-            Some(Wanted::Folder(folder)) if round == 0 => {
+            Some(Wanted::Folder(folder)) => {
                 let name = format!("{:02}-{label}-seed{seed}.csv", arm + 1);
                 write_whole(&folder.join(name), |out| csv::write(&[&trace], out))
             }
             Some(Wanted::File(..)) => {
-                self.kept.lock().unwrap_or_else(PoisonError::into_inner).push((arm, round, trace));
+                self.kept.lock().unwrap_or_else(PoisonError::into_inner).push((arm, trace));
                 Ok(())
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -191,7 +186,7 @@ impl<'a> Outputs<'a> {
         let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
         let mut kept =
             std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
-        kept.sort_by_key(|(arm, round, _)| (*arm, *round));
-        write_traces(file, *format, &kept.iter().map(|(_, _, trace)| trace).collect::<Vec<_>>())
+        kept.sort_by_key(|(arm, _)| *arm);
+        write_traces(file, *format, &kept.iter().map(|(_, trace)| trace).collect::<Vec<_>>())
     }
 }

@@ -66,6 +66,11 @@ impl NamedArm {
         matches!(&self.sender, Sender::Arm(arm) if arm.startup.is_reference())
     }
 
+    /// Whether it draws by itself, from the seed or from the system.
+    pub(crate) fn draws(&self) -> bool {
+        matches!(self.sender, Sender::Stack(_) | Sender::Programs(_))
+    }
+
     /// The arm, where all of it is ours.
     ///
     /// # Errors
@@ -124,7 +129,7 @@ const KERNEL: &str = "kernel:";
 const PROGRAMS: &str = "program:";
 
 /// The arms that `compare` runs when none are named.
-pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle";
+pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid,plumb,oracle";
 
 /// Reads a comma-separated list of arms; `all` are all startups and short names, each arm once.
 ///

@@ -2,7 +2,9 @@
 
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
+use crate::phase::moves;
 use crate::record::Recording;
+use crate::repeat::{self, Repeats, SILENT, Stages, Stopped, SummaryRow, Times};
 use crate::resume::{Resume, resumes};
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
@@ -30,8 +32,12 @@ pub struct Plan {
     pub scenario: Scenario,
     /// First seed.
     pub seed: u64,
-    /// Trials per arm; repeats count the seed up and vary the RTT by up to half a millisecond.
+    /// Trials per arm, at most so many in stages; repeats count the seed up and vary the RTT by up to
+    /// half a millisecond.
     pub repeat: u32,
+    /// Trials are repeated in stages where there is chance, and once where there is none. `None` runs
+    /// exactly [`Plan::repeat`] trials.
+    pub stages: Option<Stages>,
     /// Each trial of an arm that starts by `careful` or `plumb` is the second connection of two.
     pub resume: Option<Resume>,
 }
@@ -48,14 +54,9 @@ pub enum Keep {
     Signals,
 }
 
-/// Who takes the complete logs of trials, each as soon as it is there, on the thread that ran it:
-/// only as many are in memory as there are threads.
-pub struct Takes<'a> {
-    /// Those of repeats, too, not only of the first seed.
-    pub repeats: bool,
-    /// Takes the log of arm and repeat number so many.
-    pub take: &'a (dyn Fn(usize, u32, Log) -> Result<(), Error> + Sync),
-}
+/// Takes the complete log of an arm's trial with the first seed as soon as it is there, on the thread
+/// that ran it.
+pub type Takes<'a> = &'a (dyn Fn(usize, Log) -> Result<(), Error> + Sync);
 
 /// The resolved experiment, as in `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -87,8 +88,11 @@ pub struct ExperimentRow {
     pub arms: Vec<String>,
     /// First seed.
     pub seed: u64,
-    /// Trials per arm.
+    /// Trials per arm that ran.
     pub repeat: u32,
+    /// Why no more trials ran; null where `--repeat` said how many, on a path without chance, and after a
+    /// signal.
+    pub stopped: Option<Stopped>,
     /// Where the connection before each of `careful` and `plumb` ran, if there was one: `same` or a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
@@ -119,6 +123,8 @@ pub struct Comparison {
     pub records: Vec<Recording>,
     /// What a reader has to know before believing a number.
     pub warnings: Vec<String>,
+    /// Why no further stage of trials followed, if trials ran in stages.
+    pub stopped: Option<Stopped>,
 }
 
 /// One trial that has run.
@@ -133,13 +139,75 @@ struct JsonDocument<'a> {
     firstflight: &'static str,
     experiment: ExperimentRow,
     warnings: &'a [String],
+    summary: Vec<SummaryRow>,
     results: &'a [TrialRow],
 }
 
 impl Plan {
     /// One trial per arm in the simulator, seed 1.
     pub fn new(arms: Vec<NamedArm>, scenario: Scenario) -> Plan {
-        Plan { arms, testbed: &testbed::sim::BED, scenario, seed: 1, repeat: 1, resume: None }
+        let testbed = &testbed::sim::BED;
+        Plan { arms, testbed, scenario, seed: 1, repeat: 1, stages: None, resume: None }
+    }
+
+    /// The same with trials in stages.
+    #[must_use]
+    pub fn staged(self, stages: Stages) -> Plan {
+        let plan = Plan { stages: Some(stages), ..self };
+        Plan { repeat: plan.ends(plan.has_chance()).last().copied().unwrap_or(1), ..plan }
+    }
+
+    /// Whether two seeds can differ in anything but the half millisecond of round trip that tells
+    /// repeats apart.
+    pub fn has_chance(&self) -> bool {
+        self.testbed.info().hosts_draw
+            || self.scenario.path.has_chance()
+            || self.arms.iter().any(NamedArm::draws)
+            || self.resume.as_ref().is_some_and(Resume::has_chance)
+    }
+
+    /// Trials per arm at the end of each stage, in a scenario with or without chance.
+    pub(crate) fn ends(&self, has_chance: bool) -> &[u32] {
+        match self.stages {
+            None => std::slice::from_ref(&self.repeat),
+            Some(_) if has_chance => repeat::ends(self.testbed.info().in_real_time),
+            Some(_) => &[1],
+        }
+    }
+
+    /// How many trials of each arm a signal left of this plan, in words, if it cut the run short.
+    pub fn cut_short(&self, ran: &Plan, stopped: Option<Stopped>) -> Option<String> {
+        let done = ran.repeat;
+        if self.stages.is_some() {
+            // Each of several stages ends for a reason.
+            return (self.repeat > 1 && stopped.is_none())
+                .then(|| format!("stopped: {done} trials per arm"));
+        }
+        (done < self.repeat).then(|| format!("stopped: {done} of {} trials per arm", self.repeat))
+    }
+
+    /// The least time that trials in real time take, in words, for whoever waits for them.
+    pub fn least_wait(&self) -> Option<String> {
+        if !self.testbed.info().in_real_time {
+            return None;
+        }
+        let ideal = self.scenario.ideal(self.seed).ok().flatten().map_or(0.0, |ideal| ms(ideal.0));
+        let whole = |trials: u32| {
+            let seconds = ideal / 1e3 * f64::from(trials) * self.arms.len() as f64;
+            if seconds < 120.0 {
+                format!("{seconds:.0} s")
+            } else {
+                format!("{:.0} min", seconds / 60.0)
+            }
+        };
+        let ends = self.ends(true);
+        let (first, last) = (ends[0], ends[ends.len() - 1]);
+        let least = format!("{first} trials of each arm take at least {}", whole(first));
+        Some(if first < last {
+            format!("{least}; up to {last} may follow, at least {}", whole(last))
+        } else {
+            least
+        })
     }
 
     /// Runs every trial, in parallel on the current thread pool. The result does not depend on the
@@ -159,7 +227,7 @@ impl Plan {
     pub fn run_traced(
         &self,
         keep: Keep,
-        takes: Option<&Takes<'_>>,
+        takes: Option<Takes<'_>>,
         tick: &(impl Fn() + Sync),
     ) -> Result<Comparison, Error> {
         self.run_until(keep, takes, tick, &AtomicBool::new(false))
@@ -173,7 +241,7 @@ impl Plan {
     pub fn run_until(
         &self,
         keep: Keep,
-        takes: Option<&Takes<'_>>,
+        takes: Option<Takes<'_>>,
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Error> {
@@ -185,19 +253,11 @@ impl Plan {
         &self,
         plans: usize,
         keep: Keep,
-        takes: Option<&Takes<'_>>,
+        takes: Option<Takes<'_>>,
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Error> {
-        self.check()?;
-        let arrived = AtomicBool::new(false);
-        let trial = |trial| self.trial(trial, keep, takes, &arrived);
-        let done = if keep == Keep::Rows && takes.is_none() && self.shares(plans, self.repeat) {
-            self.shared_rounds(0..self.repeat, &arrived, tick, stop)?
-        } else {
-            self.rounds(0..self.repeat, &trial, tick, stop)?
-        };
-        self.joined(done, arrived.into_inner())
+        self.run_stages(plans, keep, takes, tick, (stop, false))
     }
 
     /// Arms are run together: there are repeats enough to keep all threads busy with one at a time,
@@ -279,34 +339,111 @@ impl Plan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Error> {
+        self.run_stages(1, keep, None, tick, (stop, true))
+    }
+
+    /// Runs stage after stage. Between two chunks a stop ends the run, `partly` with the trials that
+    /// every arm is through with.
+    fn run_stages(
+        &self,
+        plans: usize,
+        keep: Keep,
+        takes: Option<Takes<'_>>,
+        tick: &(impl Fn() + Sync),
+        (stop, partly): (&AtomicBool, bool),
+    ) -> Result<Comparison, Error> {
         self.check()?;
         let arrived = AtomicBool::new(false);
-        let trial = |trial| self.trial(trial, keep, None, &arrived);
-        let rounds = self.rounds_at_once(self.scenario.bytes);
+        let has_chance = self.has_chance();
+        let at_once = if partly { self.rounds_at_once(self.scenario.bytes) } else { u32::MAX };
         let mut done: Vec<Vec<Done>> = self.arms.iter().map(|_| Vec::new()).collect();
-        let mut through = 0;
-        while through < self.repeat {
-            let end = self.repeat.min(through.saturating_add(rounds));
-            let all = through..end;
-            let done_more = if keep == Keep::Rows && self.shares(1, end - through) {
-                self.shared_rounds(all, &arrived, tick, stop)
-            } else {
-                self.rounds(all, &trial, tick, stop)
-            };
-            match done_more {
-                Ok(more) => {
-                    let mut more = more.into_iter();
-                    for arm in &mut done {
-                        arm.extend(more.by_ref().take((end - through) as usize));
+        let (mut through, mut stopped) = (0, None);
+        'stages: for &end in self.ends(has_chance) {
+            while through < end {
+                let next = end.min(through.saturating_add(at_once));
+                match self.some(plans, through..next, (keep, takes), &arrived, tick, stop) {
+                    Ok(more) => {
+                        let mut more = more.into_iter();
+                        for arm in &mut done {
+                            arm.extend(more.by_ref().take((next - through) as usize));
+                        }
+                        through = next;
                     }
-                    through = end;
+                    Err(_) if partly && through > 0 && stop.load(Ordering::Relaxed) => {
+                        break 'stages;
+                    }
+                    Err(error) => return Err(error),
                 }
-                Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break,
-                Err(error) => return Err(error),
+            }
+            if let Some(stages) = self.stages.filter(|_| has_chance) {
+                stopped = self.after(stages, &done);
+                if stopped.is_some() {
+                    break;
+                }
             }
         }
-        let part = Plan { repeat: through, ..self.clone() };
-        part.joined(done.into_iter().flatten().collect(), arrived.into_inner())
+        let ran = Plan { repeat: through, ..self.clone() };
+        let mut comparison =
+            ran.joined(done.into_iter().flatten().collect(), arrived.into_inner())?;
+        comparison.stopped = stopped;
+        if has_chance && self.stages.is_none() && through == 1 {
+            comparison.warnings.push(repeat::ONE_TRIAL.into());
+        } else if let Some(stages) = self.stages.filter(|_| !has_chance) {
+            comparison.warnings.extend(self.phase(stages, &comparison.rows, stop));
+        }
+        Ok(comparison)
+    }
+
+    /// Some repeats of every arm: arms in order, repeats in order within each.
+    fn some(
+        &self,
+        plans: usize,
+        rounds: Range<u32>,
+        (keep, takes): (Keep, Option<Takes<'_>>),
+        arrived: &AtomicBool,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Vec<Done>, Error> {
+        let recorded = rounds.start == 0 && (keep != Keep::Rows || takes.is_some());
+        if !recorded && self.shares(plans, rounds.len() as u32) {
+            return self.shared_rounds(rounds, arrived, tick, stop);
+        }
+        self.rounds(rounds, &|trial| self.trial(trial, keep, takes, arrived), tick, stop)
+    }
+
+    /// Whether and why these trials are enough.
+    fn after(&self, stages: Stages, done: &[Vec<Done>]) -> Option<Stopped> {
+        let limit = ms(self.scenario.limit.0);
+        let time = |done: &Done| done.row.ttlb_ms.unwrap_or(limit);
+        let times: Vec<Vec<f64>> = done.iter().map(|arm| arm.iter().map(time).collect()).collect();
+        let first = |arm: &Vec<Done>| repeat::counted(arm.len());
+        let packets =
+            done.iter().flat_map(|arm| &arm[..first(arm)]).map(|done| self.packets(&done.row));
+        stages.after(self.testbed.info().in_real_time, &times, packets.sum())
+    }
+
+    /// Packets that a trial sent, or about as many where nobody counted.
+    pub(crate) fn packets(&self, row: &TrialRow) -> u64 {
+        row.packets_sent.unwrap_or(self.scenario.bytes / self.scenario.host.mss().max(1))
+    }
+
+    /// How the results of a scenario without chance move within half a millisecond of round trip, by
+    /// trials that are not shown; `None` if they hardly do.
+    fn phase(&self, stages: Stages, first: &[TrialRow], stop: &AtomicBool) -> Option<String> {
+        if !stages.affords_silent(first.iter().map(|row| self.packets(row)).sum()) {
+            return None;
+        }
+        let arrived = AtomicBool::new(false);
+        let silent = 1..1 + SILENT;
+        let silent = self.some(1, silent, (Keep::Rows, None), &arrived, &|| (), stop).ok()?;
+        let arms = self.arms.iter().zip(first).zip(silent.chunks(SILENT as usize));
+        let arms = arms.filter(|((arm, _), _)| !arm.is_reference());
+        let arms: Vec<Vec<&TrialRow>> = arms
+            .map(|((_, first), silent)| {
+                std::iter::once(first).chain(silent.iter().map(|done| &done.row)).collect()
+            })
+            .collect();
+        moves(&arms)
     }
 
     /// Repeats between two places where a run can stop: trials enough to keep all threads busy, and
@@ -374,7 +511,7 @@ impl Plan {
             warnings.extend(trial.warnings);
         }
         warnings.extend(self.warnings(&rows));
-        Ok(Comparison { plan: self.clone(), rows, records, warnings })
+        Ok(Comparison { plan: self.clone(), rows, records, warnings, stopped: None })
     }
 
     fn nothing_arrives(&self) -> Error {
@@ -398,7 +535,7 @@ impl Plan {
         &self,
         (index, round): (usize, u32),
         keep: Keep,
-        takes: Option<&Takes<'_>>,
+        takes: Option<Takes<'_>>,
         arrived: &AtomicBool,
     ) -> Result<Done, Error> {
         let arm = &self.arms[index];
@@ -415,7 +552,7 @@ impl Plan {
             _ => None,
         };
         let kept = recording.is_some();
-        let takes = takes.filter(|takes| takes.repeats || round == 0);
+        let takes = takes.filter(|_| round == 0);
         if takes.is_some() {
             recording = Some(
                 recording
@@ -424,10 +561,10 @@ impl Plan {
             );
         }
         let outcome = self.testbed.run(scenario, arm, seed, recording.as_mut())?;
-        if let (Some(takes), Some(trace)) =
+        if let (Some(take), Some(trace)) =
             (takes, recording.as_mut().and_then(Recording::take_trace))
         {
-            (takes.take)(index, round, trace)?;
+            take(index, trace)?;
         }
         let recording = recording.filter(|_| kept);
         let ideal = scenario.ideal(seed)?;
@@ -508,7 +645,7 @@ impl Plan {
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(
-                "{unfinished} of {} trials did not finish within the limit of {}; they have no completion time",
+                "{unfinished} of {} trials did not finish within the limit of {}; they count with the limit",
                 rows.len(),
                 self.limit_in_words()
             ));
@@ -535,6 +672,7 @@ impl Plan {
             arms: self.arms.iter().map(NamedArm::full).collect(),
             seed: self.seed,
             repeat: self.repeat,
+            stopped: None,
             resume: self.resume.as_ref().map(Resume::text),
             iw: scenario.iw,
             burst: scenario.burst,
@@ -567,6 +705,27 @@ impl Comparison {
         &self.rows[arm * per_arm..(arm + 1) * per_arm]
     }
 
+    /// The experiment with every default filled in, and what ran of it.
+    pub fn resolved(&self) -> ExperimentRow {
+        ExperimentRow { stopped: self.stopped, ..self.plan.resolved() }
+    }
+
+    /// What its trials say about the times of the arms.
+    pub fn repeats(&self) -> Repeats {
+        let limit = ms(self.plan.scenario.limit.0);
+        let arm = |(index, arm): (usize, &NamedArm)| {
+            let trials = self.trials(index);
+            Times {
+                arm: arm.label.clone(),
+                reference: arm.is_reference(),
+                ms: trials.iter().map(|trial| trial.ttlb_ms.unwrap_or(limit)).collect(),
+                unfinished: trials.iter().filter(|trial| trial.ttlb_ms.is_none()).count(),
+                loss: trials.iter().map(|trial| trial.loss_ratio).collect(),
+            }
+        };
+        Repeats::of(self.plan.arms.iter().enumerate().map(arm).collect(), limit)
+    }
+
     /// Every trial of every arm was finished within the limit.
     pub fn complete(&self) -> bool {
         self.rows.iter().all(|row| row.complete)
@@ -579,8 +738,9 @@ impl Comparison {
     pub fn to_json(&self) -> String {
         let document = JsonDocument {
             firstflight: env!("CARGO_PKG_VERSION"),
-            experiment: self.plan.resolved(),
+            experiment: self.resolved(),
             warnings: &self.warnings,
+            summary: self.repeats().summary(),
             results: &self.rows,
         };
         let mut text =

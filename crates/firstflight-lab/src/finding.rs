@@ -1,7 +1,10 @@
 //! What a comparison comes to, in one sentence or two: who is done first, and at which price.
 
 use crate::compare::Comparison;
-use crate::sweep::{JUDGED, Judged, SAME};
+use crate::repeat::{Repeats, SAME, Stopped};
+use crate::sharing::Sharing;
+use crate::stats::pairs::Mark;
+use crate::table::change;
 
 /// An arm as the finding sees it.
 struct Seen<'a> {
@@ -16,8 +19,10 @@ impl Comparison {
     /// The finding, for the top of a page: on this path, with these seeds, and no further. Arms
     /// that are told what no sender can know (`oracle`) bound the others and are left out.
     pub fn finding(&self) -> String {
-        let [time, loss] = &JUDGED;
-        let median = |judged: &Judged, arm| judged.value(self, arm).map(|value| value.median);
+        let repeats = self.repeats();
+        if repeats.trials() > 1 {
+            return repeats.finding(self.stopped);
+        }
         let rows: Vec<Seen<'_>> = self
             .plan
             .arms
@@ -26,11 +31,121 @@ impl Comparison {
             .filter(|(_, arm)| !arm.is_reference())
             .map(|(index, arm)| Seen {
                 arm: &arm.label,
-                ms: median(time, index),
-                loss: median(loss, index),
+                ms: self.trials(index)[0].ttlb_ms,
+                loss: repeats.loss(index).map(|loss| 100.0 * loss),
             })
             .collect();
         told(&rows)
+    }
+}
+
+impl Sharing {
+    /// The same for several flows at a time, whose trials have the median over the flows.
+    pub fn finding(&self) -> String {
+        self.repeats().finding(self.stopped)
+    }
+}
+
+impl Repeats {
+    /// Who is the fastest over all trials, against the first arm, and at which price.
+    fn finding(&self, stopped: Option<Stopped>) -> String {
+        let arms = self.names();
+        let competing = self.competing();
+        let with = |wanted: Mark| -> Vec<usize> {
+            (0..arms.len()).filter(|arm| self.mark(*arm) == wanted).collect()
+        };
+        let names = |of: &[usize]| joined(&of.iter().map(|arm| arms[*arm]).collect::<Vec<_>>());
+        let trials = self.trials();
+        let mut words = match (with(Mark::Best).as_slice(), with(Mark::Near).as_slice()) {
+            ([best], _) => {
+                let other = if *best > 0 { Some(0) } else { self.next_to(*best) };
+                let time = other
+                    .map_or(String::new(), |other| format!(": {}", self.against(*best, other)));
+                format!("{} is the fastest{time}", arms[*best])
+            }
+            (_, []) if competing.iter().filter(|competes| **competes).count() == 1 => {
+                let only = competing.iter().position(|competes| *competes).unwrap_or_default();
+                let ms = self.median(only).unwrap_or_default();
+                format!("{} takes {ms:.1} ms (median)", arms[only])
+            }
+            (_, []) => "No arm finished every trial within the limit".to_owned(),
+            (_, near) if near.len() == competing.iter().filter(|one| **one).count() => {
+                format!("No arm is the fastest: {} cannot be told apart", names(near))
+            }
+            (_, near) => {
+                let first = near.iter().copied().find(|arm| *arm > 0);
+                let time = first.filter(|_| !near.contains(&0)).map_or(String::new(), |arm| {
+                    format!("; {} takes {}", arms[arm], self.against(arm, 0))
+                });
+                format!("The fastest are {}, which cannot be told apart{time}", names(near))
+            }
+        };
+        words += &format!(" ({trials} trials");
+        if let Some(stopped) = stopped.filter(|stopped| *stopped != Stopped::Precision) {
+            words += &format!("; {}", stopped.words());
+        }
+        words += ").";
+        words += &self.least_loss();
+        let unfinished: Vec<usize> =
+            (0..arms.len()).filter(|arm| self.unfinished(*arm) > 0).collect();
+        if !unfinished.is_empty() {
+            words += &format!(" Not always finished within the limit: {}.", names(&unfinished));
+        }
+        words
+    }
+
+    /// The competing arm with the shortest mean time after the best.
+    fn next_to(&self, best: usize) -> Option<usize> {
+        let competing = self.competing();
+        let others = (0..competing.len()).filter(|arm| *arm != best && competing[*arm]);
+        others.min_by(|a, b| self.between(*a, best).value.total_cmp(&self.between(*b, best).value))
+    }
+
+    /// The time of an arm against another, with its interval.
+    fn against(&self, arm: usize, other: usize) -> String {
+        let ratio = self.between(arm, other);
+        let percent = |ratio: f64| 100.0 * (1.0 - ratio);
+        let (value, sign) = if ratio.value <= 1.0 {
+            (percent(ratio.value), 1.0)
+        } else {
+            (-percent(ratio.value), -1.0)
+        };
+        let mut ends = [sign * percent(ratio.low), sign * percent(ratio.high)];
+        ends.sort_by(f64::total_cmp);
+        let [low, high] = ends.map(figure);
+        let which = if sign > 0.0 { "less" } else { "more" };
+        let other = self.names()[other];
+        format!("{} % {which} time than {other}, 95 % interval {low} to {high}", figure(value))
+    }
+
+    /// Who loses least in the mean, if arms differ.
+    fn least_loss(&self) -> String {
+        let competing = self.competing();
+        let arms = (0..competing.len()).filter(|arm| competing[*arm]);
+        let mut known: Vec<(usize, f64)> =
+            arms.filter_map(|arm| Some((arm, 100.0 * self.loss(arm)?))).collect();
+        known.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (Some((least, loss)), Some((_, most))) = (known.first(), known.last()) else {
+            return String::new();
+        };
+        if known.len() < 2 || most - loss < 0.01 {
+            return String::new();
+        }
+        format!(" {} loses least, {loss:.2} % on average.", self.names()[*least])
+    }
+}
+
+/// A percentage with one digit, never a negative nothing.
+fn figure(percent: f64) -> String {
+    change(percent).trim_start_matches('+').to_owned()
+}
+
+/// Names as a list in a sentence.
+fn joined(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
     }
 }
 

@@ -20,9 +20,11 @@ pub mod measures;
 pub mod outcome;
 pub mod own;
 pub mod page;
+mod phase;
 pub mod population;
 pub mod programs;
 pub mod record;
+pub mod repeat;
 pub mod report;
 #[cfg(feature = "request")]
 pub mod request;

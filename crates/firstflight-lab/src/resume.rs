@@ -30,6 +30,11 @@ impl Resume {
         Ok(Resume { path })
     }
 
+    /// Whether two seeds can differ in what the first connection learns.
+    pub(crate) fn has_chance(&self) -> bool {
+        self.path.as_ref().is_some_and(Path::has_chance)
+    }
+
     /// As it is typed.
     pub fn text(&self) -> String {
         self.path.as_ref().map_or_else(|| SAME.to_owned(), ToString::to_string)

@@ -5,6 +5,7 @@ use crate::arms::NamedArm;
 use crate::compare::{ExperimentRow, Plan};
 use crate::flows::{App, Arrangement, SharingFlow, Together};
 use crate::measures::record;
+use crate::repeat::{self, Repeats, Stages, Stopped, SummaryRow, Times};
 use crate::report::Table;
 use crate::scenario::Scenario;
 use crate::stats::Summary;
@@ -174,6 +175,12 @@ impl SharingRow {
         Summary::of(self.ours().filter_map(|flow| flow.ttlb_ms))
     }
 
+    /// The median over the flows of the arm; one that was not through has the limit.
+    pub(crate) fn time_ms(&self, limit: f64) -> f64 {
+        let times = self.ours().map(|flow| flow.ttlb_ms.unwrap_or(limit));
+        Summary::of(times).map_or(limit, |all| all.median)
+    }
+
     fn sum(&self, what: fn(&TrialRow) -> Option<u64>) -> Option<u64> {
         self.ours().map(what).sum()
     }
@@ -214,6 +221,8 @@ pub struct Sharing {
     pub rows: Vec<SharingRow>,
     /// What to know before believing a number, but for [`Sharing::unfinished`].
     pub warnings: Vec<String>,
+    /// Why no further stage of trials followed, if trials ran in stages.
+    pub stopped: Option<Stopped>,
 }
 
 impl SharingPlan {
@@ -237,7 +246,7 @@ impl SharingPlan {
         stop: &AtomicBool,
     ) -> Result<Sharing, Error> {
         let sharing = self.run_partly(&|_, _, _| Ok(()), tick, stop)?;
-        if sharing.plan.plan.repeat < self.plan.repeat {
+        if self.plan.cut_short(&sharing.plan.plan, sharing.stopped).is_some() {
             return Err(stopped());
         }
         Ok(sharing)
@@ -274,33 +283,73 @@ impl SharingPlan {
             tick();
             Ok((row, doubts))
         };
+        let has_chance = self.has_chance();
         let at_once = self.plan.rounds_at_once(u64::MAX);
         let mut done: Vec<Vec<(SharingRow, Vec<String>)>> =
             self.plan.arms.iter().map(|_| Vec::new()).collect();
-        let mut through = 0;
-        while through < self.plan.repeat {
-            let end = self.plan.repeat.min(through.saturating_add(at_once));
-            let rounds = through..end;
-            let all: Vec<(usize, u32)> = (0..self.plan.arms.len())
-                .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))
-                .collect();
-            match all.into_par_iter().map(trial).collect::<Result<Vec<_>, Error>>() {
-                Ok(more) => {
-                    let mut more = more.into_iter();
-                    for arm in &mut done {
-                        arm.extend(more.by_ref().take((end - through) as usize));
+        let (mut through, mut stopped) = (0, None);
+        'stages: for &end in self.plan.ends(has_chance) {
+            while through < end {
+                let next = end.min(through.saturating_add(at_once));
+                let rounds = through..next;
+                let all: Vec<(usize, u32)> = (0..self.plan.arms.len())
+                    .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))
+                    .collect();
+                match all.into_par_iter().map(trial).collect::<Result<Vec<_>, Error>>() {
+                    Ok(more) => {
+                        let mut more = more.into_iter();
+                        for arm in &mut done {
+                            arm.extend(more.by_ref().take((next - through) as usize));
+                        }
+                        through = next;
                     }
-                    through = end;
+                    Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break 'stages,
+                    Err(error) => return Err(error),
                 }
-                Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break,
-                Err(error) => return Err(error),
+            }
+            if let Some(stages) = self.plan.stages.filter(|_| has_chance) {
+                stopped = self.after(stages, &done);
+                if stopped.is_some() {
+                    break;
+                }
             }
         }
         let (rows, doubts): (Vec<_>, Vec<_>) = done.into_iter().flatten().unzip();
         let varies = self.plan.arms.iter().chain(&self.cross).filter_map(NamedArm::varies);
-        let warnings = doubts.into_iter().flatten().chain(varies).collect();
+        let one = has_chance && self.plan.stages.is_none() && through == 1;
+        let one = one.then(|| repeat::ONE_TRIAL.to_owned());
+        let warnings = doubts.into_iter().flatten().chain(varies).chain(one).collect();
         let plan = Plan { repeat: through, ..self.plan.clone() };
-        Ok(Sharing { plan: SharingPlan { plan, ..self.clone() }, rows, warnings })
+        Ok(Sharing { plan: SharingPlan { plan, ..self.clone() }, rows, warnings, stopped })
+    }
+
+    /// Whether two seeds can differ in anything but the half millisecond of round trip that tells
+    /// repeats apart.
+    pub fn has_chance(&self) -> bool {
+        let several = self.flows as usize + self.cross.len() > 1;
+        self.plan.has_chance()
+            || several && self.jitter > Nanos::ZERO
+            || self.cross.iter().any(NamedArm::draws)
+    }
+
+    /// The same with as many trials as its stages have at most.
+    #[must_use]
+    pub fn staged(mut self) -> SharingPlan {
+        if self.plan.stages.is_some() {
+            self.plan.repeat = self.plan.ends(self.has_chance()).last().copied().unwrap_or(1);
+        }
+        self
+    }
+
+    /// Whether and why these trials are enough.
+    fn after(&self, stages: Stages, done: &[Vec<(SharingRow, Vec<String>)>]) -> Option<Stopped> {
+        let limit = ms(self.plan.scenario.limit.0);
+        let time = |(row, _): &(SharingRow, Vec<String>)| row.time_ms(limit);
+        let times: Vec<Vec<f64>> = done.iter().map(|arm| arm.iter().map(time).collect()).collect();
+        let first = done.iter().flat_map(|arm| &arm[..repeat::counted(arm.len())]);
+        let flows = first.flat_map(|(row, _)| &row.flows);
+        let packets = flows.map(|flow| self.plan.packets(&flow.flow)).sum();
+        stages.after(self.plan.testbed.info().in_real_time, &times, packets)
     }
 
     /// The plan with every default filled in.
@@ -394,6 +443,28 @@ impl SharingPlan {
 }
 
 impl Sharing {
+    /// The experiment with every default filled in, and what ran of it.
+    pub fn resolved(&self) -> SharingExperiment {
+        let mut resolved = self.plan.resolved();
+        resolved.plain.stopped = self.stopped;
+        resolved
+    }
+
+    /// What its trials say about the times of the arms: the median over the flows of each.
+    pub fn repeats(&self) -> Repeats {
+        let plan = &self.plan.plan;
+        let limit = ms(plan.scenario.limit.0);
+        let arms = plan.arms.iter().zip(self.rows.chunks(plan.repeat.max(1) as usize));
+        let arms = arms.map(|(arm, trials)| Times {
+            arm: arm.label.clone(),
+            reference: arm.is_reference(),
+            ms: trials.iter().map(|trial| trial.time_ms(limit)).collect(),
+            unfinished: trials.iter().filter(|trial| !trial.complete).count(),
+            loss: trials.iter().map(SharingRow::loss_ratio).collect(),
+        });
+        Repeats::of(arms.collect(), limit)
+    }
+
     /// Every flow that ends was through within the limit.
     pub fn complete(&self) -> bool {
         self.rows.iter().all(|row| row.complete)
@@ -419,6 +490,7 @@ impl Sharing {
         table_of(
             SharingFigures::MEASURES,
             self.plan.plan.arms.iter().zip(figures.chunks(self.plan.plan.repeat as usize)),
+            &self.repeats(),
         )
     }
 
@@ -443,11 +515,13 @@ impl Sharing {
         struct Document {
             firstflight: &'static str,
             experiment: SharingExperiment,
+            summary: Vec<SummaryRow>,
             results: [(); 0],
         }
         let document = Document {
             firstflight: env!("CARGO_PKG_VERSION"),
-            experiment: self.plan.resolved(),
+            experiment: self.resolved(),
+            summary: self.repeats().summary(),
             results: [],
         };
         let text = serde_json::to_string_pretty(&document).expect("numbers and strings");

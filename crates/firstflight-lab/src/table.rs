@@ -4,8 +4,10 @@
 use crate::arms::NamedArm;
 use crate::compare::Comparison;
 use crate::measures::{self, Cell, Field, Holds, Measure, Shown};
-use crate::report::{Column, Row, Spread, Table, Value};
+use crate::repeat::{Repeats, logs};
+use crate::report::{Better, Column, Row, Spread, Table, Value};
 use crate::stats::Summary;
+use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
 
 /// One column, and where its values stand in a row.
@@ -15,23 +17,69 @@ struct Of {
 }
 
 impl Of {
-    /// The values that are known, in the unit shown.
-    fn numbers<'a>(&'a self, trials: &'a [impl Field]) -> impl Iterator<Item = f64> + 'a {
+    /// The values of an arm's trials, in the unit shown; a completion time that is missing is the limit.
+    fn numbers(&self, trials: &[impl Field], limit_ms: f64) -> Vec<Option<f64>> {
         let percent = self.shown.unit == "%" && self.column.measure.unit != "%";
-        trials
-            .iter()
-            .filter_map(|row| row.cell(&self.column.path).number())
-            .map(move |value| if percent { value * 100.0 } else { value })
+        let missing = self.is_time().then_some(limit_ms);
+        let number = |row| Field::cell(row, &self.column.path).number().or(missing);
+        let scaled = |value| if percent { value * 100.0 } else { value };
+        trials.iter().map(|row| number(row).map(scaled)).collect()
+    }
+
+    /// It is a completion time, which arms are compared by as a ratio.
+    fn is_time(&self) -> bool {
+        self.shown.key.starts_with("ttlb")
     }
 
     /// The cell of an arm: the median with its extremes, or the words by how often they occur.
-    fn cell(&self, trials: &[impl Field]) -> (Value, Option<Spread>) {
+    fn cell(&self, trials: &[impl Field], limit_ms: f64) -> (Value, Option<Spread>) {
         if self.column.measure.holds == Holds::Text {
             return (words(trials, &self.column.path).map_or(Value::Missing, Value::Text), None);
         }
-        let summary = Summary::of(self.numbers(trials));
+        let values = self.numbers(trials, limit_ms);
+        let summary = Summary::of(values.into_iter().flatten());
         let spread = summary.map(|summary| Spread { low: summary.low, high: summary.high });
-        (summary.map_or(Value::Missing, |summary| Value::Number(summary.median)), spread)
+        let value = summary.map_or(Value::Missing, |summary| Value::Number(summary.median));
+        let missing = |row: &&_| Field::cell(*row, &self.column.path).number().is_none();
+        let unfinished = if self.is_time() { trials.iter().filter(missing).count() } else { 0 };
+        (within(value, unfinished, trials.len(), limit_ms), spread)
+    }
+
+    /// Marks the arms by their trials: the best one, or those that cannot be told from it.
+    fn mark(&self, rows: &mut [Row], values: &[Vec<Option<f64>>], competing: &[bool]) {
+        let sign = match self.column.measure.better {
+            Better::Low => 1.0,
+            Better::High => -1.0,
+            Better::None => return,
+        };
+        let known: Vec<bool> = values
+            .iter()
+            .zip(competing)
+            .map(|(values, competes)| *competes && values.iter().all(Option::is_some))
+            .collect();
+        let values: Vec<Vec<f64>> = values
+            .iter()
+            .map(|arm| arm.iter().map(|value| sign * value.unwrap_or(0.0)).collect())
+            .collect();
+        let values = if self.is_time() { logs(&values) } else { values };
+        for (row, mark) in rows.iter_mut().zip(Pairs::of(&values).marks(&known)) {
+            match mark {
+                Mark::Best => row.best.push(self.shown.key.into()),
+                Mark::Near => row.near.push(self.shown.key.into()),
+                Mark::None => {}
+            }
+        }
+    }
+}
+
+/// A time, as a bound where it is the limit that stopped some of the trials.
+fn within(value: Value, unfinished: usize, trials: usize, limit_ms: f64) -> Value {
+    let Value::Number(ms) = value else { return value };
+    let of = if trials > 1 { format!(" ({unfinished})") } else { String::new() };
+    match unfinished {
+        0 => value,
+        _ if ms >= limit_ms => Value::Text(format!(">= {} s{of}", limit_ms / 1e3)),
+        _ => Value::Text(format!("{}{of}", figure(ms, "ms"))),
     }
 }
 
@@ -44,13 +92,63 @@ fn shown(measures: &'static [Measure]) -> Vec<Of> {
 /// The table of a comparison: medians over the repeats with their extremes, best values marked.
 pub fn table(comparison: &Comparison) -> Table {
     let arms = comparison.plan.arms.iter().enumerate();
-    table_of(TrialRow::MEASURES, arms.map(|(index, arm)| (arm, comparison.trials(index))))
+    let arms = arms.map(|(index, arm)| (arm, comparison.trials(index)));
+    table_of(TrialRow::MEASURES, arms, &comparison.repeats())
+}
+
+/// The column of times as they compare with those of the first arm.
+pub const TIME_RATIO: &str = "time_ratio";
+
+/// Labels of the columns that a table of several trials has more; `first` is its first arm.
+pub fn added(first: &str) -> [String; 2] {
+    ["p95".to_owned(), format!("time vs {first}")]
+}
+
+/// The percentile of the times, and how they compare with those of the first arm, behind the times.
+fn add_repeats(table: &mut Table, repeats: &Repeats) {
+    let Some(behind) = table.columns.iter().position(|column| column.key == "ttlb_ms") else {
+        return;
+    };
+    let [p95, ratio] = added(table.rows.first().map_or("", |row| &row.arm));
+    let column = |key: &str, label: String, unit: &str, explanation: &str| Column {
+        key: key.into(),
+        label,
+        unit: unit.into(),
+        better: Better::None,
+        explanation: explanation.into(),
+    };
+    table.columns.insert(
+        behind + 1,
+        column("ttlb_p95_ms", p95, "ms", "completion time that 95 % of the trials do not exceed"),
+    );
+    table.columns.insert(
+        behind + 2,
+        column(
+            TIME_RATIO,
+            ratio,
+            "%",
+            "completion time against that of the first arm on the same seed: geometric mean over the seeds with its 95 % \
+             interval, which holds for all pairs of arms together",
+        ),
+    );
+    for (arm, row) in table.rows.iter_mut().enumerate() {
+        let (p95, unfinished) = repeats.p95(arm);
+        let p95 = within(Value::Number(p95), unfinished, repeats.trials(), repeats.limit_ms);
+        let ratio = repeats.ratio(arm).map(|ratio| ratio.map(|ratio| 100.0 * (ratio - 1.0)));
+        row.values.insert(behind + 1, p95);
+        row.values
+            .insert(behind + 2, ratio.map_or(Value::Missing, |ratio| Value::Number(ratio.value)));
+        row.spread.insert(behind + 1, None);
+        let spread = ratio.map(|ratio| Spread { low: ratio.low, high: ratio.high });
+        row.spread.insert(behind + 2, spread);
+    }
 }
 
 /// The same of other records: each arm with its trials.
 pub(crate) fn table_of<'a, R: Field + 'a>(
     measures: &'static [Measure],
     arms: impl Iterator<Item = (&'a NamedArm, &'a [R])>,
+    repeats: &Repeats,
 ) -> Table {
     let shown = shown(measures);
     let columns = shown.iter().map(|Of { column, shown }| Column {
@@ -61,21 +159,35 @@ pub(crate) fn table_of<'a, R: Field + 'a>(
         explanation: column.measure.summary().into(),
     });
     let mut table = Table { columns: columns.collect(), rows: Vec::new() };
-    for (arm, trials) in arms {
-        let (values, mut spread): (Vec<Value>, Vec<Option<Spread>>) =
-            shown.iter().map(|of| of.cell(trials)).unzip();
-        if trials.len() == 1 {
-            spread.clear();
-        }
+    let arms: Vec<(&NamedArm, &[R])> = arms.collect();
+    for (arm, trials) in &arms {
+        let (values, spread): (Vec<Value>, Vec<Option<Spread>>) =
+            shown.iter().map(|of| of.cell(trials, repeats.limit_ms)).unzip();
         table.rows.push(Row {
             arm: arm.label.clone(),
             arm_full: arm.full(),
             values,
             spread,
-            best: Vec::new(),
+            ..Row::default()
         });
     }
-    table.mark_best();
+    if repeats.trials() > 1 {
+        let competing = repeats.competing();
+        for of in &shown {
+            let values: Vec<Vec<Option<f64>>> =
+                arms.iter().map(|(_, trials)| of.numbers(trials, repeats.limit_ms)).collect();
+            of.mark(&mut table.rows, &values, &competing);
+        }
+        add_repeats(&mut table, repeats);
+    } else {
+        table.mark_best();
+        for (arm, row) in table.rows.iter_mut().enumerate() {
+            row.spread.clear();
+            if repeats.unfinished(arm) > 0 {
+                row.best.clear();
+            }
+        }
+    }
     table
 }
 
@@ -100,6 +212,12 @@ fn words(trials: &[impl Field], path: &str) -> Option<String> {
                 .join(", "),
         ),
     }
+}
+
+/// A change in percent with its sign, never of nothing.
+pub fn change(percent: f64) -> String {
+    let text = format!("{percent:+.1}");
+    if matches!(text.as_str(), "-0.0" | "+0.0") { "0.0".to_owned() } else { text }
 }
 
 /// A number for people: as many digits as can matter.

@@ -142,6 +142,16 @@ impl Rate {
         }
     }
 
+    /// Whether the seed decides how fast it is.
+    pub(crate) fn draws(&self) -> bool {
+        match self {
+            Rate::Constant(_) | Rate::Steps(_) => false,
+            Rate::Wander(wander) => wander.sd > 0,
+            Rate::Trace(played) => played.options.start == TraceStart::Random,
+            Rate::Poisson(_) => true,
+        }
+    }
+
     /// Whether packets leave at opportunities instead of at a rate.
     pub(crate) fn is_slotted(&self) -> bool {
         matches!(self, Rate::Trace(_) | Rate::Poisson(_))

@@ -13,6 +13,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
         alone: false,
         read: |effects, key, text| Ok(Effects { policer: Some(policer(key, text)?), ..effects }),
         show: |effects| effects.policer.map(|policer| policer.to_string()),
+        draws: |_| false,
     },
     Setting {
         name: "codel",
@@ -25,6 +26,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             }
             _ => None,
         },
+        draws: |_| false,
     },
     Setting {
         name: "pie",
@@ -39,6 +41,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             Aqm::Pie { target } => Some(print_time(target)),
             _ => None,
         },
+        draws: |effects| matches!(effects.aqm, Some(Aqm::Pie { .. })),
     },
     Setting {
         name: "red",
@@ -49,6 +52,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             })
         },
         show: |effects| red(effects.aqm?, Red::default()),
+        draws: |effects| matches!(effects.aqm, Some(Aqm::Red(red)) if !red.adaptive),
     },
     Setting {
         name: "ared",
@@ -59,6 +63,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             })
         },
         show: |effects| red(effects.aqm?, adaptive()),
+        draws: |effects| matches!(effects.aqm, Some(Aqm::Red(red)) if red.adaptive),
     },
     Setting {
         name: "fq_codel",
@@ -72,6 +77,8 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             Aqm::FqCodel(fq) => Some(fq.to_string()),
             _ => None,
         },
+        // The seed decides which flows share a queue.
+        draws: |effects| matches!(effects.aqm, Some(Aqm::FqCodel(fq)) if fq.flows > 1),
     },
     Setting {
         name: "dualpi2",
@@ -85,6 +92,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             Aqm::DualPi2(dual) => Some(dual.to_string()),
             _ => None,
         },
+        draws: |effects| matches!(effects.aqm, Some(Aqm::DualPi2(_))),
     },
     Setting {
         name: "ecn",
@@ -97,6 +105,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
                 Ecn::Chance(share) => format!("ce:{}", print_percent(share)),
             })
         },
+        draws: |effects| matches!(effects.ecn, Some(Ecn::Chance(share)) if is_open(share)),
     },
     Setting {
         name: "ge",
@@ -107,6 +116,10 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             let (g, h, k) = (print_percent(g), print_percent(h), print_percent(k));
             Some(format!("{g}:{}:{h}:{k}", print_factor(burst)))
         },
+        draws: |effects| {
+            let open = |GilbertElliott { g, h, k, .. }| is_open(k) || (g > 0 && h != k);
+            effects.ge.is_some_and(open)
+        },
     },
     Setting {
         name: "loss_every",
@@ -116,6 +129,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             Ok(Effects { loss_every: Some(every), ..effects })
         },
         show: |effects| effects.loss_every.map(|every| every.to_string()),
+        draws: |_| false,
     },
     Setting {
         name: "jitter",
@@ -130,6 +144,11 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
                 }
             })
         },
+        draws: |effects| match effects.jitter {
+            Some(Jitter::Uniform(low, high)) => low < high,
+            Some(Jitter::Normal(_, sigma)) => sigma > 0,
+            None => false,
+        },
     },
     Setting {
         name: "reorder",
@@ -143,6 +162,12 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
                 Some(second) => format!("{}:{}", pair(first), pair(second)),
             })
         },
+        draws: |effects| {
+            let draws = |Reorder { first, second }| {
+                first.0 > 0 || second.is_some_and(|(share, _)| share > 0)
+            };
+            effects.reorder.is_some_and(draws)
+        },
     },
     Setting {
         name: "dup",
@@ -151,8 +176,14 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             Ok(Effects { dup_ppb: value::LOSS.parse(key, text)?, ..effects })
         },
         show: |effects| (effects.dup_ppb != 0).then(|| print_percent(effects.dup_ppb)),
+        draws: |effects| is_open(effects.dup_ppb),
     },
 ];
+
+/// Whether a share, in 1e-9, is neither none nor all.
+pub(crate) fn is_open(share: u64) -> bool {
+    (1..1_000_000_000).contains(&share)
+}
 
 /// Queue management, of which a direction has one at most: `usual` if the key stands alone, none if
 /// its value is `false`.

@@ -111,6 +111,18 @@ pub(crate) const PRESETS: &[(&str, Release)] = &[
 ];
 
 impl Release {
+    /// Whether the seed decides when acknowledgements leave.
+    pub(crate) fn draws(&self) -> bool {
+        match self {
+            Release::Plain => false,
+            // The phase of the first frame, and of the first hand-over, is drawn.
+            Release::Grant(_) | Release::Handover(_) => true,
+            Release::Batch(BatchSettings { period, spacing, .. }) => {
+                period.0 < period.1 || spacing.0 < spacing.1
+            }
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         const KEY: &str = "return";
         match self {

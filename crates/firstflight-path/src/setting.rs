@@ -12,6 +12,8 @@ pub(crate) struct Setting<T> {
     pub(crate) read: fn(T, Key, &str) -> Result<T, Error>,
     /// The value if it is not the default, as `read` takes it; empty where the key stands alone.
     pub(crate) show: fn(&T) -> Option<String>,
+    /// Whether the value makes packets depend on the seed.
+    pub(crate) draws: fn(&T) -> bool,
 }
 
 /// What `value` has beside its defaults: a comma before each key, `prefix` before its name.

@@ -16,24 +16,28 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
             Delay::Before => Some("before".to_owned()),
             Delay::Behind => Some("behind".to_owned()),
         },
+        draws: |_| false,
     },
     Setting {
         name: "overhead",
         alone: false,
         read: |path, key, text| Ok(path.with_overhead(value::OVERHEAD.parse(key, text)?)),
         show: |path| (path.overhead() != 0).then(|| print_size(path.overhead())),
+        draws: |_| false,
     },
     Setting {
         name: "return",
         alone: false,
         read: |path, _, text| Ok(path.with_release(Release::parse(text)?)),
         show: |path| (*path.release() != Release::Plain).then(|| path.release().to_string()),
+        draws: |path| path.release().draws(),
     },
     Setting {
         name: "thin",
         alone: false,
         read: |path, key, text| Ok(path.with_thin(Some(value::count(key, text, 1, 1_000_000)?))),
         show: |path| path.thin().map(|limit| limit.to_string()),
+        draws: |_| false,
     },
     Setting {
         name: "gro",
@@ -47,6 +51,7 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
             let (window, bytes) = path.gro_given()?;
             Some(format!("{}:{}", print_time(window), print_size(bytes)))
         },
+        draws: |_| false,
     },
     Setting {
         name: "comp_sack",
@@ -60,6 +65,7 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
             let (time, count) = path.sack_compression()?;
             Some(format!("{}:{count}", print_time(time)))
         },
+        draws: |_| false,
     },
     Setting {
         name: "ack",
@@ -71,6 +77,7 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
                 Acks::PerRtt(times) => format!("{times}/rtt"),
             })
         },
+        draws: |_| false,
     },
 ];
 

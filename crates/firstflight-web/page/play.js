@@ -34,9 +34,33 @@ let turn = 0;
 // As many points as a chart has pixels, as it was drawn last.
 const mostPoints = (quick) => Math.round(Math.min(1500, Math.max(300, charts[0].wide ?? byId("charts").clientWidth)) / (quick ? 3 : 1));
 
+// One trial is shown at once. What more trials say about a path with chance follows, from an engine of its own.
+const REPEAT_AFTER_MS = 700;
+let repeating = null;
+let repeatRun = 0;
+
+function laterRepeat(wanted) {
+  clearTimeout(repeating);
+  const run = ++repeatRun;
+  if (wanted) repeating = setTimeout(() => repeat(run), REPEAT_AFTER_MS);
+}
+
+async function repeat(run) {
+  background ??= new Asker();
+  const answer = await background.ask({ do: "repeat", plan: asked });
+  if (run !== repeatRun) return;
+  if (answer.ok) {
+    const { table, finding, notes, repeat } = JSON.parse(answer.text);
+    Object.assign(report, { table, finding, notes, repeat });
+    results();
+  }
+  root.repeated = String(run);
+}
+
 async function compute(inFull = false) {
   busy = true;
   again = false;
+  laterRepeat(false);
   clearTimeout(resting);
   const quick = !inFull && performance.now() < shownAt + QUICK_MS;
   byId("charts").classList.toggle("moving", quick);
@@ -46,6 +70,7 @@ async function compute(inFull = false) {
     const seen = JSON.parse(answer.text);
     if (inFull) refine(seen);
     else show(seen, quick);
+    if (!quick) laterRepeat(seen.repeats);
   } else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
   if (again) compute();
   else if (quick && answer.ok) resting = setTimeout(() => compute(true), QUICK_MS);
@@ -85,6 +110,14 @@ function wordsOf() {
   wordsAt = shownAt;
   listInside();
   entitle();
+  results();
+  byId("command").textContent = report.command;
+  syncControls();
+  laterGrid();
+}
+
+// Finding, notes and table: of one trial at first, then of all.
+function results() {
   byId("finding").textContent = report.finding;
   byId("notes").replaceChildren(...report.notes.filter(({ level }) => level === "warning").map(({ text }) => html("p", { class: "note warning" }, html("strong", {}, "Note "), text)));
   table();
@@ -94,9 +127,6 @@ function wordsOf() {
     byId("columns").querySelector("dl").replaceChildren();
     columnWords();
   }
-  byId("command").textContent = report.command;
-  syncControls();
-  laterGrid();
 }
 
 function csv() {

@@ -23,8 +23,11 @@ type Plan = Map<String, Value>;
 enum Request {
     /// The answer of `compare --json -`.
     Compare { plan: Plan },
-    /// What the charts show: at most so many points for each arm, and the inner signals of one.
+    /// What the charts show of one trial, if the plan does not say how many: at most so many points
+    /// for each arm, and the inner signals of one.
     View { plan: Plan, points: usize, arm: usize },
+    /// Table, finding and notes of as many trials as it takes, without a chart.
+    Repeat { plan: Plan },
     /// One ACK or timer of an arm of the last view: the last one up to a time, and so many further.
     Step { arm: usize, at_ms: f64, by: i64 },
     /// What `firstflight replay --json -` answers to the file.
@@ -44,6 +47,9 @@ struct View {
     events: Vec<Vec<Line>>,
     /// Inner signals of the arm that was asked for.
     signals: Option<Signals>,
+    /// More trials would show more: the plan has chance, or its results may move, and does not say
+    /// how many trials to run.
+    repeats: bool,
 }
 
 /// Answers requests one at a time, and keeps the events of the last view.
@@ -69,7 +75,8 @@ impl Engine {
         let request: Request = serde_json::from_str(request)
             .map_err(|error| Error::new(format!("no request: {error}")))?;
         match request {
-            Request::Compare { plan } => Ok(run(&plan, Keep::Rows)?.to_json()),
+            Request::Compare { plan } => Ok(run(asked(&plan)?, Keep::Rows)?.to_json()),
+            Request::Repeat { plan } => repeated(&plan),
             Request::View { plan, points, arm } => self.view(&plan, points, arm),
             Request::Step { arm, at_ms, by } => self.step(arm, at_ms, by),
             Request::Replay { name, arms } => replay(&name, file, arms.as_deref()),
@@ -82,13 +89,16 @@ impl Engine {
         self.last = None;
         let words = words::<CompareRequest>(&pairs(plan)?)?;
         let command = command_line(std::iter::once("compare".to_owned()).chain(words));
-        let comparison = match run(plan, Keep::Signals)? {
+        let mut asked = asked(plan)?;
+        let repeats = asked.once();
+        let comparison = match run(asked, Keep::Signals)? {
             Answer::Alone(comparison) => comparison,
             together @ Answer::Together(_) => {
                 return text(&View {
                     report: of_several(&together, plan, &command)?,
                     events: Vec::new(),
                     signals: None,
+                    repeats,
                 });
             }
         };
@@ -96,6 +106,7 @@ impl Engine {
             report: comparison.report(&command).within(points),
             events: (0..comparison.records.len()).map(|arm| lines(&comparison, arm)).collect(),
             signals: Signals::of(&comparison, arm, points),
+            repeats,
         };
         self.last = Some(comparison);
         text(&view)
@@ -111,13 +122,19 @@ impl Engine {
 fn of_several(answer: &Answer, plan: &Plan, command: &str) -> Result<Report, Error> {
     let mut none = asked(plan)?.plan().clone();
     none.arms.clear();
-    let empty =
-        Comparison { plan: none, rows: Vec::new(), records: Vec::new(), warnings: Vec::new() };
+    let empty = Comparison {
+        plan: none,
+        rows: Vec::new(),
+        records: Vec::new(),
+        warnings: Vec::new(),
+        stopped: None,
+    };
     let warnings = answer.warnings().into_iter().map(|text| Note { level: Level::Warning, text });
     Ok(Report {
         table: answer.table(),
         notes: warnings.collect(),
-        finding: String::new(),
+        finding: answer.finding(),
+        repeat: answer.trials(),
         ..empty.report(command)
     })
 }
@@ -148,6 +165,14 @@ fn asked(plan: &Plan) -> Result<Asked, Error> {
     from_pairs::<CompareRequest>(&pairs(plan)?)?.asked()
 }
 
-fn run(plan: &Plan, keep: Keep) -> Result<Answer, Error> {
-    asked(plan)?.run(keep, &|| (), &AtomicBool::new(false))
+fn run(asked: Asked, keep: Keep) -> Result<Answer, Error> {
+    asked.run(keep, &|| (), &AtomicBool::new(false))
+}
+
+/// The report of all trials without its series.
+fn repeated(plan: &Plan) -> Result<String, Error> {
+    match run(asked(plan)?, Keep::Rows)? {
+        Answer::Alone(comparison) => text(&comparison.report("")),
+        together @ Answer::Together(_) => text(&of_several(&together, plan, "")?),
+    }
 }

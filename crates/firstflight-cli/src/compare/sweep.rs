@@ -1,6 +1,7 @@
 //! `firstflight compare --sweep`: the same comparison at every point of one or two keys.
 
 use super::options::Options;
+use super::trials_in_words;
 use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
@@ -75,12 +76,12 @@ impl Output for Sweep {
             _ => JUDGED.iter().flat_map(|judged| map(self, judged, width())).collect::<Vec<_>>(),
         };
         format!(
-            "{TITLE}{}{TITLE:#}\n{QUIET}{}{QUIET:#}\n\n{}{QUIET}{}{QUIET:#}\n{}\n",
+            "{}\n{TITLE}{}{TITLE:#}\n{QUIET}{}{QUIET:#}\n\n{}{QUIET}{}{QUIET:#}\n",
+            wrap(&self.finding(), 0, width()),
             title(&self.plan),
-            wrap(&about(&self.plan), 0, width()),
+            wrap(&about(self), 0, width()),
             titled(&tables),
             wrap(&legend(self), 0, width()),
-            wrap(&self.finding(), 0, width()),
         )
     }
 
@@ -125,31 +126,35 @@ fn title(plan: &SweepPlan) -> String {
     one_line(&format!("{}: {}", plan.base, ranges.join(", "))).into_owned()
 }
 
-fn about(plan: &SweepPlan) -> String {
+fn about(sweep: &Sweep) -> String {
+    let plan = &sweep.plan;
     let first = plan.points[0].resolved();
     let size = if plan.axes.iter().any(|axis| axis.key == BYTES) {
         String::new()
     } else {
         format!("{} at each of ", figure(first.bytes as f64, "bytes"))
     };
-    let repeats = if first.repeat > 1 {
-        format!(", median of {} trials (smallest..largest)", first.repeat)
+    let (least, most) = sweep.trials_of_each();
+    let trials = if least == most {
+        trials_in_words(first.seed, most)
     } else {
-        String::new()
+        format!("medians of {least} to {most} trials from seed {} on", first.seed)
     };
     format!(
-        "{size}{} points; {}, initial window {} packets, seed {}{repeats}",
+        "{size}{} points; {}, initial window {} packets, {}",
         plan.points.len(),
         first.transport,
         first.iw,
-        first.seed
+        trials
     )
 }
 
 /// What the marks mean.
 fn legend(sweep: &Sweep) -> String {
+    let repeated = sweep.trials_of_each().1 > 1;
     if sweep.plan.axes.len() == 1 {
-        return "* best of its column".to_owned();
+        let near = if repeated { ", ≈ not distinguishable from the best" } else { "" };
+        return format!("* best of its column{near}");
     }
     let key: Vec<String> =
         sweep.arms().enumerate().map(|(arm, name)| format!("{} {name}", letter(arm))).collect();
@@ -188,16 +193,15 @@ fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> 
     let cell = |arm: usize, point: usize| {
         let value = sweep.points[point].as_ref().and_then(|point| judged.value(point, arm));
         let Some(summary) = value else { return Field::from("-") };
-        let text = figure(summary.median, judged.unit);
-        let spread =
-            |low, high| format!("{}..{}", figure(low, judged.unit), figure(high, judged.unit));
-        let text = if sweep.plan.points[point].repeat > 1 {
-            format!("{text}\n{}", spread(summary.low, summary.high))
-        } else {
-            text
-        };
-        let mark = |best: &Best| best.margin.is_some() && best.arms.contains(&arm);
-        Field::from(text).bold(best[point].as_ref().is_some_and(mark))
+        let at = sweep.points[point].as_ref();
+        let stopped = at.is_some_and(|at| at.trials(arm).iter().any(|trial| !trial.complete));
+        let bound = if stopped && judged.unit == "ms" { ">= " } else { "" };
+        let text = format!("{bound}{}", figure(summary.median, judged.unit));
+        let best = best[point].as_ref().filter(|best| best.margin.is_some());
+        let best = best.filter(|best| best.arms.contains(&arm));
+        let several = at.is_some_and(|at| at.plan.repeat > 1);
+        let alone = best.is_some_and(|best| !several || best.arms.len() == 1);
+        Field::from(text).bold(alone).near(best.is_some() && !alone)
     };
     let columns: Vec<Vec<Field>> = (0..axis.values.len())
         .map(|point| (0..arms.len()).map(|arm| cell(arm, point)).collect())

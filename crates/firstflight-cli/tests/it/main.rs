@@ -19,6 +19,7 @@ mod outputs;
 mod own;
 mod readme;
 mod refusals;
+mod repeat;
 mod replay;
 mod reproduce;
 mod sweep;

@@ -105,8 +105,8 @@ fn every_arm_leaves_a_trace_that_agrees_with_its_result() {
             "01-slowstart-seed3.csv",
             "02-hystart-seed3.csv",
             "03-hystart++-seed3.csv",
-            "04-rapid-nojump-seed3.csv",
-            "05-rapid-seed3.csv",
+            "04-rapid-seed3.csv",
+            "05-plumb-seed3.csv",
             "06-oracle-seed3.csv"
         ],
         "one trace per arm, of its first trial"

@@ -209,22 +209,18 @@ fn the_acks_tell_a_policer_a_grid_and_grants_from_a_plain_path() {
     }
 }
 
+/// Arms with that startup and several initial windows: as many connections.
+fn windows(startup: &str, count: u32) -> String {
+    (10..10 + count).map(|iw| format!("{startup}@(iw={iw})")).collect::<Vec<_>>().join(",")
+}
+
 #[test]
 fn many_connections_give_a_table_and_a_distribution_of_verdicts() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("many.csv");
     let file = file.to_str().expect("UTF-8");
-    ok(&[
-        "compare",
-        "--bytes",
-        "1MB",
-        "--arms",
-        "slowstart,hystart",
-        "--repeat",
-        "6",
-        "--trace",
-        file,
-    ]);
+    let arms = [windows("slowstart", 6), windows("hystart", 6)].join(",");
+    ok(&["compare", "--bytes", "1MB", "--arms", &arms, "--trace", file]);
     let text = ok(&["replay", "--arms", "slowstart,hystart,best", file]);
     assert!(text.contains("12 connections") && text.contains("silent"), "{text}");
     let results = json(&["replay", "--arms", "slowstart,hystart,best", file]);
@@ -246,19 +242,9 @@ fn a_population_from_traces_runs_in_an_ab_test() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("traces.csv");
     let file = file.to_str().expect("UTF-8");
-    ok(&[
-        "compare",
-        "--path",
-        "rate=20Mbit,rtt=40ms,queue=60ms",
-        "--bytes",
-        "2MB",
-        "--arms",
-        "slowstart",
-        "--repeat",
-        "12",
-        "--trace",
-        file,
-    ]);
+    let path = "rate=20Mbit,rtt=40ms,queue=60ms";
+    let arms = windows("slowstart", 12);
+    ok(&["compare", "--path", path, "--bytes", "2MB", "--arms", &arms, "--trace", file]);
     for spelling in ["population", "populations"] {
         let text = ok(&[spelling, "from-traces", file]);
         for said in ["schema = 1", "not inferred", "rtt = ", "rate_down = ", "buffer = "] {

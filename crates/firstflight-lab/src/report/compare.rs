@@ -139,8 +139,11 @@ pub struct Row {
     /// Smallest and largest value over the repeats, one per column; empty where nothing was
     /// repeated.
     pub spread: Vec<Option<Spread>>,
-    /// The keys of the columns in which this arm is the best; [`Table::mark_best`] fills it.
+    /// The keys of the columns in which this arm is the best.
     pub best: Vec<String>,
+    /// The keys of the columns in which trials cannot tell it from the best.
+    #[serde(default)]
+    pub near: Vec<String>,
 }
 
 /// A cell of the table.

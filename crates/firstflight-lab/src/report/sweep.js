@@ -2,6 +2,8 @@
 
 const { sweep, swept, judged } = report;
 const experiment = sweep.experiment;
+const ran = sweep.results.map((row) => row.trials);
+const trials = { least: Math.min(...ran), most: Math.max(...ran) };
 const arms = report.arms.map(({ arm, look }, index) => ({
   arm,
   full: experiment.arms[index],
@@ -105,7 +107,7 @@ function words() {
     ["Transport", experiment.transport.toUpperCase()],
     ["Initial window", `${experiment.iw} packets`],
     ["Seed", String(experiment.seed)],
-    ["Trials", `${experiment.repeat} per arm and point`],
+    ["Trials", `${trials.least === trials.most ? trials.most : `${trials.least} to ${trials.most}`} per arm and point`],
   ]);
   for (const legend of document.querySelectorAll("[data-legend]")) {
     legend.append(...arms.map((arm) => html("span", { "data-tip": arm.full }, swatch(arm), arm.arm)));

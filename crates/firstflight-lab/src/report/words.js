@@ -10,7 +10,7 @@ function lead() {
     `${report.place}`.trim() + ".";
   const seeds = report.repeat > 1 ? `seeds ${report.seed} to ${report.seed + report.repeat - 1}` : `seed ${report.seed}`;
   byId("table-how").textContent = report.repeat > 1
-    ? `Medians of ${plural(report.repeat, "trial")} (${seeds}); below each, the smallest and the largest. All arms met the same path and the same seeds.`
+    ? `Medians of ${plural(report.repeat, "trial")} (${seeds}); below each, the smallest and the largest, and below a time against the first arm its 95 % interval. All arms met the same path and the same seeds. ★ is the best of its column; ≈ cannot be told from it.`
     : `One trial per arm (${seeds}), on the same path.`;
   byId("series-how").textContent = (report.repeat > 1 ? `These are the trials with seed ${report.seed}. ` : "") +
     "Times count from the first data byte sent. All charts share one time axis.";
@@ -61,10 +61,12 @@ function cell(column, index, row, decimals) {
   const value = row.values[index];
   const spread = row.spread[index];
   const best = row.best.includes(column.key);
+  const near = row.near.includes(column.key);
   const td = html("td", { class: best ? "best" : null, "data-column": column.key, "data-best": best ? "" : null });
   if (typeof value === "number") td.append(html("span", { class: "value" }, show(value)));
   else td.append(html("span", { class: "word" }, value ?? MISSING));
   if (best) td.append(html("span", { class: "star", title: "best of its column" }, html("span", { "aria-hidden": "true" }, "★"), html("span", { class: "visually-hidden" }, " best")));
+  if (near) td.append(html("span", { class: "star", title: "not distinguishable from the best" }, html("span", { "aria-hidden": "true" }, "≈"), html("span", { class: "visually-hidden" }, " not distinguishable from the best")));
   if (spread && spread.low !== spread.high) td.append(html("small", { class: "spread" }, range(show(spread.low), show(spread.high))));
   return td;
 }

@@ -23,7 +23,7 @@ pub struct AbRequest {
     #[arg(long, default_value = "slowstart")]
     baseline: String,
     /// Arms, separated by commas
-    #[arg(long, default_value = "jumpstart,rapid-nojump,rapid")]
+    #[arg(long, default_value = "jumpstart,rapid-nojump,rapid,plumb")]
     arms: String,
     #[command(flatten)]
     hosts: HostArgs,

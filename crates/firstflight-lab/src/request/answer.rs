@@ -41,6 +41,23 @@ impl Answer {
         }
     }
 
+    /// What it comes to, in a sentence or two; nothing of one trial of several flows.
+    pub fn finding(&self) -> String {
+        match self {
+            Answer::Alone(comparison) => comparison.finding(),
+            Answer::Together(sharing) if sharing.plan.plan.repeat > 1 => sharing.finding(),
+            Answer::Together(_) => String::new(),
+        }
+    }
+
+    /// Trials of each arm.
+    pub fn trials(&self) -> u32 {
+        match self {
+            Answer::Alone(comparison) => comparison.plan.repeat,
+            Answer::Together(sharing) => sharing.plan.plan.repeat,
+        }
+    }
+
     /// The table for people.
     pub fn table(&self) -> Table {
         match self {

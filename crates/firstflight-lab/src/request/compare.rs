@@ -3,6 +3,7 @@
 use super::{HostArgs, SharingArgs, named, packets, seed};
 use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 use crate::compare::{Keep, Plan};
+use crate::repeat::Stages;
 use crate::request::Answer;
 use crate::resume::{Resume, SAME};
 use crate::scenario::Scenario;
@@ -43,13 +44,13 @@ pub struct CompareRequest {
     /// of the path (RFC 9959); with a path, on another one: `--resume=geo`
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME, value_parser = named())]
     resume: Option<String>,
-    /// Seed of every random draw
+    /// Seed of every random draw of the first trial; the others count up from it
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and
-    /// extremes
-    #[arg(long, default_value_t = 1, value_parser = repeats, allow_negative_numbers = true)]
-    repeat: u32,
+    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip [default: one on a
+    /// path without chance; else 20 to 400, until the intervals are narrow]
+    #[arg(long, value_parser = repeats, allow_negative_numbers = true)]
+    repeat: Option<u32>,
     /// Initial window in packets, for arms that do not name one
     #[arg(long, default_value_t = 10, value_parser = packets, allow_negative_numbers = true)]
     iw: u32,
@@ -86,7 +87,30 @@ impl Asked {
         }
     }
 
-    /// How many trials it takes.
+    fn plan_mut(&mut self) -> &mut Plan {
+        match self {
+            Asked::Alone(plan) => plan,
+            Asked::Together(sharing) => &mut sharing.plan,
+        }
+    }
+
+    /// It is one of so many comparisons of one command.
+    pub(crate) fn share_work(&mut self, comparisons: usize) {
+        let plan = self.plan_mut();
+        plan.stages = plan.stages.map(|stages| stages.shared_by(comparisons));
+    }
+
+    /// Leaves one trial of those that would be repeated in stages; `false` if none would.
+    pub fn once(&mut self) -> bool {
+        let plan = self.plan_mut();
+        let staged = plan.stages.take().is_some();
+        if staged {
+            plan.repeat = 1;
+        }
+        staged
+    }
+
+    /// How many trials it takes at most.
     pub fn trials(&self) -> u64 {
         self.plan().arms.len() as u64 * u64::from(self.plan().repeat)
     }
@@ -161,7 +185,7 @@ impl CompareRequest {
         let testbed = testbed(self.on, self.real)?;
         let info = testbed.info();
         let named = if self.arms == DEFAULT_ARMS { info.arms } else { &self.arms };
-        Ok(Plan {
+        let plan = Plan {
             arms: arms.map_or_else(|| parse_arms(named), |arms| Ok(arms.to_vec()))?,
             testbed,
             scenario: Scenario {
@@ -171,9 +195,11 @@ impl CompareRequest {
                 ..Scenario::new(path?, bytes)
             },
             seed: self.seed,
-            repeat: self.repeat,
+            repeat: self.repeat.unwrap_or(1),
+            stages: None,
             resume: self.resume.as_deref().map(Resume::parse).transpose()?,
-        })
+        };
+        Ok(if self.repeat.is_some() { plan } else { plan.staged(Stages::default()) })
     }
 }
 

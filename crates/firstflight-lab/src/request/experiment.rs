@@ -210,6 +210,8 @@ impl Experiment {
                 cells.push(ExperimentCell { asked, options });
             }
         }
+        let count = cells.len();
+        cells.iter_mut().for_each(|cell| cell.asked.share_work(count));
         Ok(cells)
     }
 

@@ -50,7 +50,7 @@ impl SharingArgs {
         let app = parse_app(&app_name, plan.scenario.bytes)
             .map_err(|what| Error::new(format!("--app {app_name}: {what}")))?;
         let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
-        Ok(SharingPlan {
+        let plan = SharingPlan {
             plan,
             flows: self.flows.unwrap_or(1),
             cross,
@@ -58,7 +58,8 @@ impl SharingArgs {
             jitter: self.jitter,
             app,
             app_name,
-        })
+        };
+        Ok(plan.staged())
     }
 }
 

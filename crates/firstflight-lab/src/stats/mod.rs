@@ -10,6 +10,7 @@ pub mod codec;
 pub mod front;
 pub mod holm;
 mod interval;
+pub mod pairs;
 pub mod ratio;
 pub mod resample;
 pub mod sketch;

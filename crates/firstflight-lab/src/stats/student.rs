@@ -6,6 +6,11 @@ use firstflight_trial::statistics::student::half_width;
 /// The weighted mean of values, and how far it may lie from that of all connections like these.
 /// Infinite ends with fewer than two.
 pub(crate) fn student(values: &[(f64, f64)]) -> Interval {
+    student_at(values, 0.95)
+}
+
+/// The same with an interval that covers `level` of what could be.
+pub(super) fn student_at(values: &[(f64, f64)], level: f64) -> Interval {
     let whole: f64 = values.iter().map(|(weight, _)| weight).sum();
     let share = |weight: f64| weight / whole.max(f64::MIN_POSITIVE);
     let value: f64 = values.iter().map(|(weight, value)| share(*weight) * value).sum();
@@ -16,7 +21,7 @@ pub(crate) fn student(values: &[(f64, f64)]) -> Interval {
     let squares: f64 =
         values.iter().map(|(weight, x)| (share(*weight) * (x - value)).powi(2)).sum();
     let variance = squares * (degrees + 1) as f64 / degrees as f64;
-    let half = half_width(variance, degrees as f64, 0.95);
+    let half = half_width(variance, degrees as f64, level);
     Interval { value, low: value - half, high: value + half }
 }
 

@@ -2,11 +2,10 @@
 
 use super::Sweep;
 use crate::compare::Comparison;
+use crate::repeat::{SAME, logs};
 use crate::stats::Summary;
+use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
-
-/// Below this many percent two times are called the same: less than one packet of a short transfer.
-pub(crate) const SAME: f64 = 0.5;
 
 /// A measure by which arms are judged; less is better.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +20,13 @@ pub struct Judged {
     pub margin_unit: &'static str,
     /// Margins from which on one is small, noticeable, large and very large.
     pub steps: [f64; 4],
-    /// Below this margin two arms are equal.
+    /// Below this margin two single trials are equal.
     same: f64,
-    read: fn(&TrialRow) -> Option<f64>,
+    /// The value of a trial that ended within this limit, ms, or was stopped by it.
+    read: fn(&TrialRow, limit: f64) -> Option<f64>,
     margin: fn(best: f64, other: f64) -> f64,
+    /// What is compared over repeats, and the margin of a mean difference of it.
+    repeated: (fn(&[Vec<f64>]) -> Vec<Vec<f64>>, fn(f64) -> f64),
 }
 
 /// Completion time, and the loss that it costs.
@@ -36,8 +38,9 @@ pub const JUDGED: [Judged; 2] = [
         margin_unit: "%",
         steps: [1.0, 5.0, 10.0, 25.0],
         same: SAME,
-        read: |trial| trial.ttlb_ms,
+        read: |trial, limit| Some(trial.ttlb_ms.unwrap_or(limit)),
         margin: |best, other| 100.0 * (1.0 - best / other),
+        repeated: (logs, |difference| 100.0 * (1.0 - libm::exp(-difference))),
     },
     Judged {
         key: "loss_ratio",
@@ -46,8 +49,9 @@ pub const JUDGED: [Judged; 2] = [
         margin_unit: "points",
         steps: [0.5, 1.0, 5.0, 10.0],
         same: 0.05,
-        read: |trial| trial.loss_ratio.map(|ratio| 100.0 * ratio),
+        read: |trial, _| trial.loss_ratio.map(|ratio| 100.0 * ratio),
         margin: |best, other| other - best,
+        repeated: (<[Vec<f64>]>::to_vec, |difference| difference),
     },
 ];
 
@@ -64,21 +68,51 @@ pub struct Best {
 }
 
 impl Judged {
+    /// The values of an arm in its trials; `None` if one of them has none.
+    fn values(&self, comparison: &Comparison, arm: usize) -> Option<Vec<f64>> {
+        let limit = comparison.plan.scenario.limit.0 as f64 / 1e6;
+        comparison.trials(arm).iter().map(|trial| (self.read)(trial, limit)).collect()
+    }
+
     /// Median and extremes of an arm over its trials; `None` if one of them has no value.
     pub fn value(&self, comparison: &Comparison, arm: usize) -> Option<Summary> {
-        let values: Option<Vec<f64>> = comparison.trials(arm).iter().map(self.read).collect();
-        Summary::of(values?)
+        Summary::of(self.values(comparison, arm)?)
     }
 
     /// Who is best; arms that are told what no sender can know (`oracle`) bound the others and are
-    /// left out.
+    /// left out, and those with unfinished trials.
     fn best(&self, comparison: &Comparison) -> Option<Best> {
         let arms = comparison.plan.arms.iter().enumerate();
-        let values: Vec<Valued> = arms
-            .filter(|(_, arm)| !arm.is_reference())
-            .filter_map(|(index, _)| Some((index, self.value(comparison, index)?.median)))
+        let competes = |index| comparison.trials(index).iter().all(|trial| trial.complete);
+        let competing: Vec<(usize, Vec<f64>)> = arms
+            .filter(|(index, arm)| !arm.is_reference() && competes(*index))
+            .filter_map(|(index, _)| Some((index, self.values(comparison, index)?)))
             .collect();
+        if comparison.plan.repeat > 1 {
+            return self.best_of_repeats(comparison.plan.arms.len(), competing);
+        }
+        let values: Vec<Valued> =
+            competing.iter().map(|(index, values)| (*index, values[0])).collect();
         self.of(&values)
+    }
+
+    /// Who is best over several trials, and those that cannot be told from it.
+    fn best_of_repeats(&self, arms: usize, competing: Vec<(usize, Vec<f64>)>) -> Option<Best> {
+        let (places, values): (Vec<usize>, Vec<Vec<f64>>) = competing.into_iter().unzip();
+        let (scale, margin) = self.repeated;
+        let values = scale(&values);
+        let pairs = Pairs::of(&values).among(arms);
+        let marks = pairs.marks(&vec![true; values.len()]);
+        let (others, best): (Vec<usize>, Vec<usize>) =
+            (0..marks.len()).partition(|arm| marks[*arm] == Mark::None);
+        let Some(&first) = best.first() else {
+            // There is one arm, or none.
+            return places.first().map(|only| Best { arms: vec![*only], margin: None });
+        };
+        let mean = |arm: usize| pairs.difference(arm, first).value;
+        let least = |arms: &[usize]| arms.iter().map(|arm| mean(*arm)).min_by(f64::total_cmp);
+        let margin = least(&others).zip(least(&best)).map(|(other, best)| margin(other - best));
+        Some(Best { arms: best.into_iter().map(|arm| places[arm]).collect(), margin })
     }
 
     fn of(&self, values: &[Valued]) -> Option<Best> {

@@ -9,11 +9,11 @@ mod best;
 mod rows;
 
 pub use axis::{Axis, BYTES};
-pub(crate) use best::SAME;
 pub use best::{Best, JUDGED, Judged};
 pub use rows::SweepRow;
 
 use crate::compare::{Comparison, Keep, Plan};
+use crate::phase::PHASE;
 use crate::size;
 use firstflight_path::{Error, Path};
 use rayon::prelude::*;
@@ -23,6 +23,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MOST_AXES: usize = 2;
 /// Points that one sweep may have.
 const MOST_POINTS: usize = 2_500;
+
+/// A note on phase, of several points.
+const MOVES: &str =
+    "loss, time or the fastest arm moves within 0.5 ms of RTT; one point alone says how";
 
 /// What to sweep.
 #[derive(Clone, Debug)]
@@ -69,8 +73,11 @@ impl SweepPlan {
             )));
         }
         let mut plan = SweepPlan { axes, base: base.to_owned(), points: Vec::new() };
-        plan.points =
-            (0..count).map(|point| plan.point(point, &on)).collect::<Result<_, Error>>()?;
+        let points = (0..count).map(|point| {
+            let at = plan.point(point, &on)?;
+            Ok(Plan { stages: at.stages.map(|stages| stages.shared_by(count)), ..at })
+        });
+        plan.points = points.collect::<Result<_, Error>>()?;
         Ok(plan)
     }
 
@@ -141,6 +148,12 @@ impl Sweep {
         self.plan.points.iter().take(1).flat_map(|plan| &plan.arms).map(|arm| arm.label.as_str())
     }
 
+    /// The fewest and the most trials of an arm at a point.
+    pub fn trials_of_each(&self) -> (u32, u32) {
+        let trials = || self.points.iter().flatten().map(|point| point.plan.repeat);
+        (trials().min().unwrap_or(1), trials().max().unwrap_or(1))
+    }
+
     /// How many points are through.
     pub fn through(&self) -> usize {
         self.points.iter().flatten().count()
@@ -155,7 +168,9 @@ impl Sweep {
     pub fn warnings(&self) -> Vec<String> {
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for warning in self.points.iter().flatten().flat_map(|point| &point.warnings) {
-            match counted.iter_mut().find(|(known, _)| known == warning) {
+            // Its numbers differ from point to point.
+            let warning = if warning.starts_with(PHASE) { MOVES } else { warning };
+            match counted.iter_mut().find(|(known, _)| *known == warning) {
                 Some((_, count)) => *count += 1,
                 None => counted.push((warning, 1)),
             }

@@ -3,6 +3,7 @@
 use super::{BYTES, Best, JUDGED, Sweep};
 use crate::compare::Comparison;
 use crate::measures::record;
+use crate::repeat::Stopped;
 use crate::stats::{Interval, Summary};
 use crate::trial::{TrialRow, ms};
 use serde::Serialize;
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 
 record! {
     /// One arm at one point of a sweep, as in `--json`. Measures are medians over the trials, from the
-    /// smallest (`_low`) to the largest (`_high`); trials without a value do not count.
+    /// smallest (`_low`) to the largest (`_high`), but for the interval of `time_ratio`; trials without a value do
+    /// not count.
     SweepRow of ((comparison, arm) = (&Comparison, usize));
 
     /// name the arm was asked for by
@@ -33,10 +35,16 @@ record! {
     object_bytes: u64, "bytes", None = comparison.plan.scenario.bytes;
     /// trials, each with the next seed
     trials: u32, "", None = comparison.plan.repeat;
+    /// why no more trials ran: `precision`, `most` or `work`; null where `--repeat` said how many, and on a path without chance
+    stopped: Option<&'static str>, "", None = comparison.stopped.map(Stopped::name);
     /// trials that were through within the limit
     finished: u32, "", High = comparison.trials(arm).iter().filter(|trial| trial.complete).count() as u32;
-    /// completion time: from the first byte sent until the last one is delivered in order at the receiver
-    ttlb_ms: Option<Interval>, "ms", Low = over(comparison, arm, |trial| trial.ttlb_ms);
+    /// completion time: from the first byte sent until the last one is delivered in order at the receiver; an
+    /// unfinished trial counts with the limit
+    ttlb_ms: Option<Interval>, "ms", Low = over(comparison, arm, |trial| Some(trial.ttlb_ms.unwrap_or(ms(comparison.plan.scenario.limit.0))));
+    /// completion time over that of the first arm on the same seed: geometric mean over the trials with its 95 %
+    /// interval; null for the first arm and of one trial
+    time_ratio: Option<Interval>, "", Low = comparison.repeats().ratio(arm);
     /// completion time over the bound no sender beats
     vs_ideal: Option<Interval>, "", Low = over(comparison, arm, |trial| trial.vs_ideal);
     /// object bytes over the time until the last is delivered
@@ -174,7 +182,7 @@ impl Sweep {
                 bytes: axes.iter().all(|axis| axis.key != BYTES).then_some(all.bytes),
                 arms: all.arms,
                 seed: all.seed,
-                repeat: all.repeat,
+                repeat: self.trials_of_each().1,
                 iw: all.iw,
                 burst: all.burst,
                 datagram_bytes: all.datagram_bytes,

@@ -38,6 +38,8 @@ pub struct Info {
     pub speaks: Speaks,
     /// Trials take the time that they measure and need the machine for themselves.
     pub in_real_time: bool,
+    /// Its hosts draw by themselves, from the seed or from the system.
+    pub hosts_draw: bool,
     /// It runs controllers of the running kernel, [`Sender::Kernel`].
     pub kernel_arms: bool,
     /// It runs controllers that come with a QUIC stack, [`Sender::Stack`].
@@ -68,6 +70,7 @@ impl Info {
         arms: DEFAULT_ARMS,
         speaks: Speaks::Both,
         in_real_time: false,
+        hosts_draw: true,
         kernel_arms: false,
         stack_arms: false,
         programs: false,

@@ -36,6 +36,7 @@ static INFO: Info = Info {
     name: "sim",
     summary: "The simulator",
     place: "in the simulator",
+    hosts_draw: false,
     own_startups: true,
     chooses_detection: true,
     counts_marks: true,

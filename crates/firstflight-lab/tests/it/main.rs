@@ -15,6 +15,7 @@ mod population;
 mod qlog_schema;
 #[cfg(feature = "quic")]
 mod quic;
+mod repeat;
 mod report;
 #[cfg(feature = "request")]
 mod request;

@@ -8,6 +8,7 @@ use firstflight_lab::ab::{Analysis, Clock, Run, Test, Watch};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::flows::{App, JITTER, Response};
 use firstflight_lab::measures::{Cell, Field, Holds, Measure, columns, markdown};
+use firstflight_lab::repeat::SummaryRow;
 use firstflight_lab::report::Better;
 use firstflight_lab::sharing::{SharedFlowRow, SharingPlan, SharingRow};
 use firstflight_lab::stats::Interval;
@@ -237,6 +238,7 @@ fn the_documents_define_every_measure() {
     let several = markdown(SharingRow::MEASURES, &told);
     documents("metrics.md", "measures of several flows", &several);
     let interval = [Interval::MEASURES];
+    documents("metrics.md", "measures of a summary", &markdown(SummaryRow::MEASURES, &interval));
     documents("ab-tests.md", "measures", &markdown(Entry::MEASURES, &interval));
     documents("ab-tests.md", "columns", &markdown(ConnectionRow::MEASURES, &[]));
 }

@@ -2,7 +2,7 @@
 
 use crate::captures::{CLIENT_ISN, Ip, PLAIN, SERVER_ISN, Tcp, pcap, plain, stamps, tcp};
 use firstflight::{Ack, Event};
-use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::compare::Keep;
 use firstflight_lab::{Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::qlog::{End, write_sequence};
 use firstflight_log::trace::{Log, What};
@@ -33,16 +33,13 @@ pub(super) fn logs(
         Kind::Pcap => Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario },
     };
     let traces: Mutex<Vec<(usize, Log)>> = Mutex::default();
-    let takes = Takes {
-        repeats: false,
-        take: &|arm, _, trace| {
-            traces.lock().expect("no panic").push((arm, trace));
-            Ok(())
-        },
+    let take = |arm, trace| {
+        traces.lock().expect("no panic").push((arm, trace));
+        Ok(())
     };
     let arms = parse_arms(arms).expect("arms");
     let plan = Plan { testbed, seed, ..Plan::new(arms, scenario) };
-    plan.run_traced(Keep::Rows, Some(&takes), &|| ()).expect("a comparison");
+    plan.run_traced(Keep::Rows, Some(&take), &|| ()).expect("a comparison");
     let mut traces = traces.into_inner().expect("no panic");
     traces.sort_by_key(|(arm, _)| *arm);
     traces.into_iter().map(|(_, trace)| trace).collect()

@@ -1,0 +1,60 @@
+//! How results without chance move with the phase of packets and timers: within half a millisecond
+//! of round trip the loss of an overshoot can change by points, and with it the fastest arm.
+
+use crate::repeat::SAME;
+use crate::stats::Summary;
+use crate::trial::TrialRow;
+
+/// Points of loss that results may move by without a word.
+const STILL_LOSS: f64 = 1.0;
+/// The same of times, as a part of the shortest.
+const STILL_TIME: f64 = 0.02;
+/// A note on results that move with the phase begins so.
+pub(crate) const PHASE: &str = "phase: ";
+
+/// What moves most within these trials of each arm: its loss, or its time; and whether the fastest arm
+/// changes. `None` if nothing does.
+pub(crate) fn moves(arms: &[Vec<&TrialRow>]) -> Option<String> {
+    let widest = |read: &dyn Fn(&TrialRow) -> Option<f64>, width: &dyn Fn(&Summary) -> f64| {
+        let of = |arm: &Vec<&TrialRow>| {
+            let all = Summary::of(arm.iter().filter_map(|row| read(row)))?;
+            Some((arm[0].arm.clone(), all, width(&all)))
+        };
+        arms.iter().filter_map(of).max_by(|a, b| a.2.total_cmp(&b.2))
+    };
+    let loss = widest(&|row| Some(100.0 * row.loss_ratio?), &|all| all.high - all.low);
+    let time = widest(&|row| row.ttlb_ms, &|all| all.high / all.low.max(1e-6) - 1.0);
+    let mut words = Vec::new();
+    match (loss, time) {
+        (Some((arm, all, width)), _) if width > STILL_LOSS => {
+            words.push(format!("{arm} loses {:.1} to {:.1} %", all.low, all.high));
+        }
+        (_, Some((arm, all, width))) if width > STILL_TIME => {
+            words.push(format!("{arm} takes {:.0} to {:.0} ms", all.low, all.high));
+        }
+        _ => {}
+    }
+    let fastest = fastest(arms);
+    if fastest.len() > 1 {
+        words.push(format!("the fastest is {}", fastest.join(" or ")));
+    }
+    (!words.is_empty()).then(|| format!("{PHASE}{} within 0.5 ms of RTT", words.join(", and ")))
+}
+
+/// The fastest arm of the first trials, and those that beat it in a later one by more than what counts
+/// as the same.
+fn fastest<'a>(arms: &[Vec<&'a TrialRow>]) -> Vec<&'a str> {
+    let time = |arm: &Vec<&'a TrialRow>, trial: usize| arm[trial].ttlb_ms.unwrap_or(f64::INFINITY);
+    let of = |trial: usize| arms.iter().min_by(|a, b| time(a, trial).total_cmp(&time(b, trial)));
+    let Some(first) = of(0) else { return Vec::new() };
+    let mut names = vec![first[0].arm.as_str()];
+    for trial in 1..first.len() {
+        if let Some(best) = of(trial)
+            && time(first, trial) > time(best, trial) * (1.0 + SAME / 100.0)
+            && !names.contains(&best[0].arm.as_str())
+        {
+            names.push(&best[0].arm);
+        }
+    }
+    names
+}
