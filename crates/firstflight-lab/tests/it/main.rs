@@ -21,8 +21,10 @@ mod request;
 mod sharing;
 #[cfg(feature = "quic")]
 mod stacks;
+mod students;
 mod takeoff;
 mod testbeds;
 mod traces;
 mod traps;
+mod vector_power;
 mod vectors;
