@@ -4,8 +4,8 @@ FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NA
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
 line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
-Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of cells or connections, drawn
-with a fixed seed.
+Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of what was drawn, paths (with
+all their object sizes) or connections, with a fixed seed.
 """
 
 import csv
@@ -56,19 +56,41 @@ def mean_of_ratios(ratios):
     return exp(fmean(map(log, ratios)))
 
 
+def drawn(cells):
+    """Cells by what was drawn: a random path is drawn once, for all of its object sizes."""
+    together = defaultdict(list)
+    for (place, size), cell in cells:
+        together[place if "=" in place else (place, size)].append(cell)
+    return list(together.values())
+
+
+def each(groups, value):
+    """A value of each cell, in the same lists."""
+    return [[value(cell) for cell in group] for group in groups]
+
+
 def interval(values, of):
-    """The measure of all values with its interval."""
+    """The measure of all values with its interval; what was drawn together stands in a list."""
+    groups = [value if isinstance(value, list) else [value] for value in values]
     chance = random.Random(1)
-    samples = sorted(of(chance.choices(values, k=len(values))) for _ in range(1000))
-    return of(values), samples[24], samples[974]
+
+    def measure(some):
+        return of([value for group in some for value in group])
+
+    samples = sorted(measure(chance.choices(groups, k=len(groups))) for _ in range(1000))
+    return measure(groups), samples[24], samples[974]
 
 
 def ratio(values):
     return "{:.3f} [{:.3f}, {:.3f}]".format(*interval(values, mean_of_ratios))
 
 
+def percent(flags):
+    return 100 * fmean(flags)
+
+
 def share(flags):
-    return "{:.1f} [{:.1f}, {:.1f}]".format(*interval([100 * flag for flag in flags], fmean))
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*interval(flags, percent))
 
 
 def line(*cells):
@@ -92,20 +114,27 @@ def of_cells(arms, cells):
         "queueing delay p99, ms",
         "over 5 % slower than slow start, %",
     )
+    paths = drawn(cells.items())
     for arm in arms:
         others = [other for other in OTHERS if other != arm and other in arms]
-        best = [c[arm][TIME] / min(c[other][TIME] for other in others) for c in cells.values()]
-        slow = [c[arm][TIME] / c["slowstart"][TIME] for c in cells.values()]
+
+        def over(*names, arm=arm):
+            return each(paths, lambda c: c[arm][TIME] / min(c[name][TIME] for name in names))
+
+        def gentle(c, arm=arm):
+            return c[arm][LOSS] <= c["hystart++"][LOSS] + 0.001
+
+        best, slow = over(*others), over("slowstart")
         yield line(
             f"`{arm}`",
-            ratio([c[arm][TIME] / c["rapid"][TIME] for c in cells.values()]),
+            ratio(over("rapid")),
             ratio(slow),
-            share([x <= 1.03 for x in best]),
-            f"{max(best):.2f}",
-            share([c[arm][LOSS] <= c["hystart++"][LOSS] + 0.001 for c in cells.values()]),
+            share(each(best, lambda x: x <= 1.03)),
+            f"{max(map(max, best)):.2f}",
+            share(each(paths, gentle)),
             f"{100 * fmean(c[arm][LOSS] for c in cells.values()):.2f}",
             f"{fmean(c[arm][QUEUE] for c in cells.values()):.0f}",
-            share([x > 1.05 for x in slow]),
+            share(each(slow, lambda x: x > 1.05)),
         )
 
 
@@ -146,6 +175,19 @@ def of_population(arms, cells):
             )
 
 
+def times(groups, new, old):
+    return each(groups, lambda c: c[new][TIME] / c[old][TIME])
+
+
+def slower(groups, new, old):
+    return each(times(groups, new, old), lambda x: x > 1.05)
+
+
+def points(groups, new, old):
+    found = interval(each(groups, lambda c: 100 * (c[new][LOSS] - c[old][LOSS])), fmean)
+    return "{:+.2f} [{:+.2f}, {:+.2f}]".format(*found)
+
+
 def of_pairs(arms, cells):
     """An arm with something more against the same arm without: a line per population or kind of
     path, and arm."""
@@ -167,25 +209,23 @@ def of_pairs(arms, cells):
         if new != old and old in (new.split(", saved")[0], new.replace("(clock=on)", ""))
     ]
     places = defaultdict(list)
-    for (place, _), c in cells.items():
+    for cell in cells.items():
+        place = cell[0][0]
         kind = "LTE's ACKs" if "return=lte" in place else "jitter" if "jitter" in place else "others"
-        places[f"random paths, {kind}" if "=" in place else place].append(c)
+        places[f"random paths, {kind}" if "=" in place else place].append(cell)
         if "=" in place:
-            places["random paths"].append(c)
+            places["random paths"].append(cell)
     for place, flows in places.items():
+        groups = drawn(flows)
         for old, new in pairs:
-            ratios = [c[new][TIME] / c[old][TIME] for c in flows]
-            points = [100 * (c[new][LOSS] - c[old][LOSS]) for c in flows]
-            slower = [
-                share([c[arm][TIME] > 1.05 * c[slow][TIME] for c in flows]) for arm in (old, new)
-            ]
+            ratios = times(groups, new, old)
             yield line(
                 f"{place}, `{new}`",
                 ratio(ratios),
-                "{:+.2f} [{:+.2f}, {:+.2f}]".format(*interval(points, fmean)),
-                share([x > 1.05 for x in ratios]),
-                *slower,
-                f"{max(ratios):.2f}",
+                points(groups, new, old),
+                share(slower(groups, new, old)),
+                *(share(slower(groups, arm, slow)) for arm in (old, new)),
+                f"{max(map(max, ratios)):.2f}",
             )
 
 

@@ -1,12 +1,16 @@
-"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, held against the documents by `firstflight conform`.
+"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, held against the documents by `firstflight conform`. They stand
+between markers; everything else on the page is written by hand.
 
     python3 docs/site/referee.py target/debug/firstflight [target/debug/examples/s2n_conform]
     sudo python3 docs/site/referee.py target/debug/firstflight --linux      # those of the running kernel alone
 """
 
 import json
+import pathlib
 import subprocess
 import sys
+
+PAGE = pathlib.Path(__file__).parent.parent / "referee.md"
 
 RULES = {
     "initial_window": "initial window",
@@ -15,14 +19,15 @@ RULES = {
     "exit": "end of slow start without loss",
     "reduction": "reduction on loss",
     "recovery": "window in recovery",
-    "avoidance": "growth in congestion avoidance",
+    "avoidance": "growth in avoidance, a round trip",
+    "epoch": "growth in avoidance, an epoch",
     "timeout": "timeout or persistent congestion",
     "undo": "undo of a false alarm",
 }
 
 
 def held(program: str, controller: str, against: str) -> dict:
-    """What `conform` finds on its three connections."""
+    """What `conform` finds on its four connections."""
     words = [program, "conform", controller, "--against", against, "--json", "-"]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
@@ -35,6 +40,12 @@ def cell(answer: dict, rule: str) -> str:
     if events == 0:
         return ""
     return f"yes, {events}" if differ == 0 else f"**{differ} of {events} differ**"
+
+
+def blind(answer: dict) -> list[str]:
+    """Rules whose largest step on any connection is within the tolerance: they cannot fail."""
+    rows = [row for one in answer["connections"] for row in one["rules"]]
+    return [name for rule, name in RULES.items() if (of := [row for row in rows if row["rule"] == rule]) and not any(row["can_fail"] for row in of)]
 
 
 def apart(answer: dict) -> str:
@@ -66,47 +77,65 @@ def first(answer: dict, rule: str) -> str | None:
     return None
 
 
-def table(program: str, title: str, against: str, controllers: dict[str, str]) -> None:
+def table(program: str, title: str, against: str, controllers: dict[str, str]) -> str:
     """One table, and the first time of each difference."""
     answers = {name: held(program, controller, against) for name, controller in controllers.items()}
-    print(f"### {title}\n\nHeld against `{against}`: `firstflight conform CONTROLLER --against {against}`.\n")
-    print("| rule | " + " | ".join(answers) + " |")
-    print("|---|" + "---|" * len(answers))
+    lines = [f"### {title}\n\nHeld against `{against}`: `firstflight conform CONTROLLER --against {against}`.\n"]
+    lines += ["| rule | " + " | ".join(answers) + " |", "|---|" + "---|" * len(answers)]
     for rule, name in RULES.items():
         cells = [cell(answer, rule) for answer in answers.values()]
         if any(cells):
-            print(f"| {name} | " + " | ".join(cells) + " |")
-    print("| ACKs after which the windows are more than a packet apart | " + " | ".join(map(apart, answers.values())) + " |\n")
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines.append("| ACKs after which the windows are more than a packet apart | " + " | ".join(map(apart, answers.values())) + " |\n")
     for name, answer in answers.items():
         for rule in RULES:
             if found := first(answer, rule):
-                print(f"* {name}, {RULES[rule]}: {found}")
-    print()
+                lines.append(f"* {name}, {RULES[rule]}: {found}")
+        if names := blind(answer):
+            lines.append(f"* {name}: on these connections no step is above the tolerance, so this cannot fail: {', '.join(names)}")
+    return "\n".join(lines) + "\n"
 
 
-def linux(program: str) -> None:
+def linux(program: str) -> list[str]:
     """Tables of the running kernel: its own, with the recovery that all of them have, and ours in BPF."""
     recovery = "prr(mode=linux)"
     cubic = f"cubic(profile=linux)/{recovery}"
-    table(program, "Linux: CUBIC with its HyStart", f"hystart/{cubic}", {"Linux": "kernel:cubic", "ours in BPF": "kernel:hystart"})
-    table(program, "Linux: CUBIC without HyStart", f"slowstart/{cubic}", {"Linux": "kernel:cubic(hystart=off)"})
-    table(program, "Linux: Reno", f"slowstart/reno/{recovery}", {"Linux": "kernel:reno"})
+    return [
+        table(program, "Linux: CUBIC with its HyStart", f"hystart/{cubic}", {"Linux": "kernel:cubic", "ours in BPF": "kernel:hystart"}),
+        table(program, "Linux: CUBIC without HyStart", f"slowstart/{cubic}", {"Linux": "kernel:cubic(hystart=off)"}),
+        table(program, "Linux: Reno", f"slowstart/reno/{recovery}", {"Linux": "kernel:reno"}),
+    ]
+
+
+def stacks(program: str, s2n: list[str]) -> list[str]:
+    """Tables of QUIC stacks."""
+    cubic = {"noq": "noq:cubic", "quinn": "quinn:cubic"}
+    reno = {"noq": "noq:newreno", "quinn": "quinn:newreno"}
+    planted = {"cut to 0.595": "slowstart/cubic(beta=0.595)/immediate", "ours itself": "slowstart/cubic/immediate"}
+    return [
+        table(program, "CUBIC", "slowstart/cubic/immediate", cubic),
+        table(program, "NewReno", "slowstart/reno/immediate", reno),
+        *(table(program, "CUBIC with hybrid slow start", "hystart/cubic/immediate", {"s2n-quic": f"exec:{example}"}) for example in s2n),
+        table(program, "A planted cut, and no difference", "slowstart/cubic/immediate", planted),
+    ]
+
+
+def put(name: str, tables: list[str]) -> None:
+    """Between the markers of that name."""
+    page = PAGE.read_text()
+    begin, end = f"<!-- tables of {name} -->\n", f"<!-- end of the tables of {name} -->\n"
+    head, rest = page.split(begin)
+    _, tail = rest.split(end)
+    PAGE.write_text(head + begin + "\n" + "\n".join(tables) + "\n" + end + tail)
 
 
 def main() -> None:
-    """All tables."""
+    """All tables of one kind."""
     program, *s2n = sys.argv[1:]
     if s2n == ["--linux"]:
-        linux(program)
-        return
-    cubic = {"noq": "noq:cubic", "quinn": "quinn:cubic"}
-    table(program, "CUBIC", "slowstart/cubic/immediate", cubic)
-    reno = {"noq": "noq:newreno", "quinn": "quinn:newreno"}
-    table(program, "NewReno", "slowstart/reno/immediate", reno)
-    for example in s2n:
-        table(program, "CUBIC with hybrid slow start", "hystart/cubic/immediate", {"s2n-quic": f"exec:{example}"})
-    planted = "slowstart/cubic(beta=0.595)/immediate"
-    table(program, "A planted cut, and no difference", "slowstart/cubic/immediate", {"cut to 0.595": planted, "ours itself": "slowstart/cubic/immediate"})
+        put("Linux", linux(program))
+    else:
+        put("stacks", stacks(program, s2n))
 
 
 if __name__ == "__main__":

@@ -31,8 +31,9 @@ NAMES = {
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {
     "confirmed": ("confirmed in size", "#00876c"),
+    "size_open": ("size open", "#0062b3"),
     "exact": ("exact, as the algebra demands", "#00876c"),
-    "within_bound": ("within the published bound", "#00876c"),
+    "within_bound": ("within the accepted bounds, no size published", "#00876c"),
     "same_direction": ("same direction, no size published", "#0062b3"),
     "smaller": ("same direction, smaller", "#d35400"),
     "larger": ("same direction, larger", "#6a1468"),
@@ -52,9 +53,11 @@ HEAD = """<!-- Written by docs/site/results.py from results.csv; do not edit. --
 A sentence and a picture for each document whose numbers are reproduced here. A claim is answered
 by its first row that is held against something; the picture has a line for each claim.
 
-*Confirmed in size*: an effect beyond noise inside the band that was accepted beforehand (without
-a band: two thirds to one and a half times what was published). *Same direction, smaller* or
-*larger*: beyond noise, another size, given as a factor of the published effect. *Not seen*: the
+*Confirmed in size*: an effect beyond noise whose whole interval lies between two thirds and one and
+a half times what was published, or in the published range, and in the band that was accepted
+beforehand. *Size open*: the interval reaches across an end of that band. *Same direction, smaller*
+or *larger*: beyond noise, another size, given as a factor of the published effect. *Within the
+accepted bounds*: as was asked for, but no size was published. *Not seen*: the
 95 % interval reaches no effect, or a stated condition is not met. *Opposite*: beyond noise on the
 other side. *Exact*: what follows from the algebra, and has to come out. Intervals are paired
 bootstrap over seeds or connections; how many each measurement takes, and by which rule, stands in

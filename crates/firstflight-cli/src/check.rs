@@ -21,10 +21,11 @@ pub(crate) struct Options {
     /// The same, written by the version that is good
     #[arg(long, value_name = "FILE")]
     against: PathBuf,
-    /// The measures that count, and how much worse each may become: in percent of what it was, or in
-    /// its own unit, such as `ttlb_ms:2%,loss_ratio:0.001`; of a test `ttlb_ms_p95:2%`
-    #[arg(long, value_name = "LIST", default_value = "ttlb_ms:2%")]
-    tolerance: String,
+    /// The measures that count, and how much worse each may become: in percent of what it was, in its
+    /// own unit, or the larger of both, such as `ttlb_ms:2%,queue_ms_p99:max(5%,1ms)`; of a test
+    /// `ttlb_ms_p95:2%`. Else completion time, loss, queueing delay and timeouts
+    #[arg(long, value_name = "LIST")]
+    tolerance: Option<String>,
     /// Write the verdicts as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -35,15 +36,15 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), None, &[("--junit", options.junit.as_deref())])?;
-    let allowed = tolerances(&options.tolerance)
-        .map_err(|error| Error::new(format!("--tolerance {error}")))?;
+    let option = |error: Error| Error::new(format!("--tolerance {error}"));
+    let allowed = options.tolerance.as_deref().map(tolerances).transpose().map_err(option)?;
     let diff = diff::read(&options.against, &options.now)?;
     for Setting { name, before, after } in &diff.settings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {name} was {before} and is {after}"));
     }
-    let judged =
-        diff.judge(&allowed).map_err(|error| Error::new(format!("--tolerance {error}")))?;
-    let shown = Shown(&judged);
+    let allowed = allowed.map_or_else(|| diff.usual_tolerances(), Ok)?;
+    let judged = diff.judge(&allowed).map_err(option)?;
+    let shown = Shown { judged: &judged, unseen: diff.unseen(&allowed) };
     check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
     if let Some(file) = &options.junit {
         write_bytes(file, junit(&judged))?;
@@ -56,27 +57,45 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-struct Shown<'a>(&'a [Judged]);
+struct Shown<'a> {
+    judged: &'a [Judged],
+    unseen: Vec<&'a str>,
+}
 
 impl Output for Shown<'_> {
     fn text(&self) -> String {
-        let failed = self.0.iter().filter(|one| one.failure.is_some()).count();
+        let failed = self.judged.iter().filter(|one| one.failure.is_some()).count();
         let line = match failed {
-            0 => format!("Nothing got worse than is allowed: {} checked.", self.0.len()),
-            failed => format!("{failed} of {} fail.", self.0.len()),
+            0 => format!("Nothing got worse than is allowed: {} checked.", self.judged.len()),
+            failed => format!("{failed} of {} fail.", self.judged.len()),
         };
-        wrap(&line, 0, width()) + "\n" + &fitted(&self.sheets())
+        let unseen = match self.unseen.as_slice() {
+            [] => String::new(),
+            names => wrap(&format!("Not checked: {}.", names.join(", ")), 0, width()) + "\n",
+        };
+        wrap(&line, 0, width()) + "\n" + &fitted(&self.sheets()) + &unseen
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let columns = ["on", "arm", "measure", "verdict"].map(|name| (name, Side::Left));
-        let mut sheet = Sheet::new("verdicts", columns);
-        for one in self.0 {
+        let columns = [
+            ("on", Side::Left),
+            ("arm", Side::Left),
+            ("measure", Side::Left),
+            ("before", Side::Right),
+            ("after", Side::Right),
+            ("change", Side::Right),
+            ("verdict", Side::Left),
+        ];
+        let mut sheet = Sheet::new("verdicts", columns).dropping(&["on"]);
+        for one in self.judged {
             let verdict = one.failure.as_deref().unwrap_or("within");
             sheet.row([
                 Field::from(one.of.as_str()),
                 one.arm.as_str().into(),
                 one.measure.as_str().into(),
+                diff::number(one.before).into(),
+                diff::number(one.after).into(),
+                diff::percent(one.change_pct).into(),
                 Field::from(verdict).bold(one.failure.is_some()),
             ]);
         }
@@ -85,11 +104,12 @@ impl Output for Shown<'_> {
 
     fn rows(&self) -> Rows {
         let mut rows = Rows::default();
-        for Judged { of, arm, measure, failure } in self.0 {
+        for Judged { of, arm, measure, before, after, change_pct, failure } in self.judged {
             let within = failure.is_none();
             rows.record(
                 &[],
-                json!({"of": of, "arm": arm, "measure": measure, "within": within, "why": failure}),
+                json!({"of": of, "arm": arm, "measure": measure, "before": before, "after": after,
+                       "change_pct": change_pct, "within": within, "why": failure}),
             );
         }
         rows

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// The arm of ours that it is held against; else the one that follows the same documents
     #[arg(long, value_name = "ARM")]
     against: Option<String>,
-    /// Path of the connection; else three that reach every rule
+    /// Path of the connection; else four that reach every rule
     #[arg(long, value_parser = named())]
     path: Option<String>,
     /// Object size with its unit, of a connection on `--path`
@@ -363,6 +363,16 @@ impl Output for Answer {
                 text += &line(&sentence);
             }
             text += &fitted(&[sheet(connection)]);
+            let blind = connection.verdict.rules.iter().filter(|row| !row.can_fail);
+            let blind: Vec<String> = blind
+                .map(|row| format!("{} ({} bytes)", row.rule.name(), row.step_bytes))
+                .collect();
+            if !blind.is_empty() {
+                text += &line(&format!(
+                    "Cannot fail here, since the largest step is within the tolerance: {}.",
+                    blind.join(", ")
+                ));
+            }
             let found = connection.verdict.rules.iter().filter_map(|row| row.first.as_ref());
             for found in found.filter(|found| found.on_its_own) {
                 text +=
@@ -393,6 +403,8 @@ impl Output for Answer {
             "differ",
             "on_its_own",
             "largest_bytes",
+            "step_bytes",
+            "can_fail",
         ]);
         for connection in &self.connections {
             for row in &connection.verdict.rules {
@@ -405,6 +417,8 @@ impl Output for Answer {
                     row.differ.into(),
                     row.on_its_own.into(),
                     row.largest_bytes.into(),
+                    row.step_bytes.into(),
+                    row.can_fail.into(),
                 ]);
             }
         }

@@ -22,6 +22,10 @@ pub(crate) struct Options {
     /// End with code 1 if this is so
     #[arg(long, value_enum, value_name = "WHAT")]
     fail_if: Option<FailIf>,
+    /// Show every measure that differs; else completion time, loss, queueing delay, exit, timeouts
+    /// and unfinished trials
+    #[arg(long)]
+    all: bool,
     /// Write what differs as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -34,7 +38,7 @@ pub(crate) struct Options {
 enum FailIf {
     /// Any number differs
     Changed,
-    /// A measure with a good end got worse, beyond its interval if it has one
+    /// A measure with a good end got worse by more than its margin, with its whole interval
     Worse,
 }
 
@@ -44,7 +48,7 @@ const MOST_TEXT: u64 = 1 << 30;
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let diff = read(&options.before, &options.after)?;
-    let shown = Shown(&diff);
+    let shown = Shown { diff: &diff, all: options.all };
     check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
     if let Some(file) = &options.report {
         let name = |file: &Path| file.display().to_string();
@@ -77,11 +81,20 @@ fn count(of: usize, what: &str) -> String {
     format!("{of} {what}{}", if of == 1 { "" } else { "s" })
 }
 
-struct Shown<'a>(&'a Diff);
+struct Shown<'a> {
+    diff: &'a Diff,
+    all: bool,
+}
+
+impl Shown<'_> {
+    fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.diff.changes.iter().filter(|change| self.all || change.is_main())
+    }
+}
 
 impl Output for Shown<'_> {
     fn text(&self) -> String {
-        let Shown(diff) = self;
+        let diff = self.diff;
         let mut text = String::new();
         if !diff.changes.is_empty() {
             text += &(wrap(&diff.finding(), 0, width()) + "\n");
@@ -96,7 +109,11 @@ impl Output for Shown<'_> {
         } else {
             text += &fitted(&self.sheets());
             let equal = count(diff.equal, "other number");
-            let line = format!("{} differ, {equal} are equal", diff.changes.len());
+            let hidden = match diff.changes.len() - self.changes().count() {
+                0 => String::new(),
+                hidden => format!("; `--all` shows {hidden} more"),
+            };
+            let line = format!("{} differ, {equal} are equal{hidden}", diff.changes.len());
             text += &(wrap(&line, 0, width()) + "\n");
         }
         if !diff.alone.is_empty() {
@@ -117,7 +134,7 @@ impl Output for Shown<'_> {
         ];
         let mut sheet = Sheet::new("what differs", columns).dropping(&["before", "after"]);
         let mut last = ("", "");
-        for change in &self.0.changes {
+        for change in self.changes() {
             let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };
             last = (&change.of, &change.arm);
             let decides = matches!(change.sense, Sense::Worse | Sense::Better);
@@ -126,7 +143,7 @@ impl Output for Shown<'_> {
                 change.measure.as_str().into(),
                 number(change.before).into(),
                 number(change.after).into(),
-                Field::from(percent(change)).bold(decides),
+                Field::from(percent(change.change_pct)).bold(decides),
                 told(change).into(),
             ]);
         }
@@ -135,18 +152,18 @@ impl Output for Shown<'_> {
 
     fn rows(&self) -> Rows {
         let mut rows = Rows::default();
-        for change in &self.0.changes {
+        for change in &self.diff.changes {
             rows.record(&[], serde_json::to_value(change).unwrap_or_default());
         }
         rows
     }
 
     fn json(&self) -> Result<String, Error> {
-        pretty(serde_json::to_string_pretty(self.0))
+        pretty(serde_json::to_string_pretty(self.diff))
     }
 }
 
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
@@ -155,15 +172,15 @@ fn number(value: Option<f64>) -> String {
     }
 }
 
-fn percent(change: &Change) -> String {
-    change.change_pct.map_or("-".to_owned(), |percent| format!("{percent:+.1} %"))
+pub(crate) fn percent(change_pct: Option<f64>) -> String {
+    change_pct.map_or("-".to_owned(), |percent| format!("{percent:+.1} %"))
 }
 
 fn told(change: &Change) -> String {
     let word = match change.sense {
         Sense::Better => "better",
         Sense::Worse => "worse",
-        Sense::Mixed => "mixed",
+        Sense::Within => "within its margin",
         Sense::Unclear => "unclear",
         Sense::Other => "",
     };

@@ -13,8 +13,8 @@ use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
 use firstflight_evaluate::{
-    Battery, Cell, CellRow, Change, DEFAULT_BASELINE, Declaration, Effort, Evaluation, Older,
-    Place, Report, Verdict, cells, evaluate, evidence, figure, junit, markdown, place,
+    Basis, Battery, Cell, CellRow, Change, DEFAULT_BASELINE, Declaration, Effort, Evaluation,
+    Older, Place, Report, Verdict, cells, evaluate, evidence, figure, junit, markdown, place,
 };
 use firstflight_lab::arms::NamedArm;
 use firstflight_lab::request::seed;
@@ -485,7 +485,7 @@ const COLUMNS: [(&str, Side); 5] = [
 ];
 
 /// Columns of every rule in every cell.
-const RAW: [&str; 21] = [
+const RAW: [&str; 22] = [
     "section",
     "cell",
     "metric",
@@ -507,6 +507,7 @@ const RAW: [&str; 21] = [
     "marked",
     "worst_seed",
     "verdict",
+    "basis",
 ];
 
 fn colour(verdict: Verdict) -> Option<Color> {
@@ -586,5 +587,6 @@ fn values(section: &str, row: &CellRow) -> Vec<Value> {
         row.marked.into(),
         row.worst_seed.into(),
         row.verdict.name().into(),
+        row.basis.map_or("", Basis::name).into(),
     ]
 }

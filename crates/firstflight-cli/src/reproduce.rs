@@ -280,7 +280,9 @@ fn sheet(chapter: &Chapter) -> Sheet {
         let colour = match row.verdict {
             Verdict::Confirmed | Verdict::WithinBound | Verdict::Exact => Some(Color::Green),
             Verdict::NotSeen | Verdict::Opposite | Verdict::Fails => Some(Color::Red),
-            Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => Some(Color::Yellow),
+            Verdict::SizeOpen | Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => {
+                Some(Color::Yellow)
+            }
             Verdict::Reported
             | Verdict::QuotedOnly
             | Verdict::NotReproducible

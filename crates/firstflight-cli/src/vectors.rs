@@ -4,7 +4,7 @@ use crate::done::Done;
 use crate::files::{check_outputs, to_stdout, write_bytes};
 use crate::terminal::say;
 use clap::{Args, ValueEnum};
-use firstflight_lab::vectors::{Rules, all_arms, make, to_json};
+use firstflight_lab::vectors::{Rules, make, standard, to_json};
 use firstflight_lab::{Error, parse_arms};
 use std::path::PathBuf;
 
@@ -33,13 +33,16 @@ enum Transport {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), None, &[])?;
-    let arms = parse_arms(&options.arms.clone().unwrap_or_else(|| all_arms().join(",")))?;
     let rules = match options.transport {
         Transport::Quic => Rules::Quic,
         Transport::Tcp => Rules::Tcp,
         Transport::Both => Rules::Both,
     };
-    let text = to_json(&make(&arms, rules)?)?;
+    let vectors = match &options.arms {
+        Some(arms) => make(&parse_arms(arms)?, rules)?,
+        None => standard(rules)?,
+    };
+    let text = to_json(&vectors)?;
     match options.json.as_ref().filter(|_| !to_stdout(options.json.as_ref())) {
         Some(file) => write_bytes(file, text)?,
         None => say(&text)?,

@@ -1,7 +1,7 @@
 //! From values per seed to a verdict per cell, and from those to one per criterion.
 
 use crate::metrics::{MetricDoc, metric_named};
-use crate::report::{CellRow, RuleName, Verdict};
+use crate::report::{Basis, CellRow, RuleName, Verdict};
 use crate::schema::{Judge, Rule};
 use crate::student::{Paired, more_often};
 use firstflight_lab::stats::holm::holm;
@@ -164,6 +164,11 @@ impl Readings<'_> {
             marked: chance.is_some_and(|chance| chance < LEVEL),
             worst_seed: worst.map(|(seed, _)| *seed).or(first),
             verdict,
+            basis: match verdict {
+                Verdict::Report => None,
+                Verdict::Undecided => Some(Basis::Comparison),
+                _ => Some(Basis::Limit),
+            },
         }
     }
 }
@@ -178,27 +183,31 @@ pub(crate) fn settle(rows: &mut [&mut CellRow]) {
         .collect();
     let chances: Vec<f64> = open.iter().filter_map(|row| row.chance).collect();
     for (row, rejected) in open.iter_mut().zip(holm(&chances, LEVEL)) {
-        row.verdict = match rejected {
-            _ if is_within(row) => Verdict::Pass,
-            true => Verdict::Concern,
-            false => Verdict::Undecided,
+        (row.verdict, row.basis) = match (passes_by(row), rejected) {
+            (Some(basis), _) => (Verdict::Pass, Some(basis)),
+            (None, true) => (Verdict::Concern, Some(Basis::Comparison)),
+            (None, false) => (Verdict::Undecided, Some(Basis::Comparison)),
         };
     }
 }
 
-/// A relative rule has nothing to find: the interval excludes the margin, or it is worse within the
-/// limit, or in less than a tenth of the seeds.
-fn is_within(row: &CellRow) -> bool {
+/// Why a relative rule has nothing to find, if it has not: the interval excludes the margin, or it is
+/// worse within the limit, or in less than a tenth of the seeds.
+fn passes_by(row: &CellRow) -> Option<Basis> {
     if row.rule == RuleName::NotMoreOftenThanBaseline {
-        return row.difference.is_some_and(|more| more < SHARE_OF_SEEDS);
+        return row.difference.filter(|more| *more < SHARE_OF_SEEDS).map(|_| Basis::Seeds);
     }
+    let compared = row.upper.zip(row.margin).is_some_and(|(upper, margin)| {
+        // Of equal differences the interval is a point, which may be the margin itself.
+        upper < margin || row.interval.is_some_and(|[low, high]| low >= high && high <= margin)
+    });
     let excused = row.rule == RuleName::NotMoreThanBaseline
         && row.beyond.is_some_and(|beyond| beyond < SHARE_OF_SEEDS);
-    excused
-        || row.upper.zip(row.margin).is_some_and(|(upper, margin)| {
-            // Of equal differences the interval is a point, which may be the margin itself.
-            upper < margin || row.interval.is_some_and(|[low, high]| low >= high && high <= margin)
-        })
+    match (compared, excused) {
+        (true, _) => Some(Basis::Comparison),
+        (false, true) => Some(Basis::Limit),
+        (false, false) => None,
+    }
 }
 
 /// The verdict of a criterion with these rows.
@@ -288,6 +297,7 @@ mod tests {
         let within = row(&rule, [0.85; 10], [0.95; 10]);
         assert_eq!((within.verdict, within.chance), (Verdict::Undecided, Some(0.0)));
         assert_eq!(settled(&within, 0), Verdict::Pass);
+        assert_eq!(passes_by(&within), Some(Basis::Limit), "the row says so");
         assert_eq!(settled(&row(&rule, [0.7; 10], [0.95; 10]), 0), Verdict::Concern);
     }
 

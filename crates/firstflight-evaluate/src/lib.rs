@@ -37,7 +37,7 @@ pub use effort::Effort;
 pub use evaluate::{Evaluation, Job, evaluate};
 pub use metrics::{METRICS, MetricDoc};
 pub use place::{Course, Courses, Figure, Place, evidence, place};
-pub use report::{CellRow, CriterionRow, Report, RuleName, Verdict};
+pub use report::{Basis, CellRow, CriterionRow, Report, RuleName, Verdict};
 pub use schema::{Answer, Criterion, EcnField, Flow, Judge, Rule, Scenario, Sweep, Window};
 pub use words::{DEFAULT_BASELINE, figure};
 

@@ -97,6 +97,29 @@ impl From<Rule> for RuleName {
     }
 }
 
+/// What a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The comparison with the baseline, or with the cell before.
+    Comparison,
+    /// The limit, whatever the comparison says.
+    Limit,
+    /// The share of seeds.
+    Seeds,
+}
+
+impl Basis {
+    /// In JSON and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Basis::Comparison => "comparison",
+            Basis::Limit => "limit",
+            Basis::Seeds => "seeds",
+        }
+    }
+}
+
 /// One rule in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellRow {
@@ -144,6 +167,8 @@ pub struct CellRow {
     pub worst_seed: Option<u64>,
     /// What it comes to.
     pub verdict: Verdict,
+    /// What the verdict rests on; null for a number without one.
+    pub basis: Option<Basis>,
 }
 
 /// One criterion.

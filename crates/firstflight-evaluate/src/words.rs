@@ -1,6 +1,6 @@
 //! Reports in sentences.
 
-use crate::report::{CellRow, CriterionRow, Report, RuleName, Verdict};
+use crate::report::{Basis, CellRow, CriterionRow, Report, RuleName, Verdict};
 
 /// A number with what a reader needs of it: three digits.
 pub fn figure(value: f64) -> String {
@@ -107,8 +107,13 @@ impl CriterionRow {
             (Some(row), None) => {
                 let worse = row.worse();
                 let worse = if worse.is_empty() { String::new() } else { format!("; {worse}") };
+                let by = match row.basis {
+                    Some(Basis::Limit) => "; by the limit",
+                    Some(Basis::Seeds) => "; by the share of seeds",
+                    Some(Basis::Comparison) | None => "",
+                };
                 format!(
-                    "{} {}, baseline {}{worse}; {}",
+                    "{} {}, baseline {}{worse}{by}; {}",
                     row.what(),
                     row.ours(),
                     row.theirs(),

@@ -8,6 +8,7 @@
 use crate::measures::{Column, Holds, columns};
 use crate::report::Better;
 use crate::stats::{Interval, Summary, student};
+use crate::tolerance::Most;
 use crate::trial::TrialRow;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -25,20 +26,45 @@ const OF_TESTS: [(&str, &str, &str, Better); 8] = [
     ("/versus_baseline/loss_points", "loss_points", "points", Better::Low),
 ];
 
-/// Is a change for the better?
+/// Is a change for the better? By the interval of the paired difference, or by the difference where
+/// nothing varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
-    /// In every pair that changed.
+    /// Beyond the margin to the good end.
     Better,
-    /// In every pair that changed.
+    /// Beyond the margin to the bad end.
     Worse,
-    /// Better in some pairs, worse in others.
-    Mixed,
+    /// Within the margin.
+    Within,
     /// The measure has no good end.
     Other,
-    /// The intervals overlap: it may be chance.
+    /// It may be chance, or a number is not known.
     Unclear,
+}
+
+/// The margin of a measure, below which nothing is worse: the larger of a share of what it was, in
+/// percent, and an amount in its own unit.
+pub(crate) fn margin(measure: &str, unit: &str) -> Most {
+    let (percent, units) = match (measure, unit) {
+        ("ttlb_ms" | "acked_ms", _) => (2.0, 0.0),
+        ("rtos" | "unfinished", _) => (0.0, 0.0),
+        ("loss_ratio", _) => (0.0, 0.002),
+        (name, "%" | "points") if name.starts_with("loss") => (0.0, 0.2),
+        (name, _) if name.starts_with("ttlb_ms") => (2.0, 0.0),
+        (_, "ms") => (5.0, 1.0),
+        _ => (2.0, 0.0),
+    };
+    Most { percent, units }
+}
+
+/// A measure that is held against itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// Its name in the data.
+    pub name: String,
+    /// Its good end.
+    pub better: Better,
 }
 
 /// A measure that differs.
@@ -74,6 +100,17 @@ pub struct Change {
     pub better: Better,
 }
 
+impl Change {
+    /// Completion time, loss, queueing delay at the 99th percentile, exit, timeouts or unfinished
+    /// trials: what a comparison is read for.
+    pub fn is_main(&self) -> bool {
+        let name = self.measure.as_str();
+        matches!(name, "ttlb_ms" | "loss_ratio" | "queue_ms_p99" | "rtos" | "unfinished")
+            || name.starts_with("exit")
+            || OF_TESTS.iter().any(|(_, of_test, ..)| name == *of_test)
+    }
+}
+
 /// Something that was set otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
@@ -94,6 +131,9 @@ pub struct Diff {
     pub changes: Vec<Change>,
     /// Measures that are equal.
     pub equal: usize,
+    /// Each of them.
+    #[serde(skip)]
+    pub equals: Vec<Change>,
     /// Rows that stand in one answer only.
     pub alone: Vec<String>,
     /// Those of them that the second answer lacks: path or part, and arm.
@@ -104,7 +144,7 @@ pub struct Diff {
     pub both: Vec<(String, String)>,
     /// The names of all measures that are held against each other.
     #[serde(skip)]
-    pub measures: Vec<String>,
+    pub measures: Vec<Measured>,
 }
 
 impl Diff {
@@ -119,12 +159,14 @@ impl Diff {
             let (before, after) = (before.0, after.0);
             return Err(Error::new(format!("{before} is {a} and {after} {b}; allowed: two alike")));
         }
-        Ok(differences(&a, &b))
+        differences(&a, &b).map_err(|error| {
+            Error::new(format!("{} and {}: {}", before.0, after.0, error.as_str()))
+        })
     }
 
     /// Something got worse, for sure.
     pub fn is_worse(&self) -> bool {
-        self.changes.iter().any(|change| matches!(change.sense, Sense::Worse | Sense::Mixed))
+        self.changes.iter().any(|change| change.sense == Sense::Worse)
     }
 }
 
@@ -193,6 +235,12 @@ fn places(is_test: bool) -> Vec<Place> {
             unit: column.measure.unit,
             better: column.measure.better,
         })
+        .chain([Place {
+            pointer: "/complete".to_owned(),
+            name: "unfinished".to_owned(),
+            unit: "",
+            better: Better::Low,
+        }])
         .collect()
 }
 
@@ -206,7 +254,8 @@ struct Known {
 
 fn known(row: &Value, pointer: &str) -> Option<Known> {
     let found = row.pointer(pointer)?;
-    if let Some(value) = found.as_f64() {
+    let flag = found.as_bool().map(|complete| if complete { 0.0 } else { 1.0 });
+    if let Some(value) = found.as_f64().or(flag) {
         return Some(Known { value, low: value, high: value });
     }
     let value = found["value"].as_f64()?;
@@ -214,7 +263,7 @@ fn known(row: &Value, pointer: &str) -> Option<Known> {
     Some(Known { value, low: end("low"), high: end("high") })
 }
 
-fn differences(a: &Answer, b: &Answer) -> Diff {
+fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
     let mut diff = Diff { settings: settings(a, b), ..Diff::default() };
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for row in a.rows() {
@@ -239,7 +288,8 @@ fn differences(a: &Answer, b: &Answer) -> Diff {
         }
     }
     let places = places(a.is_test);
-    diff.measures = places.iter().map(|place| place.name.clone()).collect();
+    let measured = |place: &Place| Measured { name: place.name.clone(), better: place.better };
+    diff.measures = places.iter().map(measured).collect();
     for key in keys {
         let before: Vec<&Value> = a.rows().filter(|row| a.key(row) == key).collect();
         let after: Vec<&Value> = b.rows().filter(|row| same(b.key(row), key)).collect();
@@ -247,6 +297,17 @@ fn differences(a: &Answer, b: &Answer) -> Diff {
             .iter()
             .filter_map(|row| Some((*row, *after.iter().find(|o| o["seed"] == row["seed"])?)))
             .collect();
+        if (before.len() == 1) != (after.len() == 1) && !after.is_empty() {
+            return Err(Error::new(format!(
+                "{} has {} trials in one and {} in the other; allowed: one each, or several each",
+                named(key),
+                before.len(),
+                after.len()
+            )));
+        }
+        if pairs.is_empty() && !after.is_empty() {
+            return Err(Error::new(format!("{}: no seed is in both", named(key))));
+        }
         if pairs.is_empty() {
             diff.alone.push(named(key));
             diff.gone.push((key.0.to_owned(), key.1.to_owned()));
@@ -254,32 +315,35 @@ fn differences(a: &Answer, b: &Answer) -> Diff {
         }
         diff.both.push((key.0.to_owned(), key.1.to_owned()));
         for place in &places {
-            match change(key, place, &pairs) {
-                Some(change) => diff.changes.push(change),
-                None => diff.equal += 1,
-            }
+            let change = change(key, place, &pairs);
+            let list = if change.changed > 0 { &mut diff.changes } else { &mut diff.equals };
+            list.push(change);
         }
     }
-    diff
+    diff.equal = diff.equals.len();
+    Ok(diff)
 }
 
-/// How a measure differs over the pairs of an arm; `None` if it is the same in all.
-fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Option<Change> {
+/// How a measure differs over the pairs of an arm.
+fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Change {
     let both: Vec<(Option<Known>, Option<Known>)> =
         pairs.iter().map(|(a, b)| (known(a, &place.pointer), known(b, &place.pointer))).collect();
     let value = |known: Option<Known>| known.map(|known| known.value);
-    let changed: Vec<_> = both.iter().filter(|(a, b)| value(*a) != value(*b)).collect();
-    if changed.is_empty() {
-        return None;
-    }
+    let changed = both.iter().filter(|(a, b)| value(*a) != value(*b)).count();
     let median = |side: Vec<Option<f64>>| {
         let known: Option<Vec<f64>> = side.into_iter().collect();
-        Summary::of(known?).map(|summary| summary.median)
+        // Of flags the share says more than the median.
+        let share = |known: &[f64]| known.iter().sum::<f64>() / known.len().max(1) as f64;
+        match place.name.as_str() {
+            "unfinished" => Some(share(&known?)),
+            _ => Summary::of(known?).map(|summary| summary.median),
+        }
     };
     let before = median(both.iter().map(|(a, _)| value(*a)).collect());
     let after = median(both.iter().map(|(_, b)| value(*b)).collect());
     let change_pct = before.zip(after).filter(|(before, _)| *before != 0.0);
-    Some(Change {
+    let difference = difference(&both);
+    Change {
         of: key.0.to_owned(),
         arm: key.1.to_owned(),
         measure: place.name.clone(),
@@ -288,11 +352,11 @@ fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Optio
         after,
         change_pct: change_pct.map(|(before, after)| 100.0 * (after / before - 1.0)),
         pairs: pairs.len(),
-        changed: changed.len(),
-        sense: sense(place.better, changed.iter().map(|(a, b)| (*a, *b))),
-        difference: difference(&both),
+        changed,
+        sense: sense(place, before.zip(after), difference),
+        difference,
         better: place.better,
-    })
+    }
 }
 
 /// After less before.
@@ -312,27 +376,28 @@ fn difference(both: &[(Option<Known>, Option<Known>)]) -> Option<Interval> {
     }
 }
 
-fn sense(better: Better, changed: impl Iterator<Item = (Option<Known>, Option<Known>)>) -> Sense {
-    let (mut up, mut down, mut unclear) = (0, 0, 0);
-    for (a, b) in changed {
-        match (a, b) {
-            (Some(a), Some(b)) if a.low > b.high => down += 1,
-            (Some(a), Some(b)) if b.low > a.high => up += 1,
-            // A number that is not known any more, or known now, has no direction either.
-            _ => unclear += 1,
-        }
+fn sense(place: &Place, values: Option<(f64, f64)>, difference: Option<Interval>) -> Sense {
+    if place.better == Better::None {
+        return Sense::Other;
     }
-    let (gained, lost) = match better {
-        Better::Low => (down, up),
-        Better::High => (up, down),
-        Better::None => return Sense::Other,
-    };
-    match (gained, lost) {
-        (0, 0) => Sense::Unclear,
-        (_, 0) if unclear == 0 => Sense::Better,
-        (0, _) if unclear == 0 => Sense::Worse,
-        _ => Sense::Mixed,
+    let Some((before, after)) = values else { return Sense::Unclear };
+    let (least, most) = worsened(place.better, after - before, difference);
+    let margin = margin(&place.name, place.unit).of(before);
+    if least > margin {
+        Sense::Worse
+    } else if most < -margin {
+        Sense::Better
+    } else if least >= -margin && most <= margin {
+        Sense::Within
+    } else {
+        Sense::Unclear
     }
+}
+
+/// By how much a measure got worse, at least and at most; negative if it got better.
+pub(crate) fn worsened(better: Better, by: f64, difference: Option<Interval>) -> (f64, f64) {
+    let (low, high) = difference.map_or((by, by), |interval| (interval.low, interval.high));
+    if better == Better::High { (-high, -low) } else { (low, high) }
 }
 
 /// Settings that differ, and the versions.
@@ -403,10 +468,35 @@ mod tests {
         assert_eq!(found.settings[0].name, "rtt_ms");
         let of = |name: &str| found.changes.iter().find(|one| one.measure == name).expect(name);
         let time = of("ttlb_ms");
-        assert_eq!((time.pairs, time.changed, time.sense), (2, 1, Sense::Worse));
+        assert_eq!((time.pairs, time.changed, time.sense), (2, 1, Sense::Unclear));
         assert_eq!((time.before, time.after), (Some(950.0), Some(995.0)));
-        assert_eq!(of("loss_ratio").sense, Sense::Mixed);
-        assert!(found.is_worse());
+        assert_eq!(of("loss_ratio").sense, Sense::Unclear);
+        assert!(!found.is_worse());
+    }
+
+    #[test]
+    fn nothing_is_worse_below_its_margin_or_where_the_interval_reaches_it() {
+        let answer = |ms: [f64; 3]| {
+            let rows: Vec<_> =
+                (1..).zip(ms).map(|(seed, ms)| ("rapid", seed, json!(ms), 0.1)).collect();
+            comparison(30, &rows)
+        };
+        let sense = |after| diff(&answer([900.0; 3]), &answer(after)).changes[0].sense;
+        assert_eq!(sense([910.0, 911.0, 912.0]), Sense::Within);
+        assert_eq!(sense([990.0, 991.0, 992.0]), Sense::Worse);
+        assert_eq!(sense([810.0, 811.0, 812.0]), Sense::Better);
+        assert_eq!(sense([990.0, 900.0, 940.0]), Sense::Unclear);
+    }
+
+    #[test]
+    fn answers_without_a_seed_in_common_or_of_one_trial_and_several_are_refused() {
+        let rows = |seeds: std::ops::Range<u64>| {
+            let rows: Vec<_> = seeds.map(|seed| ("rapid", seed, json!(900.0), 0.1)).collect();
+            comparison(30, &rows)
+        };
+        for (a, b) in [(rows(1..4), rows(4..7)), (rows(1..2), rows(1..51))] {
+            assert!(Diff::read(("a.json", &a), ("b.json", &b)).is_err());
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How much worse a measure may become before a check of one's own repository fails.
 
-use crate::diff::{Change, Diff, Sense};
+use crate::diff::{Change, Diff, worsened};
 use crate::report::Better;
 use firstflight_path::Error;
 use std::fmt::Write as _;
@@ -14,17 +14,39 @@ pub struct Tolerance {
     pub most: Most,
 }
 
-/// A distance to the worse side.
+/// A distance to the worse side: the larger of a share and an amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Most {
-    /// Of what it was, in percent.
-    Percent(f64),
+pub struct Most {
+    /// Of what the measure was, in percent.
+    pub percent: f64,
     /// In the measure's unit.
-    Units(f64),
+    pub units: f64,
 }
 
+impl Most {
+    /// In the unit of a measure that was `before`.
+    pub fn of(self, before: f64) -> f64 {
+        (before.abs() * self.percent / 100.0).max(self.units)
+    }
+
+    fn shown(self, unit: &str) -> String {
+        let Most { percent, units } = self;
+        let amount = format!("{units} {unit}");
+        match (percent > 0.0, units > 0.0) {
+            (true, true) => format!("the larger of {percent} % and {}", amount.trim()),
+            (true, false) => format!("{percent} %"),
+            _ => amount.trim().to_owned(),
+        }
+    }
+}
+
+/// What a check of a comparison looks at where nothing is named.
+const OF_COMPARISONS: &str = "ttlb_ms:2%,loss_ratio:0.002,queue_ms_p99:max(5%,1ms),rtos:0";
+/// The same of a test.
+const OF_TESTS: &str = "ttlb_ms_p50:2%,ttlb_ms_p95:2%,ttlb_ms_mean:2%,loss_pct_mean:0.2";
+
 /// One measure of one arm, judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// The path of a comparison, the part of a test.
     pub of: String,
@@ -32,73 +54,118 @@ pub struct Judged {
     pub arm: String,
     /// The measure; empty where the whole row is missing.
     pub measure: String,
+    /// Before; of several trials the median.
+    pub before: Option<f64>,
+    /// After, likewise.
+    pub after: Option<f64>,
+    /// After over before, less one, in percent.
+    pub change_pct: Option<f64>,
     /// Why it fails, in a line.
     pub failure: Option<String>,
 }
 
-/// Reads `ttlb_ms:2%,loss_ratio:0.001`: percent of what a measure was, or its own unit.
+/// Reads `ttlb_ms:2%,loss_ratio:0.001,queue_ms_p99:max(5%,1ms)`: percent of what a measure was, its
+/// own unit, or the larger of both.
 ///
 /// # Errors
 /// What is no `MEASURE:MOST`, or a measure twice.
 pub fn tolerances(text: &str) -> Result<Vec<Tolerance>, Error> {
     let mut found: Vec<Tolerance> = Vec::new();
-    for part in text.split(',').map(str::trim) {
-        let wrong = |why: &str| Error::new(format!("`{part}`: {why}; allowed: `ttlb_ms:2%`"));
-        let (measure, most) = part.split_once(':').ok_or_else(|| wrong("is no MEASURE:MOST"))?;
-        let (number, percent) = match most.strip_suffix('%') {
-            Some(number) => (number, true),
-            None => (most, false),
+    for part in firstflight::arm::split_list(text).map(str::trim) {
+        let wrong = |why: &str| {
+            Error::new(format!(
+                "`{part}`: {why}; allowed: `ttlb_ms:2%`, `queue_ms_p99:max(5%,1ms)`"
+            ))
         };
-        let number: f64 = number.parse().map_err(|_| wrong("is no number"))?;
-        if !(number.is_finite() && number >= 0.0) {
-            return Err(wrong("is no distance"));
-        }
+        let (measure, most) = part.split_once(':').ok_or_else(|| wrong("is no MEASURE:MOST"))?;
         if found.iter().any(|other| other.measure == measure) {
             return Err(wrong("stands here twice"));
         }
-        let most = if percent { Most::Percent(number) } else { Most::Units(number) };
-        found.push(Tolerance { measure: measure.to_owned(), most });
+        let both = most.strip_prefix("max(").and_then(|most| most.strip_suffix(')'));
+        let mut read = Most { percent: 0.0, units: 0.0 };
+        for amount in both.unwrap_or(most).split(',').map(str::trim) {
+            let (number, into) = match amount.strip_suffix('%') {
+                Some(number) => (number, &mut read.percent),
+                None => (amount.strip_suffix("ms").unwrap_or(amount), &mut read.units),
+            };
+            let number: f64 = number.trim().parse().map_err(|_| wrong("is no number"))?;
+            if !(number.is_finite() && number >= 0.0) {
+                return Err(wrong("is no distance"));
+            }
+            *into = number;
+        }
+        found.push(Tolerance { measure: measure.to_owned(), most: read });
     }
     Ok(found)
 }
 
 impl Diff {
+    /// What is looked at where nothing is named: completion time, loss, queueing delay, timeouts.
+    ///
+    /// # Errors
+    /// Never: both lists are read.
+    pub fn usual_tolerances(&self) -> Result<Vec<Tolerance>, Error> {
+        let is_test = self.measures.iter().any(|measure| measure.name == "ttlb_ms_p50");
+        tolerances(if is_test { OF_TESTS } else { OF_COMPARISONS })
+    }
+
+    /// Measures with a good end that these tolerances leave out.
+    pub fn unseen(&self, tolerances: &[Tolerance]) -> Vec<&str> {
+        let named = |name: &str| tolerances.iter().any(|one| one.measure == name);
+        let ends = self.measures.iter().filter(|measure| measure.better != Better::None);
+        ends.map(|measure| measure.name.as_str()).filter(|name| !named(name)).collect()
+    }
+
     /// Judges each named measure of each row that is in both, and rows that are gone; what is new has
-    /// nothing to be held against. A measure fails that became
-    /// worse by more than its tolerance (medians; where an interval is known only if the two do
-    /// not overlap), or that is not known any more.
+    /// nothing to be held against. A measure fails that became worse by more than its tolerance (of
+    /// several trials if the whole interval of the paired difference lies there), or that is not
+    /// known any more.
     ///
     /// # Errors
     /// A name that is no measure of these answers, or of one that has no good end.
     pub fn judge(&self, tolerances: &[Tolerance]) -> Result<Vec<Judged>, Error> {
         for Tolerance { measure, .. } in tolerances {
-            if !self.measures.contains(measure) {
-                let all = self.measures.join(", ");
-                return Err(Error::new(format!("{measure}: no measure of these; allowed: {all}")));
+            match self.measures.iter().find(|one| one.name == *measure) {
+                Some(one) if one.better == Better::None => {
+                    return Err(Error::new(format!(
+                        "{measure}: has no good end, nothing is worse"
+                    )));
+                }
+                Some(_) => {}
+                None => {
+                    let all: Vec<&str> =
+                        self.measures.iter().map(|one| one.name.as_str()).collect();
+                    let all = all.join(", ");
+                    return Err(Error::new(format!(
+                        "{measure}: no measure of these; allowed: {all}"
+                    )));
+                }
             }
         }
         let mut judged: Vec<Judged> = Vec::new();
         for (of, arm) in &self.both {
-            for tolerance in tolerances {
-                let here = |one: &&Change| {
-                    &one.of == of && &one.arm == arm && one.measure == tolerance.measure
-                };
-                let failure = match self.changes.iter().find(here) {
-                    Some(change) => failure(change, tolerance.most)?,
-                    None => None,
-                };
-                judged.push(Judged {
+            for Tolerance { measure, most } in tolerances {
+                let here =
+                    |one: &&Change| one.of == *of && one.arm == *arm && one.measure == *measure;
+                let mut all = self.changes.iter().chain(&self.equals);
+                judged.extend(all.find(here).map(|change| Judged {
                     of: of.clone(),
                     arm: arm.clone(),
-                    measure: tolerance.measure.clone(),
-                    failure,
-                });
+                    measure: measure.clone(),
+                    before: change.before,
+                    after: change.after,
+                    change_pct: change.change_pct,
+                    failure: failure(change, *most),
+                }));
             }
         }
         judged.extend(self.gone.iter().map(|(of, arm)| Judged {
             of: of.clone(),
             arm: arm.clone(),
             measure: String::new(),
+            before: None,
+            after: None,
+            change_pct: None,
             failure: Some("is not in the answer any more".to_owned()),
         }));
         Ok(judged)
@@ -106,30 +173,14 @@ impl Diff {
 }
 
 /// Why a change fails; `None` if it does not.
-fn failure(change: &Change, most: Most) -> Result<Option<String>, Error> {
-    let sign = match change.better {
-        Better::Low => 1.0,
-        Better::High => -1.0,
-        Better::None => {
-            let measure = &change.measure;
-            return Err(Error::new(format!("{measure}: has no good end, nothing is worse")));
-        }
-    };
+fn failure(change: &Change, most: Most) -> Option<String> {
     let (before, after) = match (change.before, change.after) {
         (Some(before), Some(after)) => (before, after),
-        (Some(before), None) => return Ok(Some(format!("was {before:.4}, is not known any more"))),
-        (None, _) => return Ok(None),
+        (Some(_), None) => return Some("is not known any more".to_owned()),
+        (None, _) => return None,
     };
-    let worse = sign * (after - before);
-    let (room, shown) = match most {
-        Most::Percent(percent) => (before.abs() * percent / 100.0, format!("{percent} %")),
-        Most::Units(units) => (units, format!("{units} {}", change.unit)),
-    };
-    let sure = matches!(change.sense, Sense::Worse | Sense::Mixed);
-    Ok((sure && worse > room).then(|| {
-        let by = change.change_pct.map_or(String::new(), |by| format!(" ({by:+.1} %)"));
-        format!("{before:.4} -> {after:.4}{by}, more than {} worse", shown.trim())
-    }))
+    let (least, _) = worsened(change.better, after - before, change.difference);
+    (least > most.of(before)).then(|| format!("more than {} worse", most.shown(&change.unit)))
 }
 
 /// The judgement as JUnit XML, which CI systems show: a test case for each measure of each arm.
@@ -222,7 +273,10 @@ mod tests {
 
     #[test]
     fn names_and_distances_that_are_none_are_refused() {
-        for wrong in ["", "ttlb_ms", "ttlb_ms:", "ttlb_ms:-1%", "ttlb_ms:NaN", "a:1,a:2"] {
+        let larger = tolerances("queue_ms_p99:max(5%,1ms)").expect("read")[0].most;
+        assert_eq!((larger.of(10.0), larger.of(100.0)), (1.0, 5.0));
+        for wrong in ["", "ttlb_ms", "ttlb_ms:", "ttlb_ms:-1%", "ttlb_ms:NaN", "a:1,a:2", "a:max(1"]
+        {
             assert!(tolerances(wrong).is_err(), "{wrong}");
         }
         let same = diff((1.0, 1.0), (Some(1.0), 1.0));

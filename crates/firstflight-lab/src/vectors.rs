@@ -5,15 +5,16 @@
 //! told is told to a fresh controller of the same arm, whose answers are written down. A vector is
 //! therefore complete: from its configuration and its events alone the answers follow.
 
-use crate::arms::NamedArm;
-use crate::conform::listen;
+use crate::arms::{NamedArm, parse_arms};
+use crate::conform::{Foreign, listen_to};
 use crate::scenario::{Hosts, Scenario};
 use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
 use firstflight::event::Transport;
 use firstflight::fields::{EVENT, Value};
-use firstflight::{Begin, Event};
+use firstflight::{Begin, Event, Nanos};
 use firstflight_path::{Error, Path};
+use firstflight_sim::app::{App, Response};
 use firstflight_sim::tcp;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -22,10 +23,106 @@ use std::fmt::Write as _;
 /// The version of the format: another number means that a runner has to change.
 pub const VERSION: u32 = 1;
 
-/// Connections that every vector is made on: one overshoot, and losses by chance.
-pub const CONNECTIONS: [(&str, &str, u64); 2] = [
-    ("overshoot", "rate=10Mbit,rtt=40ms,queue=1bdp", 400_000),
-    ("chance", "rate=10Mbit,rtt=40ms,queue=2bdp,loss=1%", 400_000),
+/// The parts of an arm that a connection puts to the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaches {
+    /// Startup, avoidance and recovery.
+    All,
+    /// Startup alone.
+    Startup,
+    /// Avoidance alone.
+    Avoidance,
+    /// Startup and avoidance.
+    Growth,
+    /// Recovery alone.
+    Recovery,
+    /// Avoidance and recovery.
+    Reductions,
+}
+
+impl Reaches {
+    fn has(self, part: Self) -> bool {
+        use Reaches::{All, Avoidance, Growth, Recovery, Reductions, Startup};
+        part == All
+            || match self {
+                All => true,
+                Startup | Avoidance | Recovery => self == part,
+                Growth => matches!(part, Startup | Avoidance),
+                Reductions => matches!(part, Avoidance | Recovery),
+            }
+    }
+}
+
+/// One connection that vectors are made on.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// The rule that it is for, in two words.
+    pub name: &'static str,
+    /// What it crosses.
+    pub path: &'static str,
+    /// Object size, bytes.
+    pub bytes: u64,
+    /// The application sends a third of the object, waits as long, and so on; 0: all at once.
+    pub pause: Nanos,
+    /// What it puts to the test.
+    pub reaches: Reaches,
+}
+
+impl Connection {
+    const fn new(name: &'static str, reaches: Reaches, path: &'static str, bytes: u64) -> Self {
+        Connection { name, path, bytes, pause: Nanos::ZERO, reaches }
+    }
+
+    /// The scenario on these hosts.
+    ///
+    /// # Errors
+    /// Never for those of [`CONNECTIONS`].
+    pub fn on(&self, host: Hosts) -> Result<Scenario, Error> {
+        Ok(Scenario { host, ..Scenario::new(Path::parse(self.path)?, self.bytes) })
+    }
+
+    /// What the application sends.
+    pub fn app(&self) -> App {
+        if self.pause == Nanos::ZERO {
+            return App::Bulk(self.bytes);
+        }
+        let response = |pause| Response { pause, bytes: self.bytes / 3 };
+        App::Responses([Nanos::ZERO, self.pause, self.pause].map(response).to_vec())
+    }
+}
+
+/// A connection for each rule. Which rule needs which was found by planting faults: see
+/// `tests/it/vector_power.rs`.
+pub const CONNECTIONS: &[Connection] = &[
+    Connection::new("overshoot", Reaches::All, "rate=10Mbit,rtt=40ms,queue=1bdp", 400_000),
+    Connection::new("chance", Reaches::All, "rate=10Mbit,rtt=40ms,queue=2bdp,loss=1%", 400_000),
+    Connection::new("deep queue", Reaches::Startup, "rate=20Mbit,rtt=50ms,queue=8bdp", 1_000_000),
+    Connection::new(
+        "jitter",
+        Reaches::Startup,
+        "rate=40Mbit,rtt=40ms,queue=4bdp,jitter=12ms",
+        1_000_000,
+    ),
+    Connection::new("long RTT", Reaches::Growth, "rate=20Mbit,rtt=250ms,queue=1bdp", 2_000_000),
+    Connection::new("short RTT", Reaches::Growth, "rate=40Mbit,rtt=3ms,queue=2bdp", 400_000),
+    Connection {
+        pause: Nanos(3_000_000_000),
+        ..Connection::new("idle", Reaches::All, "rate=10Mbit,rtt=40ms,queue=2bdp", 600_000)
+    },
+    Connection::new(
+        "marks",
+        Reaches::Growth,
+        "rate=10Mbit,rtt=40ms,queue=4bdp,ecn=20ms",
+        1_000_000,
+    ),
+    Connection::new("avoidance", Reaches::Avoidance, "rate=10Mbit,rtt=100ms,queue=1bdp", 8_000_000),
+    Connection::new("lost repeat", Reaches::Reductions, "rate=10Mbit,rtt=40ms,loss=10%", 200_000),
+    Connection::new(
+        "undo",
+        Reaches::All,
+        "rate=10Mbit,rtt=40ms,queue=2bdp,reorder=2%:20ms",
+        600_000,
+    ),
 ];
 
 /// What stands behind the fields of the event in each step: the controller right after it.
@@ -71,9 +168,66 @@ pub struct Vector {
     pub object_bytes: u64,
     /// What the controller is built from.
     pub config: ConfigRow,
-    /// A list for each event: its name, its time, its fields, the answers.
+    /// The same for programs in Rust.
     #[serde(skip)]
-    pub steps: Vec<Vec<Json>>,
+    pub begin: Begin,
+    /// What the controller was told.
+    #[serde(skip)]
+    pub events: Vec<Event>,
+}
+
+/// The first step after which a controller's window is not the vector's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// Which step, from 0.
+    pub step: usize,
+    /// The window of the vector, bytes.
+    pub expected: u64,
+    /// The window of the controller, bytes.
+    pub found: u64,
+}
+
+/// How far from a vector's window another may be, bytes: a packet or 1 %. Differences add up over
+/// the steps, for nothing sets the controller right.
+pub const fn tolerance(mss: u64, cwnd: u64) -> u64 {
+    let percent = cwnd / 100;
+    if percent > mss { percent } else { mss }
+}
+
+impl Vector {
+    /// A list for each event: its name, its time, its fields, the answers.
+    pub fn steps(&self) -> impl Iterator<Item = Vec<Json>> {
+        let mut controller = self.begin.controller();
+        self.events.iter().map(move |event| {
+            controller.tell(event);
+            let mut step = fields(event);
+            step.extend([
+                controller.cwnd().into(),
+                controller.ssthresh().into(),
+                controller.pacing_rate().map(|rate| rate.0).into(),
+                controller.phase().name().into(),
+            ]);
+            step
+        })
+    }
+
+    /// Runs another controller through the vector, as a runner does: where it fails.
+    ///
+    /// # Errors
+    /// If the controller does not answer.
+    pub fn fails(&self, foreign: &mut dyn Foreign) -> Result<Option<Apart>, Error> {
+        foreign.begin(&self.begin)?;
+        let mut ours = self.begin.controller();
+        for (step, event) in self.events.iter().enumerate() {
+            ours.tell(event);
+            foreign.tell(event)?;
+            let (expected, found) = (ours.cwnd(), foreign.window().0);
+            if expected.abs_diff(found) > tolerance(self.begin.config.mss, expected) {
+                return Ok(Some(Apart { step, expected, found }));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Names of what stands in a step, in order.
@@ -82,16 +236,31 @@ pub fn columns() -> Vec<&'static str> {
     ["event", "now_ns"].into_iter().chain(event).chain(ANSWERS).collect()
 }
 
-/// The arms that vectors are made of where none are named: each startup, each avoidance, each
-/// recovery.
-pub fn all_arms() -> Vec<String> {
-    let parts = |prefix: &str, parts: &'static [Part], suffix: &str| {
-        parts.iter().map(|part| format!("{prefix}{}{suffix}", part.name)).collect::<Vec<_>>()
+/// Arms beside the plain ones whose options bring rules of their own.
+const MODES: &[(Reaches, &str)] = &[
+    (Reaches::Startup, "hystart(profile=gvisor)"),
+    (Reaches::Startup, "hystart++(mode=lss)"),
+    (Reaches::Startup, "hystart++@(pace=off)"),
+    (Reaches::Startup, "search(version=3.1)"),
+    (Reaches::Startup, "rapid(hystart=on)"),
+    (Reaches::Startup, "careful(saved=60,rtt=40)"),
+    (Reaches::Startup, "plumb(saved=60,rtt=40,rapid=on,tolerate=2,keep=0.85)"),
+    (Reaches::Avoidance, "slowstart/cubic(profile=linux)/immediate"),
+    (Reaches::Avoidance, "slowstart/abba(over=cuback)/immediate"),
+    (Reaches::Recovery, "slowstart/cubic/prr(mode=linux)"),
+];
+
+/// The arms that vectors are made of where none are named, each with what its connections have to
+/// reach: each startup, each avoidance, each recovery, and their modes.
+pub fn all_arms() -> Vec<(Reaches, String)> {
+    let parts = |reaches, prefix: &'static str, parts: &'static [Part], suffix: &'static str| {
+        parts.iter().map(move |part| (reaches, format!("{prefix}{}{suffix}", part.name)))
     };
-    let mut arms = parts("", STARTUPS, "");
-    arms.extend(parts("slowstart/", AVOIDANCES, "/immediate"));
-    arms.extend(parts("slowstart/cubic/", RECOVERIES, ""));
-    arms
+    parts(Reaches::Startup, "", STARTUPS, "")
+        .chain(parts(Reaches::Avoidance, "slowstart/", AVOIDANCES, "/immediate"))
+        .chain(parts(Reaches::Recovery, "slowstart/cubic/", RECOVERIES, ""))
+        .chain(MODES.iter().map(|(reaches, arm)| (*reaches, (*arm).to_owned())))
+        .collect()
 }
 
 /// Whose rules apply where TCP and QUIC differ.
@@ -116,48 +285,54 @@ impl Rules {
     }
 }
 
-/// The vectors of these arms.
+/// The vectors of these arms, on every connection.
 ///
 /// # Errors
 /// One line for what is no arm of ours, or does not run.
 pub fn make(arms: &[NamedArm], rules: Rules) -> Result<Vec<Vector>, Error> {
+    of_each(arms.iter().map(|arm| (Reaches::All, arm)), rules)
+}
+
+/// The vectors of [`all_arms`], on the connections that reach their rules.
+///
+/// # Errors
+/// Never: every one of them runs.
+pub fn standard(rules: Rules) -> Result<Vec<Vector>, Error> {
+    let mut arms = Vec::new();
+    for (reaches, arm) in all_arms() {
+        arms.extend(parse_arms(&arm)?.into_iter().map(|arm| (reaches, arm)));
+    }
+    of_each(arms.iter().map(|(reaches, arm)| (*reaches, arm)), rules)
+}
+
+fn of_each<'a>(
+    arms: impl Iterator<Item = (Reaches, &'a NamedArm)>,
+    rules: Rules,
+) -> Result<Vec<Vector>, Error> {
     let mut vectors = Vec::new();
-    for named in arms {
+    for (part, named) in arms {
         for host in rules.hosts() {
-            for (name, path, bytes) in CONNECTIONS {
-                let scenario = Scenario { host, ..Scenario::new(Path::parse(path)?, bytes) };
-                vectors.push(vector(named, &scenario, name)?);
+            for connection in CONNECTIONS.iter().filter(|one| one.reaches.has(part)) {
+                vectors.push(vector(named, host, connection)?);
             }
         }
     }
     Ok(vectors)
 }
 
-fn vector(named: &NamedArm, scenario: &Scenario, connection: &str) -> Result<Vector, Error> {
+fn vector(named: &NamedArm, host: Hosts, connection: &Connection) -> Result<Vector, Error> {
     let arm = named.arm()?;
-    let (begin, events) = listen(named, scenario, 1)?;
-    let mut controller = begin.controller();
-    let steps = events.iter().map(|event| {
-        controller.tell(event);
-        let mut step = fields(event);
-        step.extend([
-            controller.cwnd().into(),
-            controller.ssthresh().into(),
-            controller.pacing_rate().map(|rate| rate.0).into(),
-            controller.phase().name().into(),
-        ]);
-        step
-    });
-    let steps = steps.collect();
-    let transport = scenario.host.transport();
+    let scenario = connection.on(host)?;
+    let (begin, events) = listen_to(named, &scenario, connection.app(), 1)?;
     Ok(Vector {
-        name: format!("{}, {transport}, {connection}", named.label),
+        name: format!("{}, {}, {}", named.label, host.transport(), connection.name),
         arm: named.full(),
         documents: documents(arm),
         path: scenario.path.to_string(),
         object_bytes: scenario.bytes,
         config: config(&begin),
-        steps,
+        begin,
+        events,
     })
 }
 
@@ -235,9 +410,9 @@ pub fn to_json(vectors: &[Vector]) -> Result<String, Error> {
         let head = serde_json::to_string_pretty(vector).map_err(failed)?;
         let head = head.strip_suffix("\n}").unwrap_or(&head).replace('\n', "\n    ");
         let _ = write!(text, "    {head},\n      \"steps\": [\n");
-        for (index, step) in vector.steps.iter().enumerate() {
-            let step = serde_json::to_string(step).map_err(failed)?;
-            let comma = if index + 1 < vector.steps.len() { "," } else { "" };
+        for (index, step) in vector.steps().enumerate() {
+            let step = serde_json::to_string(&step).map_err(failed)?;
+            let comma = if index + 1 < vector.events.len() { "," } else { "" };
             let _ = writeln!(text, "        {step}{comma}");
         }
         let comma = if index + 1 < vectors.len() { "," } else { "" };

@@ -213,11 +213,12 @@ fn page(all: &Reproduction, command: &str) -> String {
     let of = |verdicts: &[Verdict]| -> usize {
         verdicts.iter().map(|verdict| count.number(*verdict)).sum()
     };
-    let other_size = [Verdict::Smaller, Verdict::Larger, Verdict::SameDirection];
+    let other_size = [Verdict::SizeOpen, Verdict::Smaller, Verdict::Larger, Verdict::SameDirection];
     let finding = format!(
-        "Of {} results that can be judged, {} are confirmed, {} have the same direction but another size or none published, {} not seen, {} opposite.",
+        "Of {} results that can be judged, {} are confirmed, {} within the accepted bounds, {} have the same direction but another size, an open one or none published, {} not seen, {} opposite.",
         of(Verdict::MEASURED) + of(&[Verdict::Fails]),
-        of(&[Verdict::Confirmed, Verdict::WithinBound, Verdict::Exact]),
+        of(&[Verdict::Confirmed, Verdict::Exact]),
+        of(&[Verdict::WithinBound]),
         of(&other_size),
         of(&[Verdict::NotSeen, Verdict::Fails]),
         of(&[Verdict::Opposite]),

@@ -57,6 +57,11 @@ struct Spec {
     up_to: Option<Stated>,
     ratio: Option<Stated>,
     level: Option<Stated>,
+    /// Published: a range that a change lies in.
+    range: Option<[f64; 2]>,
+    /// What the last printed digit of the published number is worth.
+    #[serde(default)]
+    resolution: f64,
     /// Assumptions of this row instead of those of the claim.
     assumes: Option<Vec<&'static str>>,
     /// There need not be such a value in every run: it depends on what was found.
@@ -114,7 +119,9 @@ impl Spec {
         let up_to = self.up_to.map(|stated| Published::up_to(stated.less()));
         let ratio = self.ratio.map(|stated| Published::ratio(stated.over()));
         let level = self.level.map(|stated| Published::level(stated.over()));
-        change.or(up_to).or(ratio).or(level)
+        let range = self.range.map(Published::within);
+        let stated = change.or(up_to).or(ratio).or(level).or(range);
+        stated.map(|published| published.printed_to(self.resolution))
     }
 
     /// The row of a value.

@@ -13,16 +13,18 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// In the accepted band around the published size, and beyond noise where an effect was
-    /// published.
+    /// Two thirds to one and a half times the published size, or in the published range, and in the
+    /// accepted band; beyond noise where an effect was published.
     Confirmed,
+    /// The interval reaches across an end of that band.
+    SizeOpen,
     /// Beyond noise on the published side, smaller than accepted; of a published level: below it.
     Smaller,
     /// The same, larger.
     Larger,
     /// Beyond noise on the published side; no size was published.
     SameDirection,
-    /// Within a bound on one side, where the claim is nothing more.
+    /// Within what is accepted; no size was published.
     WithinBound,
     /// Nothing beyond noise, or a stated condition that is not met.
     NotSeen,
@@ -44,11 +46,12 @@ pub enum Verdict {
 
 impl Verdict {
     /// Those that measurements give on effects, levels and equalities: how [`Verdict::ALL`] begins.
-    pub const MEASURED: &[Verdict] = Verdict::ALL.split_at(8).0;
+    pub const MEASURED: &[Verdict] = Verdict::ALL.split_at(9).0;
 
     /// All, in the order of summaries.
-    pub const ALL: [Verdict; 13] = [
+    pub const ALL: [Verdict; 14] = [
         Verdict::Confirmed,
+        Verdict::SizeOpen,
         Verdict::Smaller,
         Verdict::Larger,
         Verdict::SameDirection,
@@ -67,6 +70,7 @@ impl Verdict {
     pub const fn key(self) -> &'static str {
         match self {
             Verdict::Confirmed => "confirmed",
+            Verdict::SizeOpen => "size_open",
             Verdict::Smaller => "smaller",
             Verdict::Larger => "larger",
             Verdict::SameDirection => "same_direction",
@@ -86,10 +90,11 @@ impl Verdict {
     pub const fn words(self) -> &'static str {
         match self {
             Verdict::Confirmed => "confirmed in size",
+            Verdict::SizeOpen => "size open",
             Verdict::Smaller => "smaller than published",
             Verdict::Larger => "larger than published",
             Verdict::SameDirection => "in the same direction, no size published",
-            Verdict::WithinBound => "within a one-sided bound",
+            Verdict::WithinBound => "within the accepted bounds, no size published",
             Verdict::NotSeen => "not seen",
             Verdict::Opposite => "opposite",
             Verdict::Exact => "exact",
@@ -112,12 +117,19 @@ pub struct Published {
     pub neutral: Option<f64>,
     /// "Up to": the best cell of several.
     pub up_to: bool,
+    /// The range, where the source gives one; the number is its middle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// What the last printed digit is worth, in the unit of the row: an effect below it was
+    /// published as none.
+    #[serde(skip)]
+    pub resolution: f64,
 }
 
 impl Published {
     /// A change against nothing.
     pub const fn change(value: f64) -> Published {
-        Published { value, neutral: Some(0.0), up_to: false }
+        Published { value, neutral: Some(0.0), up_to: false, range: None, resolution: 0.0 }
     }
 
     /// A change of the best cell.
@@ -127,12 +139,44 @@ impl Published {
 
     /// One arm over another.
     pub const fn ratio(value: f64) -> Published {
-        Published { value, neutral: Some(1.0), up_to: false }
+        Published { neutral: Some(1.0), ..Published::change(value) }
     }
 
     /// A level: a rate, a share, a time.
     pub const fn level(value: f64) -> Published {
-        Published { value, neutral: None, up_to: false }
+        Published { neutral: None, ..Published::change(value) }
+    }
+
+    /// A change somewhere in a range.
+    pub const fn within([low, high]: [f64; 2]) -> Published {
+        Published { range: Some([low, high]), ..Published::change((low + high) / 2.0) }
+    }
+
+    /// With the worth of the last printed digit.
+    #[must_use]
+    pub(crate) const fn printed_to(self, resolution: f64) -> Published {
+        Published { resolution, ..self }
+    }
+
+    /// No effect was published: nothing, or less than can be read from what was printed.
+    fn is_nothing(&self) -> bool {
+        self.neutral.is_some_and(|neutral| {
+            let size = (self.value - neutral).abs();
+            size == 0.0 || size < self.resolution
+        })
+    }
+
+    /// What counts as its size.
+    fn band(&self) -> (f64, f64) {
+        if let Some([low, high]) = self.range {
+            return (low, high);
+        }
+        if self.is_nothing() {
+            return (self.value - self.resolution, self.value + self.resolution);
+        }
+        let neutral = self.neutral.unwrap_or(0.0);
+        let times = |factor: f64| neutral + factor * (self.value - neutral);
+        (times(SIZE.0), times(SIZE.1))
     }
 }
 
@@ -145,8 +189,8 @@ pub(crate) struct Check {
     pub accept: Accept,
 }
 
-/// An effect of two thirds to one and a half times the published one is of its size, where the list
-/// has no band of its own.
+/// An effect of two thirds to one and a half times the published one is of its size. The list may ask
+/// for less, never for more.
 const SIZE: (f64, f64) = (2.0 / 3.0, 1.5);
 
 /// An effect: what no effect would be, and on which side the published one lies.
@@ -195,91 +239,46 @@ pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Publishe
             Verdict::Fails
         };
     }
-    match Effect::of(checks, published) {
-        Some(effect) => of_effect(effect, ours, checks, published),
-        None => of_level(ours, checks, published),
-    }
-}
-
-fn of_effect(
-    effect: Effect,
-    ours: Interval,
-    checks: &[Check],
-    published: Option<Published>,
-) -> Verdict {
-    let (a, b) = (effect.size(ours.low), effect.size(ours.high));
-    let (low, high) = (a.min(b), a.max(b));
-    if low <= 0.0 {
+    let effect = Effect::of(checks, published);
+    let size = |value: f64| effect.map_or(value, |effect| effect.size(value));
+    let sizes = |(a, b): (f64, f64)| {
+        let (a, b) = (size(a), size(b));
+        (a.min(b), a.max(b))
+    };
+    let (low, high) = sizes((ours.low, ours.high));
+    if effect.is_some() && !published.is_some_and(|published| published.is_nothing()) && low <= 0.0
+    {
         return if high < 0.0 { Verdict::Opposite } else { Verdict::NotSeen };
     }
-    let ratio = ratio(ours, published);
-    let mut bound = false;
-    for check in checks {
-        let (least, most) = match check.accept {
-            Accept::Within(low, high) => {
-                let (a, b) = (effect.size(low), effect.size(high));
-                (a.min(b), a.max(b))
-            }
-            // A bound towards no effect asks for so much at least, one away from it for so much at
-            // most.
-            Accept::AtLeast(bound) if effect.side > 0.0 => (effect.size(bound), f64::INFINITY),
-            Accept::AtMost(bound) if effect.side < 0.0 => (effect.size(bound), f64::INFINITY),
-            Accept::AtLeast(bound) | Accept::AtMost(bound) => {
-                (f64::NEG_INFINITY, effect.size(bound))
-            }
-            Accept::Above(_) | Accept::Below(_) | Accept::NotAbove(_) | Accept::NotBelow(_) => {
-                continue;
-            }
-        };
-        let size = effect.size(ours.estimate);
-        // A band that begins at no effect says nothing about the least size.
-        let least = match published {
-            Some(Published { value, .. }) if least <= 0.0 && least.is_finite() => {
-                SIZE.0 * effect.size(value)
-            }
-            _ if least <= 0.0 => f64::NEG_INFINITY,
-            _ => least,
-        };
-        if size < least {
-            return Verdict::Smaller;
-        }
-        if size > most {
-            return Verdict::Larger;
-        }
-        if least.is_finite() && most.is_finite() {
-            return Verdict::Confirmed;
-        }
-        bound = true;
+    let misses = |check: &Check| check.gate == Gate::Direction && !check.accept.holds(ours);
+    if effect.is_none() && checks.iter().any(misses) {
+        return Verdict::NotSeen;
     }
-    match ratio {
-        Some(ratio) if ratio > SIZE.1 => Verdict::Larger,
-        Some(ratio) if ratio < SIZE.0 && !bound => Verdict::Smaller,
-        Some(_) => Verdict::Confirmed,
-        None if bound => Verdict::WithinBound,
-        None => Verdict::SameDirection,
+    let mut band = published.map_or(ANY, |published| sizes(published.band()));
+    for check in checks {
+        let (least, most) = sizes(check.accept.range());
+        let lenient = matches!(check.accept, Accept::NotAbove(_) | Accept::NotBelow(_));
+        if lenient && !check.accept.holds(ours) {
+            return if high < least { Verdict::Smaller } else { Verdict::Larger };
+        }
+        // A band that begins at no effect says nothing about the least size.
+        let least = if effect.is_some() && least <= 0.0 { f64::NEG_INFINITY } else { least };
+        if !lenient {
+            band = (band.0.max(least), band.1.min(most));
+        }
+    }
+    match band {
+        (least, _) if high < least => Verdict::Smaller,
+        (_, most) if low > most => Verdict::Larger,
+        (least, most) if low < least || high > most => Verdict::SizeOpen,
+        _ if published.is_some() => Verdict::Confirmed,
+        ANY if effect.is_some() => Verdict::SameDirection,
+        _ => Verdict::WithinBound,
     }
 }
 
-fn of_level(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
-    if let Some(check) = checks.iter().find(|check| !check.accept.holds(ours)) {
-        let (low, high) = check.accept.range();
-        return match check.gate {
-            Gate::Direction => Verdict::NotSeen,
-            _ if ours.estimate < low => Verdict::Smaller,
-            _ if ours.estimate > high => Verdict::Larger,
-            _ => Verdict::NotSeen,
-        };
-    }
-    if checks.iter().any(|check| matches!(check.accept, Accept::Within(..))) {
-        return Verdict::Confirmed;
-    }
-    match ratio(ours, published) {
-        Some(ratio) if ratio < SIZE.0 => Verdict::Smaller,
-        Some(ratio) if ratio > SIZE.1 => Verdict::Larger,
-        Some(_) => Verdict::Confirmed,
-        None => Verdict::WithinBound,
-    }
-}
+/// A band that accepts everything.
+const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// A number with as many digits as a verdict needs.
 fn brief(value: f64) -> String {
@@ -311,6 +310,9 @@ pub(crate) fn words(
     let accepted =
         checks.iter().find(band).or(checks.first()).map(|check| check.accept.words(unit));
     let due = match (published, accepted) {
+        (Some(Published { range: Some([low, high]), .. }), _) => {
+            format!("of {} to {}{unit}", short(low), short(high))
+        }
         (Some(Published { value, up_to, .. }), _) => {
             format!("of {}{}{unit}", if up_to { "up to " } else { "" }, short(value))
         }
@@ -327,7 +329,8 @@ pub(crate) fn words(
         Verdict::Smaller => join(if direction { "same direction, smaller" } else { "smaller" }),
         Verdict::Larger => join(if direction { "same direction, larger" } else { "larger" }),
         Verdict::SameDirection => format!("same direction: {seen}, no size published"),
-        Verdict::WithinBound => "within the bound".to_owned(),
+        Verdict::WithinBound => "within the accepted bounds".to_owned(),
+        Verdict::SizeOpen => join("size open"),
         Verdict::NotSeen => join("not seen"),
         Verdict::Opposite => join("opposite"),
         Verdict::Fails => "FAILS".to_owned(),
@@ -386,6 +389,60 @@ mod tests {
                 told((45.0, 30.0, 52.0), " %", &band(20.0, 60.0), short),
                 Verdict::Confirmed,
                 "confirmed in size",
+            ),
+            // The band of the list is wider than two thirds to one and a half: it confirms nothing.
+            (
+                told((22.0, 21.0, 23.0), " %", &band(20.0, 60.0), short),
+                Verdict::Smaller,
+                "same direction, smaller: 22 % of up to 39 %",
+            ),
+            // Across an end.
+            (
+                told((30.0, 24.0, 36.0), " %", &band(20.0, 60.0), short),
+                Verdict::SizeOpen,
+                "size open: 30 % of up to 39 %",
+            ),
+            // A gate beside an effect.
+            (
+                told(
+                    (47.8, 47.8, 47.8),
+                    " %",
+                    &[(G, Accept::NotBelow(50.0))],
+                    Some(Published::change(55.6)),
+                ),
+                Verdict::Smaller,
+                "same direction, smaller: 47.8 % of 55.6 %",
+            ),
+            // A published range, and an effect below what was printed.
+            (
+                told(
+                    (-4.9, -6.0, -3.8),
+                    " %",
+                    &[(B, Accept::Within(-15.0, -1.0))],
+                    Some(Published::within([-10.0, -3.0])),
+                ),
+                Verdict::Confirmed,
+                "confirmed in size",
+            ),
+            (
+                told(
+                    (0.4, 0.2, 0.6),
+                    " %",
+                    &[(B, Accept::Within(-5.0, 5.0))],
+                    Some(Published::change(0.0).printed_to(1.0)),
+                ),
+                Verdict::Confirmed,
+                "confirmed in size",
+            ),
+            (
+                told(
+                    (2.0, 1.5, 2.5),
+                    " %",
+                    &[(B, Accept::Within(-5.0, 5.0))],
+                    Some(Published::change(0.0).printed_to(1.0)),
+                ),
+                Verdict::Larger,
+                "same direction, larger: 2 % of 0 %",
             ),
             (
                 told((71.0, 66.0, 75.0), " %", &band(20.0, 60.0), short),
@@ -457,7 +514,7 @@ mod tests {
                     None,
                 ),
                 Verdict::WithinBound,
-                "within the bound",
+                "within the accepted bounds",
             ),
             // No band of its own: two thirds to one and a half times the published effect.
             (
@@ -477,8 +534,8 @@ mod tests {
                     &[(B, Accept::Below(0.0))],
                     Some(Published::change(-8.0)),
                 ),
-                Verdict::Confirmed,
-                "confirmed in size",
+                Verdict::SizeOpen,
+                "size open: -7 % of -8 %",
             ),
             // Levels have no direction.
             (
@@ -498,8 +555,8 @@ mod tests {
             ),
             (
                 told((2.0, 2.0, 2.0), " %", &[(B, Accept::Within(-5.0, 5.0))], None),
-                Verdict::Confirmed,
-                "confirmed in size",
+                Verdict::WithinBound,
+                "within the accepted bounds",
             ),
             (
                 told((323.0, 323.0, 323.0), "", &[(G, Accept::AtMost(0.0))], None),
@@ -509,7 +566,7 @@ mod tests {
             (
                 told((0.0, 0.0, 0.0), "", &[(G, Accept::AtMost(0.0))], None),
                 Verdict::WithinBound,
-                "within the bound",
+                "within the accepted bounds",
             ),
             (
                 told(

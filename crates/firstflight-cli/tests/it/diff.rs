@@ -68,7 +68,8 @@ fn a_check_fails_by_what_got_worse_than_is_allowed_and_says_so_to_ci() {
     assert!(worse.stdout.contains("more than 2 % worse"), "{}", worse.stdout);
     let xml = std::fs::read_to_string(xml).expect("a file");
     assert!(xml.contains("name=\"slowstart ttlb_ms\"><failure message=\""), "{xml}");
-    let json: Value = well(&["check", a, "--against", b, "--json", "-"]).json();
+    let json: Value =
+        well(&["check", a, "--against", b, "--tolerance", "ttlb_ms:2%", "--json", "-"]).json();
     let rows = json.as_array().expect("rows");
     assert_eq!(rows.len(), 2, "a smaller window became a larger one: {json}");
     assert!(rows.iter().all(|row| row["within"] == true), "{json}");
@@ -80,6 +81,25 @@ fn a_check_fails_by_what_got_worse_than_is_allowed_and_says_so_to_ci() {
     let refused = run(&["check", a, "--against", a, "--tolerance", "ttbl_ms:2%"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("no measure of these"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_check_without_tolerances_looks_at_loss_and_says_what_it_leaves_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let compare = |iw| ["compare", "--bytes", "300kB", "--path", "geo", "--iw", iw];
+    let shallow = "rate=10Mbit,rtt=40ms,queue=10kB";
+    let lossy = |iw| ["compare", "--bytes", "300kB", "--path", shallow, "--iw", iw];
+    let a = answer(&folder, "a.json", &lossy("10"));
+    let b = answer(&folder, "b.json", &lossy("60"));
+    let [a, b] = [&a, &b].map(|file| file.to_str().expect("text"));
+    let worse = run(&["check", b, "--against", a]);
+    assert_eq!(worse.code, 1, "{}", worse.stdout);
+    assert!(worse.stdout.contains("loss_ratio") && worse.stdout.contains("more than 0.002 worse"));
+    assert!(worse.stdout.contains("Not checked: "), "{}", worse.stdout);
+    let other = answer(&folder, "other.json", &[&compare("10")[..], &["--seed", "7"]].concat());
+    let refused = run(&["check", other.to_str().expect("text"), "--against", a]);
+    assert_eq!(refused.code, 2, "{}", refused.stdout);
+    assert!(refused.stderr.contains("no seed is in both"), "{}", refused.stderr);
 }
 
 #[test]
@@ -109,7 +129,8 @@ fn the_action_for_other_repositories_does_what_it_says() {
     };
     let (code, summary, xml) = act("compare --bytes 1MB --arms 'slowstart'", "");
     assert_eq!(code, Some(0), "{summary}");
-    assert!(summary.contains(" slowstart | ttlb\\_ms | within |"), "{summary}");
+    assert!(summary.contains(" slowstart | ttlb\\_ms | "), "{summary}");
+    assert!(summary.contains(" | within |"), "{summary}");
     assert!(xml.contains("failures=\"0\""), "{xml}");
     let (code, summary, xml) = act("compare --bytes 1MB --arms slowstart --iw 4", "ttlb_ms:5%");
     assert_eq!(code, Some(1), "{summary}");

@@ -4,7 +4,7 @@ use super::rule::Rule;
 use super::step::{Side, Step};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::event::Transport;
-use firstflight::{Event, Phase, Time};
+use firstflight::{Ack, Event, Phase, Seq, Time};
 use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -15,6 +15,10 @@ const AROUND: usize = 3;
 /// A reduction is compared by its factor: what share of the window may lie between two that round
 /// differently, as one over this.
 const FACTOR_GRAIN: u64 = 1_000;
+
+/// Growth over an epoch may differ by this share of ours, as one over this, where that is more than
+/// the tolerance: what a curve in whole packets, or a clock in milliseconds, explains.
+const EPOCH_GRAIN: u64 = 50;
 
 /// The window of a controller that is not ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +60,10 @@ pub struct RuleRow {
     pub on_its_own: u64,
     /// The largest difference of one answer, bytes.
     pub largest_bytes: u64,
+    /// The most that the rule moved our window, or could have moved one that ignores it, bytes.
+    pub step_bytes: u64,
+    /// The step is above the tolerance: a controller that ignores the rule would show here.
+    pub can_fail: bool,
     /// The first of them.
     pub first: Option<Difference>,
 }
@@ -108,6 +116,17 @@ pub struct Judge {
     before: VecDeque<Step>,
     /// Differences that still take the steps behind them: in `rows`, and the first of all.
     open: usize,
+    round: Option<Span>,
+    epoch: Option<Span>,
+}
+
+/// Growth in congestion avoidance that goes on.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    /// The windows that it began with, theirs and ours.
+    from: (u64, u64),
+    /// It ends once this is acknowledged.
+    mark: Seq,
 }
 
 /// What is looked at of ours.
@@ -152,6 +171,8 @@ impl Judge {
             rows: Vec::new(),
             before: VecDeque::new(),
             open: 0,
+            round: None,
+            epoch: None,
         }
     }
 
@@ -210,14 +231,43 @@ impl Judge {
             exits: is.has_exit && !was.has_exit,
         };
         let rule = Rule::of(event, &step, self.gradual);
-        // A send that moves nothing is not worth a line.
-        if rule != Rule::Sending || step.theirs.change() != 0 || step.ours.change() != 0 {
-            self.note(rule, step);
+        match (rule, event) {
+            (Rule::Avoidance, Event::Ack(ack)) => self.grow(ack, step),
+            // A send that moves nothing is not worth a line.
+            (Rule::Sending, _) if step.theirs.change() == 0 && step.ours.change() == 0 => {}
+            (Rule::Sending, _) => self.note(rule, step),
+            _ => {
+                self.end_epoch();
+                self.note(rule, step);
+            }
+        }
+    }
+
+    /// An ACK in congestion avoidance: judged with its round trip and with its epoch.
+    fn grow(&mut self, ack: &Ack, step: Step) {
+        let span = Span { from: (step.theirs.cwnd_before, step.ours.cwnd_before), mark: ack.nxt };
+        let round = *self.round.get_or_insert(span);
+        self.epoch.get_or_insert(span);
+        self.trail(&step);
+        if ack.una > round.mark {
+            self.round = None;
+            self.note(Rule::Avoidance, round.whole(&step));
+        }
+        self.keep(step);
+    }
+
+    /// Judges the growth of the epoch that is over; the rest of a round trip belongs to no other.
+    fn end_epoch(&mut self) {
+        self.round = None;
+        if let (Some(epoch), Some(last)) = (self.epoch.take(), self.before.back()) {
+            let whole = epoch.whole(last);
+            self.note(Rule::Epoch, whole);
         }
     }
 
     /// What came of it.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&mut self) -> Verdict {
+        self.end_epoch();
         let mut rules = self.rows.clone();
         rules.sort_by_key(|row| Rule::ALL.iter().position(|rule| *rule == row.rule));
         Verdict {
@@ -235,7 +285,11 @@ impl Judge {
     }
 
     fn note(&mut self, rule: Rule, step: Step) {
-        self.trail(&step);
+        // Whole spans are no steps of the connection.
+        let is_span = matches!(rule, Rule::Avoidance | Rule::Epoch);
+        if !is_span {
+            self.trail(&step);
+        }
         let section = rule.section(&self.arm, self.transport);
         let equal_before =
             step.theirs.cwnd_before.abs_diff(step.ours.cwnd_before) <= self.tolerance;
@@ -245,7 +299,16 @@ impl Judge {
             true => off_by_factor(&step, |side| side.cwnd),
             false => off_by_bytes(&step),
         };
-        let differs = off > self.tolerance;
+        let tolerance = match rule {
+            Rule::Epoch => self.tolerance.max(moved(&step.ours) / EPOCH_GRAIN),
+            _ => self.tolerance,
+        };
+        let differs = off > tolerance;
+        // Whoever ignores a rule about growth grows by what was acknowledged.
+        let could = match rule {
+            Rule::Avoidance | Rule::Epoch => moved(&step.ours),
+            _ => moved(&step.ours).max(step.acked_bytes),
+        };
         // Where nobody cuts at once, whoever opens no episode may just be elsewhere.
         let both = !self.gradual || step.theirs.target() < step.theirs.cwnd_before;
         let on_its_own = equal_before || (by_factor && both);
@@ -268,12 +331,16 @@ impl Judge {
                 differ: 0,
                 on_its_own: 0,
                 largest_bytes: 0,
+                step_bytes: 0,
+                can_fail: false,
                 first: None,
             });
             self.rows.len() - 1
         });
         let row = &mut self.rows[index];
         row.events += 1;
+        row.step_bytes = row.step_bytes.max(could);
+        row.can_fail |= could > tolerance;
         if differs {
             row.differ += 1;
             row.on_its_own += u64::from(on_its_own);
@@ -284,6 +351,12 @@ impl Judge {
                 self.open = AROUND;
             }
         }
+        if !is_span {
+            self.keep(step);
+        }
+    }
+
+    fn keep(&mut self, step: Step) {
         self.before.push_back(step);
         if self.before.len() > AROUND {
             self.before.pop_front();
@@ -304,6 +377,21 @@ impl Judge {
             }
         }
     }
+}
+
+impl Span {
+    /// From its beginning to what `last` left.
+    fn whole(self, last: &Step) -> Step {
+        let (theirs, ours) = self.from;
+        let mut whole = last.clone();
+        (whole.theirs.cwnd_before, whole.ours.cwnd_before) = (theirs, ours);
+        whole
+    }
+}
+
+/// How far the window went, bytes.
+fn moved(side: &Side) -> u64 {
+    side.cwnd.abs_diff(side.cwnd_before)
 }
 
 fn off_by_bytes(step: &Step) -> u64 {

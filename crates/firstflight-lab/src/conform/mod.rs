@@ -29,7 +29,7 @@ pub mod table;
 pub use foreign::{Foreign, OneOfOurs};
 #[cfg(unix)]
 pub use guarded::{Guarded, answer};
-pub use heard::listen;
+pub use heard::{listen, listen_to};
 pub use judge::{Difference, Judge, RuleRow, Seen, Verdict};
 pub use process::Process;
 pub use rule::Rule;
@@ -84,12 +84,14 @@ impl Answer {
     }
 }
 
-/// Paths that together reach every rule: an overshoot, losses by chance again and again, and a long
-/// time in congestion avoidance.
-pub const PATHS: [(&str, u64); 3] = [
+/// Paths that together reach every rule: an overshoot, losses by chance again and again, a long
+/// time in congestion avoidance, and a round trip of which an eighth is more than the 16 ms that
+/// HyStart++ allows.
+pub const PATHS: [(&str, u64); 4] = [
     ("rapid-slide", 10_000_000),
     ("rate=50Mbit,rtt=40ms,queue=1bdp,loss=0.1%", 20_000_000),
     ("rate=20Mbit,rtt=80ms,queue=1bdp", 20_000_000),
+    ("rate=50Mbit,rtt=200ms,queue=1bdp", 20_000_000),
 ];
 
 /// The scenarios of [`PATHS`].

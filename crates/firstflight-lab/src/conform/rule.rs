@@ -22,8 +22,11 @@ pub enum Rule {
     Reduction,
     /// The window while recovery lasts.
     Recovery,
-    /// Growth in congestion avoidance.
+    /// Growth in congestion avoidance, over a round trip: an ACK moves the window by less than any
+    /// tolerance.
     Avoidance,
+    /// Growth in congestion avoidance, over an epoch: from one reduction to the next.
+    Epoch,
     /// A timeout, or persistent congestion.
     Timeout,
     /// A reduction turned out to be a false alarm.
@@ -34,7 +37,7 @@ pub enum Rule {
 
 impl Rule {
     /// All, in the order of a connection.
-    pub const ALL: [Rule; 10] = [
+    pub const ALL: [Rule; 11] = [
         Rule::InitialWindow,
         Rule::SlowStart,
         Rule::UnusedWindow,
@@ -42,6 +45,7 @@ impl Rule {
         Rule::Reduction,
         Rule::Recovery,
         Rule::Avoidance,
+        Rule::Epoch,
         Rule::Timeout,
         Rule::Undo,
         Rule::Sending,
@@ -56,7 +60,8 @@ impl Rule {
             Rule::Exit => "end of slow start without loss",
             Rule::Reduction => "reduction on loss or marks",
             Rule::Recovery => "window in recovery",
-            Rule::Avoidance => "growth in congestion avoidance",
+            Rule::Avoidance => "growth in avoidance, a round trip",
+            Rule::Epoch => "growth in avoidance, an epoch",
             Rule::Timeout => "timeout or persistent congestion",
             Rule::Undo => "undo of a false alarm",
             Rule::Sending => "sending",
@@ -77,7 +82,9 @@ impl Rule {
             Rule::InitialWindow => "RFC 6928 2",
             Rule::SlowStart if arm.startup.name() == "slowstart" => "RFC 5681 3.1",
             Rule::UnusedWindow => "RFC 7661 4.3",
-            Rule::Reduction | Rule::Avoidance if arm.avoidance.name() == "reno" => "RFC 5681 3.1",
+            Rule::Reduction | Rule::Avoidance | Rule::Epoch if arm.avoidance.name() == "reno" => {
+                "RFC 5681 3.1"
+            }
             Rule::Recovery if arm.recovery.name() == "immediate" => "RFC 5681 3.2",
             Rule::Timeout => "RFC 5681 3.1, RFC 6298 5",
             _ => self.section_over_quic(arm),
@@ -104,9 +111,11 @@ impl Rule {
                 "immediate" => "RFC 9002 7.3.2",
                 name => source(RECOVERIES, name),
             },
-            Rule::Avoidance if avoidance == "cubic" => "RFC 9438 4.2 to 4.5",
-            Rule::Avoidance if avoidance == "reno" => "RFC 9002 7.3.3",
-            Rule::Avoidance => source(AVOIDANCES, avoidance),
+            Rule::Avoidance | Rule::Epoch => match avoidance {
+                "cubic" => "RFC 9438 4.2 to 4.5",
+                "reno" => "RFC 9002 7.3.3",
+                other => source(AVOIDANCES, other),
+            },
             Rule::Timeout => "RFC 9002 7.6.2",
             Rule::Undo => "RFC 9438 4.9",
             Rule::Sending => "",

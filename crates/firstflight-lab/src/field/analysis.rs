@@ -5,10 +5,10 @@ use super::answer::{
     SampleRatio, TotalsRow,
 };
 use super::columns::{Primary, Question, Rows, assigned, size_class};
-use super::parts::{effect_of, parts, reduction};
+use super::parts::{effect_of, parts, reduction, reduction_within};
 use super::words;
 use crate::stats::holm::holm;
-use crate::stats::{Interval, Z_95, bootstrap};
+use crate::stats::{Interval, bootstrap};
 use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use firstflight_path::random::mix;
@@ -242,14 +242,13 @@ fn quantile_rows(rows: &Rows, primary: &Primary, seed: u64) -> Vec<QuantileRow> 
         let replicates = (bootstrap::REPLICATES / 4, &weights as _);
         let found = quantiles(columns, (number as u16, 0), &wanted, replicates);
         for (one, (_, name)) in found.into_iter().flatten().zip(QUANTILES) {
-            let half = Z_95 * one.deviation;
             let value = libm::log(one.values[0] / one.values[1]);
             all.push(QuantileRow {
                 arm: arm.clone(),
                 quantile: name.to_owned(),
                 time: one.values[0],
                 baseline_time: one.values[1],
-                reduction_pct: half.is_finite().then(|| reduction(value, half)),
+                reduction_pct: one.interval.map(|ends| reduction_within(value, ends)),
             });
         }
     }

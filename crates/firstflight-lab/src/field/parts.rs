@@ -15,7 +15,12 @@ const LEVEL: f64 = 0.05;
 
 /// Percent shorter, from the scale of logarithms.
 pub(super) fn reduction(value: f64, half: f64) -> Interval {
-    Interval { value, low: value - half, high: value + half }.map(|log| -100.0 * libm::expm1(log))
+    reduction_within(value, [value - half, value + half])
+}
+
+/// The same with the ends of its interval.
+pub(super) fn reduction_within(value: f64, [low, high]: [f64; 2]) -> Interval {
+    Interval { value, low, high }.map(|log| -100.0 * libm::expm1(log))
 }
 
 /// An arm against the baseline: where arms took turns, by pairs of slots.

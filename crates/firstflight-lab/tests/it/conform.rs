@@ -1,6 +1,7 @@
 //! Controllers that are not ours beside ours: what is exact agrees on every ACK, and a planted fault
 //! is found with its rule.
 
+use crate::students::{WITHOUT, faults};
 use firstflight::fields::EVENT;
 use firstflight::{Begin, Event};
 use firstflight_lab::conform::{
@@ -24,6 +25,18 @@ fn judged(foreign: &mut dyn Foreign, against: &str, tolerance: u64) -> Vec<Verdi
 
 fn row(verdict: &Verdict, rule: Rule) -> Option<&RuleRow> {
     verdict.rules.iter().find(|row| row.rule == rule)
+}
+
+#[test]
+fn each_planted_fault_fails_a_row_and_what_has_none_fails_no_row() {
+    for (fault, against, mut foreign) in faults() {
+        let found: u64 = judged(&mut *foreign, against, 1472)
+            .iter()
+            .flat_map(|verdict| &verdict.rules)
+            .map(|row| row.differ)
+            .sum();
+        assert_eq!(found > 0, fault != WITHOUT, "{fault} beside {against}: {found} rows differ");
+    }
 }
 
 /// One of ours with every reduction but the first 15 % deeper than it should be: what quinn's CUBIC
@@ -78,14 +91,20 @@ fn every_arm_behind_the_interface_agrees_with_itself_to_the_byte() {
 }
 
 #[test]
-fn the_three_connections_reach_every_rule_of_a_sender_that_does_not_time_out() {
+fn the_connections_reach_every_rule_of_a_sender_that_does_not_time_out() {
     let verdicts = judged(&mut OneOfOurs::new(*arm(CUBIC).arm().expect("ours")), CUBIC, 0);
-    for rule in
-        [Rule::InitialWindow, Rule::SlowStart, Rule::Reduction, Rule::Recovery, Rule::Avoidance]
-    {
-        let events: u64 =
-            verdicts.iter().filter_map(|verdict| row(verdict, rule)).map(|row| row.events).sum();
+    for rule in [
+        Rule::InitialWindow,
+        Rule::SlowStart,
+        Rule::Reduction,
+        Rule::Recovery,
+        Rule::Avoidance,
+        Rule::Epoch,
+    ] {
+        let rows = || verdicts.iter().filter_map(|verdict| row(verdict, rule));
+        let events: u64 = rows().map(|row| row.events).sum();
         assert!(events > 2, "{rule:?}: {events} events");
+        assert!(rows().any(|row| row.can_fail), "{rule:?} has a step above its tolerance");
     }
 }
 

@@ -22,8 +22,10 @@ mod request;
 mod sharing;
 #[cfg(feature = "quic")]
 mod stacks;
+mod students;
 mod takeoff;
 mod testbeds;
 mod traces;
 mod traps;
+mod vector_power;
 mod vectors;

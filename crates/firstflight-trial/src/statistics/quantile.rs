@@ -1,6 +1,10 @@
-//! Effects on quantiles (p50, p90, p99): the spread comes from a bootstrap of units.
+//! Effects on quantiles (p50, p90, p99) from a bootstrap of units: the wider of its percentiles and of
+//! Student's t with effective units. Where few units have most of the rows, percentiles alone cover
+//! 92 %, the t 92 % at p99 of 100 units, a normal interval 88 % (`tests/it/coverage.rs`).
 //!
 //! Quantiles are of all rows of an arm as they are, without strata.
+
+use super::{effective_units, student};
 
 /// A quantile of two arms.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,9 +13,12 @@ pub struct Quantile {
     pub p: f64,
     /// Of the arm, of the baseline.
     pub values: [f64; 2],
-    /// Standard deviation of ln of their ratio over the replicates; NaN if they are too few.
-    pub deviation: f64,
+    /// 95 % interval of ln of their ratio; `None` with fewer than [`LEAST_REPLICATES`].
+    pub interval: Option<[f64; 2]>,
 }
+
+/// Replicates that a percentile of 2.5 % needs.
+pub const LEAST_REPLICATES: usize = 40;
 
 /// How often the units count in a block of four replicates: unit and block in, four counts out.
 pub type Weights<'a> = &'a dyn Fn(u32, usize) -> [u8; 4];
@@ -49,10 +56,15 @@ pub fn quantiles(
         }
     }
     let values = sides.each_ref().map(|rows| weighted(rows, p, |_| 1));
+    let worth = sides.each_ref().map(|rows| {
+        let mut own = vec![0.0; last];
+        rows.iter().for_each(|(_, unit)| own[*unit as usize] += 1.0);
+        effective_units(own)
+    });
     let quantile = |(index, p): (usize, &f64)| Quantile {
         p: *p,
         values: [values[0][index], values[1][index]],
-        deviation: deviation(&logs[index]),
+        interval: interval(libm::log(values[0][index] / values[1][index]), &logs[index], worth),
     };
     Some(p.iter().enumerate().map(quantile).collect())
 }
@@ -72,14 +84,23 @@ fn weighted(rows: &[(f64, u32)], p: &[f64], count: impl Fn(u32) -> u8) -> Vec<f6
     found
 }
 
-fn deviation(values: &[f64]) -> f64 {
-    let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    if known.len() < 2 {
-        return f64::NAN;
+fn interval(value: f64, replicates: &[f64], worth: [f64; 2]) -> Option<[f64; 2]> {
+    let mut known: Vec<f64> =
+        replicates.iter().copied().filter(|value| value.is_finite()).collect();
+    if known.len() < LEAST_REPLICATES {
+        return None;
     }
+    known.sort_by(f64::total_cmp);
+    let beyond = known.len() / LEAST_REPLICATES;
+    let (low, high) = (known[beyond - 1], known[known.len() - beyond]);
     let mean = known.iter().sum::<f64>() / known.len() as f64;
     let squares: f64 = known.iter().map(|value| (value - mean).powi(2)).sum();
-    libm::sqrt(squares / (known.len() as f64 - 1.0))
+    // Replicates of n units spread by (n - 1) / n too little.
+    let least = worth[0].min(worth[1]);
+    let variance = squares / (known.len() as f64 - 1.0) * least / (least - 1.0);
+    let half = student::half_width(variance, worth[0] + worth[1] - 2.0, 0.95);
+    let half = if half.is_finite() { half } else { 0.0 };
+    Some([low.min(value - half), high.max(value + half)])
 }
 
 #[cfg(test)]
@@ -92,15 +113,17 @@ mod tests {
         let arm: Vec<u16> = (0..200).map(|row| u16::from(row < 100)).collect();
         let unit: Vec<u32> = (0..200).collect();
         let rows = (arm.as_slice(), unit.as_slice(), y.as_slice());
-        let found = quantiles(rows, (1, 0), &[0.5, 0.99], (3, &|_, _| [1; 4])).expect("rows");
+        let found = quantiles(rows, (1, 0), &[0.5, 0.99], (10, &|_, _| [1; 4])).expect("rows");
         assert_eq!(found[0].values.map(f64::to_bits), [50.0_f64, 50.0].map(f64::to_bits));
         assert_eq!(found[1].values.map(f64::to_bits), [99.0_f64, 99.0].map(f64::to_bits));
-        assert!(found[0].deviation.abs() < 1e-12);
+        assert_eq!(found[0].interval, Some([0.0; 2]));
+        let few = quantiles(rows, (1, 0), &[0.5], (3, &|_, _| [1; 4])).expect("rows");
+        assert_eq!(few[0].interval, None);
         let some = |unit: u32, block: usize| {
             [0, 1, 2, 3].map(|k| ((unit as usize * 7 + block * 3 + k) % 3) as u8)
         };
-        let spread = quantiles(rows, (1, 0), &[0.5], (5, &some)).expect("rows");
-        assert!(spread[0].deviation > 0.0);
+        let spread = quantiles(rows, (1, 0), &[0.5], (20, &some)).expect("rows");
+        assert!(spread[0].interval.is_some_and(|[low, high]| low < high), "{spread:?}");
         assert!(quantiles(rows, (2, 0), &[0.5], (1, &|_, _| [1; 4])).is_none());
     }
 }

@@ -2,10 +2,12 @@
 //! connections' own ratios are never taken: a connection of two segments would count as one of a
 //! million.
 //!
-//! r = sum X / sum Y per arm; on ln r, psi_c = (X_c - r Y_c) / sum X over units, and the effect is
-//! the difference of two arms.
+//! r = sum X / sum Y per arm; the effect is the difference of ln r of two arms. Its variance is the
+//! jackknife of units: psi_c = ln r - ln r without unit c, V = G/(G-1) sum psi_c^2. Linear terms
+//! cover 84 to 92 % where few units have most of the connections, the jackknife 93 to 95
+//! (`tests/it/coverage.rs`).
 
-use super::student;
+use super::{effective_units, student};
 
 /// Events of either arm from which on there is an effect to speak of.
 pub const LEAST_EVENTS: f64 = 50.0;
@@ -21,6 +23,9 @@ pub struct Totals {
     pub value: f64,
     /// Its variance; infinite with fewer than [`LEAST_EVENTS`] of either arm.
     pub variance: f64,
+    /// Degrees of freedom for Student's t, by Welch and Satterthwaite from effective units; as many
+    /// as effective units less two where units are on both sides.
+    pub degrees: f64,
     /// Units of each side.
     pub units: [usize; 2],
 }
@@ -28,8 +33,7 @@ pub struct Totals {
 impl Totals {
     /// The ratio of ratios and its 95 % interval.
     pub fn interval(&self) -> (f64, f64, f64) {
-        let degrees = (self.units[0] + self.units[1]) as f64 - 2.0;
-        let half = student::half_width(self.variance, degrees, 0.95);
+        let half = student::half_width(self.variance, self.degrees, 0.95);
         (libm::exp(self.value), libm::exp(self.value - half), libm::exp(self.value + half))
     }
 }
@@ -64,22 +68,30 @@ pub fn totals(arms: &[u16], units: &[u32], [x, y]: [&[f64]; 2], arm: u16, baseli
     }
     let ratios = whole.map(|sums| if sums.y > 0.0 { sums.x / sums.y } else { f64::NAN });
     let count = of.iter().filter(|of| of[0].rows + of[1].rows > 0).count() as f64;
-    let psi = |of: &[Sums; 2]| {
-        let side = |side: usize| (of[side].x - ratios[side] * of[side].y) / whole[side].x;
-        let part = |index: usize| if of[index].rows > 0 { side(index) } else { 0.0 };
-        (part(0) - part(1)).powi(2)
+    // What leaving the unit out moves ln r by. A unit with all events of a side is the whole side.
+    let left = |of: &[Sums; 2], side: usize| {
+        let (x, y) = (whole[side].x - of[side].x, whole[side].y - of[side].y);
+        if of[side].rows == 0 { 0.0 } else { libm::log(ratios[side] * y / x) }
     };
+    let squares =
+        |psi: &dyn Fn(&[Sums; 2]) -> f64| of.iter().map(|of| psi(of).powi(2)).sum::<f64>();
     let enough = whole.iter().all(|sums| sums.x >= LEAST_EVENTS) && count > 1.0;
-    let variance = if enough {
-        count / (count - 1.0) * of.iter().map(psi).sum::<f64>()
+    let sum = squares(&|of| left(of, 0) - left(of, 1));
+    let variance =
+        if enough && sum.is_finite() { count / (count - 1.0) * sum } else { f64::INFINITY };
+    let worth = |side: usize| effective_units(of.iter().map(|of| of[side].y));
+    let degrees = if of.iter().any(|of| of[0].rows > 0 && of[1].rows > 0) {
+        effective_units(of.iter().map(|of| of[0].y + of[1].y)) - 2.0
     } else {
-        f64::INFINITY
+        let [one, other] = [0, 1].map(|side| squares(&|of| left(of, side)));
+        (one + other).powi(2) / (one.powi(2) / (worth(0) - 1.0) + other.powi(2) / (worth(1) - 1.0))
     };
     Totals {
         ratios,
         events: whole.map(|sums| sums.x),
         value: libm::log(ratios[0] / ratios[1]),
         variance,
+        degrees,
         units: [0, 1].map(|side| of.iter().filter(|of| of[side].rows > 0).count()),
     }
 }
@@ -96,8 +108,10 @@ mod tests {
         let found = totals(&arm, &[0, 1, 2, 3], [&x, &y], 1, 0);
         assert!((found.ratios[0] - 0.05).abs() < 1e-12 && (found.ratios[1] - 0.1).abs() < 1e-12);
         assert!((found.interval().0 - 0.5).abs() < 1e-12);
-        // psi of the arm: (30 - 50)/60, (30 - 10)/60; of the baseline (80 - 100)/120, (40 - 20)/120.
-        let by_hand = 4.0 / 3.0 * (2.0 / 9.0 + 2.0 / 36.0);
+        // Without a unit the arm's ratio is 0.15 or 0.03 instead of 0.05, the baseline's 0.2 or 0.08
+        // instead of 0.1.
+        let squares = [3.0, 0.6, 2.0, 0.8_f64].map(|ratio| ratio.ln().powi(2));
+        let by_hand = 4.0 / 3.0 * squares.iter().sum::<f64>();
         assert!((found.variance - by_hand).abs() < 1e-12, "{found:?}");
         let few = totals(&arm, &[0, 1, 2, 3], [&[3.0, 3.0, 8.0, 4.0], &y], 1, 0);
         assert!(few.variance.is_infinite() && few.ratios[0] > 0.0);

@@ -3,4 +3,5 @@
 
 #[path = "../../examples/promises/clients.rs"]
 mod clients;
+mod coverage;
 mod promises;

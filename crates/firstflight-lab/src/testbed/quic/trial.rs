@@ -169,7 +169,7 @@ pub(crate) fn beside(
     let compares = Arc::new(Mutex::new(Compares { judge, state: state.clone() }));
     rig::run_beside(&setup, state, compares.clone())
         .map_err(|fault| Error::new(format!("controller `{}`: {fault}", stack.name)))?;
-    let compares = compares.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut compares = compares.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(compares.judge.verdict())
 }
 
