@@ -179,7 +179,7 @@ impl Run {
             match term {
                 Value::Number(number) => sum = Some(sum.unwrap_or(0) + number),
                 word if index == 0 && !text.contains(" + ") => return Ok(word),
-                word => return Err(format!("`{word}` is no number")),
+                word @ Value::Word(_) => return Err(format!("`{word}` is no number")),
             }
         }
         sum.map(Value::Number).ok_or_else(|| "nothing to compare with".to_owned())

@@ -49,7 +49,7 @@ fn short(file: &File) -> &str {
 }
 
 /// Where each rule shows: suite, file, test, and what it makes of the value.
-fn places<'a>(judged: &'a [Judged]) -> BTreeMap<&'a str, Vec<String>> {
+fn places(judged: &[Judged]) -> BTreeMap<&str, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for Judged { suite, verdicts } in judged {
         for (file, verdicts) in suite.files.iter().zip(verdicts) {

@@ -2,7 +2,7 @@
 //! make of what happens to them.
 
 use super::drive::Value;
-use super::subject::{Words, arm, number, threshold, yes};
+use super::subject::{Words, amount, amount_or_none, arm, number, word, yes};
 use firstflight::arm::ArmController;
 use firstflight::signal::rtt::Rfc9002Rtt;
 use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
@@ -255,29 +255,27 @@ impl Sender {
     }
 
     pub(super) fn field(&self, name: &str) -> Option<Value> {
-        let amount = |number: u64| Some(Value::Number(i128::from(number)));
-        let word = |text: &str| Some(Value::Word(text.to_owned()));
-        match name {
+        Some(match name {
             "cwnd" => amount(self.c.cwnd()),
-            "ssthresh" => threshold(self.c.ssthresh()),
+            "ssthresh" => amount_or_none(self.c.ssthresh()),
             "inflight" => amount(self.inflight),
             "phase" => word(self.c.phase().name()),
             "recovery" => yes(self.c.in_recovery()),
             "episodes" => amount(u64::from(self.c.stats().loss_episodes)),
             "undone" => amount(u64::from(self.c.stats().undone)),
-            "exit" => self.c.exit().map_or(word("none"), |exit| word(exit.reason.name())),
+            "exit" => word(self.c.exit().map_or("none", |exit| exit.reason.name())),
             "filled" => amount(self.filled),
             "admits" => yes(self.c.admits(self.mss, self.inflight)),
-            "rate" => self.c.pacing_rate().map_or(word("none"), |rate| amount(rate.0)),
+            "rate" => amount_or_none(self.c.pacing_rate().map(|rate| rate.0)),
             _ => {
                 let mut found = None;
                 self.c.signals(&mut |signal, value| {
                     if signal == name {
-                        found = amount(value);
+                        found = Some(amount(value));
                     }
                 });
-                found
+                return found;
             }
-        }
+        })
     }
 }

@@ -11,7 +11,7 @@ use firstflight::event::{Ack, Context, Signal, Transport, Window};
 use firstflight::recovery::{AnyRecovery, Cause, Entry, Progress, Recovery};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Nanos, Rate, Time, UNSET_SSTHRESH};
+use firstflight::{Nanos, Rate, Time};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Plan, Scenario, TrialRow, parse_arms};
 use firstflight_path::Path;
@@ -70,16 +70,21 @@ pub(super) fn arm(text: &str) -> Result<Arm, String> {
     Arm::parse(text).map_err(|error| format!("`{text}` is no arm: {error}"))
 }
 
-fn word(text: &str) -> Option<Value> {
-    Some(Value::Word(text.to_owned()))
+pub(super) fn word(text: &str) -> Value {
+    Value::Word(text.to_owned())
 }
 
-fn amount(number: u64) -> Option<Value> {
-    Some(Value::Number(i128::from(number)))
+pub(super) fn amount(number: u64) -> Value {
+    Value::Number(i128::from(number))
 }
 
-pub(super) fn yes(truth: bool) -> Option<Value> {
+pub(super) fn yes(truth: bool) -> Value {
     word(if truth { "yes" } else { "no" })
+}
+
+/// A number of bytes, nanoseconds or packets; `none` where there is none.
+pub(super) fn amount_or_none(number: Option<u64>) -> Value {
+    number.map_or_else(|| word("none"), amount)
 }
 
 /// A law of congestion avoidance alone, always limited by its window.
@@ -210,41 +215,35 @@ impl Subject {
     }
 
     pub(super) fn field(&self, name: &str) -> Option<Value> {
-        match self {
-            Subject::None => None,
-            Subject::Sender(sender) => sender.field(name),
-            Subject::Law(law) => law.field(name),
-            Subject::Prr(open) => open.field(name),
-            Subject::Trial(row) => of_trial(row, name),
-            Subject::Curve { curve, at, .. } => match name {
-                "k" => amount(curve.k_us() * 1_000),
-                "w" => amount(curve.at(*at)),
-                _ => None,
-            },
-            Subject::Estimator { rtt, promise, probes } => match name {
+        Some(match (self, name) {
+            (Subject::Sender(sender), _) => return sender.field(name),
+            (Subject::Law(law), _) => return law.field(name),
+            (Subject::Prr(open), _) => return open.field(name),
+            (Subject::Trial(row), _) => return of_trial(row, name),
+            (Subject::Curve { curve, .. }, "k") => amount(curve.k_us() * 1_000),
+            (Subject::Curve { curve, at, .. }, "w") => amount(curve.at(*at)),
+            (Subject::Estimator { rtt, promise, probes }, _) => match name {
                 "srtt" => amount(rtt.smoothed().0),
-                "latest" => rtt.latest().map_or(word("none"), |rtt| amount(rtt.0)),
-                "min" => rtt.min().map_or(word("none"), |rtt| amount(rtt.0)),
+                "latest" => amount_or_none(rtt.latest().map(|rtt| rtt.0)),
+                "min" => amount_or_none(rtt.min().map(|rtt| rtt.0)),
                 "var" => amount(rtt.variance().0),
                 "pto" => amount(rtt.pto_after(*promise, *probes).0),
                 "loss_delay" => amount(rtt.loss_delay().0),
                 "span" => amount(rtt.persistent_duration(*promise).0),
-                _ => None,
+                _ => return None,
             },
-            Subject::Root(root) => (name == "root").then(|| amount(*root))?,
-            Subject::Judged(judgement) => match (name, judgement) {
-                ("judgement", Judgement::TooNew) => word("new"),
-                ("judgement", Judgement::LostByOrder) => word("order"),
-                ("judgement", Judgement::LostByTime) => word("time"),
-                ("judgement", Judgement::Wait(_)) => word("wait"),
-                ("waits", Judgement::Wait(at)) => amount(at.0),
-                _ => None,
-            },
-            Subject::Persistent { found, .. } => (name == "persistent").then(|| yes(*found))?,
-            Subject::Pacer(paced) => {
-                (name == "delay").then(|| amount(paced.pacer.wait(paced.mss, paced.rate).0))?
-            }
-        }
+            (Subject::Root(root), "root") => amount(*root),
+            (Subject::Judged(Judgement::Wait(at)), "waits") => amount(at.0),
+            (Subject::Judged(judgement), "judgement") => word(match judgement {
+                Judgement::TooNew => "new",
+                Judgement::LostByOrder => "order",
+                Judgement::LostByTime => "time",
+                Judgement::Wait(_) => "wait",
+            }),
+            (Subject::Persistent { found, .. }, "persistent") => yes(*found),
+            (Subject::Pacer(paced), "delay") => amount(paced.pacer.wait(paced.mss, paced.rate).0),
+            _ => return None,
+        })
     }
 }
 
@@ -331,15 +330,13 @@ impl Law {
     }
 
     fn field(&self, name: &str) -> Option<Value> {
-        match (name, &self.avoidance) {
+        Some(match (name, &self.avoidance) {
             ("cwnd", _) => amount(self.w.cwnd),
-            ("w_max", AnyAvoidance::Cubic(cubic)) => cubic.w_max().map_or(word("none"), amount),
-            ("k", AnyAvoidance::Cubic(cubic)) => {
-                cubic.k_us().map_or(word("none"), |us| amount(us * 1_000))
-            }
-            ("w_est", AnyAvoidance::Cubic(cubic)) => cubic.w_est().map_or(word("none"), amount),
-            _ => None,
-        }
+            ("w_max", AnyAvoidance::Cubic(cubic)) => amount_or_none(cubic.w_max()),
+            ("k", AnyAvoidance::Cubic(cubic)) => amount_or_none(cubic.k_us().map(|us| us * 1_000)),
+            ("w_est", AnyAvoidance::Cubic(cubic)) => amount_or_none(cubic.w_est()),
+            _ => return None,
+        })
     }
 }
 
@@ -392,14 +389,13 @@ impl Open {
         match &self.policy {
             AnyRecovery::Prr(prr) => prr.signals(&mut |signal, value| {
                 if signal.strip_prefix("prr_") == Some(name) {
-                    found = amount(value);
+                    found = Some(amount(value));
                 }
             }),
             _ => return None,
         }
         match name {
-            "room" => amount(self.policy.cwnd().saturating_sub(self.pipe)),
-            "admits" => yes(self.policy.admits(self.mss, self.pipe)),
+            "admits" => Some(yes(self.policy.admits(self.mss, self.pipe))),
             _ => found,
         }
     }
@@ -418,15 +414,9 @@ fn trial(words: &Words<'_>) -> Result<TrialRow, String> {
 }
 
 fn of_trial(row: &TrialRow, name: &str) -> Option<Value> {
-    let time = |ms: Option<f64>| ms.map_or(word("none"), |ms| amount((ms * 1e6) as u64));
     match name {
-        "time" => time(row.ttlb_ms),
-        "loss_ppm" => amount((row.loss_ratio? * 1e6) as u64),
+        "time" => Some(amount_or_none(row.ttlb_ms.map(|ms| (ms * 1e6) as u64))),
+        "loss_ppm" => Some(amount((row.loss_ratio? * 1e6) as u64)),
         _ => None,
     }
-}
-
-/// What a field without a value shows.
-pub(super) fn threshold(ssthresh: Option<u64>) -> Option<Value> {
-    ssthresh.filter(|bytes| *bytes != UNSET_SSTHRESH).map_or(word("none"), amount)
 }
