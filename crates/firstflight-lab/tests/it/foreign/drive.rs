@@ -178,7 +178,7 @@ impl Run {
             };
             match term {
                 Value::Number(number) => sum = Some(sum.unwrap_or(0) + number),
-                word if index == 0 && !text.contains(" + ") => return Ok(word),
+                word @ Value::Word(_) if index == 0 && !text.contains(" + ") => return Ok(word),
                 word @ Value::Word(_) => return Err(format!("`{word}` is no number")),
             }
         }
