@@ -8,6 +8,7 @@ mod detection;
 mod drill;
 #[cfg(all(feature = "field", feature = "request"))]
 mod field;
+mod foreign;
 mod measures;
 mod own;
 mod plumb_worst;

@@ -86,8 +86,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         // Of a clean ledger the pipe is what is outstanding.
         (ack.now, ack.inflight_before) = (now, self.board.ledger().outstanding());
-        self.peer_window = packet.window;
-        self.right_edge = self.right_edge.max(packet.ack + packet.window);
+        // It acknowledges new data: see `take_window`.
+        (self.peer_window, self.right_edge) = (packet.window, packet.ack + packet.window);
         self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));
         if L::records() {
             for ordinal in run.ordinals.clone() {
@@ -124,6 +124,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
+    /// The receiver's window, as Linux takes it (`tcp_may_update_window`): an ACK of new data says how
+    /// far it reaches, even if that is less far than before; then nothing new may leave beyond it (RFC
+    /// 9293 section 3.8.6). An ACK of the same data may be an old one, and only opens or closes it.
+    #[inline]
+    fn take_window(&mut self, packet: &AckPacket) {
+        let (una, edge) = (self.board.una(), packet.ack + packet.window);
+        let same = packet.ack == una && (edge > self.right_edge || packet.window == 0);
+        if packet.ack > una || same {
+            self.right_edge = edge;
+        }
+        self.peer_window = packet.window;
+    }
+
     /// Any ACK.
     #[inline(never)]
     fn hear_any(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
@@ -141,8 +154,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             carries_data: false,
             window_changed: packet.window != self.peer_window,
         };
-        self.peer_window = packet.window;
-        self.right_edge = self.right_edge.max(packet.ack + packet.window);
+        self.take_window(packet);
         self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));
 
         let mut news = News::default();
