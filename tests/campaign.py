@@ -65,6 +65,9 @@ class Looked:
         def limited():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            # What `nohup` or a shell in the background ignores, the program would ignore, too.
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+                signal.signal(name, signal.SIG_DFL)
             for what, value in limits:
                 resource.setrlimit(what, (value, value))
                 if what == resource.RLIMIT_FSIZE:
