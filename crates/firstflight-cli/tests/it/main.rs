@@ -25,3 +25,4 @@ mod sweep;
 mod trace_files;
 mod traces;
 mod trial;
+mod vantages;
