@@ -123,6 +123,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	NIGHT=1 cargo test --locked -p firstflight-sim --test it undo_truth
 	NIGHT=1 cargo test --locked -p firstflight-cli --features quic --test it -- identified runners
 	NIGHT=1 cargo test --locked -p firstflight-replay --all-features -- identify wire vantage
+	[ -z "$(CAPTURES)" ] || { cargo build --locked --release && tests/tshark.py $(TARGET)/release/firstflight $(CAPTURES); }
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
 	$(MAKE) kernels

@@ -26,3 +26,4 @@ mod sweep;
 mod trace_files;
 mod traces;
 mod trial;
+mod vantages;

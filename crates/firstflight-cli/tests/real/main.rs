@@ -25,6 +25,8 @@ mod privacy;
 mod programs;
 #[cfg(target_os = "linux")]
 mod relay;
+#[cfg(all(feature = "quic", feature = "replay", target_os = "linux"))]
+mod sealed;
 #[cfg(all(feature = "bpf", feature = "field", feature = "replay", target_os = "linux"))]
 mod secrets;
 #[cfg(all(feature = "quic", unix))]

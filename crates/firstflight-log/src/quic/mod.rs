@@ -269,8 +269,8 @@ impl<'k> Capture<'k> {
 
     fn datagram(&mut self, datagram: &Datagram<'_>, sink: &mut impl Sink) {
         let mut rest = datagram.payload;
-        // A bit that is always set (RFC 9000 section 17), but in padding behind packets.
-        while rest.first().is_some_and(|first| first & 0x40 != 0) {
+        // Padding behind packets is zeros. The second bit says nothing: senders may clear it (RFC 9287).
+        while rest.iter().any(|byte| *byte != 0) {
             let taken = if rest[0] & 0x80 != 0 {
                 self.long(datagram, rest, sink)
             } else {
@@ -359,7 +359,7 @@ impl<'k> Capture<'k> {
         let id = bytes[1..=length].to_vec();
         let mut fits = |size: usize| {
             size < all
-                && bytes[size] & 0xc0 == 0x40
+                && bytes[size] & 0x80 == 0
                 && bytes.get(size + 1..=size + length).is_none_or(|next| next == id)
                 && connection.opens(1 - to, length, &bytes[..size], self.keylog)
         };

@@ -155,6 +155,9 @@ impl Identifier {
                 best.push(one);
             }
         }
+        // A course before the first loss that a startup does not explain is not made good by what the
+        // recovery did afterwards.
+        best.sort_by_key(|one| one.deviation > FITS);
         let label = |one: &Scored| self.candidates[one.startup].label.clone();
         let top = best.first().map_or(0.0, |first| first.likelihood);
         let candidates = best
@@ -205,7 +208,7 @@ impl Identifier {
         }
         identity.alike = best
             .iter()
-            .take_while(|one| top - one.likelihood < ALIKE)
+            .take_while(|one| one.deviation <= FITS && top - one.likelihood < ALIKE)
             .map(|one| label(one))
             .collect();
         identity.cut = first.cut.map(|cut| (cut * 100.0).round() / 100.0);

@@ -25,6 +25,8 @@ struct Style {
     at_once: bool,
     /// Keys are updated, and the client takes another ID.
     changes: bool,
+    /// The second bit of packets is random (RFC 9287).
+    greases: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -53,6 +55,7 @@ struct Seal {
     secret: Vec<u8>,
     header: quic::HeaderProtectionKey,
     phase: bool,
+    greases: bool,
 }
 
 impl Seal {
@@ -68,7 +71,9 @@ impl Seal {
         let header =
             quic::HeaderProtectionKey::new(algorithm, &fill(&prk, label, algorithm.key_len()))
                 .expect("a key");
-        Seal { hash, suite, two: style.two, secret: secret.to_vec(), header, phase: false }
+        let secret = secret.to_vec();
+        let (two, greases) = (style.two, style.greases);
+        Seal { hash, suite, two, secret, header, phase: false, greases }
     }
 
     fn update(&mut self) {
@@ -95,6 +100,9 @@ impl Seal {
         header[0] |= 3;
         if header[0] & 0x80 == 0 && self.phase {
             header[0] |= 4;
+        }
+        if self.greases && number % 3 == 1 {
+            header[0] &= !0x40;
         }
         let at = header.len();
         header.extend((number as u32).to_be_bytes());
@@ -342,8 +350,14 @@ fn replayed(bytes: Vec<u8>, keylog: &str) -> Result<(Vec<ConnectionRow>, String)
     Ok((Results::new(&replay, Vec::new()).connections, remarks))
 }
 
-const PLAIN: Style =
-    Style { two: false, suite: 0x1301, ids: [8, 8], at_once: false, changes: false };
+const PLAIN: Style = Style {
+    two: false,
+    suite: 0x1301,
+    ids: [8, 8],
+    at_once: false,
+    changes: false,
+    greases: false,
+};
 
 #[test]
 fn a_sealed_transfer_shows_what_its_qlog_shows() {
@@ -356,6 +370,8 @@ fn a_sealed_transfer_shows_what_its_qlog_shows() {
         Style { two: true, ids: [4, 12], changes: true, ..PLAIN },
         Style { ids: [0, 8], at_once: true, changes: true, ..PLAIN },
         Style { two: true, suite: 0x1302, ids: [0, 0], ..PLAIN },
+        Style { greases: true, ..PLAIN },
+        Style { ids: [0, 8], at_once: true, greases: true, ..PLAIN },
     ] {
         let (capture, keylog) = sealed(&moments, style);
         let (rows, remarks) =
