@@ -2,7 +2,7 @@
 //! root; says what is missing and passes where that is not given.
 
 use firstflight::Event;
-use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::linux;
 use firstflight_lab::{Plan, Scenario, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::{Log, Received, Source, What};
@@ -15,13 +15,13 @@ fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Log)>> {
         ..Scenario::new(Path::parse(path).expect("a path"), 3_000_000)
     };
     let traces = Mutex::<Vec<(usize, Log)>>::default();
-    let take = |arm, _, trace| {
+    let take = |arm, trace| {
         traces.lock().expect("no panic").push((arm, trace));
         Ok(())
     };
     let plan =
         Plan { testbed: &linux::BED, ..Plan::new(parse_arms(arms).expect("arms"), scenario) };
-    match plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ()) {
+    match plan.run_traced(Keep::Rows, Some(&take), &|| ()) {
         Ok(comparison) => {
             let mut traces = traces.into_inner().expect("no panic");
             traces.sort_by_key(|(arm, _)| *arm);
