@@ -10,7 +10,7 @@ use crate::engine;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
-use crate::results::{lay_out, sheet};
+use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads};
 use crate::sharing::{self, Each, spooled};
@@ -21,7 +21,7 @@ use crate::traces::Outputs;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
-use firstflight_lab::table::{added, figure, table};
+use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, Plan, TrialRow};
 use firstflight_table::text::one_line;
 use firstflight_web::inside;
@@ -175,14 +175,6 @@ fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
     (shown(plan, names(&[sheet("", &table(&none))])), none.rows().names)
 }
 
-/// Names of columns with those that a table of several trials has more.
-pub(crate) fn shown(plan: &Plan, mut names: Vec<String>) -> Vec<String> {
-    if plan.repeat > 1 {
-        names.extend(added(plan.arms.first().map_or("", |arm| &arm.label)));
-    }
-    names
-}
-
 /// What the options ask of tables can be had of what they ask to compare.
 ///
 /// # Errors
@@ -228,20 +220,4 @@ pub(crate) fn as_text(comparison: &Comparison) -> String {
         lay_out(&table(comparison)),
         wrap(&legend(plan.repeat), 0, width()),
     )
-}
-
-/// The seeds, and what cells hold of several trials.
-pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
-    match repeat {
-        1 => format!("seed {seed}"),
-        _ => format!("medians of {repeat} trials from seed {seed} on"),
-    }
-}
-
-/// What the marks of a table mean.
-pub(crate) fn legend(repeat: u32) -> String {
-    if repeat == 1 {
-        return "* best of its column; cwnd at exit in BDPs of the idle path".to_owned();
-    }
-    "* best of its column, ≈ not distinguishable from the best, both by 95 % intervals over all pairs".to_owned()
 }

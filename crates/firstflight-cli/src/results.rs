@@ -2,8 +2,9 @@
 
 use crate::fit::fitted;
 use crate::sheet::{Field, Sheet, Side};
+use firstflight_lab::Plan;
 use firstflight_lab::report::{Column, Row, Table, Value};
-use firstflight_lab::table::{TIME_RATIO, change, figure};
+use firstflight_lab::table::{TIME_RATIO, added, change, figure};
 
 /// Columns of results that go first where they do not all fit: what follows from the others, then
 /// how startup ended, then what it did to the path.
@@ -51,4 +52,28 @@ fn cell(table: &Table, row: &Row, index: usize) -> Field {
         _ => text,
     };
     Field::from(text).bold(row.best.contains(&column.key)).near(row.near.contains(&column.key))
+}
+
+/// Names of columns with those that a table of several trials has more.
+pub(crate) fn shown(plan: &Plan, mut names: Vec<String>) -> Vec<String> {
+    if plan.repeat > 1 {
+        names.extend(added(plan.arms.first().map_or("", |arm| &arm.label)));
+    }
+    names
+}
+
+/// The seeds, and what cells hold of several trials.
+pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
+    match repeat {
+        1 => format!("seed {seed}"),
+        _ => format!("medians of {repeat} trials from seed {seed} on"),
+    }
+}
+
+/// What the marks of a table mean.
+pub(crate) fn legend(repeat: u32) -> String {
+    if repeat == 1 {
+        return "* best of its column; cwnd at exit in BDPs of the idle path".to_owned();
+    }
+    "* best of its column, ≈ not distinguishable from the best, both by 95 % intervals over all pairs".to_owned()
 }

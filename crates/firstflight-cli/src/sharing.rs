@@ -1,8 +1,7 @@
 //! The table of several flows at a time.
 
-use crate::compare::{legend, shown, trials_in_words};
 use crate::output::{Output, names, wants_json};
-use crate::results::{lay_out, sheet};
+use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
 use crate::rows::Rows;
 use crate::sheet::Sheet;
 use crate::terminal::{QUIET, TITLE, width, wrap};

@@ -434,8 +434,8 @@ impl Plan {
             return None;
         }
         let arrived = AtomicBool::new(false);
-        let silent = 1..1 + SILENT;
-        let silent = self.some(1, silent, (Keep::Rows, None), &arrived, &|| (), stop).ok()?;
+        let all = SILENT + 1;
+        let silent = self.some(1, 1..all, (Keep::Rows, None), &arrived, &|| (), stop).ok()?;
         let arms = self.arms.iter().zip(first).zip(silent.chunks(SILENT as usize));
         let arms = arms.filter(|((arm, _), _)| !arm.is_reference());
         let arms: Vec<Vec<&TrialRow>> = arms

@@ -5,6 +5,7 @@ use crate::repeat::{Repeats, SAME, Stopped};
 use crate::sharing::Sharing;
 use crate::stats::pairs::Mark;
 use crate::table::change;
+use std::fmt::Write as _;
 
 /// An arm as the finding sees it.
 struct Seen<'a> {
@@ -80,16 +81,16 @@ impl Repeats {
                 format!("The fastest are {}, which cannot be told apart{time}", names(near))
             }
         };
-        words += &format!(" ({trials} trials");
+        let _ = write!(words, " ({trials} trials");
         if let Some(stopped) = stopped.filter(|stopped| *stopped != Stopped::Precision) {
-            words += &format!("; {}", stopped.words());
+            let _ = write!(words, "; {}", stopped.words());
         }
         words += ").";
         words += &self.least_loss();
         let unfinished: Vec<usize> =
             (0..arms.len()).filter(|arm| self.unfinished(*arm) > 0).collect();
         if !unfinished.is_empty() {
-            words += &format!(" Not always finished within the limit: {}.", names(&unfinished));
+            let _ = write!(words, " Not always finished within the limit: {}.", names(&unfinished));
         }
         words
     }

@@ -115,6 +115,7 @@ mod aqm;
 mod batch;
 mod builtin;
 mod capacity;
+mod chance;
 mod direction;
 mod draw;
 mod dual_pi2;

@@ -2,11 +2,9 @@
 
 use crate::capacity::{PACKET, Queue};
 use crate::direction::{Effects, Rate};
-use crate::effect_keys::{EFFECTS, is_open};
 use crate::error::{Error, Key};
 use crate::release::{BatchSettings, Release};
 use crate::value;
-use crate::whole_keys::WHOLE;
 use std::borrow::Cow;
 
 /// IP bytes of the smallest acknowledgement: the idle RTT must have room for the serialization of
@@ -135,18 +133,6 @@ impl Path {
             comp_sack: None,
             ack: None,
         }
-    }
-
-    /// Whether two seeds can differ in what happens to a packet.
-    pub fn has_chance(&self) -> bool {
-        let of_side = |side: &Side| {
-            side.rate.as_ref().is_some_and(Rate::draws)
-                || is_open(side.loss_ppb)
-                || EFFECTS.iter().any(|setting| (setting.draws)(&side.effects))
-        };
-        of_side(&self.forward)
-            || of_side(&self.reverse)
-            || WHOLE.iter().any(|setting| (setting.draws)(self))
     }
 
     /// Another idle round-trip time, ns.

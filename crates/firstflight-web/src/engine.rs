@@ -75,7 +75,7 @@ impl Engine {
         let request: Request = serde_json::from_str(request)
             .map_err(|error| Error::new(format!("no request: {error}")))?;
         match request {
-            Request::Compare { plan } => Ok(run(asked(&plan)?, Keep::Rows)?.to_json()),
+            Request::Compare { plan } => Ok(run(&asked(&plan)?, Keep::Rows)?.to_json()),
             Request::Repeat { plan } => repeated(&plan),
             Request::View { plan, points, arm } => self.view(&plan, points, arm),
             Request::Step { arm, at_ms, by } => self.step(arm, at_ms, by),
@@ -91,7 +91,7 @@ impl Engine {
         let command = command_line(std::iter::once("compare".to_owned()).chain(words));
         let mut asked = asked(plan)?;
         let repeats = asked.once();
-        let comparison = match run(asked, Keep::Signals)? {
+        let comparison = match run(&asked, Keep::Signals)? {
             Answer::Alone(comparison) => comparison,
             together @ Answer::Together(_) => {
                 return text(&View {
@@ -165,13 +165,13 @@ fn asked(plan: &Plan) -> Result<Asked, Error> {
     from_pairs::<CompareRequest>(&pairs(plan)?)?.asked()
 }
 
-fn run(asked: Asked, keep: Keep) -> Result<Answer, Error> {
+fn run(asked: &Asked, keep: Keep) -> Result<Answer, Error> {
     asked.run(keep, &|| (), &AtomicBool::new(false))
 }
 
 /// The report of all trials without its series.
 fn repeated(plan: &Plan) -> Result<String, Error> {
-    match run(asked(plan)?, Keep::Rows)? {
+    match run(&asked(plan)?, Keep::Rows)? {
         Answer::Alone(comparison) => text(&comparison.report("")),
         together @ Answer::Together(_) => text(&of_several(&together, plan, "")?),
     }

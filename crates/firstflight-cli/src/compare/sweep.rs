@@ -1,11 +1,11 @@
 //! `firstflight compare --sweep`: the same comparison at every point of one or two keys.
 
 use super::options::Options;
-use super::trials_in_words;
 use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
 use crate::progress::{Progress, Unit};
+use crate::results::trials_in_words;
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads};
 use crate::sheet::{Field, Sheet, Side};

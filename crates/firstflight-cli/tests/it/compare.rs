@@ -447,8 +447,10 @@ fn every_detection_of_tcp_takes_off() {
 #[cfg(feature = "quic")]
 #[test]
 fn flows_of_a_stack_share_a_bottleneck_with_its_own_controller() {
-    let together =
-        ["compare", "--on", "quic", "--flows", "2", "--apart", "300ms", "--bytes", "2MB"];
+    let together = [
+        "compare", "--on", "quic", "--flows", "2", "--apart", "300ms", "--bytes", "2MB",
+        "--repeat", "1",
+    ];
     let shared = [&together[..], &["--cross", "noq:cubic", "--arms", "rapid,noq:newreno"]].concat();
     let document = well(&[&shared[..], &["--json", "-"]].concat()).json();
     assert_eq!(document["experiment"]["testbed"], "quic");

@@ -452,7 +452,7 @@ fn foreign_qlogs(into: &Path, path: &str, senders: &str) -> Vec<std::path::PathB
     let into = into.to_str().expect("a name");
     let words =
         ["compare", "--on", "quic", "--path", path, "--bytes", "8MB", "--arms", senders, "--qlog"];
-    ok(&[&words[..], &[into]].concat());
+    ok(&[&words[..], &[into, "--repeat", "1"]].concat());
     let files = fs::read_dir(into).expect("qlogs").map(|file| file.expect("one").path());
     let mut files: Vec<_> =
         files.filter(|file| file.to_string_lossy().ends_with("-sender.sqlog")).collect();

@@ -7,6 +7,9 @@ use crate::stats::Summary;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
 
+/// The values of each arm on another scale.
+type Scale = fn(&[Vec<f64>]) -> Vec<Vec<f64>>;
+
 /// A measure by which arms are judged; less is better.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
@@ -25,8 +28,10 @@ pub struct Judged {
     /// The value of a trial that ended within this limit, ms, or was stopped by it.
     read: fn(&TrialRow, limit: f64) -> Option<f64>,
     margin: fn(best: f64, other: f64) -> f64,
-    /// What is compared over repeats, and the margin of a mean difference of it.
-    repeated: (fn(&[Vec<f64>]) -> Vec<Vec<f64>>, fn(f64) -> f64),
+    /// The scale on which repeats are compared.
+    scale: Scale,
+    /// The margin of a mean difference on it.
+    repeated: fn(f64) -> f64,
 }
 
 /// Completion time, and the loss that it costs.
@@ -40,7 +45,8 @@ pub const JUDGED: [Judged; 2] = [
         same: SAME,
         read: |trial, limit| Some(trial.ttlb_ms.unwrap_or(limit)),
         margin: |best, other| 100.0 * (1.0 - best / other),
-        repeated: (logs, |difference| 100.0 * (1.0 - libm::exp(-difference))),
+        scale: logs,
+        repeated: |difference| 100.0 * (1.0 - libm::exp(-difference)),
     },
     Judged {
         key: "loss_ratio",
@@ -51,7 +57,8 @@ pub const JUDGED: [Judged; 2] = [
         same: 0.05,
         read: |trial, _| trial.loss_ratio.map(|ratio| 100.0 * ratio),
         margin: |best, other| other - best,
-        repeated: (<[Vec<f64>]>::to_vec, |difference| difference),
+        scale: <[Vec<f64>]>::to_vec,
+        repeated: |difference| difference,
     },
 ];
 
@@ -99,8 +106,7 @@ impl Judged {
     /// Who is best over several trials, and those that cannot be told from it.
     fn best_of_repeats(&self, arms: usize, competing: Vec<(usize, Vec<f64>)>) -> Option<Best> {
         let (places, values): (Vec<usize>, Vec<Vec<f64>>) = competing.into_iter().unzip();
-        let (scale, margin) = self.repeated;
-        let values = scale(&values);
+        let values = (self.scale)(&values);
         let pairs = Pairs::of(&values).among(arms);
         let marks = pairs.marks(&vec![true; values.len()]);
         let (others, best): (Vec<usize>, Vec<usize>) =
@@ -111,7 +117,8 @@ impl Judged {
         };
         let mean = |arm: usize| pairs.difference(arm, first).value;
         let least = |arms: &[usize]| arms.iter().map(|arm| mean(*arm)).min_by(f64::total_cmp);
-        let margin = least(&others).zip(least(&best)).map(|(other, best)| margin(other - best));
+        let margin =
+            least(&others).zip(least(&best)).map(|(other, best)| (self.repeated)(other - best));
         Some(Best { arms: best.into_iter().map(|arm| places[arm]).collect(), margin })
     }
 

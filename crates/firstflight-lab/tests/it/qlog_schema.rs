@@ -1,7 +1,7 @@
 //! What we call qlog is qlog: another implementation of the schema reads every standard event and
 //! drops nothing, and what a viewer needs to draw a congestion graph is there.
 
-use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::compare::Keep;
 use firstflight_lab::{Plan, Scenario, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::qlog::{End, write_contained, write_sequence};
 use firstflight_log::trace::{COLUMNS, Log};
@@ -25,13 +25,12 @@ fn traces() -> Vec<Log> {
             scenario
         };
         let kept = Mutex::<Vec<(usize, Log)>>::default();
-        let take = |arm, _, trace| {
+        let take = |arm, trace| {
             kept.lock().expect("no panic").push((arm, trace));
             Ok(())
         };
         let plan = Plan::new(parse_arms("hystart++,rapid@(pace=on)").expect("arms"), scenario);
-        plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ())
-            .expect("a comparison");
+        plan.run_traced(Keep::Rows, Some(&take), &|| ()).expect("a comparison");
         let mut kept = kept.into_inner().expect("no panic");
         kept.sort_by_key(|(arm, _)| *arm);
         all.extend(kept.into_iter().map(|(_, trace)| trace));

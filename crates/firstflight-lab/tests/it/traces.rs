@@ -3,7 +3,7 @@
 
 use firstflight::Exit;
 use firstflight::arm::{SHORT_NAMES, STARTUPS};
-use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::compare::Keep;
 #[cfg(feature = "quic")]
 use firstflight_lab::testbed::quic;
 use firstflight_lab::testbed::sim;
@@ -57,15 +57,12 @@ fn traced_on(
     arms: Vec<NamedArm>,
 ) -> (Comparison, Vec<Log>) {
     let traces: Mutex<Vec<(usize, Log)>> = Mutex::default();
-    let takes = Takes {
-        repeats: false,
-        take: &|arm, _, trace| {
-            traces.lock().expect("no panic").push((arm, trace));
-            Ok(())
-        },
+    let take = |arm, trace| {
+        traces.lock().expect("no panic").push((arm, trace));
+        Ok(())
     };
     let plan = Plan { testbed, ..Plan::new(arms, scenario) };
-    let comparison = plan.run_traced(Keep::Rows, Some(&takes), &|| ()).expect("a comparison");
+    let comparison = plan.run_traced(Keep::Rows, Some(&take), &|| ()).expect("a comparison");
     let mut traces = traces.into_inner().expect("no panic");
     traces.sort_by_key(|(arm, _)| *arm);
     (comparison, traces.into_iter().map(|(_, trace)| trace).collect())
