@@ -124,6 +124,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	NIGHT=1 cargo test --locked -p firstflight-replay --all-features -- identify wire vantage
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
+	NIGHT=1 cargo test --locked -p firstflight-lab --features linux --test real closed_loop -- --nocapture
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
