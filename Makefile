@@ -126,6 +126,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	[ -z "$(CAPTURES)" ] || { cargo build --locked --release && tests/tshark.py $(TARGET)/release/firstflight $(CAPTURES); }
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
+	NIGHT=1 cargo test --locked -p firstflight-lab --features linux --test real closed_loop -- --nocapture
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture

@@ -9,7 +9,9 @@ use crate::sys::tcp_info;
 use crate::trial::{choose, connected};
 use crate::tun::Tun;
 use firstflight_path::Error;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -65,7 +67,8 @@ pub struct Header {
 pub struct Peer {
     namespace: Namespace,
     tun: Tun,
-    start: Instant,
+    /// A whole millisecond of the kernel's clock, so that its time stamps tick with [`Peer::now`].
+    start: Duration,
     listener: Option<TcpListener>,
     stream: Option<TcpStream>,
     connecting: Option<Receiver<io::Result<TcpStream>>>,
@@ -97,7 +100,7 @@ impl Peer {
         Ok(Peer {
             namespace,
             tun,
-            start: Instant::now(),
+            start: Duration::from_millis(clock().as_millis() as u64),
             listener: Some(listener),
             stream: None,
             connecting: None,
@@ -110,7 +113,7 @@ impl Peer {
 
     /// Time since the beginning.
     pub fn now(&self) -> Duration {
-        self.start.elapsed()
+        clock().saturating_sub(self.start)
     }
 
     /// The next segment that the kernel sends until `until`, and when it was read.
@@ -132,15 +135,8 @@ impl Peer {
             if left.is_zero() {
                 return None;
             }
-            // Polling has a millisecond's grain: the last one is spun.
-            let wait = left.as_millis().saturating_sub(1).min(60_000);
-            if wait == 0 {
-                thread::sleep(left.min(Duration::from_micros(50)));
-                continue;
-            }
             let mut fds = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
-            let wait = PollTimeout::try_from(wait as i32).unwrap_or(PollTimeout::ZERO);
-            let _ = poll(&mut fds, wait);
+            let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(left)), None);
         }
     }
 
@@ -243,6 +239,11 @@ impl Peer {
     pub fn info(&self) -> Option<TcpInfo> {
         // The kernel may still be at work on what was just written to the device.
         thread::sleep(AT_ONCE);
+        self.info_at_once()
+    }
+
+    /// The same without a pause: an ACK is worked through before [`Peer::inject`] returns.
+    pub fn info_at_once(&self) -> Option<TcpInfo> {
         if let Some(told) = &self.connecting
             && self.stream.is_none()
             && !matches!(told.try_recv(), Err(TryRecvError::Empty))
@@ -299,6 +300,11 @@ impl TcpInfo {
             _ => return None,
         })
     }
+}
+
+/// The clock by which the kernel's TCP measures.
+fn clock() -> Duration {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Ones' complement sum over 16-bit words.

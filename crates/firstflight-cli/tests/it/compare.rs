@@ -413,7 +413,7 @@ fn the_initial_window_option_holds_for_arms_that_name_none() {
 
 #[test]
 fn every_detection_of_tcp_takes_off() {
-    for detection in ["rack", "linux26", "sack6675", "sack3517", "reno", "windows"] {
+    for detection in ["rack", "linux", "linux26", "sack6675", "sack3517", "reno", "windows"] {
         let arguments = [
             "compare",
             "--transport",

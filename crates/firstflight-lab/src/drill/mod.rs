@@ -18,7 +18,7 @@ mod verdict;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use kernel::play_in_kernel;
 pub use script::{Script, Unplayable};
-pub use sim::{play, record};
+pub use sim::{play, record, shown};
 pub use verdict::{Played, Verdict};
 
 use firstflight::arm::Arm;

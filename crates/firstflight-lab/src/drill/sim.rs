@@ -286,7 +286,7 @@ impl Host for Simulated<'_> {
     }
 
     fn info(&self) -> Option<impl Info> {
-        self.sender.as_ref().map(|sender| View { sender, mss: self.mss })
+        self.sender.as_ref().map(|sender| shown(sender, self.mss))
     }
 }
 
@@ -316,6 +316,11 @@ fn preset(settings: &Settings, sack: bool) -> Preset {
     }
 }
 
+/// A sender of the simulator with segments of `mss` bytes as `tcp_info` shows it.
+pub fn shown(sender: &Sender<AnyStartup>, mss: u64) -> impl Info {
+    View { sender, mss }
+}
+
 /// The sender as `tcp_info` shows it.
 struct View<'a> {
     sender: &'a Sender<AnyStartup>,
@@ -323,16 +328,12 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The window in segments. In a recovery Linux shows what is in flight and what may still leave.
+    /// The window in segments. In a recovery it is what was in flight and what may still leave, as
+    /// Linux shows it; there a part of a segment admits a whole one.
     fn cwnd(&self) -> u64 {
         let controller = self.sender.controller();
-        if !controller.in_recovery() {
-            return controller.cwnd() / self.mss;
-        }
-        let pipe = self.sender.inflight();
-        let most = 1 << 20;
-        let more = (0..most).take_while(|&more| controller.admits((more + 1) * self.mss, pipe));
-        pipe / self.mss + more.count() as u64
+        let cwnd = controller.cwnd();
+        if controller.in_recovery() { cwnd.div_ceil(self.mss) } else { cwnd / self.mss }
     }
 
     /// Segments of which a repeat is under way.

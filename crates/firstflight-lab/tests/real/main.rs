@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 #[cfg(feature = "linux")]
+mod closed_loop;
+#[cfg(feature = "linux")]
 mod conform;
 #[cfg(feature = "quic")]
 mod quic_real;

@@ -428,6 +428,13 @@ impl Arm {
         }
     }
 
+    /// Whether its avoidance is the kernel's.
+    fn has_linux_avoidance(&self) -> bool {
+        let reno =
+            matches!(&self.avoidance, AvoidanceSpec::Reno(p) if p.profile == reno::Profile::Linux);
+        reno || self.has_linux_cubic()
+    }
+
     /// Whether its avoidance is the kernel's CUBIC.
     fn has_linux_cubic(&self) -> bool {
         matches!(&self.avoidance, AvoidanceSpec::Cubic(p) if p.profile == cubic::Profile::Linux)
@@ -437,7 +444,7 @@ impl Arm {
     /// kernel does, on every transport.
     fn is_linux(&self) -> bool {
         let startup = matches!(&self.startup, StartupSpec::HyStart(p) if p.profile == hystart::Profile::Linux);
-        startup || self.has_linux_cubic()
+        startup || self.has_linux_avoidance()
     }
 
     /// The transport's configuration with this arm's sender options applied.
@@ -475,7 +482,7 @@ impl Arm {
 
     /// Its avoidance or its recovery is the kernel's.
     fn follows_linux(&self) -> bool {
-        self.has_linux_cubic()
+        self.has_linux_avoidance()
             || matches!(self.recovery, RecoverySpec::Prr(p) if matches!(p.rules, prr::Rules::Linux { .. }))
     }
 

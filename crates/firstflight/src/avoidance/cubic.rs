@@ -541,7 +541,10 @@ impl Avoidance for Cubic {
     }
 
     fn restore(&mut self, saved: State) {
-        self.state = saved;
+        // The kernel restores window and threshold alone.
+        if self.params.profile == Profile::Rfc9438 {
+            self.state = saved;
+        }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

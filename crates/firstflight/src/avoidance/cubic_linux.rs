@@ -11,8 +11,6 @@
 //! * D1: the cube root is exact; Linux's table with one Newton step is off by up to 0.2 %.
 //! * D2: bytes acknowledged make segments together, with the rest kept; Linux is told whole
 //!   segments by its caller.
-//! * D3: after a false alarm the curve is given back like everything else; Linux restores window
-//!   and threshold alone.
 
 use super::cubic_curve::icbrt;
 use crate::units::{Nanos, Ratio, Time, mul_div};

@@ -3,7 +3,9 @@
 //! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark
 //! multiplies it by beta and the result is window and threshold at once; a timeout sets the
 //! threshold alone, the controller sets the window. Follows: RFC 5681 section 3 (September 2009)
-//! and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 24 bytes, 8 of them change.
+//! and RFC 9002 section 7 (May 2021); RFC 8511 as an option; with `profile=linux` Linux 6.18
+//! (`tcp_reno_cong_avoid` and `tcp_reno_ssthresh`, behaviour, no text). State: 24 bytes, 8 of them
+//! change.
 //!
 //! Departures:
 //! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and
@@ -13,7 +15,9 @@
 //!   round trip, at most the window: RFC 5681 takes the flight of the moment, RFC 9002 and Linux take
 //!   the window ([`Base`], `reno(base=cwnd)`).
 //! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465
-//!   section 2.1), instead of rounding up to one byte per ACK.
+//!   section 2.1), instead of rounding up to one byte per ACK. Linux counts segments: the window
+//!   grows by whole ones, once as many are acknowledged as it has.
+//! * D4 (Linux): with `profile=linux` a timeout halves the window, not the flight.
 
 use super::{
     Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
@@ -21,8 +25,20 @@ use super::{
 };
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
+use crate::named::named;
 use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
+
+named! {
+    /// Whose arithmetic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Profile {
+        /// Bytes, as the documents have it.
+        Rfc5681 = "rfc5681",
+        /// Segments, as the kernel counts.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// The choices of Reno.
@@ -38,19 +54,34 @@ params! {
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.8)";
         /// What beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
+        /// Whose arithmetic.
+        pub profile: Profile = Profile::Rfc5681;
     }
+    preset "profile": Profile [] "RFC 5681, or the kernel's arithmetic in segments", of |params| params.profile, make Params::of;
 }
 
 impl Params {
     /// RFC8511 3.1-1: the factor for Reno after marks, because a queue that marks is short.
     pub const ABE: Ratio = Ratio::new(4, 5);
+
+    /// What Linux does.
+    pub const LINUX: Params =
+        Params { base: Base::Cwnd, profile: Profile::Linux, ..Params::DEFAULT };
+
+    fn of(profile: Profile) -> Params {
+        match profile {
+            Profile::Rfc5681 => Params::DEFAULT,
+            Profile::Linux => Params::LINUX,
+        }
+    }
 }
 
 /// Reno's congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reno {
     params: Params,
-    /// What the last divisions left over, in byte * byte: below the window of the last ACK.
+    /// What the last divisions left over, in byte * byte: below the window of the last ACK. With
+    /// `profile=linux` the bytes acknowledged since the window last grew.
     carry: u64,
 }
 
@@ -60,10 +91,36 @@ impl Reno {
         Reno { params, carry: 0 }
     }
 
+    /// One segment more once as many segments are acknowledged as the window has. A count that a
+    /// larger window left and that fills this one counts as one (`tcp_cong_avoid_ai`).
+    fn grow_by_segments(&mut self, acked: u64, w: &mut Window, mss: u64) {
+        let cwnd = window(*w);
+        let full = (cwnd / mss).max(1) * mss;
+        let mut grown = 0;
+        if self.carry >= full {
+            (self.carry, grown) = (0, 1);
+        }
+        self.carry += acked.min(MAX_BYTES);
+        if self.carry >= full {
+            grown += self.carry / full;
+            self.carry %= full;
+        }
+        w.cwnd = w.cwnd.max(cwnd.saturating_add(grown * mss).min(MAX_BYTES));
+    }
+
     /// What a cut by `beta` leaves of `base` bytes.
     pub(super) fn threshold(base: u64, beta: Ratio, cx: &Context) -> u64 {
         // RFC5681 3.1-eq4, RFC9002 7.3.2-2: beta times the base, at least two segments.
         beta.of(base).min(base).clamp(2 * segment(cx), MAX_BYTES)
+    }
+
+    /// The same, in whole segments where the profile counts in them.
+    fn cut(&self, base: u64, beta: Ratio, cx: &Context) -> u64 {
+        let left = Reno::threshold(base, beta, cx);
+        match self.params.profile {
+            Profile::Rfc5681 => left,
+            Profile::Linux => left - left % segment(cx),
+        }
     }
 }
 
@@ -76,6 +133,9 @@ impl Avoidance for Reno {
         if !cx.limited {
             return;
         }
+        if self.params.profile == Profile::Linux {
+            return self.grow_by_segments(acked, w, segment(cx));
+        }
         // RFC5681 3.1-eq3, RFC9002 7.3.3-1: one segment per window acknowledged.
         let cwnd = window(*w);
         let gain = div_carry(segment(cx), acked.min(MAX_BYTES), &mut self.carry, cwnd);
@@ -85,19 +145,19 @@ impl Avoidance for Reno {
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         self.carry = 0;
         let base = self.params.base.of(window(w), cut);
-        let ssthresh = Reno::threshold(base, self.beta(cut.signal, cut.from_slow_start), cx);
+        let ssthresh = self.cut(base, self.beta(cut.signal, cut.from_slow_start), cx);
         Reduced { ssthresh, cwnd: ssthresh }
     }
 
     fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         self.carry = 0;
-        // RFC5681 3.1-eq4: here it is the flight in any case; after a silence the window says
-        // nothing about it.
-        Reno::threshold(
-            cut.inflight_before.min(MAX_BYTES),
-            self.beta(Signal::Loss, w.in_slow_start()),
-            cx,
-        )
+        let base = match self.params.profile {
+            // RFC5681 3.1-eq4: here it is the flight in any case; after a silence the window says
+            // nothing about it.
+            Profile::Rfc5681 => cut.inflight_before.min(MAX_BYTES),
+            Profile::Linux => window(w),
+        };
+        self.cut(base, self.beta(Signal::Loss, w.in_slow_start()), cx)
     }
 
     fn on_persistent_congestion(&mut self, _now: Time) {
@@ -121,6 +181,9 @@ impl Avoidance for Reno {
     }
 
     fn restore(&mut self, saved: u64) {
-        self.carry = saved;
+        // The kernel restores window and threshold alone.
+        if self.params.profile == Profile::Rfc5681 {
+            self.carry = saved;
+        }
     }
 }

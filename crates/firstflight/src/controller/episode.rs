@@ -287,7 +287,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// What a false alarm gives back; `window` is the one before the reduction.
-    pub(super) fn copy(&self, window: Window) -> Undo<S::Saved, A::Saved> {
+    pub(super) fn copy(&self, mut window: Window) -> Undo<S::Saved, A::Saved> {
+        // Linux restores at least three quarters of the window (`prior_ssthresh`).
+        if self.ends.relapse() == Relapse::Outstanding {
+            window.ssthresh = self.raised_threshold(window);
+        }
         Undo {
             amounts: ThreeAmounts::new([window.cwnd, window.ssthresh, self.usage.most]),
             avoidance: self.avoidance.save(),

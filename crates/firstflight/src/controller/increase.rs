@@ -18,7 +18,7 @@ use crate::avoidance::Avoidance;
 use crate::event::{Ack, Ready, Sent, Window};
 use crate::recovery::Policy;
 use crate::startup::Startup;
-use crate::units::{MAX_BYTES, Nanos, UNSET_SSTHRESH};
+use crate::units::{MAX_BYTES, Nanos};
 
 /// The window of a sender that is only looked at counts as the limit where this much of it was in
 /// flight, in eighths.
@@ -116,11 +116,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// `tcp_current_ssthresh`: at least three quarters of the window.
     fn raise_threshold(&mut self) {
-        if self.w.ssthresh != UNSET_SSTHRESH {
-            let segments = self.segments(self.w.cwnd);
-            let kept = (segments / 2 + segments / 4) * self.cx.mss;
-            self.w.ssthresh = self.w.ssthresh.max(kept);
-        }
+        self.w.ssthresh = self.raised_threshold(self.w);
+    }
+
+    pub(super) fn raised_threshold(&self, w: Window) -> u64 {
+        let segments = self.segments(w.cwnd);
+        // One that is not set is above all.
+        w.ssthresh.max((segments / 2 + segments / 4) * self.cx.mss)
     }
 
     /// Linux counts windows in segments.

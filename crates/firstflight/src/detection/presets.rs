@@ -130,6 +130,8 @@ pub struct Preset {
     pub undo: UndoRule,
     /// A timeout inside an episode keeps its target.
     pub keep_target: bool,
+    /// Beside the documents what only the kernel does: see [`Preset::LINUX`].
+    pub linux: bool,
     /// What it is for.
     pub use_for: &'static str,
 }
@@ -150,11 +152,28 @@ const SACK6675: Preset = Preset {
     f_rto: false,
     undo: UndoRule::Off,
     keep_target: false,
+    linux: false,
     use_for: "figures of the standards",
 };
 
+/// What is deployed today, as the documents have it.
+const RACK: Preset = Preset {
+    name: "rack",
+    marking: Marking::Rack,
+    rules: Rules::LostFirst,
+    repeats: RepeatRule::NewBet,
+    bounds: Bounds::Linux,
+    probe: Probe::Tlp,
+    lost_repeats: LostRepeat::Naturally,
+    f_rto: true,
+    undo: UndoRule::DsackAndTimestamps,
+    keep_target: true,
+    use_for: "TCP today",
+    ..SACK6675
+};
+
 /// OURS preset-rows: all presets, in the order they are listed.
-pub const PRESETS: [Preset; 7] = [
+pub const PRESETS: [Preset; 8] = [
     Preset {
         name: "reno",
         marking: Marking::Counting(Rule::Duplicates),
@@ -183,20 +202,8 @@ pub const PRESETS: [Preset; 7] = [
         use_for: "the 2011 experiments",
         ..SACK6675
     },
-    Preset {
-        name: "rack",
-        marking: Marking::Rack,
-        rules: Rules::LostFirst,
-        repeats: RepeatRule::NewBet,
-        bounds: Bounds::Linux,
-        probe: Probe::Tlp,
-        lost_repeats: LostRepeat::Naturally,
-        f_rto: true,
-        undo: UndoRule::DsackAndTimestamps,
-        keep_target: true,
-        use_for: "TCP today",
-        ..SACK6675
-    },
+    RACK,
+    Preset::LINUX,
     Preset {
         name: "quic",
         marking: Marking::Quic,
@@ -218,6 +225,18 @@ pub const PRESETS: [Preset; 7] = [
 ];
 
 impl Preset {
+    /// Linux 6.18 where it differs from RFC 8985 and RFC 3522:
+    /// * RACK's RTT is that of the last segment reported, SACKs before what the ACK acknowledges;
+    /// * a duplicate of a repeat counts as delivered (`tcp_dsack_seen`), and it widens the reordering
+    ///   window only after reordering was seen;
+    /// * DSACKs below `una` count against the repeats of an episode, whichever segment they name;
+    /// * below the end of a recovery a time stamp undoes it only once no repeat is out, and until
+    ///   then nothing is marked or repeated (`tcp_try_undo_partial`);
+    /// * beyond the initial degree of reordering SACKs alone grow the window;
+    /// * congestion control does not see the RTT of the handshake.
+    pub const LINUX: Preset =
+        Preset { name: "linux", linux: true, use_for: "TCP of Linux 6.18 to the letter", ..RACK };
+
     /// The preset of that name.
     pub fn named(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name)
@@ -251,5 +270,5 @@ impl OptionValue for &'static Preset {
 }
 
 impl Listed for &'static Preset {
-    const VALUES: &'static str = "rack, linux26, sack6675, sack3517, reno, windows";
+    const VALUES: &'static str = "rack, linux, linux26, sack6675, sack3517, reno, windows";
 }

@@ -12,9 +12,10 @@
 //! matters, and whether one of them lies below what earlier ACKs had delivered (nothing sent before
 //! it can lie above it and be delivered by the same ACK). D3 the segments are walked in the order
 //! they were sent and the walk stops at the first that has to wait. The result is that of the
-//! walk over all; the cost is one step per transmission. D4 (Linux) the RTT is that of
-//! the latest sent of the segments that an ACK delivers, as the document has it; in Linux that of
-//! the last of them in sequence.
+//! walk over all; the cost is one step per transmission. D4 the RTT is that of
+//! the latest sent of the segments that an ACK delivers, as the document has it; with
+//! [`Rack::linux`] that of the last one reported, as in Linux (`tcp_rack_advance`), which reports
+//! what an ACK SACKs before what it acknowledges, and looks for losses only on an ACK that delivers.
 
 use super::scoreboard::{Flags, Id, SendOrder};
 use super::{Episode, Losses, mark_head};
@@ -94,6 +95,9 @@ pub struct Rack {
     dsack_round: Option<Seq>,
     reo_wnd: Nanos,
     walk: Walk,
+    linux: bool,
+    /// Something was delivered since losses were last looked for.
+    fresh: bool,
 }
 
 impl Default for Rack {
@@ -110,11 +114,23 @@ impl Default for Rack {
             dsack_round: None,
             reo_wnd: Nanos::ZERO,
             walk: Walk::default(),
+            linux: false,
+            fresh: false,
         }
     }
 }
 
 impl Rack {
+    /// As Linux has it (D4).
+    pub fn linux() -> Rack {
+        Rack { linux: true, ..Rack::default() }
+    }
+
+    /// Something else than a segment delivered late showed reordering.
+    pub fn see_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// The reordering window in force.
     pub fn reordering_window(&self) -> Nanos {
         self.reo_wnd
@@ -153,9 +169,11 @@ impl Rack {
         }
         // RFC8985 6.2-1: of the same instant the higher last byte was sent later.
         let stamp = Stamp { at: arrival.last_tx, end: arrival.end };
-        if self.newest.is_none_or(|(newest, _)| newest <= stamp) {
-            self.newest = Some((stamp, rtt));
-        }
+        self.newest = match self.newest {
+            Some((newest, _)) if self.linux => Some((newest.max(stamp), rtt)),
+            Some((newest, before)) if newest > stamp => Some((newest, before)),
+            _ => Some((stamp, rtt)),
+        };
         // RFC8985 6.2-3: an original that arrives below what was delivered before was overtaken.
         if arrival.end < self.fack && arrival.tx_count == 1 {
             self.reordering_seen = true;
@@ -167,6 +185,7 @@ impl Rack {
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts) {
         self.fack = self.fack_now;
+        self.fresh |= self.newest.is_some();
         if let Some((stamp, rtt)) = self.newest.take() {
             self.rtt = rtt;
             self.reference = self.reference.max(Some(stamp));
@@ -228,17 +247,30 @@ impl Rack {
         };
     }
 
-    /// Marks what is lost by now; on an ACK after [`Rack::on_ack`], and again when the deadline it
-    /// returns has come.
+    /// Marks what is lost by now; on an ACK after [`Rack::on_ack`].
     #[inline(always)]
     pub fn detect<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
+        if self.linux && !core::mem::take(&mut self.fresh) {
+            return Found { deadline: self.deadline(board), ..Found::default() };
+        }
+        self.expire(board, now)
+    }
+
+    fn deadline<B: SendOrder>(&mut self, board: &mut B) -> Option<Time> {
+        let patience = self.rtt + self.reo_wnd;
+        self.walk.latest_waiting(board, self.reference?).map(|sent| sent + patience)
+    }
+
+    /// The same once the deadline that [`Rack::detect`] returned has come.
+    #[inline(always)]
+    pub fn expire<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
         let mut found = Found::default();
         let Some(reference) = self.reference else { return found };
         let patience = self.rtt + self.reo_wnd;
         // RFC8985 6.2-7: lost once its RTT and the reordering window have passed since it was last
         // sent; else the timer waits for the rest.
         self.walk.judge(board, reference, &mut found.losses, |sent| sent + patience <= now);
-        found.deadline = self.walk.latest_waiting(board, reference).map(|sent| sent + patience);
+        found.deadline = self.deadline(board);
         found
     }
 

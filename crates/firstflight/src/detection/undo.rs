@@ -124,6 +124,13 @@ impl Undo {
         (self.accepts.dsack && self.repeats_open == 0).then_some(Proof::Dsack)
     }
 
+    /// Puts off the proof that [`Undo::on_advance`] gave: the next ACK is judged again.
+    pub fn put_off(&mut self) {
+        if let Some(marker) = &mut self.marker {
+            marker.answered = false;
+        }
+    }
+
     /// An ACK moved `una`; `echo` is the send time it echoes, where there are time stamps.
     ///
     /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the

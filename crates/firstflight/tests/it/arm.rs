@@ -127,7 +127,7 @@ fn refusals_say_what_is_wrong() {
         ("slowstart@(early=c)", "the sender: `early` takes off, naive, a, b, ab, not `c`"),
         (
             "slowstart@(detection=quic)",
-            "the sender: `detection` takes rack, linux26, sack6675, sack3517, reno, windows, not `quic`",
+            "the sender: `detection` takes rack, linux, linux26, sack6675, sack3517, reno, windows, not `quic`",
         ),
         (
             "slowstart@(detection=rack,early=ab)",

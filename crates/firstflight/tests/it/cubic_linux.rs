@@ -294,3 +294,23 @@ fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
         "3 s of idleness move the epoch by 3 s, not to {moved:?}"
     );
 }
+
+/// After a false alarm the kernel's CUBIC goes on from the plateau that the cut has set, as
+/// `tcp_reno_undo_cwnd` leaves it; that of RFC 9438 gets its curve back.
+#[test]
+fn the_kernels_cubic_gets_no_curve_back() {
+    let grown = |params| {
+        let (mut cubic, mut w) = (Cubic::new(params), segments(100));
+        let saved = cubic.save();
+        cut(&mut cubic, 100);
+        cubic.restore(saved);
+        let rtt = Nanos::from_millis(50);
+        (0..20).map(|ack| grow(&mut cubic, &mut w, START + rtt * ack, rtt, 10 * MSS)).sum::<u64>()
+    };
+    let untouched = {
+        let (mut cubic, mut w) = (Cubic::new(Params::linux()), segments(100));
+        let rtt = Nanos::from_millis(50);
+        (0..20).map(|ack| grow(&mut cubic, &mut w, START + rtt * ack, rtt, 10 * MSS)).sum::<u64>()
+    };
+    assert!(grown(Params::linux()) < untouched, "{} of {untouched}", grown(Params::linux()));
+}

@@ -257,7 +257,7 @@ proptest! {
         prop_assert!(gain < MSS, "the first ACK grows {segments} segments by {gain} bytes");
     }
 
-    /// Avoidance 11-7: undo(cut(x)) is x, twice as once.
+    /// Avoidance 11-7: undo(cut(x)) is x, twice as once; the kernel's keeps what the cut made of it.
     /// Shows RFC9438 4.9-2.
     #[test]
     fn undo_of_a_cut_is_nothing(segments in 2u64..10_000, times in prop::collection::vec(0u64..20_000, 0..20), linux in any::<bool>()) {
@@ -268,9 +268,10 @@ proptest! {
         }
         let (before, saved) = (cubic, cubic.save());
         cubic.reduce(&Cut { now: START, signal: Signal::Loss, inflight_before: w.cwnd, flight: w.cwnd, from_slow_start: false }, w, &context());
+        let left = if linux { cubic } else { before };
         for _ in 0..2 {
             cubic.restore(saved);
-            prop_assert_eq!(cubic, before);
+            prop_assert_eq!(cubic, left);
         }
     }
 }

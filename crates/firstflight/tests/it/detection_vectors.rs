@@ -1341,7 +1341,7 @@ fn presets_are_found_by_name() {
     let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
     assert_eq!(
         names,
-        ["reno", "sack3517", "sack6675", "linux26", "rack", "quic", "windows"],
+        ["reno", "sack3517", "sack6675", "linux26", "rack", "linux", "quic", "windows"],
         "the names of the table"
     );
     for name in names {
@@ -1613,4 +1613,63 @@ fn rfc6675_sends_as_in_the_published_figures() {
             assert_eq!(found_pipe, pipe, "{what}: pipe is on the left, the figure's on the right");
         }
     }
+}
+
+/// The kernel's RACK takes the RTT of the last segment reported, where RFC 8985 takes that of the latest
+/// sent, and looks for losses only on an ACK that delivers something.
+#[test]
+fn the_kernels_rack_takes_the_last_rtt_and_waits_for_a_delivery() {
+    let facts = |una: u64| Facts {
+        una: Seq(una * MSS),
+        nxt: Seq(6 * MSS),
+        sacked_segments: 1,
+        min_rtt: Some(ms(40)),
+        srtt: Some(ms(50)),
+        ..Facts::default()
+    };
+    let arrival = |end: u64, sent: u64| Arrival {
+        end: Seq(end * MSS),
+        last_tx: at(sent),
+        tx_count: 1,
+        echo: None,
+    };
+    let rtts = [Rack::default(), Rack::linux()].map(|mut rack| {
+        // One ACK SACKs the fourth segment, sent at 20 ms, and acknowledges the first, sent at 0.
+        rack.on_delivered(at(100), &arrival(4, 20), Some(ms(40)));
+        rack.on_delivered(at(100), &arrival(1, 0), Some(ms(40)));
+        rack.on_ack(&facts(1));
+        assert_eq!(rack.reference(), Some((at(20), Seq(4 * MSS))));
+        rack.rtt()
+    });
+    assert_eq!(rtts, [ms(80), ms(100)]);
+
+    let marked = [Rack::default(), Rack::linux()].map(|mut rack| {
+        let mut board = Board::with(RepeatRule::NewBet, 3, MSS);
+        for end in 1..=3 {
+            rack.on_sent(at(0), Seq(end * MSS));
+        }
+        rack.on_delivered(at(60), &arrival(3, 0), Some(ms(40)));
+        board.mark_sacked(Id(2));
+        rack.on_ack(&facts(0));
+        let first = rack.detect(&mut board, at(60));
+        assert!(first.losses.is_empty() && first.deadline == Some(at(70)), "{first:?}");
+        // Later than that an ACK says nothing new, and then the timer fires.
+        rack.on_ack(&facts(0));
+        let later = rack.detect(&mut board, at(75)).losses.is_empty();
+        (later, rack.expire(&mut board, at(76)).losses.is_empty())
+    });
+    assert_eq!(marked, [(false, true), (true, false)]);
+}
+
+/// A proof that is put off is judged again with the next ACK.
+#[test]
+fn a_proof_that_is_put_off_comes_again() {
+    let mut undo = Undo::new(Accepts { dsack: true, timestamps: true });
+    undo.carry(0, false);
+    undo.open(Seq(0));
+    undo.on_repeat(at(50));
+    assert_eq!(undo.on_advance(Seq(MSS), Some(at(40))), Some(Proof::Timestamp));
+    undo.put_off();
+    assert_eq!(undo.on_advance(Seq(2 * MSS), Some(at(45))), Some(Proof::Timestamp));
+    assert_eq!(undo.on_advance(Seq(3 * MSS), Some(at(45))), None, "told once");
 }

@@ -1,7 +1,7 @@
 //! Reno: RFC 5681 section 3, RFC 9002 section 7, RFC 8511.
 
 use crate::context;
-use firstflight::avoidance::reno::Params;
+use firstflight::avoidance::reno::{Params, Profile};
 use firstflight::avoidance::{Avoidance, Base, Cut, Reno};
 use firstflight::event::{Ack, Context, Signal, Window};
 use firstflight::startup::Handover;
@@ -229,4 +229,42 @@ proptest! {
             }
         }
     }
+}
+
+/// The kernel's Reno grows by whole segments, once as many are acknowledged as the window has; a count
+/// that exceeds a smaller window gives one segment at once.
+#[test]
+fn the_kernels_reno_counts_segments() {
+    let mut reno = Reno::new(Params::LINUX);
+    let mut w = avoiding(10 * MSS);
+    assert_eq!(grow(&mut reno, &mut w, 9 * MSS), 0, "nine of ten");
+    assert_eq!(grow(&mut reno, &mut w, 2 * MSS), MSS, "eleven of ten");
+    assert_eq!(grow(&mut reno, &mut w, 9 * MSS), 0, "ten of eleven");
+    let mut smaller = avoiding(4 * MSS);
+    assert_eq!(grow(&mut reno, &mut smaller, MSS), MSS, "ten were counted before");
+    assert_eq!(grow(&mut reno, &mut smaller, 13 * MSS), 2 * MSS, "fourteen of five");
+}
+
+/// The kernel's Reno halves the window in whole segments, also at a timeout with little in flight, and
+/// gives back no count after a false alarm.
+#[test]
+fn the_kernels_reno_halves_the_window_whatever_is_in_flight() {
+    let (mut reno, w) = (Reno::new(Params::LINUX), avoiding(15 * MSS));
+    assert_eq!(reno.reduce(&loss(4 * MSS), w, &context()).ssthresh, 7 * MSS);
+    assert_eq!(reno.on_rto(&loss(4 * MSS), w, &context()), 7 * MSS);
+    assert_eq!(reno.on_rto(&loss(MSS), avoiding(3 * MSS), &context()), 2 * MSS, "at least two");
+    let mut of_flight = Reno::new(Params::default());
+    assert_eq!(of_flight.on_rto(&loss(4 * MSS), w, &context()), 2 * MSS);
+    let (mut kernel, mut documents) = (reno, of_flight);
+    for reno in [&mut kernel, &mut documents] {
+        let mut w = avoiding(10 * MSS);
+        grow(reno, &mut w, 9 * MSS);
+        let saved = reno.save();
+        reno.reduce(&loss(10 * MSS), w, &context());
+        reno.restore(saved);
+    }
+    let mut w = avoiding(10 * MSS);
+    assert_eq!(grow(&mut kernel, &mut w, MSS), 0, "{:?}", Profile::Linux);
+    let mut w = avoiding(10 * MSS);
+    assert!(grow(&mut documents, &mut w, MSS) > 0);
 }

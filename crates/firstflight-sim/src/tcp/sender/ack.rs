@@ -10,6 +10,7 @@ use firstflight::detection::early_retransmit::{Act, Clock, Flight};
 use firstflight::detection::f_rto::{self, Verdict};
 use firstflight::detection::limited_transmit::Room;
 use firstflight::detection::rack::Facts;
+use firstflight::detection::reordering::INITIAL_REORDERING;
 use firstflight::detection::tlp::{self, Outcome};
 use firstflight::detection::undo::Proof;
 use firstflight::detection::{Flags, Id, Losses, Scoreboard, SendOrder, mark_head};
@@ -31,6 +32,8 @@ struct News {
     /// Something sent before the last timeout, and something of it that was never repeated.
     fresh: bool,
     fresh_original: bool,
+    /// The lowest that was sent once and lies below what earlier ACKs delivered.
+    late: Option<Seq>,
 }
 
 /// The state just before an ACK.
@@ -158,6 +161,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));
 
         let mut news = News::default();
+        let dsack = self.note_dsack(packet, &mut news);
         if packet.count > 0 {
             self.take_sacks(now, packet, &before, &mut news);
         }
@@ -166,11 +170,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.take_cumulative(now, packet, &before, &mut news);
         }
         let duplicate = if self.host.preset.sack { news.sacked } else { header.is_duplicate() };
+        if let (Some(linux), Some(late)) = (&mut self.linux, news.late) {
+            linux.reordering.on_delivered(late, 1, self.board.ledger().fack(), self.mss);
+        }
         self.count_delivered(packet.ack - before.una.min(packet.ack), duplicate, &mut news);
         let rtt = self.sample(now, packet, advanced, &news);
         let ended = advanced && self.advance(now);
         if advanced || duplicate || packet.count > 0 {
-            self.prove(now, packet, advanced);
+            self.prove(now, packet, advanced, &before);
         }
         let mut ack = Ack {
             now,
@@ -182,7 +189,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         };
         ack.acked_fresh = self.test_timeout(now, packet, &news, Heard { advanced, duplicate });
 
-        let mut losses = self.mark(now, Heard { advanced, duplicate }, packet.dsack, ended);
+        let mut losses = self.mark(now, Heard { advanced, duplicate }, dsack, ended);
         self.repair_early(now, advanced, &mut losses);
         let repaired = self.settle_probe(packet, header.is_duplicate());
         if duplicate && opens_limited(self.episode, &losses) {
@@ -200,6 +207,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         ack.repeat_acked = news.repeat;
         ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         ack.lost = losses.bytes + repaired;
+        // `tcp_may_raise_cwnd`: where reordering of more than three segments was seen SACKs grow the
+        // window, too. To the controller `una` has moved.
+        ack.advanced |= news.sacked
+            && ack.lost == 0
+            && !self.controller.core().in_recovery()
+            && self.linux.is_some_and(|linux| linux.reordering.degree() > INITIAL_REORDERING);
         if ack.acked == 0 && !advanced && ack.lost == 0 && !ack.ce {
             return None;
         }
@@ -207,10 +220,32 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Some(ack)
     }
 
+    /// Whether the ACK carries a DSACK that may widen the reordering window.
+    fn note_dsack(&mut self, packet: &AckPacket, news: &mut News) -> bool {
+        let Some(linux) = &mut self.linux else { return packet.dsack };
+        (linux.waits, linux.believes) = (false, false);
+        let Some(range) = packet.duplicate() else { return false };
+        linux.dsacks += 1;
+        // The path has made what exceeds the repeats.
+        linux.believes = linux.dsacks <= self.counters.retransmissions;
+        if !linux.believes {
+            return false;
+        }
+        news.bytes += self.mss;
+        let of_probe = self.tlp.is_outstanding() && range.from == self.probe_start;
+        self.marker.has_seen_reordering() && !of_probe
+    }
+
     /// Step 2: what the blocks say. Each block costs what is new in it: a run known before is
     /// skipped.
     fn take_sacks(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
-        for block in packet.sacks() {
+        let mut blocks = packet.blocks;
+        let blocks = &mut blocks[usize::from(packet.dsack)..usize::from(packet.count)];
+        if self.linux.is_some() {
+            // In order of sequence, since the RTT of the last one counts.
+            blocks.sort_unstable_by_key(|block| block.from);
+        }
+        for block in &*blocks {
             if block.from < packet.ack {
                 continue;
             }
@@ -279,6 +314,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         });
         let delivered =
             Delivered { now, id, echo, min_rtt: before.min_rtt, fack: before.fack, mss: self.mss };
+        if once && self.board.start(id) < before.fack {
+            news.late = news.late.min(Some(self.board.start(id))).or(Some(self.board.start(id)));
+        }
         self.marker.on_delivered(&self.board, &delivered);
     }
 
@@ -354,11 +392,17 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
-    fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool) {
+    fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool, before: &Before) {
         let mut proof = None;
-        if let Some(range) = packet.duplicate()
-            && let Some(repeat) = self.repeats.report(range.from)
+        let reported = packet.duplicate().map(|range| (range, self.repeats.report(range.from)));
+        if let Some((range, None)) = reported
+            && self.linux.is_some_and(|linux| linux.believes)
+            && range.to <= before.una
         {
+            // Below `una` the kernel does not know what was repeated, and counts.
+            proof = self.undo.on_dsack(Seq(range.from));
+        }
+        if let Some((range, Some(repeat))) = reported {
             self.board.on_duplicate(Seq(range.from));
             proof = self.undo.on_dsack(Seq(range.from));
             // A second copy of a probe's segment shows no reordering.
@@ -369,12 +413,48 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 }
             }
         }
-        if advanced {
-            proof = proof.or(self.undo.on_advance(Seq(self.board.una()), self.echo(packet)));
+        let mut partial = false;
+        if advanced
+            && let Some(found) = self.undo.on_advance(Seq(self.board.una()), self.echo(packet))
+        {
+            partial = self.episode == Episode::Fast && self.note_late_original(before);
+            let waits = partial && self.has_repeat_out();
+            if waits {
+                self.undo.put_off();
+            } else {
+                proof = proof.or(Some(found));
+            }
+            if let Some(linux) = &mut self.linux {
+                linux.waits = waits;
+            }
         }
         if let Some(proof) = proof {
             self.take_back(now, proof);
+            if partial {
+                self.board.remark(|flags| flags.without(Flags::LOST));
+                self.marker.rewind(&self.board);
+            }
         }
+    }
+
+    /// Whether a repeat is under way and not believed lost (`retrans_out`).
+    fn has_repeat_out(&self) -> bool {
+        (self.board.first().0..self.board.next().0).map(Id).any(|id| {
+            let flags = self.board.flags(id);
+            self.board.tx_count(id) > 1 && !flags.has(Flags::SACKED) && !flags.has(Flags::LOST)
+        })
+    }
+
+    /// A time stamp shows that the segment at `una` was late, not lost: reordering. Returns whether
+    /// this sender follows Linux in that.
+    fn note_late_original(&mut self, before: &Before) -> bool {
+        let Some(linux) = &mut self.linux else { return false };
+        let fack = self.board.ledger().fack();
+        linux.reordering.on_delivered(Seq(before.una), 1, fack, self.mss);
+        if let Some(rack) = self.marker.rack() {
+            rack.see_reordering();
+        }
+        true
     }
 
     /// The last episode was a false alarm: the controller gives the window back, and what a timeout
@@ -459,6 +539,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             min_rtt: self.rtt.min(),
             srtt: self.rtt.srtt(),
         };
+        if self.linux.is_some_and(|linux| linux.waits) {
+            self.marker.note(&facts);
+            return Losses::default();
+        }
         let (losses, deadline) = self.marker.detect(&mut self.board, now, heard, &facts, self.mss);
         self.reordering_at = deadline;
         // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it

@@ -39,7 +39,8 @@ impl Marker {
                     .then(LostRepeats::default),
             },
             // QUIC's own rule is for packet numbers; its nearest kin here is RACK.
-            Marking::Rack | Marking::Quic => Marker::Rack(Rack::default()),
+            Marking::Rack | Marking::Quic if !preset.linux => Marker::Rack(Rack::default()),
+            Marking::Rack | Marking::Quic => Marker::Rack(Rack::linux()),
         }
     }
 
@@ -130,15 +131,27 @@ impl Marker {
         }
     }
 
+    /// What an ACK says, where nothing may be marked.
+    pub(super) fn note(&mut self, facts: &Facts) {
+        if let Marker::Rack(rack) = self {
+            rack.on_ack(facts);
+        }
+    }
+
     /// The reordering timer fired.
     pub(super) fn on_timer(&mut self, board: &mut Board, now: Time) -> (Losses, Option<Time>) {
         match self {
             Marker::Rack(rack) => {
-                let found = rack.detect(board, now);
+                let found = rack.expire(board, now);
                 (found.losses, found.deadline)
             }
             Marker::Counting { .. } => (Losses::default(), None),
         }
+    }
+
+    /// RACK has seen reordering.
+    pub(super) fn has_seen_reordering(&self) -> bool {
+        matches!(self, Marker::Rack(rack) if rack.reordering_seen())
     }
 
     pub(super) fn rack(&mut self) -> Option<&mut Rack> {

@@ -41,6 +41,7 @@ use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
 use firstflight::detection::f_rto::FRto;
 use firstflight::detection::limited_transmit::LimitedTransmit;
 use firstflight::detection::presets::{Bounds, Early, Probe};
+use firstflight::detection::reordering::Reordering;
 use firstflight::detection::rto::Rto;
 use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
@@ -82,6 +83,19 @@ struct Owed {
     f_rto: u8,
 }
 
+/// What [`Preset::LINUX`](firstflight::detection::presets::Preset::LINUX) keeps beside the documents.
+#[derive(Clone, Copy, Debug, Default)]
+struct Linux {
+    /// The degree of reordering.
+    reordering: Reordering,
+    /// Duplicates of repeats that were reported.
+    dsacks: u64,
+    /// The last ACK answers an original while repeats are out: nothing is marked or repeated.
+    waits: bool,
+    /// The DSACK of the last ACK may be about a repeat.
+    believes: bool,
+}
+
 /// The sending end of one TCP flow that carries one object.
 #[derive(Clone, Debug)]
 pub struct Sender<S: Combined, L = Nobody> {
@@ -104,6 +118,7 @@ pub struct Sender<S: Combined, L = Nobody> {
     probe_len: u64,
     f_rto: Option<FRto>,
     undo: Undo,
+    linux: Option<Linux>,
     next_seg: NextSeg,
     credit: DuplicateCredit,
     rto: Rto,
@@ -192,7 +207,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if late {
             self.controller.restart(now);
         }
-        self.controller.on_handshake_rtt(now, handshake_rtt);
+        // The kernel's congestion control begins after the handshake.
+        if self.linux.is_none() {
+            self.controller.on_handshake_rtt(now, handshake_rtt);
+        }
     }
 
     /// The same in this company. Before anything was asked of it.
@@ -237,6 +255,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             probe_len: 0,
             f_rto: preset.f_rto.then(|| FRto::new(host.f_rto)),
             undo: Undo::new(preset.accepts()),
+            linux: preset.linux.then(Linux::default),
             next_seg: NextSeg::new(preset.rules),
             credit: DuplicateCredit::default(),
             rto: Rto::new(preset.rto()),

@@ -234,6 +234,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// What to send next, if the window admits it.
     #[inline]
     fn choose(&mut self, new_data: bool) -> Choice {
+        if self.linux.is_some_and(|linux| linux.waits) {
+            return if new_data { Choice::New } else { Choice::Nothing };
+        }
         if self.f_rto.is_some_and(|test| test.holds_repeats()) {
             return if self.owed.f_rto > 0 && new_data { Choice::New } else { Choice::Nothing };
         }
@@ -333,7 +336,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return (self.send_new(now, len, reason), false);
         };
         self.board.push_again(now, id);
-        self.on_repeat(now, id);
+        self.on_repeat(now, id, reason);
         if self.episode == Episode::Fast && reason != Reason::Probe {
             self.next_seg.on_sent(choice);
         }
@@ -388,11 +391,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         });
     }
 
-    fn on_repeat(&mut self, now: Time, id: Id) {
+    fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
         let start = self.board.start(id).0;
         // It is compared with what an ACK echoes: the tick, not the moment. A probe is a repeat
-        // like any other here: its answer must not pass for that of the original.
-        self.undo.on_repeat(tick_start(ticks(now)));
+        // like any other here: its answer must not pass for that of the original. In Linux it is
+        // none (`tcp_send_loss_probe`).
+        if reason != Reason::Probe || self.linux.is_none() {
+            self.undo.on_repeat(tick_start(ticks(now)));
+        }
         if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
             self.rto.restart(now, self.rtt.rto());
         }

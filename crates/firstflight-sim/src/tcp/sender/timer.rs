@@ -2,6 +2,7 @@
 
 use super::{Episode, Sender};
 use crate::instrumented::{Combined, Company};
+use firstflight::detection::reordering::{INITIAL_REORDERING, Reordering};
 use firstflight::detection::rto::{self, Response};
 use firstflight::detection::tlp::Tail;
 use firstflight::detection::{Armed, Losses, Scoreboard, SendOrder};
@@ -72,6 +73,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     fn time_out(&mut self, now: Time) {
+        if let Some(linux) = &mut self.linux {
+            linux.waits = false;
+            // `tcp_enter_loss`: with that many SACKs the degree was estimated too high.
+            let sacked = self.board.ledger().sacked_segments();
+            if self.episode == Episode::None && sacked >= u64::from(INITIAL_REORDERING) {
+                linux.reordering = Reordering::default();
+            }
+        }
         let inflight_before = self.inflight();
         let (una, nxt) = (Seq(self.board.una()), Seq(self.board.nxt()));
         let earlier = match self.episode {

@@ -1,0 +1,83 @@
+//! Why an episode of the kernel and ours first differ. Lines are of Linux 6.12's `net/ipv4`.
+
+use super::kernel::{Episode, Recording};
+use super::ours::{Clock, Ours, Step};
+use super::{agree, kernel};
+
+/// A reason that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Name {
+    CubicTick,
+    Hystart,
+    Clock,
+    Timer,
+    UnusedAtRepeat,
+    HystartInRecovery,
+    Unknown,
+}
+
+impl Name {
+    /// What it means, and where it stands in the kernel.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Name::CubicTick => {
+                "the curve of CUBIC is looked at once per jiffy, 4 ms here; ours has ticks of 1/1024 s (tcp_cubic.c: bictcp_update, tcp_jiffies32)"
+            }
+            Name::Hystart => {
+                "HyStart compares microseconds that only the kernel knows, and its train grows with the pacing rate (tcp_cubic.c: hystart_update, hystart_ack_delay)"
+            }
+            Name::Clock => {
+                "a time is at a border: an ACK taken some microseconds later gives what the kernel did (tcp_input.c: tcp_mstamp_refresh)"
+            }
+            Name::Timer => {
+                "a timer: the kernel's fire at jiffies, the later the longer they are (timer.c: calc_wheel_index; tcp_recovery.c: tcp_rack_mark_lost, tcp_output.c: tcp_schedule_loss_probe)"
+            }
+            Name::UnusedAtRepeat => {
+                "an unused window falls at the next send, in the kernel only at one of new data (tcp_output.c: tcp_write_xmit, tcp_cwnd_validate)"
+            }
+            Name::HystartInRecovery => {
+                "HyStart goes on in a recovery while the window is below the threshold, and sets that (tcp_cubic.c: cubictcp_acked, hystart_update)"
+            }
+            Name::Unknown => "unknown",
+        }
+    }
+}
+
+/// Names the first difference, which is at step `at`.
+pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: usize) -> Name {
+    let (k, o) = (&recording.steps[at], &ours[at]);
+    let before = at.checked_sub(1).map(|at| &recording.steps[at].state);
+    let cubic = episode.congestion == "cubic";
+    let same_losses = (k.state.lost, k.state.sacked, k.state.phase)
+        == (o.state.lost, o.state.sacked, o.state.phase);
+    let avoids = before.is_some_and(|before| before.cwnd >= before.ssthresh);
+    if cubic && avoids && same_losses && k.state.cwnd.abs_diff(o.state.cwnd) <= 2 {
+        return Name::CubicTick;
+    }
+    let left = |state: &kernel::State| before.is_some_and(|b| b.ssthresh > state.ssthresh);
+    if cubic && same_losses && k.state.phase <= 1 && left(&k.state) != left(&o.state) {
+        return Name::Hystart;
+    }
+    let lowered = left(&k.state) && k.state.ssthresh == k.state.cwnd && !left(&o.state);
+    if cubic && same_losses && k.state.phase == 3 && lowered {
+        return Name::HystartInRecovery;
+    }
+    if Clock::SHAKEN
+        .iter()
+        .any(|clock| agree(recording, &Ours::new(episode, recording, *clock).play(), 0) > at)
+    {
+        return Name::Clock;
+    }
+    let idle = recording.steps[..=at].windows(2).last().map_or(0, |two| two[1].at - two[0].at);
+    let (kw, ow) = ((k.state.cwnd, k.state.ssthresh), (o.state.cwnd, o.state.ssthresh));
+    if same_losses && idle > 200_000_000 && ow.0 <= kw.0 && ow.1 <= kw.1 {
+        return Name::UnusedAtRepeat;
+    }
+    if k.sent.len() == o.sent.len()
+        && k.state.cwnd == o.state.cwnd
+        && k.later.len() != o.later.len()
+    {
+        return Name::Timer;
+    }
+    Name::Unknown
+}
