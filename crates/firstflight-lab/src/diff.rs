@@ -8,7 +8,6 @@
 use crate::measures::{Column, Holds, columns};
 use crate::report::Better;
 use crate::stats::{Interval, Summary, student};
-use crate::tolerance::Most;
 use crate::trial::TrialRow;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -41,6 +40,32 @@ pub enum Sense {
     Other,
     /// It may be chance, or a number is not known.
     Unclear,
+}
+
+/// A distance to the worse side: the larger of a share and an amount.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Most {
+    /// Of what the measure was, in percent.
+    pub percent: f64,
+    /// In the measure's unit.
+    pub units: f64,
+}
+
+impl Most {
+    /// In the unit of a measure that was `before`.
+    pub fn of(self, before: f64) -> f64 {
+        (before.abs() * self.percent / 100.0).max(self.units)
+    }
+
+    pub(crate) fn shown(self, unit: &str) -> String {
+        let Most { percent, units } = self;
+        let amount = format!("{units} {unit}");
+        match (percent > 0.0, units > 0.0) {
+            (true, true) => format!("the larger of {percent} % and {}", amount.trim()),
+            (true, false) => format!("{percent} %"),
+            _ => amount.trim().to_owned(),
+        }
+    }
 }
 
 /// The margin of a measure, below which nothing is worse: the larger of a share of what it was, in

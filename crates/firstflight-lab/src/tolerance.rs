@@ -1,5 +1,6 @@
 //! How much worse a measure may become before a check of one's own repository fails.
 
+pub use crate::diff::Most;
 use crate::diff::{Change, Diff, worsened};
 use crate::report::Better;
 use firstflight_path::Error;
@@ -12,32 +13,6 @@ pub struct Tolerance {
     pub measure: String,
     /// How much, never negative.
     pub most: Most,
-}
-
-/// A distance to the worse side: the larger of a share and an amount.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Most {
-    /// Of what the measure was, in percent.
-    pub percent: f64,
-    /// In the measure's unit.
-    pub units: f64,
-}
-
-impl Most {
-    /// In the unit of a measure that was `before`.
-    pub fn of(self, before: f64) -> f64 {
-        (before.abs() * self.percent / 100.0).max(self.units)
-    }
-
-    fn shown(self, unit: &str) -> String {
-        let Most { percent, units } = self;
-        let amount = format!("{units} {unit}");
-        match (percent > 0.0, units > 0.0) {
-            (true, true) => format!("the larger of {percent} % and {}", amount.trim()),
-            (true, false) => format!("{percent} %"),
-            _ => amount.trim().to_owned(),
-        }
-    }
 }
 
 /// What a check of a comparison looks at where nothing is named.

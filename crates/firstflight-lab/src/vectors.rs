@@ -6,15 +6,14 @@
 //! therefore complete: from its configuration and its events alone the answers follow.
 
 use crate::arms::{NamedArm, parse_arms};
-use crate::conform::{Foreign, listen_to};
+use crate::conform::{Foreign, listen};
 use crate::scenario::{Hosts, Scenario};
 use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
 use firstflight::event::Transport;
 use firstflight::fields::{EVENT, Value};
-use firstflight::{Begin, Event, Nanos};
+use firstflight::{Begin, Event};
 use firstflight_path::{Error, Path};
-use firstflight_sim::app::{App, Response};
 use firstflight_sim::tcp;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -62,15 +61,13 @@ pub struct Connection {
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
-    /// The application sends a third of the object, waits as long, and so on; 0: all at once.
-    pub pause: Nanos,
     /// What it puts to the test.
     pub reaches: Reaches,
 }
 
 impl Connection {
     const fn new(name: &'static str, reaches: Reaches, path: &'static str, bytes: u64) -> Self {
-        Connection { name, path, bytes, pause: Nanos::ZERO, reaches }
+        Connection { name, path, bytes, reaches }
     }
 
     /// The scenario on these hosts.
@@ -79,15 +76,6 @@ impl Connection {
     /// Never for those of [`CONNECTIONS`].
     pub fn on(&self, host: Hosts) -> Result<Scenario, Error> {
         Ok(Scenario { host, ..Scenario::new(Path::parse(self.path)?, self.bytes) })
-    }
-
-    /// What the application sends.
-    pub fn app(&self) -> App {
-        if self.pause == Nanos::ZERO {
-            return App::Bulk(self.bytes);
-        }
-        let response = |pause| Response { pause, bytes: self.bytes / 3 };
-        App::Responses([Nanos::ZERO, self.pause, self.pause].map(response).to_vec())
     }
 }
 
@@ -105,10 +93,6 @@ pub const CONNECTIONS: &[Connection] = &[
     ),
     Connection::new("long RTT", Reaches::Growth, "rate=20Mbit,rtt=250ms,queue=1bdp", 2_000_000),
     Connection::new("short RTT", Reaches::Growth, "rate=40Mbit,rtt=3ms,queue=2bdp", 400_000),
-    Connection {
-        pause: Nanos(3_000_000_000),
-        ..Connection::new("idle", Reaches::All, "rate=10Mbit,rtt=40ms,queue=2bdp", 600_000)
-    },
     Connection::new(
         "marks",
         Reaches::Growth,
@@ -323,7 +307,7 @@ fn of_each<'a>(
 fn vector(named: &NamedArm, host: Hosts, connection: &Connection) -> Result<Vector, Error> {
     let arm = named.arm()?;
     let scenario = connection.on(host)?;
-    let (begin, events) = listen_to(named, &scenario, connection.app(), 1)?;
+    let (begin, events) = listen(named, &scenario, 1)?;
     Ok(Vector {
         name: format!("{}, {}, {}", named.label, host.transport(), connection.name),
         arm: named.full(),

@@ -4,7 +4,6 @@ use crate::arms::NamedArm;
 use crate::scenario::Scenario;
 use firstflight::{Begin, Event};
 use firstflight_path::Error;
-use firstflight_sim::app::App;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Observer, Record, Snapshot};
 
@@ -20,14 +19,9 @@ impl Heard {
         &mut self,
         arm: &NamedArm,
         scenario: &Scenario,
-        app: App,
         seed: u64,
     ) -> Result<(Begin, Vec<Event>), Error> {
-        if let App::Bulk(_) = app {
-            scenario.simulate_watched(arm, seed, Some(self))?;
-        } else {
-            scenario.run_app_watched(arm, app, seed, Some(self))?;
-        }
+        scenario.simulate_watched(arm, seed, Some(self))?;
         let begin = self.begin.ok_or_else(|| Error::new("no connection began"))?;
         Ok((begin, std::mem::take(&mut self.events)))
     }
@@ -43,20 +37,7 @@ pub fn listen(
     scenario: &Scenario,
     seed: u64,
 ) -> Result<(Begin, Vec<Event>), Error> {
-    listen_to(arm, scenario, App::Bulk(scenario.bytes), seed)
-}
-
-/// The same while the sender carries `app`.
-///
-/// # Errors
-/// One line if the scenario cannot run.
-pub fn listen_to(
-    arm: &NamedArm,
-    scenario: &Scenario,
-    app: App,
-    seed: u64,
-) -> Result<(Begin, Vec<Event>), Error> {
-    Heard::default().listen(arm, scenario, app, seed)
+    Heard::default().listen(arm, scenario, seed)
 }
 
 impl Observer for Heard {

@@ -29,7 +29,7 @@ pub mod table;
 pub use foreign::{Foreign, OneOfOurs};
 #[cfg(unix)]
 pub use guarded::{Guarded, answer};
-pub use heard::{listen, listen_to};
+pub use heard::listen;
 pub use judge::{Difference, Judge, RuleRow, Seen, Verdict};
 pub use process::Process;
 pub use rule::Rule;
@@ -91,7 +91,7 @@ pub const PATHS: [(&str, u64); 4] = [
     ("rapid-slide", 10_000_000),
     ("rate=50Mbit,rtt=40ms,queue=1bdp,loss=0.1%", 20_000_000),
     ("rate=20Mbit,rtt=80ms,queue=1bdp", 20_000_000),
-    ("rate=50Mbit,rtt=200ms,queue=1bdp", 20_000_000),
+    ("rate=50Mbit,rtt=200ms,queue=4bdp", 20_000_000),
 ];
 
 /// The scenarios of [`PATHS`].

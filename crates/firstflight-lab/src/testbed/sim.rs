@@ -216,7 +216,12 @@ impl Scenario {
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
         let mut observer = observer;
-        self.introduce(parts, observer.as_deref_mut());
+        if let Some(observer) = observer.as_deref_mut() {
+            let (arm, config) = (*parts, parts.configure(self.config()));
+            let oracle_exit = self.oracle_exit();
+            observer
+                .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
+        }
         let setup = self.setup(host, parts, seed);
         if let Sender::Own { own, rest } = &arm.sender {
             let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
@@ -225,16 +230,6 @@ impl Scenario {
         }
         let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         run_arm(&setup, controller, observer)
-    }
-
-    /// Shows the observer what the controller is built from.
-    fn introduce(&self, parts: &Arm, observer: Option<&mut (dyn Observer + '_)>) {
-        if let Some(observer) = observer {
-            let (arm, config) = (*parts, parts.configure(self.config()));
-            let oracle_exit = self.oracle_exit();
-            observer
-                .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
-        }
     }
 
     /// Runs one trial of each arm: what [`Scenario::simulate`] gives for one after the other, with
@@ -304,21 +299,6 @@ impl Scenario {
         app: App,
         seed: u64,
     ) -> Result<firstflight_sim::Outcome, Error> {
-        self.run_app_watched(arm, app, seed, None)
-    }
-
-    /// The same, and `observer` hears what the sender does and is told.
-    ///
-    /// # Errors
-    /// Those of [`Scenario::run_app`].
-    pub fn run_app_watched(
-        &self,
-        arm: &NamedArm,
-        app: App,
-        seed: u64,
-        observer: Option<&mut dyn Observer>,
-    ) -> Result<firstflight_sim::Outcome, Error> {
-        let mut observer = observer;
         let carried = || {
             Error::new(format!(
                 "arm `{}`: responses and videos are carried by the simulator only",
@@ -330,15 +310,14 @@ impl Scenario {
         let &Scenario { ref path, limit, path_index, .. } = self;
         let shared =
             Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
-        self.introduce(parts, observer.as_deref_mut());
         let Sender::Own { own, rest } = &arm.sender else {
             let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-            let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], observer)?;
+            let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], None)?;
             return Ok(done.flows.swap_remove(0));
         };
         let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
         let plan = vec![self.alone(parts, app, controller)];
-        let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), observer)?;
+        let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), None)?;
         if own.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
     }
 

@@ -85,7 +85,7 @@ fn every_arm_behind_the_interface_agrees_with_itself_to_the_byte() {
         for verdict in judged(&mut same, text, 0) {
             assert!(verdict.is_same() && verdict.acks > 1_000, "{text}: {verdict:?}");
             let tested = verdict.rules.iter().map(|row| row.events).sum::<u64>();
-            assert!(tested > 1_000, "{text}: {tested} events put a rule to the test");
+            assert!(tested > 500, "{text}: {tested} events put a rule to the test");
         }
     }
 }

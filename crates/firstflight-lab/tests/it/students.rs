@@ -215,7 +215,15 @@ impl Default for HyStartPlusPlus {
 }
 
 impl Startup for HyStartPlusPlus {
-    type Saved = ();
+    type Saved = HyStartPlusPlus;
+
+    fn save(&self) -> HyStartPlusPlus {
+        *self
+    }
+
+    fn restore(&mut self, saved: HyStartPlusPlus) {
+        *self = saved;
+    }
 
     fn start(&mut self, _now: Time, nxt: Seq) {
         self.window_end = nxt;
