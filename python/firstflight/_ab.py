@@ -36,6 +36,9 @@ def ab(
     seed: Number = 1,
     iw: Number | None = None,
     limit: Number = "600s",
+    max_loss_cost: Number | None = None,
+    max_queue: Number | None = None,
+    max_slower: Number | None = None,
     # End of options.
     keep_rows: bool = False,
     resume: str | os.PathLike[str] | None = None,
@@ -115,19 +118,10 @@ class AbResult(Reported[_engine.Shard]):
         return bool(self.data["complete"])
 
     @property
-    def recommendation(self) -> list[str]:
-        """Which arm to deploy, or that nothing is recommended, and why."""
-        return list(self.data["recommendation"])
-
-    @property
-    def sensitivity(self) -> list[dict[str, Any]]:
-        """How far the effects depend on what nobody measured: the effects of every arm at both ends of every such assumption."""
-        return list(self.data["sensitivity"])
-
-    @property
-    def sentences(self) -> list[str]:
-        """What came out, a sentence per arm."""
-        return list(self.data["sentences"])
+    def decision(self) -> dict[str, Any]:
+        """Which arm to deploy, at what price, and its effects in every world of assumptions; `sentence` says it."""
+        decision: dict[str, Any] = self.data["decision"]
+        return decision
 
     @property
     def advice(self) -> list[str]:
@@ -173,6 +167,9 @@ class AbResult(Reported[_engine.Shard]):
             rows.append([*cells, f"{row['queue_p99_ms']:.1f}", "·" if row["front"] else ""])
         return header, rows
 
+    def _answer(self) -> list[str]:
+        return [self.decision["sentence"], *self.decision["notes"]]
+
     def _title(self) -> str:
         what = self.experiment
         state = "" if self.complete else f", incomplete: {self.flows} of {what['flows']}"
@@ -187,15 +184,16 @@ class AbResult(Reported[_engine.Shard]):
 
     def __str__(self) -> str:
         header, rows = self._cells()
-        words = "\n".join(f"  {line}" for line in [*self.sentences, *self.recommendation, *self.advice])
+        answer = "\n".join(self._answer())
+        words = "\n".join(f"  {line}" for line in self.advice)
         notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
-        return f"{self._title()}\n{grid(header, rows)}\n· Pareto-optimal: no other arm is better in time or loss without being worse in the other\n{words}{notes}"
+        return f"{answer}\n{self._title()}\n{grid(header, rows)}\n· Pareto-optimal: no other arm is better in time or loss without being worse in the other\n{words}{notes}"
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
         header, rows = self._cells()
-        words = "".join(f"<li>{line}</li>" for line in [*self.sentences, *self.recommendation, *self.advice])
+        words = "".join(f"<li>{line}</li>" for line in [*self._answer(), *self.advice])
         notes = "".join(f"<li>note: {warning}</li>" for warning in self.warnings)
         return html(header, rows, self._title()) + f"<ul>{words}{notes}</ul>"

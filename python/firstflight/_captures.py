@@ -94,14 +94,17 @@ class Replay(Reported[_engine.Replayed]):
 def advise(
     files: Files,
     *,
-    baseline: ArmLike = "slowstart",
-    arms: ArmLike | Sequence[ArmLike] = "hystart,hystart++,search,best,rapid",
+    baseline: ArmLike | None = None,
+    arms: ArmLike | Sequence[ArmLike] | None = None,
     flows: Number | None = None,
     transport: str | None = None,
     seed: Number = 1,
-    iw: Number = 10,
+    iw: Number | None = None,
     limit: Number = "600s",
     accept: str | None = None,
+    max_loss_cost: Number | None = None,
+    max_queue: Number | None = None,
+    max_slower: Number | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Advice:
@@ -109,7 +112,7 @@ def advise(
 
     The options are those of `firstflight advise`; `accept="doubtful"` takes connections whose capture leaves a doubt. Ctrl-C ends it between two connections.
     """
-    keywords = {**locals(), "arms": as_list(arms), "baseline": as_list(baseline)}
+    keywords = {**locals(), "arms": None if arms is None else as_list(arms), "baseline": None if baseline is None else as_list(baseline)}
     options, _ = request(keywords, "files", "threads", "progress")
     with progress_bar(progress, 0, "connections") as bar:
         return Advice(_engine.advise(_names(files), options, threads, bar))

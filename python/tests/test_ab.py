@@ -66,7 +66,7 @@ def test_percentiles_are_curves(result: ff.AbResult) -> None:
 def test_words_come_along(result: ff.AbResult) -> None:
     assert result.complete and result.flows == FLOWS and result.arms == ["slowstart", "jumpstart", "rapid"]
     text = str(result)
-    assert all(line in text for line in [*result.sentences, *result.advice, *result.warnings])
+    assert all(line in text for line in [result.decision["sentence"], *result.advice, *result.warnings])
     assert result._repr_html_().startswith("<table>")
 
 
@@ -94,11 +94,11 @@ def test_a_folder_may_be_named_with_a_slash_at_its_end(tmp_path: Path) -> None:
 
 
 def test_what_nobody_measured_is_told(result: ff.AbResult) -> None:
-    assert result.sensitivity == json.loads(result.to_json())["sensitivity"]
-    (buffers,) = result.sensitivity
-    assert buffers["value"] == "buffers" and [effect["arm"] for effect in buffers["effects"]] == result.arms[1:]
+    assert result.decision == json.loads(result.to_json())["decision"]
+    assert result.decision["assumptions"] == ["buffers", "random loss"] and len(result.decision["worlds"]) == 5
+    assert [row["arm"] for row in result.decision["arms"]] == result.arms[1:]
     measured = {"rtt_ms": [20.0, 40.0], "rate_mbps": [100.0, 50.0], "buffer_ms": [30.0, 60.0]}
-    assert ff.ab(ff.Population.measured(measured), flows=FLOWS).sensitivity == [], "buffers that were measured hang on nothing"
+    assert ff.ab(ff.Population.measured(measured), flows=FLOWS).decision["assumptions"] == [], "buffers that were measured depend on nothing"
 
 
 def test_the_command_reads_what_was_saved(binary: str, result: ff.AbResult, tmp_path: Path) -> None:

@@ -220,8 +220,9 @@ def test_every_number_of_the_reproductions_has_a_row(reproduction):
 
 
 def test_the_first_words_of_an_ab_page_say_what_to_deploy(ab):
-    told = ab.data["analysis"]["recommendation"]
-    assert told, "the sample is large enough to say something"
+    decision = ab.data["analysis"]["decision"]
+    told = [decision["sentence"], *decision["notes"]]
+    assert told[0], "the sample is large enough to say something"
     box = ab.one("#recommendation").text
     for line in told:
         assert " ".join(line.split()) in " ".join(box.split()), f"{line!r} is not on the page"

@@ -13,8 +13,8 @@ use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::run::Sink as RowSink;
-use firstflight_lab::ab::sensitivity::Sensitivity;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
+use firstflight_lab::decision::Decision;
 use firstflight_lab::{Error, Population};
 use firstflight_table::text::one_line;
 use std::fs;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 mod cluster;
 mod options;
-mod tables;
+pub(crate) mod tables;
 
 pub(crate) use options::Options;
 use options::{Command, MergeOptions, Outputs, TestOptions};
@@ -40,7 +40,8 @@ impl Output for Analysis {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        std::iter::once(tables::overall(self)).chain(tables::by_part(self)).collect()
+        let worlds = tables::by_world(self);
+        std::iter::once(tables::overall(self)).chain(worlds).chain(tables::by_part(self)).collect()
     }
 
     fn rows(&self) -> Rows {
@@ -120,7 +121,7 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
     options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
     cluster::check(options)?;
-    let test = options.request.request.test()?;
+    let mut test = options.request.request.test()?;
     options.outputs.check_columns(test.arms.iter().map(|arm| arm.label.as_str()))?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
         return Err(Error::new(
@@ -131,14 +132,24 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     if let Some(folder) = &options.resume {
         prepare(folder)?;
     }
-    let experiment = test.experiment();
-    let (tallies, lost) = if options.cluster.is_ray() {
+    let mut experiment = test.experiment();
+    let (mut tallies, lost) = if options.cluster.is_ray() {
         (cluster::run(options, &experiment)?, None)
     } else {
         let open = |file| Sink::open(file, &test, options.shard);
         let sink = options.out.as_deref().map(open).transpose()?;
         run_with_rows(&test, options, sink)?
     };
+    // What is kept in files, or is a part, is not run again by itself.
+    let kept = options.out.is_some() || options.resume.is_some() || options.shard.is_some();
+    if !kept
+        && !options.cluster.is_ray()
+        && let Some(more) = test.doubled(&tallies)
+    {
+        tallies = run_with_progress(&more, &Run::default(), options.threads, None)?;
+        experiment = more.experiment();
+        test = more;
+    }
     if let Some(file) = &options.save {
         write_bytes(file, shard::encode(&experiment, &tallies))?;
     }
@@ -188,10 +199,10 @@ fn finish(
     let warnings = population.map(|population| population.warnings()).unwrap_or_default();
     let analysis = Analysis::new(experiment, tallies, &warnings);
     outputs.give(&analysis)?;
-    if analysis.aa.differed > 0 {
+    let differed = analysis.decision.check.differed;
+    if differed > 0 {
         return Ok(Done::Because(format!(
-            "the baseline differs from itself in {} connections: no number above can be trusted",
-            analysis.aa.differed
+            "the baseline differs from itself in {differed} connections: no number above can be trusted"
         )));
     }
     if analysis.complete || part_wanted {
@@ -345,51 +356,48 @@ pub(crate) fn run_with_progress(
     })
 }
 
-/// What the sensitivity runs were.
-fn sensitivity(analysis: &Analysis) -> Vec<String> {
-    let line = |one: &Sensitivity| {
-        format!(
-            "Unmeasured assumptions behind this answer: {}, from {} to {} ({} connections at each end, 1 in {})",
-            one.value, one.low, one.high, one.flows, one.every
-        )
-    };
-    analysis.sensitivity.iter().map(line).collect()
-}
-
 fn as_text(analysis: &Analysis) -> String {
     let experiment = &analysis.experiment;
+    let decision = &analysis.decision;
     let state = if analysis.complete {
         String::new()
     } else {
         format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
     };
     let about = format!(
-        "baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects",
-        experiment.arms[0], experiment.iw, experiment.seed
-    );
-    let lines = |lines: &[String]| {
-        lines.iter().fold(String::new(), |text, line| text + "  " + &wrap(line, 2, width()) + "\n")
-    };
-    format!(
-        "{TITLE}{}: {} connections{TITLE:#}{state}\n\
-         {}\n\
-         {QUIET}{}{QUIET:#}\n\
-         {}\n{}\n{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Recommendation{TITLE:#} {QUIET}(Pareto-optimal arms){QUIET:#}\n{}{}{}\n{}\n",
+        "{}: {} connections, baseline {}, initial window {} packets, seed {}",
         one_line(&experiment.population),
         analysis.flows,
-        wrap(&analysis.finding(), 0, width()),
-        wrap(&about, 0, width()),
-        fit::fitted(&tables::overall(analysis)),
-        tables::by_part_text(analysis),
-        wrap(
-            "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
-            0,
-            width()
-        ),
-        lines(&analysis.sentences),
-        lines(&analysis.recommendation),
-        lines(&analysis.advice),
-        lines(&sensitivity(analysis)),
-        tables::self_check(analysis),
-    )
+        decision.baseline,
+        experiment.iw,
+        experiment.seed
+    );
+    let quiet = |line: &str| format!("{QUIET}{}{QUIET:#}\n", wrap(line, 0, width()));
+    let mut text = answer(decision);
+    text += &format!("{TITLE}{}{TITLE:#}{state}\n", wrap(&about, 0, width()));
+    text += &fit::fitted(&tables::overall(analysis));
+    text += "\n";
+    text += &quiet(tables::LEGEND);
+    if !fit::asked().wide {
+        return text;
+    }
+    text += &tables::worlds(analysis).map_or(String::new(), |line| quiet(&line));
+    if let Some(sheet) = tables::by_world(analysis) {
+        text += &format!("\n{TITLE}{}{TITLE:#}\n{}\n", sheet.title, fit::fitted(&sheet));
+    }
+    text += &tables::by_part_text(analysis);
+    text += &quiet(
+        "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
+    );
+    for line in &analysis.advice {
+        text += &(wrap(line, 0, width()) + "\n");
+    }
+    text + &quiet(&tables::self_check(analysis))
+}
+
+/// The sentence of a decision and its notes.
+pub(crate) fn answer(decision: &Decision) -> String {
+    let sentence = wrap(&decision.sentence, 0, width());
+    let notes = decision.notes.iter().map(|note| wrap(note, 0, width()) + "\n");
+    format!("{TITLE}{sentence}{TITLE:#}\n{}", notes.collect::<String>())
 }

@@ -1,16 +1,17 @@
 //! `firstflight advise`: captures in; which startup to deploy on paths like these, what it gains
 //! and costs, and what that hangs on.
 
-use crate::ab::run_with_progress;
+use crate::ab::{answer, run_with_progress, tables};
 use crate::done::Done;
 use crate::files::{check_outputs, to_stdout, write_bytes};
+use crate::fit;
 use crate::replay::{finish, note, watch};
 use crate::run::{command_line, threads};
 use crate::terminal::{QUIET, TITLE, say, width, wrap};
 use clap::Args;
 use firstflight_lab::Error;
-use firstflight_lab::ab::{Analysis, Run};
-use firstflight_lab::advise::Advice;
+use firstflight_lab::ab::Run;
+use firstflight_lab::decision::Rule;
 use firstflight_replay::advice::{AdviseRequest, Advised};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,9 @@ pub(crate) struct Options {
 }
 
 /// Width of what a line is about.
-const ABOUT: usize = 14;
+const ABOUT: usize = 10;
+/// A line that only `--wide` shows.
+const PATHS: &str = "Your paths";
 /// Where the page goes unless told otherwise.
 const PAGE: &str = "advice.html";
 
@@ -48,8 +51,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         (None, false) => Some(PathBuf::from(PAGE)),
     };
     check_outputs(options.json.as_ref(), page.as_ref(), &[])?;
-    let asked = options.request.read(&options.files, &watch)?;
-    let tallies = run_with_progress(&asked.test, &Run::default(), options.threads, None)?;
+    let mut asked = options.request.read(&options.files, &watch)?;
+    let run = Run::default();
+    let mut tallies = run_with_progress(&asked.test, &run, options.threads, None)?;
+    if let Some(more) = asked.test.doubled(&tallies) {
+        tallies = run_with_progress(&more, &run, options.threads, None)?;
+        asked.test = more;
+    }
     let advised = asked.answer(&tallies);
     if let Some(file) = &page {
         let text = advised.page(&command_line());
@@ -64,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         }
     }
     if !piped {
-        say(&as_text(&advised.advice, &advised.analysis, page.as_deref()))?;
+        say(&as_text(&advised, page.as_deref()))?;
     }
     let Advised { analysis, replay, evidence, .. } = &advised;
     if let Some(doubts) = &evidence.doubts {
@@ -74,15 +82,24 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let (done, of) = (analysis.flows, analysis.experiment.flows);
         return Ok(Done::Because(format!("incomplete: {done} of {of} simulated connections")));
     }
-    Ok(finish(&replay.files))
+    let decision = &analysis.decision;
+    let done = finish(&replay.files);
+    if decision.rule == Rule::None && done == Done::Well {
+        return Ok(Done::Because("nothing is recommended".to_owned()));
+    }
+    Ok(done)
 }
 
-fn as_text(advice: &Advice, analysis: &Analysis, page: Option<&Path>) -> String {
-    let mut text = String::new();
-    for line in &advice.lines {
+fn as_text(advised: &Advised, page: Option<&Path>) -> String {
+    let Advised { advice, analysis, .. } = advised;
+    let mut text = answer(&analysis.decision);
+    let wide = fit::asked().wide;
+    for line in advice.lines.iter().filter(|line| wide || line.about != PATHS) {
         let said = wrap(&line.text, ABOUT + 1, width());
         let _ = writeln!(text, "{TITLE}{:<ABOUT$}{TITLE:#} {said}", line.about);
     }
+    text += &fit::fitted(&tables::overall(analysis));
+    let _ = writeln!(text, "\n{QUIET}{}{QUIET:#}", wrap(tables::LEGEND, 0, width()));
     let Some(page) = page else { return text };
     text + &format!(
         "{QUIET}{} simulated connections, seed {}; the page with all the evidence:{QUIET:#} {}\n",

@@ -1,19 +1,13 @@
 //! From an A/B test on recorded connections to an answer: which startup to deploy on these paths.
 //!
-//! [`Analysis::decision`] says what the test comes to, with intervals that hold for the simulated
-//! connections: there are as many of them as anybody wants. The paths they were drawn from are
-//! few. So an answer has to pass one more gate: there are [`LEAST_CONNECTIONS`] recorded ones or
-//! more, and the effect stands when it is averaged over them, with the interval that their
-//! differences give (Student). One rule goes beyond the test's: where nothing can be said about
-//! time, an arm that loses less at both ends of every assumption and is nowhere slower by what
-//! counts is better than the baseline all the same ([`Verdict::Gentler`]). Each group of the
-//! population is one recorded connection, or those most alike.
+//! The [`Decision`](crate::decision::Decision) of the test is the answer, if three things hold.
+//! There are [`LEAST_CONNECTIONS`] recorded connections or more; the sender that runs today is
+//! known; and the model of it reproduces what was captured ([`Model`]).
 
-use crate::ab::LEAST_FLOWS;
-use crate::ab::analysis::{Entry, Part};
-use crate::ab::sensitivity::{SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
-use crate::ab::{Analysis, Decision};
-use crate::stats::{Interval, student};
+use crate::ab::Analysis;
+use crate::ab::analysis::Part;
+use crate::decision::Rule;
+use crate::stats::student;
 use crate::table::time;
 pub use firstflight_log::FileRow;
 use firstflight_path::Error;
@@ -28,16 +22,15 @@ pub const LEAST_CONNECTIONS: usize = 5;
 pub struct Advice {
     /// In a sentence.
     pub finding: String,
-    /// The arm to deploy, the baseline included; null where nothing is recommended, or a
-    /// trade-off has to be agreed on.
+    /// The arm to deploy, the baseline included; null where nothing is recommended.
     pub deploy: Option<String>,
-    /// The fastest arm and the one that loses least, where that is a choice.
-    pub trade_off: Option<[String; 2]>,
     /// Recorded connections behind it.
     pub connections: usize,
-    /// What the arms do, averaged over the recorded connections.
-    pub effects: Vec<Effect>,
-    /// What a terminal shows.
+    /// What runs today.
+    pub baseline: Baseline,
+    /// Whether the model reproduces what was captured.
+    pub model: Model,
+    /// What a terminal shows below the finding.
     pub lines: Vec<Line>,
 }
 
@@ -50,18 +43,65 @@ pub struct Line {
     pub text: String,
 }
 
-/// An arm beside the baseline, averaged over recorded connections, each counted by its share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effect {
+/// What runs today.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Baseline {
     /// The arm.
     pub arm: String,
-    /// Connections, or groups of those most alike, that the interval rests on.
-    pub groups: usize,
-    /// Reduction of the mean completion time, percent; the ends are null with fewer than two
-    /// groups.
-    pub reduction_pct: Interval,
-    /// Mean loss less the baseline's, percentage points.
-    pub loss_points: Interval,
+    /// How it is known.
+    pub why: String,
+    /// It is known: asked for, named by the logs, or identified.
+    pub known: bool,
+    /// Startups that would have sent the same.
+    pub alike: Vec<String>,
+}
+
+/// The captured connections beside the same ones in the simulator, with the sender that runs today.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Model {
+    /// Packets lost in the captures, percent.
+    pub captured_loss_pct: f64,
+    /// The same in the model.
+    pub loss_pct: f64,
+    /// Median duration in the captures, ms.
+    pub captured_p50_ms: f64,
+    /// The same in the model.
+    pub p50_ms: f64,
+    /// Median over connections of |ln(time in the model / time captured)|.
+    pub median_off: f64,
+    /// Share of connections that are off by over 50 %.
+    pub far_off: f64,
+    /// Mean time in the model over that captured.
+    pub mean_ratio: f64,
+    /// The likeliest reasons where it does not reproduce the captures.
+    pub reasons: Vec<String>,
+}
+
+impl Model {
+    /// The model is near enough to recommend by it.
+    pub fn reproduces(&self) -> bool {
+        let points = (self.loss_pct - self.captured_loss_pct).abs();
+        let [least, most] = if self.loss_pct < self.captured_loss_pct {
+            [self.loss_pct, self.captured_loss_pct]
+        } else {
+            [self.captured_loss_pct, self.loss_pct]
+        };
+        self.median_off <= 0.2
+            && self.far_off <= 0.2
+            && (0.75..=1.25).contains(&self.mean_ratio)
+            && (points <= 1.0 || most <= 2.0 * least)
+    }
+
+    /// `captured 0.7 % lost, p50 303 ms; model of the same sender 0.8 %, 311 ms`.
+    fn sentence(&self) -> String {
+        format!(
+            "captured {:.1} % lost, p50 {}; model of the same sender {:.1} %, {}",
+            self.captured_loss_pct,
+            time(self.captured_p50_ms),
+            self.loss_pct,
+            time(self.p50_ms)
+        )
+    }
 }
 
 /// What was read, for the page.
@@ -143,258 +183,81 @@ impl<'a, R: Serialize> Answer<'a, R> {
     }
 }
 
-impl Effect {
-    fn of(analysis: &Analysis, arm: &str) -> Effect {
-        let groups = || analysis.of(Part::Group).filter(|entry| entry.arm == arm);
-        let over = |read: &dyn Fn(&crate::ab::analysis::Difference) -> f64| {
-            let values: Vec<(f64, f64)> = groups()
-                .filter_map(|entry| {
-                    Some((entry.flows as f64, read(entry.versus_baseline.as_ref()?)))
-                })
-                .collect();
-            student(&values)
+/// Why the captures are no ground for a recommendation.
+fn fault(connections: usize, baseline: &Baseline, model: &Model) -> Option<String> {
+    if connections < LEAST_CONNECTIONS {
+        let count = if connections == 1 {
+            "one connection is".into()
+        } else {
+            format!("{connections} connections are")
         };
-        Effect {
-            arm: arm.to_owned(),
-            groups: groups().count(),
-            reduction_pct: over(&|versus| versus.reduction_pct.mean.value),
-            loss_points: over(&|versus| versus.loss_points.value),
-        }
+        return Some(format!(
+            "{count} not enough, {LEAST_CONNECTIONS} or more are needed; capture more"
+        ));
     }
-
-    /// Beyond what differs from connection to connection, and beyond what counts.
-    fn stands(&self) -> bool {
-        self.reduction_pct.low > 0.0 && self.reduction_pct.value >= SMALLEST_TIME_PCT
+    if !baseline.known {
+        return Some(format!("{}; name the sender with `--baseline`", baseline.why));
     }
-
-    /// `21.3 % less time than with slowstart [18.2, 24.1], 0.31 points more loss [0.20, 0.42]`.
-    fn sentence(&self, baseline: &str) -> String {
-        let ends = |of: Interval, digits: usize, turned: bool| {
-            let Interval { low, high, .. } = if turned { of.map(|x| -x) } else { of };
-            if low.is_finite() {
-                format!(" [{low:.digits$}, {high:.digits$}]")
-            } else {
-                String::new()
-            }
-        };
-        let (time, loss) = (self.reduction_pct, self.loss_points);
-        let (slower, gentler) = (time.value < 0.0, loss.value < 0.0);
-        format!(
-            "{:.1} % {} time than with {baseline}{}, {:.2} points {} loss{}",
-            time.value.abs(),
-            if slower { "more" } else { "less" },
-            ends(time, 1, slower),
-            loss.value.abs(),
-            if gentler { "less" } else { "more" },
-            ends(loss, 2, gentler),
-        )
-    }
+    (!model.reproduces()).then(|| {
+        let reasons = model.reasons.join(", ");
+        format!("the model does not reproduce your captures (likeliest: {reasons})")
+    })
 }
 
-/// What the baseline does on these paths.
-fn today(baseline: &Entry) -> String {
-    format!(
-        "{}, simulated on them, takes {} at the median, {} at p95 ({:.2} times the bound), loses \
-         {:.2} % of its packets and lets them wait up to {} (p99)",
-        baseline.arm,
-        time(baseline.ttlb_ms.p50.value),
-        time(baseline.ttlb_ms.p95.value),
-        baseline.vs_ideal,
-        baseline.loss_pct.mean,
-        time(baseline.queue_p99_ms),
-    )
-}
-
-/// Why the recorded connections are no ground for a recommendation.
-fn too_few(connections: usize) -> Option<String> {
-    match connections {
-        0 | 1 => Some(format!(
-            "one connection shows one path, and not how others differ from it; \
-             {LEAST_CONNECTIONS} or more are needed"
-        )),
-        few if few < LEAST_CONNECTIONS => Some(format!(
-            "{few} connections are too few to know how the next ones differ; {LEAST_CONNECTIONS} \
-             or more are needed"
-        )),
-        _ => None,
-    }
-}
-
-/// What the answer comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// What the test decided, which the recorded connections bear.
-    As(Decision),
-    /// This arm loses less, however the assumptions lie, and is not slower. Nothing else is sure,
-    /// for this reason.
-    Gentler(String, String),
-}
-
-/// The arm that loses least of those that are safe to take instead of the baseline: not slower by
-/// what counts, and less lost, over the recorded connections and at both ends of every assumption.
-fn gentler<'a>(analysis: &Analysis, effects: &'a [Effect]) -> Option<&'a Effect> {
-    let safe = |effect: &&Effect| {
-        let ends = analysis.sensitivity.iter().filter_map(|one| one.effect(&effect.arm));
-        let held = ends.clone().all(|end| {
-            end.reduction_pct.range[0] > -SMALLEST_TIME_PCT
-                && end.loss_points.range[1] <= -SMALLEST_LOSS_POINTS
-        });
-        held && ends.count() == analysis.experiment.assumptions.len()
-            && effect.reduction_pct.low > -SMALLEST_TIME_PCT
-            && effect.loss_points.high <= -SMALLEST_LOSS_POINTS
-    };
-    let sound = analysis.complete
-        && analysis.flows >= LEAST_FLOWS
-        && analysis.aa.differed == 0
-        && analysis.aa.covers_zero;
-    let least = |a: &&Effect, b: &&Effect| a.loss_points.value.total_cmp(&b.loss_points.value);
-    if sound { effects.iter().filter(safe).min_by(least) } else { None }
-}
-
-fn verdict(analysis: &Analysis, effects: &[Effect], connections: usize) -> Verdict {
-    let decision = decide(analysis, effects, connections);
-    match (&decision, gentler(analysis, effects)) {
-        (Decision::Nothing(why), Some(effect)) if connections >= LEAST_CONNECTIONS => {
-            Verdict::Gentler(effect.arm.clone(), why.clone())
-        }
-        _ => Verdict::As(decision),
-    }
-}
-
-/// The decision of the test, if the recorded connections bear it.
-fn decide(analysis: &Analysis, effects: &[Effect], connections: usize) -> Decision {
-    if let Some(reason) = too_few(connections) {
-        return Decision::Nothing(reason);
-    }
-    let decision = analysis.decision();
-    let (Decision::Deploy(arm) | Decision::Trade { fast: arm, .. }) = &decision else {
-        return decision;
-    };
-    match effects.iter().find(|effect| effect.arm == *arm) {
-        Some(effect) if !effect.stands() => {
-            let Interval { value, low, high } = effect.reduction_pct;
-            Decision::Nothing(format!(
-                "what {arm} gains differs too much from connection to connection: {value:.1} % on \
-                 average, 95 % interval [{low:.1}, {high:.1}]"
-            ))
-        }
-        _ => decision,
-    }
-}
-
-/// The arm that gains most of those that do anything else than the baseline, recommended or not.
-fn best(effects: &[Effect]) -> Option<&Effect> {
-    let moves = |effect: &&Effect| {
-        effect.reduction_pct.value.abs() >= 0.05 || effect.loss_points.value.abs() >= 0.005
-    };
-    let order = |a: &&Effect, b: &&Effect| a.reduction_pct.value.total_cmp(&b.reduction_pct.value);
-    effects.iter().filter(moves).max_by(order)
-}
-
-/// What an answer hangs on.
-fn hangs_on(analysis: &Analysis, effect: Option<&Effect>, assumed: &[(String, String)]) -> String {
-    let Some(effect) = effect else {
-        return "nothing that was tried: the arms do what the baseline does".to_owned();
-    };
-    let ranges: Vec<String> = analysis
-        .sensitivity
-        .iter()
-        .filter_map(|one| {
-            let [low, high] = one.effect(&effect.arm)?.reduction_pct.range;
-            let points = one.effect(&effect.arm)?.loss_points.range;
-            let why = assumed.iter().find(|(value, _)| *value == one.value);
-            let why = why.map_or(String::new(), |(_, text)| format!(" ({text})"));
-            Some(format!(
-                "{}{why}: {low:.1} to {high:.1} % less time, {:+.2} to {:+.2} points of loss with \
-                 {}",
-                one.value, points[0], points[1], effect.arm
-            ))
+/// What an arm gains differs too much between the recorded connections to say it of the next ones.
+fn differs(analysis: &Analysis, arm: &str) -> Option<String> {
+    let groups = analysis.of(Part::Group).filter(|entry| entry.arm == arm);
+    let gains: Vec<(f64, f64)> = groups
+        .filter_map(|entry| {
+            let ratio = entry.versus_baseline.as_ref()?.paired.geometric_mean;
+            Some((entry.flows as f64, (1.0 - ratio) * 100.0))
         })
         .collect();
-    if ranges.is_empty() {
-        "too few connections ran at the ends of what was assumed".to_owned()
-    } else {
-        ranges.join("; ")
-    }
+    let gain = student(&gains);
+    (gains.len() > 1 && gain.low <= 0.0).then(|| {
+        format!(
+            "{arm} gains {:.0} to {:.0} % on the next connections (95 %): capture more",
+            gain.low, gain.high
+        )
+    })
 }
 
 /// The answer to which startup to deploy on the paths that were recorded. `paths` says in a phrase
-/// what they are like; the population of the test has a group for each of them.
-pub fn advise(analysis: &Analysis, connections: usize, paths: &str, evidence: &Evidence) -> Advice {
-    let experiment = &analysis.experiment;
-    let baseline = experiment.arms.first().map_or("", String::as_str);
-    let effects: Vec<Effect> =
-        experiment.arms.iter().skip(1).map(|arm| Effect::of(analysis, arm)).collect();
-    let effect = |arm: &str| effects.iter().find(|effect| effect.arm == arm);
-    let verdict = verdict(analysis, &effects, connections);
-    let told = |arm: &str| effect(arm).map_or(String::new(), |effect| effect.sentence(baseline));
-    let (finding, deploy, trade_off, main) = match verdict {
-        Verdict::Gentler(arm, reason) => (
-            format!(
-                "Deploy {arm}: it loses less than {baseline} and is not slower. Downloads take \
-                 {}. Which arm is fastest cannot be said: {reason}.",
-                told(&arm)
-            ),
-            Some(arm.clone()),
-            None,
-            effect(&arm),
-        ),
-        Verdict::As(Decision::Nothing(reason)) => {
-            (format!("No recommendation: {reason}."), None, None, best(&effects))
-        }
-        Verdict::As(Decision::Keep) => (
-            format!("Keep {baseline}: every other arm is slower on these paths."),
-            Some(baseline.to_owned()),
-            None,
-            best(&effects),
-        ),
-        Verdict::As(Decision::Deploy(arm)) => (
-            format!("Deploy {arm}: downloads take {}.", told(&arm)),
-            Some(arm.clone()),
-            None,
-            effect(&arm),
-        ),
-        Verdict::As(Decision::Trade { fast, gentle }) => (
-            format!(
-                "Trade-off: {fast} is fastest ({}), {gentle} loses least{}.",
-                told(&fast),
-                effect(&gentle).map_or(String::new(), |effect| {
-                    format!(" ({})", effect.sentence(baseline))
-                })
-            ),
-            None,
-            Some([fast.clone(), gentle]),
-            effect(&fast),
-        ),
-    };
-    let same = || format!("every arm does what {baseline} does on these paths");
-    let gain = main.map_or_else(same, |effect| {
-        let whole = analysis.of(Part::All).find(|entry| entry.arm == effect.arm);
-        let versus = whole.and_then(|entry| Some((entry, entry.versus_baseline.as_ref()?)));
-        let tail = versus.map_or(String::new(), |(entry, versus)| {
-            format!(
-                "; {:.1} % of transfers take over 5 % longer; queueing delay p99 {} ({:+.0} ms)",
-                versus.paired.worse_pct,
-                time(entry.queue_p99_ms),
-                versus.queue_p99_ms.value
-            )
-        });
-        format!("{}: {}{tail}", effect.arm, effect.sentence(baseline))
-    });
-    let today = analysis.of(Part::All).next().map_or(String::new(), today);
+/// what they are like, `replayed` how an arm would have left slow start on the captures.
+pub fn advise(
+    analysis: &mut Analysis,
+    connections: usize,
+    paths: &str,
+    (baseline, model): (Baseline, Model),
+    replayed: &dyn Fn(&str) -> Option<String>,
+) -> Advice {
+    let decision = &mut analysis.decision;
+    if let Some(why) = fault(connections, &baseline, &model) {
+        decision.withhold(&why);
+    } else if matches!(decision.rule, Rule::Clean | Rule::Price)
+        && let Some(arm) = decision.arm.clone()
+        && let Some(why) = differs(analysis, &arm)
+    {
+        analysis.decision.withhold(&why);
+    }
+    let decision = &mut analysis.decision;
+    if matches!(decision.rule, Rule::Keep | Rule::Same) {
+        decision.sentence = format!("You already run the best of these. {}", decision.sentence);
+    }
     let line = |about, text: String| Line { about, text };
+    let mut lines = vec![line("Check", model.sentence()), line("Today", baseline.why.clone())];
+    lines.push(line("Your paths", paths.to_owned()));
+    if let Some(arm) = &decision.arm
+        && let Some(text) = replayed(arm)
+    {
+        lines.push(line("Replay", text));
+    }
     Advice {
-        lines: vec![
-            line("Your paths", paths.to_owned()),
-            line("Today", today),
-            line("Which arm", finding.clone()),
-            line("Gain and cost", gain),
-            line("It hangs on", hangs_on(analysis, main, &evidence.assumed)),
-        ],
-        finding,
-        deploy,
-        trade_off,
+        finding: decision.sentence.clone(),
+        deploy: decision.deploy.clone(),
         connections,
-        effects,
+        baseline,
+        model,
+        lines,
     }
 }

@@ -8,6 +8,7 @@ pub mod advise;
 pub mod arms;
 pub mod compare;
 pub mod conform;
+pub mod decision;
 pub mod diff;
 pub mod drill;
 pub mod error;

@@ -1,6 +1,9 @@
 //! A population out of recorded connections: quantiles of round trip, rate, buffer, loss and size
 //! by group, as a file that `ab` takes. What could not be inferred stands in its comments.
 
+#[cfg(feature = "advice")]
+pub mod model;
+#[cfg(feature = "advice")]
 pub mod own;
 
 use crate::replay::{Followed, Replay};
@@ -97,13 +100,19 @@ pub struct Entry {
     full_ms: Option<f64>,
     /// Lost, of what was sent, whatever the queue was.
     lost: Option<f64>,
+    /// Of these, lost while the queue was not near the largest that was seen.
+    random: f64,
+    /// From the first byte sent to the last event, ms.
+    time_ms: f64,
+    /// The buffer and the random loss that reproduce it.
+    #[cfg(feature = "advice")]
+    fit: Option<model::Fit>,
 }
 
 impl Entry {
     /// Of a connection; `None` if it shows neither rate nor RTT.
     pub fn of(followed: &Followed) -> Option<Entry> {
         let shown = Shown::of(followed);
-        let full = shown.buffer_ms.is_some();
         Some(Entry {
             name: followed.opening.name.clone(),
             group: followed.opening.group.clone().unwrap_or_else(|| "traces".into()),
@@ -111,7 +120,7 @@ impl Entry {
             rate_mbps: mbps(shown.rate? * shown.wire).max(0.001),
             lower_bound: shown.lower_bound,
             buffer_ms: shown.buffer_ms,
-            loss: followed.loss().map(|loss| if full { 0.0 } else { loss }),
+            loss: followed.loss().map(|loss| loss * (1.0 - overshoot(followed, &shown))),
             bytes: followed.delivered.max(1),
             grid_ms: followed
                 .min_rtt
@@ -121,8 +130,26 @@ impl Entry {
             queue_ms: shown.queue_max_ms.unwrap_or(0.0),
             full_ms: full_buffer(followed, &shown),
             lost: followed.loss(),
+            random: followed.loss().unwrap_or(0.0) * (1.0 - overshoot(followed, &shown)),
+            time_ms: ms(followed.end.since(followed.opening.start).0).max(0.001),
+            #[cfg(feature = "advice")]
+            fit: None,
         })
     }
+}
+
+/// Share of the losses that came at RTTs within a fifth of the largest queue that was seen: they
+/// are overshoot, and not random.
+fn overshoot(followed: &Followed, shown: &Shown) -> f64 {
+    let losses = &followed.signals.loss_rtt;
+    let Some((most, min)) = shown.queue_max_ms.zip(followed.min_rtt) else { return 0.0 };
+    if shown.is_noise(most) {
+        return 0.0;
+    }
+    let near = ms(min.0) + 0.8 * most;
+    let at = |percent: u32| losses.quantile((f64::from(percent) + 0.5) / 100.0);
+    (0..100).filter(|percent| at(*percent).is_some_and(|rtt| rtt / 1e6 >= near)).count() as f64
+        / 100.0
 }
 
 /// What a full queue adds, ms, where losses leave no doubt: many, at about the same RTT, and near

@@ -62,8 +62,7 @@ impl Shown {
             let over = (nanos - min?.0 as f64).max(0.0);
             (over >= tick as f64).then_some(over / 1e6)
         };
-        let noise =
-            min_rtt_ms.map_or(QUEUE_LEAST_MS, |min| (min * QUEUE_SHARE).max(QUEUE_LEAST_MS));
+        let noise = (min_rtt_ms.unwrap_or(0.0) * QUEUE_SHARE).max(QUEUE_LEAST_MS);
         let queue_max_ms = followed.rtts.most().and_then(|most| above(most as f64));
         let buffer_ms =
             followed.signals.loss_rtt.quantile(0.75).and_then(above).filter(|queue| *queue > noise);
@@ -81,6 +80,12 @@ impl Shown {
             lower_bound: !standing && followed.lost == 0,
             correction: (add, tick),
         }
+    }
+
+    /// A queue of so many ms is none.
+    pub(crate) fn is_noise(&self, queue: f64) -> bool {
+        let min = self.min_rtt_ms.unwrap_or(0.0);
+        queue <= (min * QUEUE_SHARE).max(QUEUE_LEAST_MS)
     }
 
     /// A sample of the RTT, ns, as what it is in ms; none if the clock was too coarse for it.

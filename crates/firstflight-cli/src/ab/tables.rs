@@ -2,90 +2,81 @@
 
 use crate::output::fitted;
 use crate::sheet::{Field, Sheet};
-use crate::terminal::{QUIET, TITLE, width, wrap};
+use crate::terminal::{TITLE, width, wrap};
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
+use firstflight_lab::decision::{Effect, WorldRow};
 use firstflight_lab::stats::Interval;
 
-/// Value over its interval.
-fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
-    let show = |x: f64| {
-        if !x.is_finite() {
-            "-".to_owned()
-        } else if sign {
-            format!("{x:+.digits$}")
-        } else {
-            format!("{x:.digits$}")
-        }
-    };
-    format!("{}\n{}..{}", show(value.value), show(value.low), show(value.high))
-}
+/// Columns that are shown on request.
+const ON_REQUEST: &[&str] =
+    &["faster 95", "loss 95", "p99 ms", "mean ms", "mean faster", "loss p99", "retransmitted"];
 
-/// Columns that are shown on request: finer quantiles, and second forms of the same number.
-const ON_REQUEST: &[&str] = &[
-    "completion mean",
-    "shorter by p1-p99",
-    "median",
-    "pair p50",
-    "pair p95",
-    "loss p50",
-    "loss p90",
-    "loss p99",
-    "more loss",
-    "retransmitted",
-];
-
-/// Columns that go first where they do not all fit: what it costs others before what decides.
-const FIRST_TO_GO: &[&str] = &["queueing delay", "over 5 %", "loss mean", "completion p99"];
+/// Columns that go first where they do not all fit.
+const FIRST_TO_GO: &[&str] = &["p95 ms", "p50 ms", "queue ms", "loss %"];
 
 /// Columns of the table over all connections.
 pub(super) const OVERALL: &[&str] = &[
     "arm",
-    "completion\np50 ms",
-    "completion\np95 ms",
-    "completion\np99 ms",
-    "completion\nmean ms",
-    "shorter by\nmean %",
-    "shorter by\np1-p99 %",
-    "median\n%",
-    "pair p50\nratio",
-    "pair p95\nratio",
-    "over 5 %\nlonger",
-    "loss\nmean %",
-    "loss p50\n%",
-    "loss p90\n%",
+    "p50\nms",
+    "p95\nms",
+    "faster\n%",
+    "worlds\n%",
+    "slower\n%",
+    "loss\n%",
+    "loss\npoints",
+    "queue\nms",
+    "faster\n95 %",
+    "loss\n95 %",
+    "p99\nms",
+    "mean\nms",
+    "mean\nfaster %",
     "loss p99\n%",
-    "more loss\npoints",
     "retransmitted\n%",
-    "queueing delay\np99 ms",
 ];
 
+/// What the columns mean.
+pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; worlds: the same over all assumptions; slower: connections over 5 % slower; points: more loss; queue: p99 of queueing delay";
+
+fn range(low: f64, high: f64, digits: usize) -> String {
+    // No number is -0.
+    let unit = 10_f64.powi(digits as i32);
+    let [low, high] = [low, high].map(|x| format!("{:.digits$}", (x * unit).round() / unit + 0.0));
+    if low == high { low } else { format!("{low}..{high}") }
+}
+
 /// One row per arm over all connections.
-pub(super) fn overall(analysis: &Analysis) -> Sheet {
+pub(crate) fn overall(analysis: &Analysis) -> Sheet {
     let mut sheet = Sheet::of_numbers("all connections", OVERALL, 1);
     sheet = sheet.dropping(FIRST_TO_GO).holding_back(ON_REQUEST);
     for entry in analysis.of(Part::All) {
         let versus = entry.versus_baseline.as_ref();
         let or_dash = |text: Option<String>| Field::from(text.unwrap_or_else(|| "-".into()));
+        let effects = analysis.decision.effects(&entry.arm);
+        let assumed = effects.first();
+        let worlds = effects.iter().map(|of| of.time_pct.value);
+        let (least, most) = worlds.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| {
+            (least.min(x), most.max(x))
+        });
+        let chosen = analysis.decision.deploy.as_ref() == Some(&entry.arm);
+        let one = |of: Interval, digits: usize| Field::from(format!("{:.digits$}", of.value));
         sheet.row([
-            Field::from(format!("{}{}", entry.arm, if entry.front { " ·" } else { "" })),
-            Field::from(two_lines(entry.ttlb_ms.p50, 0, false)),
-            Field::from(two_lines(entry.ttlb_ms.p95, 0, false)),
-            Field::from(two_lines(entry.ttlb_ms.p99, 0, false)),
-            Field::from(format!("{:.1}", entry.ttlb_ms.mean)),
-            or_dash(versus.map(|versus| two_lines(versus.reduction_pct.mean, 1, false))).bold(true),
-            or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.percentiles))),
-            or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.median))),
-            or_dash(versus.map(|versus| two_lines(versus.paired.p50, 3, false))),
-            or_dash(versus.map(|versus| two_lines(versus.paired.p95, 3, false))),
-            or_dash(versus.map(|versus| format!("{:.1} %", versus.paired.worse_pct))),
+            Field::from(format!("{}{}", entry.arm, if chosen { " *" } else { "" })),
+            one(entry.ttlb_ms.p50, 0),
+            one(entry.ttlb_ms.p95, 0),
+            or_dash(assumed.map(|of| format!("{:.1}", of.time_pct.value))).bold(true),
+            or_dash(assumed.map(|_| range(least, most, 0))),
+            or_dash(assumed.map(|of| format!("{:.1}", of.slower_pct.value))),
             Field::from(format!("{:.2}", entry.loss_pct.mean)),
-            Field::from(two_lines(entry.loss_pct.p50, 2, false)),
-            Field::from(two_lines(entry.loss_pct.p90, 2, false)),
-            Field::from(two_lines(entry.loss_pct.p99, 1, false)),
-            or_dash(versus.map(|versus| two_lines(versus.loss_points, 2, true))),
+            or_dash(assumed.map(|of| format!("{:+.2}", of.loss_points.value + 0.0))),
+            Field::from(format!("{:.0}", entry.queue_p99_ms)),
+            or_dash(assumed.map(|of| range(of.time_pct.low, of.time_pct.high, 1))),
+            or_dash(assumed.map(|of| range(of.loss_points.low, of.loss_points.high, 2))),
+            one(entry.ttlb_ms.p99, 0),
+            Field::from(format!("{:.1}", entry.ttlb_ms.mean)),
+            or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.mean.value))),
+            one(entry.loss_pct.p99, 1),
             Field::from(format!("{:.2}", entry.retransmitted_pct)),
-            Field::from(format!("{:.1}", entry.queue_p99_ms)),
         ]);
     }
     sheet
@@ -168,20 +159,71 @@ fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option
 
 /// The baseline against itself, in a line.
 pub(super) fn self_check(analysis: &Analysis) -> String {
-    let aa = &analysis.aa;
+    let check = &analysis.decision.check;
     let range = |interval: Option<Interval>| match interval {
-        Some(Interval { value, low, high }) => format!("{value:+.3} [{low:+.3}, {high:+.3}]"),
+        Some(Interval { value, low, high }) => format!("{value:+.2} [{low:+.2}, {high:+.2}]"),
         None => "too few pairs".into(),
     };
-    let line = format!(
-        "A/A: the baseline against itself under other seeds on {} connections: {} % shorter, {} points more loss: {}; \
+    format!(
+        "The baseline against itself under other seeds on {} connections: {} % faster, {} points more loss (99 %): {}; \
          with the same seed on {} connections: {} differ",
-        aa.pairs,
-        range(aa.reduction_pct),
-        range(aa.loss_points),
-        if aa.covers_zero { "covers zero" } else { "DOES NOT COVER ZERO" },
-        aa.repeated,
-        if aa.differed == 0 { "none".into() } else { aa.differed.to_string() },
-    );
-    format!("{QUIET}{}{QUIET:#}", wrap(&line, 0, width()))
+        check.pairs,
+        range(check.time_pct),
+        range(check.loss_points),
+        if check.passed { "passed" } else { "FAILED" },
+        check.repeated,
+        if check.differed == 0 { "none".into() } else { check.differed.to_string() },
+    )
 }
+
+/// The worlds in which the answer holds, in a line.
+pub(super) fn worlds(analysis: &Analysis) -> Option<String> {
+    let [_, others @ ..] = &analysis.decision.worlds[..] else { return None };
+    let least = others.iter().map(|world| world.connections).min()?;
+    let words = |world: &WorldRow| world.corner.words.clone();
+    let words: Vec<String> = others.iter().map(words).collect();
+    Some(format!(
+        "Worlds besides the one as assumed, on {least} connections each: {}",
+        words.join("; ")
+    ))
+}
+
+/// The effects of every arm in every world.
+pub(super) fn by_world(analysis: &Analysis) -> Option<Sheet> {
+    let decision = &analysis.decision;
+    if decision.worlds.len() < 2 {
+        return None;
+    }
+    let mut sheet = Sheet::of_numbers("In every world", BY_WORLD, 2);
+    for (index, world) in decision.worlds.iter().enumerate() {
+        for row in &decision.arms {
+            let of = row.effects.get(index)?;
+            let show = |effect: Effect, digits: usize| range(effect.low, effect.high, digits);
+            sheet.row([
+                world.corner.words.clone(),
+                row.arm.clone(),
+                world.connections.to_string(),
+                show(of.time_pct, 1),
+                show(of.mean_pct, 1),
+                show(of.p95_pct, 1),
+                show(of.slower_pct, 1),
+                show(of.loss_points, 2),
+                show(of.queue_ms, 1),
+            ]);
+        }
+    }
+    Some(sheet)
+}
+
+/// Columns of the table over worlds.
+const BY_WORLD: &[&str] = &[
+    "world",
+    "arm",
+    "connections",
+    "faster\n%",
+    "faster by\nmean %",
+    "faster at\np95 %",
+    "over 5 %\nslower %",
+    "more loss\npoints",
+    "more queueing\ndelay ms",
+];

@@ -21,34 +21,40 @@ fn answered(files: &[String], more: &[&str]) -> (Value, String, String) {
     arguments.extend(files.iter().map(String::as_str));
     arguments.extend(more);
     let run = run_in(&folder, &arguments);
-    assert_eq!(run.code, 0, "{arguments:?}: {}", run.stderr);
     assert_eq!(inside(&folder), ["advice.html", "answer.json"], "page and JSON are written");
     let read = |name| fs::read_to_string(folder.path().join(name)).expect("a file");
-    (serde_json::from_str(&read("answer.json")).expect("JSON"), read("advice.html"), run.stdout)
+    let answer: Value = serde_json::from_str(&read("answer.json")).expect("JSON");
+    let none = answer["ab"]["decision"]["rule"] == "none";
+    assert_eq!(run.code, i32::from(none), "{arguments:?}: {}{}", run.stdout, run.stderr);
+    (answer, read("advice.html"), run.stdout)
 }
 
 /// What every answer has to have.
 fn whole((answer, page, text): &(Value, String, String), connections: u64, transport: &str) {
     let advice = &answer["advice"];
+    let decision = &answer["ab"]["decision"];
     let finding = advice["finding"].as_str().expect("a sentence");
     assert_eq!(advice["connections"], connections, "{finding}");
     assert_eq!(answer["ab"]["experiment"]["transport"], transport, "{finding}");
-    assert_eq!(answer["ab"]["recommendation"][0], finding, "the test says what the answer says");
-    for about in ["Your paths", "Today", "Which arm", "Gain and cost", "It hangs on"] {
+    assert_eq!(decision["sentence"], finding, "the test says what the answer says");
+    assert_eq!(decision["deploy"], advice["deploy"], "{finding}");
+    for about in ["Check", "Today"] {
         let line = text.lines().find(|line| line.starts_with(about));
         let said = line.unwrap_or_else(|| panic!("`{about}` is a line of\n{text}"));
         assert!(said.len() > about.len() + 20, "`{about}` says something: {said}");
     }
-    assert!(text.contains(finding) && text.contains("advice.html"), "{text}");
+    let first = text.lines().take(3).collect::<Vec<_>>().join(" ");
+    assert!(finding.split(' ').all(|word| first.contains(word)), "{finding} comes first: {text}");
+    assert!(text.contains("advice.html"), "{text}");
+    assert!(text.contains("model of the same sender"), "the check is always shown: {text}");
     let escaped = finding.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     assert!(page.contains(&format!("<h1>{escaped}</h1>")), "the page opens with: {finding}");
     for part in ["What was read", "What was assumed", "Which arm to deploy", "default-src 'none'"] {
         assert!(page.contains(part), "the page has `{part}`");
     }
-    let starts = ["Deploy ", "Keep ", "Trade-off: ", "No recommendation: "];
-    assert!(starts.iter().any(|start| finding.starts_with(start)), "a finding: {finding}");
-    let recommends = !advice["deploy"].is_null() || !advice["trade_off"].is_null();
-    assert_eq!(recommends, !finding.starts_with("No recommendation"), "{finding}");
+    if decision["rule"] == "none" {
+        assert!(finding.starts_with("No recommendation: ") && advice["deploy"].is_null());
+    }
 }
 
 fn mobile() -> Vec<String> {
@@ -75,10 +81,11 @@ fn the_satellite_sample_is_simulated_with_its_grid_of_acks() {
     whole(&answer, 5, "tcp");
     let population = answer.0["ab"]["experiment"]["population_toml"].as_str().expect("a file");
     assert_eq!(population.matches("batch:40ms").count(), 5, "{population}");
-    assert!(answer.2.contains("ACKs every 40 ms on 5 of 5"), "{}", answer.2);
+    let lines = answer.0["advice"]["lines"].to_string();
+    assert!(lines.contains("ACKs every 40 ms on 5 of 5"), "{lines}");
     let assumptions = answer.0["ab"]["experiment"]["assumptions"].as_array().expect("a list");
     let values: Vec<&str> = assumptions.iter().filter_map(|one| one["value"].as_str()).collect();
-    assert_eq!(values, ["the exact size of buffers"], "slow start filled every queue");
+    assert_eq!(values, ["buffers", "random loss"], "slow start filled every queue");
 }
 
 #[test]
@@ -97,8 +104,12 @@ fn paths_that_were_never_full_may_be_faster_than_what_was_seen() {
     let answer = run.json();
     let assumptions = answer["ab"]["experiment"]["assumptions"].as_array().expect("a list");
     let values: Vec<&str> = assumptions.iter().filter_map(|one| one["value"].as_str()).collect();
-    assert_eq!(values, ["buffers", "rates beyond those seen"], "neither shows in 60 kB");
-    let ends = &assumptions[1];
+    assert_eq!(
+        values,
+        ["buffers", "random loss", "rates beyond those seen"],
+        "none shows in 60 kB"
+    );
+    let ends = &assumptions[2];
     assert_ne!(ends["low"], ends["high"], "both ends are tried: {ends}");
 }
 
@@ -124,11 +135,10 @@ fn one_connection_gets_no_recommendation_but_what_it_shows() {
     let answer = answered(&mobile()[..1], &[]);
     whole(&answer, 1, "quic");
     let finding = answer.0["advice"]["finding"].as_str().expect("a sentence");
-    assert!(finding.contains("one connection shows one path"), "{finding}");
-    assert!(answer.2.contains("less time than with slowstart"), "{}", answer.2);
+    assert!(finding.contains("one connection is not enough"), "{finding}");
     let three = answered(&mobile()[..3], &[]);
     let finding = three.0["advice"]["finding"].as_str().expect("a sentence");
-    assert!(finding.contains("3 connections are too few"), "{finding}");
+    assert!(finding.contains("3 connections are not enough"), "{finding}");
 }
 
 /// A capture of one packet: the first of the plain sample's kind.
@@ -170,7 +180,8 @@ fn files_that_say_too_little_are_refused_in_a_line() {
     refused(&folder, &["words.txt"], "words.txt");
     let plain = sample("plain.pcap.gz");
     refused(&folder, &[&plain, "--baseline", "slowstart,hystart"], "--baseline");
-    refused(&folder, &[&plain, "--arms", "slowstart"], "at least one other arm");
+    let same = ["--baseline", "slowstart", "--arms", "slowstart"];
+    refused(&folder, &[&[plain.as_str()], &same[..]].concat(), "at least one other arm");
     refused(&folder, &[&plain, "--report", "gone/page.html"], "gone");
 }
 
@@ -187,7 +198,7 @@ fn a_file_that_cannot_be_read_beside_good_ones_is_said_and_the_answer_given() {
     let run = run_in(&folder, &arguments);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("words.txt"), "{}", run.stderr);
-    assert!(run.stdout.contains("Which arm"), "{}", run.stdout);
+    assert!(run.stdout.contains("Check"), "{}", run.stdout);
 }
 
 #[test]
@@ -195,8 +206,8 @@ fn json_on_standard_output_is_all_there_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let (plain, less) = (sample("plain.pcap.gz"), ["--flows", "200", "--arms", "hystart++"]);
     let run = run_in(&folder, &[&["advise", &plain, "--json", "-"], &less[..]].concat());
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(run.json()["advice"]["lines"].as_array().map(Vec::len), Some(5));
+    assert!(run.code <= 1, "{}", run.stderr);
+    assert!(run.json()["advice"]["lines"].as_array().is_some_and(|lines| lines.len() >= 3));
     assert!(inside(&folder).is_empty(), "no page unless it is asked for");
     let help = well(&["advise", "--help"]).stdout;
     assert!(help.contains("five connections or more"), "{help}");

@@ -20,29 +20,18 @@ fn the_first_numbers_of_the_readme_are_what_their_command_measures() {
     words.extend(["--json", "-"]);
     let answer = well(&words).json();
 
-    let row = |arm: &str| {
-        let rows = answer["results"].as_array().expect("rows");
-        let of = |row: &&Value| row["part"] == "all" && row["arm"] == arm;
-        rows.iter().find(of).expect("the arm's row")["versus_baseline"].clone()
-    };
-    let number = |value: &Value| value.as_f64().expect("a number");
-    let rapid = row("rapid");
-    let saved = &rapid["reduction_pct"]["mean"];
-    let range = answer["sensitivity"][0]["effects"]
-        .as_array()
-        .and_then(|effects| effects.iter().find(|effect| effect["arm"] == "rapid"))
-        .map(|effect| effect["loss_points"]["range"].clone())
-        .expect("what the answer hangs on");
-    for part in [
-        format!("{:.0} % shorter than slow start", number(&saved["value"])),
-        format!("[{:.1}, {:.1}]", number(&saved["low"]), number(&saved["high"])),
-        format!("{:.2} points more loss", number(&rapid["loss_points"]["value"])),
-        format!("({:.1} to {:.1},", number(&range[0]), number(&range[1])),
-    ] {
-        assert!(said.contains(&part), "{command} says {part}; README.md: {said}");
+    let decision = &answer["decision"];
+    let sentence = decision["sentence"].as_str().expect("a sentence");
+    let (deploy, claim) = sentence.split_once(": ").expect("an arm and a claim");
+    assert_eq!(deploy, "Deploy plumb", "{sentence}");
+    assert!(
+        said.contains(claim.trim_end_matches('.')),
+        "{command} says {claim}; README.md: {said}"
+    );
+    let named = decision["assumptions"].as_array().expect("a list").iter();
+    for name in named.filter_map(serde_json::Value::as_str) {
+        assert!(said.contains(name), "README.md names the assumption of {name}: {said}");
     }
-    let other = number(&row("hystart++")["reduction_pct"]["mean"]["value"]);
-    assert!(other.abs() < 0.5, "{command} says {other} %; README.md: HyStart++ none");
 }
 
 /// What it says of Plumb is the hold-out of its results, which a script writes.

@@ -2,20 +2,19 @@
 //! same connections.
 //!
 //! Means and their differences have intervals from the Poisson bootstrap, quantiles and paired
-//! ratios from ranks; see [`crate::stats`]. All intervals are 95 %, that of the A/A check 99 %: a
-//! check that fails by chance in every twentieth run is soon ignored. Differences by group and size
+//! ratios from ranks; see [`crate::stats`]. All intervals are 95 %. Differences by group and size
 //! are judged together (Holm) before they are called real.
 
 use super::contrast::{LEAST_FLOWS, less, of, reduction, times};
-use super::sensitivity::{self, Sensitivity};
 use super::tally::{ArmTally, Cell, Mean, Sum};
 use super::{Experiment, Tallies};
+use crate::decision::Decision;
 use crate::measures::{self, Field, Holds, record};
 use crate::stats::bootstrap::Estimate;
 use crate::stats::front::{Versus, front};
 use crate::stats::ratio::Ratios;
 use crate::stats::sketch::Sketch;
-use crate::stats::{Interval, Z_95, Z_99, holm};
+use crate::stats::{Interval, Z_95, holm};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,19 +33,12 @@ pub struct Analysis {
     pub complete: bool,
     /// How many are.
     pub flows: u64,
-    /// Which arm to deploy, where that does not hold, and what comes next; or that nothing is
-    /// recommended, and why.
-    pub recommendation: Vec<String>,
-    /// How far the effects hang on what nobody measured.
-    pub sensitivity: Vec<Sensitivity>,
-    /// Sentences, one per arm.
-    pub sentences: Vec<String>,
-    /// What to do, one sentence per group.
+    /// Which arm to deploy, at what price; or what would settle it.
+    pub decision: Decision,
+    /// The Pareto-optimal arms, one sentence per group.
     pub advice: Vec<String>,
     /// What to know before believing a number.
     pub warnings: Vec<String>,
-    /// The baseline against itself.
-    pub aa: SelfCheck,
     /// Share of connections for which a bound of the population held a value back.
     pub clipped: BTreeMap<&'static str, f64>,
     /// Per part and arm.
@@ -67,37 +59,20 @@ pub struct Method {
     pub many: &'static str,
     /// The baseline against itself.
     pub aa: &'static str,
-    /// What was never measured.
-    pub sensitivity: &'static str,
+    /// The worlds besides the one as assumed.
+    pub worlds: &'static str,
+    /// The effects that decide.
+    pub decision: &'static str,
 }
 
 const METHOD: Method = Method {
     means: "Poisson bootstrap over connections, 200 replicates, the same weights for all arms; normal 95 % interval, for ratios on the logarithmic scale",
     quantiles: "95 % interval from the binomial rank of the quantile, read off a sketch with bins of 0.4 %; reduction.percentiles and reduction.median are point estimates",
     many: "`significant`: Holm over the reductions of all arms in all parts shown, 5 % for the whole table",
-    aa: "99 % interval",
-    sensitivity: "all arms run again at both ends of every assumption, on one connection in `every`; `depends`: sign, or size by more than a factor of 2, between the ends and the same connections as assumed; effects below 1 % of completion time or 0.05 points of loss are none",
+    aa: "99 % intervals of time and loss, judged together (Holm); a difference within the margin is none",
+    worlds: "all arms run again in every corner of the assumptions, on one connection in `worlds_every`; effects there are shifted by what these connections differ from all as assumed",
+    decision: "95 % intervals: Poisson bootstrap, for the 95th percentile Student over 16 batches; margins 1 % of time, 2 % of its 95th percentile, 0.1 points of loss, 5 ms or a fifth of the queueing delay, 5 % of connections over 5 % slower",
 };
-
-/// The baseline against itself: nothing may come out.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SelfCheck {
-    /// Connections on which the baseline ran twice under two other seeds, with up to 0.5 ms more
-    /// round trip.
-    pub pairs: u64,
-    /// Reduction of the mean completion time, percent; has to cover 0.
-    pub reduction_pct: Option<Interval>,
-    /// Difference of the mean loss ratio, percentage points; has to cover 0.
-    pub loss_points: Option<Interval>,
-    /// Median of the paired ratio of completion times; has to cover 1.
-    pub paired_p50: Option<Interval>,
-    /// Whether all three do.
-    pub covers_zero: bool,
-    /// Connections on which the baseline ran again with the same seed.
-    pub repeated: u64,
-    /// On how many it did something else; has to be 0.
-    pub differed: u64,
-}
 
 /// What connections a part consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -475,12 +450,9 @@ impl Analysis {
             method: METHOD,
             complete: all.flows == experiment.flows,
             flows: all.flows,
-            recommendation: Vec::new(),
-            sensitivity: sensitivity::of(experiment, tallies),
-            sentences: Vec::new(),
+            decision: tallies.decision(experiment),
             advice: Vec::new(),
             warnings: warnings.to_vec(),
-            aa: self_check(tallies),
             clipped: super::super::population::draw::BOUNDS
                 .iter()
                 .zip(tallies.clipped)
@@ -505,27 +477,6 @@ impl Analysis {
         let mut text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
         text.push('\n');
         text
-    }
-}
-
-fn self_check(tallies: &Tallies) -> SelfCheck {
-    let aa = &tallies.aa;
-    let enough = aa.flows >= LEAST_FLOWS;
-    let reduction_pct = enough.then(|| reduction(times(aa, 1, 0, Mean::Ttlb, Z_99).interval));
-    let loss_points =
-        enough.then(|| less(aa, 1, 0, Mean::Loss, Z_99).interval.map(|ppb| ppb / 1e7));
-    let paired_p50 = enough.then(|| aa.arms[1].ratios.quantile_interval(0.5, Z_99));
-    let no_difference = [(reduction_pct, 0.0), (loss_points, 0.0), (paired_p50, 1.0)];
-    SelfCheck {
-        pairs: aa.flows,
-        covers_zero: no_difference
-            .iter()
-            .all(|(interval, nothing)| interval.is_none_or(|interval| interval.covers(*nothing))),
-        reduction_pct,
-        loss_points,
-        paired_p50,
-        repeated: tallies.repeated,
-        differed: tallies.differed,
     }
 }
 

@@ -3,19 +3,16 @@
 //!
 //! [`Test::run`] simulates connections in blocks and keeps sums of integers ([`tally`]); the same
 //! connections give the same bytes on any number of threads and however they are cut into shards
-//! ([`shard`]). [`analysis`] turns sums into estimates with intervals, [`words`] says in sentences
-//! what they mean and what they do not, [`Analysis::finding`] in one.
+//! ([`shard`]). [`analysis`] turns sums into estimates with intervals, [`crate::decision`] says what
+//! they come to.
 
 pub mod analysis;
 mod contrast;
-mod finding;
 mod flow;
 #[cfg(feature = "parquet")]
 pub mod parquet;
-mod recommend;
 pub mod rows;
 pub mod run;
-pub mod sensitivity;
 pub mod shard;
 pub mod tally;
 pub mod words;
@@ -23,12 +20,12 @@ pub mod words;
 pub use analysis::Analysis;
 pub use contrast::LEAST_FLOWS;
 pub use flow::FlowResult;
-pub use recommend::Decision;
 pub use run::{Run, Watch};
 pub use tally::Tallies;
 
 use crate::arms::NamedArm;
-use crate::population::{Assumption, Population};
+use crate::decision::{Corner, Limits};
+use crate::population::{Assumption, Knobs, Population, World};
 use crate::scenario::Hosts;
 use firstflight::Nanos;
 use firstflight_path::Error;
@@ -79,6 +76,8 @@ pub struct Test {
     pub detection: Option<String>,
     /// Whose clock times count on.
     pub clock: Clock,
+    /// The price that is accepted for less time.
+    pub limits: Limits,
 }
 
 /// Most connections of a test: their sums still fit.
@@ -99,13 +98,14 @@ pub struct Experiment {
     pub population: String,
     /// The population as a file, knobs turned.
     pub population_toml: String,
-    /// What the population says nobody measured, each with the two ends that are tried.
-    #[serde(default)]
+    /// Values that nobody measured, each with the two ends that are tried.
     pub assumptions: Vec<Assumed>,
-    /// One connection in so many runs again at both ends of every assumption; 0 without
-    /// assumptions.
-    #[serde(default)]
-    pub sensitivity_every: u64,
+    /// The worlds besides the one as assumed.
+    pub worlds: Vec<Corner>,
+    /// One connection in so many also runs in these; 0 without any.
+    pub worlds_every: u64,
+    /// The price that is accepted for less time.
+    pub limits: Limits,
     /// Groups, in order.
     pub groups: Vec<String>,
     /// Edges of the size bins, bytes.
@@ -137,9 +137,9 @@ pub struct Experiment {
 /// An assumption of the population, as a result says it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
-    /// What nobody measured.
+    /// Its name.
     pub value: String,
-    /// The lower end, in the words of a population's parentheses.
+    /// The lower end, for people.
     pub low: String,
     /// The upper end.
     pub high: String,
@@ -152,10 +152,20 @@ impl From<&Assumption> for Assumed {
         let Assumption { value, low, high, reference } = of;
         Assumed {
             value: value.clone(),
-            low: low.to_string(),
-            high: high.to_string(),
+            low: low.words.clone(),
+            high: high.words.clone(),
             reference: reference.clone(),
         }
+    }
+}
+
+/// A world, as a result says it.
+fn corner(world: &World) -> Corner {
+    let Knobs { q, k, s, r, l, .. } = &world.population.knobs;
+    Corner {
+        words: world.words.clone(),
+        ends: world.ends.clone(),
+        knobs: format!("q = {q:?}, k = {k:?}, s = {s:?}, r = {r:?}, l = {l:?}"),
     }
 }
 
@@ -198,6 +208,7 @@ impl Test {
 
     /// The test with every default filled in.
     pub fn experiment(&self) -> Experiment {
+        let worlds: Vec<Corner> = self.population.worlds().iter().map(corner).collect();
         Experiment {
             testbed: "sim".into(),
             transport: if matches!(self.host, Hosts::Tcp(_)) { "tcp" } else { "quic" }.into(),
@@ -205,11 +216,9 @@ impl Test {
             population: self.population.name.clone(),
             population_toml: self.population.to_string(),
             assumptions: self.population.assumptions.iter().map(Assumed::from).collect(),
-            sensitivity_every: if self.population.assumptions.is_empty() {
-                0
-            } else {
-                self.sensitivity_stride()
-            },
+            worlds_every: if worlds.is_empty() { 0 } else { self.worlds_stride() },
+            worlds,
+            limits: self.limits,
             groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
             size_bins: self.population.size_bins.clone(),
             arms: self.arms.iter().map(|arm| arm.label.clone()).collect(),
@@ -237,26 +246,28 @@ impl Test {
         self.flows.div_ceil(self.block())
     }
 
-    /// Every how many connections all arms also run at both ends of every assumption: a tenth of a
-    /// large test, a quarter of a small one, so that two ends cost a fifth to a half more.
-    pub fn sensitivity_stride(&self) -> u64 {
-        (self.flows / 2_000).clamp(4, 10)
+    /// Every how many connections all arms also run in the other worlds: of a large test 4000 at
+    /// each end of an assumption, which half of the corners share; a quarter of a small one.
+    pub fn worlds_stride(&self) -> u64 {
+        let corners_of_an_end = 1 << self.population.assumptions.len().saturating_sub(1);
+        (self.flows * corners_of_an_end / 4_000).max(4)
     }
 
-    /// The population at both ends of every assumption: low and high of the first, then of the
-    /// next.
-    pub fn settings(&self) -> Vec<Population> {
-        let ends = self
-            .population
-            .assumptions
-            .iter()
-            .flat_map(|assumption| [assumption.low, assumption.high]);
-        ends.map(|setting| setting.of(&self.population)).collect()
+    /// The population in every world but the one as assumed.
+    pub fn worlds(&self) -> Vec<Population> {
+        self.population.worlds().into_iter().map(|world| world.population).collect()
+    }
+
+    /// The test with twice the connections, if the baseline differed from itself in this one.
+    pub fn doubled(&self, tallies: &Tallies) -> Option<Test> {
+        let check = tallies.decision(&self.experiment()).check;
+        let more = Test { flows: self.flows.saturating_mul(2), ..self.clone() };
+        (!check.passed && check.differed == 0 && more.flows <= MOST_FLOWS).then_some(more)
     }
 
     /// Every how many connections the baseline also runs against itself under other seeds.
     pub fn aa_stride(&self) -> u64 {
-        (self.flows / 8_000).clamp(1, 8)
+        (self.flows / 4_000).max(1)
     }
 }
 

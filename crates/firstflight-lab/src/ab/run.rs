@@ -89,7 +89,7 @@ impl Test {
         checks: Checks,
     ) -> Result<Tallies, Error> {
         self.check()?;
-        let (experiment, settings) = (self.experiment(), (self.settings(), checks));
+        let (experiment, worlds) = (self.experiment(), (self.worlds(), checks));
         let mut total = Tallies::new(&experiment);
         let threads = rayon::current_num_threads().max(1);
         let worker = || Mutex::new(Worker { tallies: Tallies::new(&experiment), rows: Vec::new() });
@@ -116,7 +116,7 @@ impl Test {
                 continue;
             }
             let mut done = Tallies::new(&experiment);
-            let whole = self.block_into(flows, &settings, &workers, watch, &mut done)?;
+            let whole = self.block_into(flows, &worlds, &workers, watch, &mut done)?;
             if whole {
                 done.blocks.push(block);
                 if let Some(file) = &file {
@@ -135,7 +135,7 @@ impl Test {
     fn block_into(
         &self,
         flows: std::ops::Range<u64>,
-        (settings, checks): &(Vec<Population>, Checks),
+        (worlds, checks): &(Vec<Population>, Checks),
         workers: &[Mutex<Worker>],
         watch: &mut Watch<'_>,
         done: &mut Tallies,
@@ -151,7 +151,7 @@ impl Test {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let connection: Connection = self.connection(index, settings, *checks)?;
+                let connection: Connection = self.connection(index, worlds, *checks)?;
                 worker.tallies.add(self, &connection);
                 if with_rows {
                     worker.rows.extend(Row::of(&connection));

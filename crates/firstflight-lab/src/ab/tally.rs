@@ -4,6 +4,7 @@
 
 use super::flow::{Connection, FlowResult};
 use super::{Experiment, Test};
+use crate::decision::{Decision, Evidence, Question, Sums, decide};
 use crate::stats::bootstrap::{Replicates, Weights, weights};
 use crate::stats::codec::{Reader, Writer};
 use crate::stats::ratio::Ratios;
@@ -241,11 +242,11 @@ pub struct Tallies {
     cells: Vec<Cell>,
     strata: Vec<Cell>,
     fills: Vec<Cell>,
-    /// The baseline against itself under other seeds.
-    pub aa: Cell,
-    /// The connections that ran again under the assumptions: as assumed, then low and high of the
-    /// first assumption, then of the next.
-    pub settings: Vec<Cell>,
+    /// The baseline twice, under two other seeds.
+    twice: Sums,
+    /// What decides: all connections as assumed, those that also ran in the other worlds as
+    /// assumed, and these in each of the worlds.
+    worlds: Vec<Sums>,
     /// How often the baseline ran again with the same seed.
     pub repeated: u64,
     /// How often it did something else; anything but 0 is a defect of the simulator.
@@ -266,15 +267,8 @@ impl Tallies {
             cells: vec![Cell::new(arms); experiment.groups.len() * bins],
             strata: vec![Cell::new(arms); STRATA],
             fills: vec![Cell::new(arms); FILL_EDGES.len() + 1],
-            aa: Cell::new(2),
-            settings: vec![
-                Cell::new(arms);
-                if experiment.assumptions.is_empty() {
-                    0
-                } else {
-                    1 + 2 * experiment.assumptions.len()
-                }
-            ],
+            twice: Sums::new(2),
+            worlds: vec![Sums::new(arms); 2 + experiment.worlds.len()],
             repeated: 0,
             differed: 0,
             clipped: [0; 8],
@@ -283,7 +277,7 @@ impl Tallies {
     }
 
     pub(super) fn add(&mut self, test: &Test, connection: &Connection) {
-        let Connection { drawn, ideal_ns, results, aa, repeats, settings } = connection;
+        let Connection { drawn, ideal_ns, results, aa, repeats, worlds } = connection;
         let weights = weights(test.seed, drawn.index);
         let cell = drawn.group * self.bins + test.population.size_bin(drawn.bytes);
         let bdp = BDP_EDGES.partition_point(|edge| *edge <= drawn.bdp_bytes());
@@ -298,16 +292,18 @@ impl Tallies {
             *ideal_ns,
             &weights,
         );
+        let index = drawn.index;
+        let add = |sums: &mut Sums, results: &[FlowResult]| {
+            sums.add(index, results.iter().map(FlowResult::sample), &weights);
+        };
         if let Some(aa) = aa {
-            self.aa.add(aa, drawn.bytes, *ideal_ns, &weights);
+            add(&mut self.twice, aa);
         }
-        if !settings.is_empty() {
-            let as_assumed = [(drawn.bytes, results)];
-            let others = settings.iter().map(|(bytes, results)| (*bytes, results));
-            for (cell, (bytes, results)) in
-                self.settings.iter_mut().zip(as_assumed.into_iter().chain(others))
-            {
-                cell.add(results, bytes, None, &weights);
+        if let [all, part, others @ ..] = &mut self.worlds[..] {
+            add(all, results);
+            if !worlds.is_empty() {
+                add(part, results);
+                others.iter_mut().zip(worlds).for_each(|(sums, results)| add(sums, results));
             }
         }
         if let Some(same) = repeats {
@@ -324,8 +320,8 @@ impl Tallies {
         self.cells.iter_mut().zip(&other.cells).for_each(|(cell, more)| cell.merge(more));
         self.strata.iter_mut().zip(&other.strata).for_each(|(cell, more)| cell.merge(more));
         self.fills.iter_mut().zip(&other.fills).for_each(|(cell, more)| cell.merge(more));
-        self.aa.merge(&other.aa);
-        self.settings.iter_mut().zip(&other.settings).for_each(|(cell, more)| cell.merge(more));
+        self.twice.merge(&other.twice);
+        self.worlds.iter_mut().zip(&other.worlds).for_each(|(sums, more)| sums.merge(more));
         self.repeated += other.repeated;
         self.differed += other.differed;
         self.clipped.iter_mut().zip(other.clipped).for_each(|(count, more)| *count += more);
@@ -335,15 +331,17 @@ impl Tallies {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        let (arms, aa) = (self.arms, Cell::new(2));
+        let arms = self.arms;
         self.cells
             .iter_mut()
             .chain(&mut self.strata)
             .chain(&mut self.fills)
-            .chain(&mut self.settings)
             .filter(|cell| cell.flows > 0)
             .for_each(|cell| *cell = Cell::new(arms));
-        (self.aa, self.repeated, self.differed, self.clipped) = (aa, 0, 0, [0; 8]);
+        let worlds = self.worlds.iter_mut().filter(|sums| sums.flows() > 0);
+        worlds.for_each(|sums| *sums = Sums::new(arms));
+        self.twice = Sums::new(2);
+        (self.repeated, self.differed, self.clipped) = (0, 0, [0; 8]);
         self.blocks.clear();
     }
 
@@ -393,17 +391,37 @@ impl Tallies {
         self.fills[stratum].clone()
     }
 
+    /// What they come to.
+    pub fn decision(&self, experiment: &Experiment) -> Decision {
+        let names: Vec<String> =
+            experiment.assumptions.iter().map(|one| one.value.clone()).collect();
+        let question = Question {
+            arms: &experiment.arms,
+            assumptions: &names,
+            corners: &experiment.worlds,
+            limits: experiment.limits,
+        };
+        let (assumed, part, corners) = match &self.worlds[..] {
+            [all, part, corners @ ..] => (all, part, corners),
+            _ => (&self.twice, &self.twice, &[][..]),
+        };
+        let (twice, repeated) = (&self.twice, [self.repeated, self.differed]);
+        let mut decision = decide(&question, &Evidence { assumed, part, corners, twice, repeated });
+        let (done, wanted) = (assumed.flows(), experiment.flows);
+        if done < wanted && decision.check.differed == 0 {
+            decision.withhold(&format!(
+                "the test is not complete, {done} of {wanted} connections ran; run the rest"
+            ));
+        }
+        decision
+    }
+
     /// Appends everything.
     pub fn write(&self, to: &mut Writer) {
         to.put(self.blocks.len() as u64);
         self.blocks.iter().for_each(|block| to.put(*block));
-        self.cells
-            .iter()
-            .chain(&self.strata)
-            .chain(&self.fills)
-            .chain(&self.settings)
-            .chain([&self.aa])
-            .for_each(|cell| cell.write(to));
+        self.cells.iter().chain(&self.strata).chain(&self.fills).for_each(|cell| cell.write(to));
+        self.worlds.iter().chain([&self.twice]).for_each(|sums| sums.write(to));
         to.put(self.repeated);
         to.put(self.differed);
         self.clipped.iter().for_each(|count| to.put(*count));
@@ -416,16 +434,13 @@ impl Tallies {
             tallies.blocks.push(from.get()?);
         }
         let arms = tallies.arms;
-        for cell in tallies
-            .cells
-            .iter_mut()
-            .chain(&mut tallies.strata)
-            .chain(&mut tallies.fills)
-            .chain(&mut tallies.settings)
-        {
+        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata).chain(&mut tallies.fills) {
             *cell = Cell::read(from, arms)?;
         }
-        tallies.aa = Cell::read(from, 2)?;
+        for sums in &mut tallies.worlds {
+            *sums = Sums::read(from, arms)?;
+        }
+        tallies.twice = Sums::read(from, 2)?;
         tallies.repeated = from.get()?;
         tallies.differed = from.get()?;
         for count in &mut tallies.clipped {

@@ -1,104 +1,18 @@
-//! What the numbers say, in sentences; and what they do not.
+//! What the numbers do not say, and which arms are worth a look in each group.
 
 use super::analysis::{Analysis, Entry, FEW_FLOWS, Part};
 use super::contrast::LEAST_FLOWS;
-use super::recommend::{self, Decision};
 use super::{Experiment, Tallies};
-use crate::stats::Interval;
 
 impl Analysis {
-    /// Of what was kept: the numbers, and what they say; `warnings` are those of the population.
+    /// Of the sums of a test; `warnings` are those of the population.
     pub fn new(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
         let mut analysis = Analysis::numbers(experiment, tallies, warnings);
-        fill(&mut analysis);
+        analysis.advice = advice(&analysis);
+        let own = self::warnings(&analysis);
+        // What concerns this very test goes before what concerns its population.
+        analysis.warnings.splice(0..0, own);
         analysis
-    }
-
-    /// What the answer comes to.
-    pub fn decision(&self) -> Decision {
-        recommend::decide(self)
-    }
-}
-
-/// Fills in sentences, advice and warnings.
-fn fill(analysis: &mut Analysis) {
-    let depends = |entry: &Entry| {
-        let told = analysis
-            .sensitivity
-            .iter()
-            .filter_map(|one| Some(format!("; {}", one.effect(&entry.arm)?.sentence(&one.value))));
-        told.collect::<String>()
-    };
-    let sentences = analysis.of(Part::All).filter_map(|entry| {
-        let same =
-            entry.versus_baseline.as_ref().is_some_and(|versus| versus.paired.same_pct >= 100.0);
-        sentence(entry).map(|line| if same { line } else { line + &depends(entry) })
-    });
-    analysis.sentences = sentences.collect();
-    analysis.recommendation = recommend::sentences(analysis);
-    analysis.advice = advice(analysis);
-    let own = warnings(analysis);
-    // What concerns this very test goes before what concerns its population.
-    analysis.warnings.splice(0..0, own);
-}
-
-/// `12.9 [12.1, 13.6]` without a sign; the reader has the direction in words.
-fn range(interval: Interval, digits: usize) -> String {
-    let Interval { value, low, high } =
-        if interval.value < 0.0 { interval.map(|x| -x) } else { interval };
-    format!("{value:.digits$} % {{}} [{low:.digits$}, {high:.digits$}]")
-}
-
-/// One arm beside the baseline, as a sentence.
-pub fn sentence(entry: &Entry) -> Option<String> {
-    let versus = entry.versus_baseline.as_ref()?;
-    if versus.paired.same_pct >= 100.0 {
-        return Some(format!("{}: exactly as the baseline on every connection", entry.arm));
-    }
-    let time = versus.reduction_pct.mean;
-    let unknown = !(time.low.is_finite() && time.high.is_finite());
-    let first = if unknown || time.covers(0.0) {
-        let range = if unknown {
-            String::new()
-        } else {
-            format!(" [{:.1}, {:.1} % shorter]", time.low, time.high)
-        };
-        format!("no difference in completion time beyond chance{range}")
-    } else {
-        let direction = if time.value > 0.0 { "shorter downloads" } else { "longer downloads" };
-        range(time, 1).replace("{}", direction)
-    };
-    let loss = versus.loss_points;
-    // Less than anybody prints.
-    let nothing = loss.low.abs().max(loss.high.abs()) < 0.005;
-    let second = if nothing {
-        "the same loss".into()
-    } else if loss.covers(0.0) || unknown {
-        format!(
-            "no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])",
-            loss.value, loss.low, loss.high
-        )
-    } else {
-        let direction = if loss.value > 0.0 { "more" } else { "less" };
-        format!("{} points {direction} loss", two(loss.value.abs()))
-    };
-    let tail = versus.paired.worse_pct;
-    let third = if tail < 0.05 {
-        "less than 0.1 % of connections take over 5 % longer".into()
-    } else {
-        format!("{tail:.1} % of connections take over 5 % longer")
-    };
-    Some(format!("{}: {first}, {second}; {third}", entry.arm))
-}
-
-/// As many digits as tell something.
-fn two(value: f64) -> String {
-    if value >= 0.1 {
-        format!("{value:.1}")
-    } else if value >= 0.01 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.3}")
     }
 }
 
@@ -176,21 +90,17 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
             analysis.flows, experiment.flows
         ));
     }
-    let aa = &analysis.aa;
-    if aa.differed > 0 {
+    let check = &analysis.decision.check;
+    if check.differed > 0 {
         warnings.push(format!(
             "{} of {} trials that ran again with the same seed came out differently: do not trust this result",
-            aa.differed, aa.repeated
+            check.differed, check.repeated
         ));
     }
-    if !aa.covers_zero {
-        warnings.push(
-            "A/A check failed: the baseline differs from itself beyond its 99 % interval; do not trust differences of that size".into(),
-        );
-    } else if aa.reduction_pct.is_none() {
+    if check.time_pct.is_none() {
         warnings.push(format!(
             "no A/A check: {} pairs are too few, {LEAST_FLOWS} are needed",
-            aa.pairs
+            check.pairs
         ));
     }
     if analysis.flows < FEW_FLOWS {
@@ -200,24 +110,15 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
             analysis.flows
         ));
     }
-    let (mut twins, mut even) = (Vec::new(), Vec::new());
-    for entry in analysis.of(Part::All) {
-        match &entry.versus_baseline {
-            Some(versus) if versus.paired.same_pct >= 100.0 => twins.push(entry.arm.as_str()),
-            Some(versus) if versus.reduction_pct.mean.covers(0.0) => even.push(entry.arm.as_str()),
-            _ => {}
-        }
-    }
+    let same = |entry: &&Entry| {
+        entry.versus_baseline.as_ref().is_some_and(|versus| versus.paired.same_pct >= 100.0)
+    };
+    let twins: Vec<&str> =
+        analysis.of(Part::All).filter(same).map(|entry| entry.arm.as_str()).collect();
     if !twins.is_empty() {
         warnings.push(format!(
             "{} behaved like the baseline on every single connection: identical results",
             twins.join(", ")
-        ));
-    }
-    if !even.is_empty() {
-        warnings.push(format!(
-            "{}: the mean completion time does not differ from the baseline's beyond chance",
-            even.join(", ")
         ));
     }
     let unfinished: Vec<String> = analysis
@@ -240,18 +141,6 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
                 share * 100.0
             ));
         }
-    }
-    let thin: Vec<&str> = analysis
-        .of(Part::Group)
-        .chain(analysis.of(Part::Size))
-        .filter(|entry| entry.versus_baseline.is_none() && entry.flows < FEW_FLOWS)
-        .map(|entry| entry.name.as_str())
-        .collect();
-    if !thin.is_empty() && analysis.flows >= FEW_FLOWS {
-        warnings.push(format!(
-            "Fewer than {FEW_FLOWS} connections: p99 and small differences are not reliable: {}",
-            thin.join(", ")
-        ));
     }
     warnings
 }

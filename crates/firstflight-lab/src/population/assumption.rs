@@ -1,60 +1,193 @@
-//! What a population assumes and nobody measured, with the range that is as good as the value: a
-//! file keeps it, an A/B test runs at both ends of it.
+//! The values that a population assumes and nobody measured, with the range in which each may lie.
+//! Every combination of their ends is a world; an A/B test runs in all of them.
 
+use super::Population;
 use super::knobs::Knobs;
 use super::place::{Field, Section, VALUES};
 use firstflight_path::Error;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const ASSUMPTION: &[&str] = &["value", "low", "high", "ref"];
+/// All corners of so many assumptions are run: 8 worlds.
+const MOST: usize = 3;
 
-/// What nobody measured, and between which settings the truth may lie.
+/// A value that nobody measured, and the settings between which the truth may lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumption {
-    /// What it is, as in "depending on VALUE nobody measured": `buffers`.
+    /// Its name, as in "depending on buffers".
     pub value: String,
     /// One end of the range.
-    pub low: Setting,
+    pub low: End,
     /// The other end.
-    pub high: Setting,
+    pub high: End,
     /// Why this range.
     pub reference: String,
 }
 
-/// The knobs at an end of an [`Assumption`]; the meanings are those of [`Knobs`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// Factor on every buffer.
-    pub q: f64,
-    /// Random loss, its median over the connections.
-    pub k: f64,
-    /// Standard deviation of its logarithm.
-    pub s: f64,
-    /// Factor on rates that are lower bounds.
-    pub r: f64,
+/// An end of the range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// For people: `buffers half as deep`.
+    pub words: String,
+    /// The knobs that it turns.
+    pub setting: Setting,
 }
 
-/// The factor on rates that are lower bounds changes nothing.
-pub(super) fn as_seen(r: f64) -> bool {
-    r.to_bits() == 1.0_f64.to_bits()
+/// Knobs that are turned; the meanings are those of [`Knobs`]. Those that are absent stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Factor on every buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<f64>,
+    /// Random loss, its median over the connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k: Option<f64>,
+    /// Standard deviation of its logarithm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub s: Option<f64>,
+    /// Factor on rates that are lower bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r: Option<f64>,
+    /// Factor on the loss of the groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l: Option<f64>,
+    /// Factor on `k`, whatever another assumption made of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k_times: Option<f64>,
+    /// Factor on `s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub s_times: Option<f64>,
+}
+
+/// A setting's keys with their bounds.
+const KEYS: [(&str, f64, f64); 7] = [
+    ("q", 0.001, 1000.0),
+    ("k", 0.0, 0.9),
+    ("s", 0.0, 5.0),
+    ("r", 0.001, 1000.0),
+    ("l", 0.0, 1000.0),
+    ("k_times", 0.0, 1000.0),
+    ("s_times", 0.0, 1000.0),
+];
+
+impl Setting {
+    fn values(&self) -> [Option<f64>; 7] {
+        [self.q, self.k, self.s, self.r, self.l, self.k_times, self.s_times]
+    }
+
+    fn slots(&mut self) -> [&mut Option<f64>; 7] {
+        let Setting { q, k, s, r, l, k_times, s_times } = self;
+        [q, k, s, r, l, k_times, s_times]
+    }
+
+    /// The first knob that it turns: the one that the assumption is about.
+    fn leading(&self) -> Option<&'static str> {
+        let turned = KEYS.iter().zip(self.values()).find(|(_, value)| value.is_some());
+        turned.map(|((key, ..), _)| knob(key))
+    }
+
+    fn forget(&mut self, fixed: &str) {
+        for ((key, ..), slot) in KEYS.iter().zip(self.slots()) {
+            if knob(key) == fixed {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Turns knobs to fixed values.
+    fn set(&self, knobs: &mut Knobs) {
+        let Knobs { q, k, s, r, l, .. } = knobs;
+        for (knob, value) in [q, k, s, r, l].into_iter().zip(self.values()) {
+            *knob = value.unwrap_or(*knob);
+        }
+    }
+
+    /// Multiplies knobs.
+    fn scale(&self, knobs: &mut Knobs) {
+        knobs.k *= self.k_times.unwrap_or(1.0);
+        knobs.s *= self.s_times.unwrap_or(1.0);
+    }
+}
+
+/// The knob behind a key.
+fn knob(key: &'static str) -> &'static str {
+    key.strip_suffix("_times").unwrap_or(key)
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setting { q, k, s, r } = self;
-        write!(f, "q={q:?}, k={k:?}, s={s:?}")?;
-        // Few populations have rates that are lower bounds; the others are spared the word.
-        if as_seen(*r) { Ok(()) } else { write!(f, ", r={r:?}") }
+        let stated = KEYS.iter().zip(self.values());
+        let stated = stated.filter_map(|((key, ..), value)| Some(format!("{key} = {:?}", value?)));
+        f.write_str(&stated.collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Reads what was never measured. A file with buffers of its own does not inherit what its base
-/// says of other ones.
-pub(super) fn read(
-    top: &Section<'_>,
-    knobs: &Knobs,
-    assumptions: &mut Vec<Assumption>,
-) -> Result<(), Error> {
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.words.replace('\\', "\\\\").replace('"', "\\\"");
+        let setting = self.setting.to_string();
+        let comma = if setting.is_empty() { "" } else { ", " };
+        write!(f, "{{ {setting}{comma}words = \"{words}\" }}")
+    }
+}
+
+/// One set of assumptions, and the population under it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct World {
+    /// For people.
+    pub words: String,
+    /// Which end of each assumption: `true` for the high one.
+    pub ends: Vec<bool>,
+    /// The population with its knobs turned.
+    pub population: Population,
+}
+
+impl Population {
+    /// The worlds besides the one as assumed: every corner of the assumptions that differs from it
+    /// and from the others.
+    pub fn worlds(&self) -> Vec<World> {
+        let assumptions = &self.assumptions;
+        let mut worlds: Vec<World> = Vec::new();
+        for corner in 0..(1_usize << assumptions.len()) {
+            let ends: Vec<bool> =
+                (0..assumptions.len()).map(|bit| corner >> bit & 1 == 1).collect();
+            let chosen = || {
+                assumptions
+                    .iter()
+                    .zip(&ends)
+                    .map(|(one, high)| if *high { &one.high } else { &one.low })
+            };
+            let mut knobs = self.knobs.clone();
+            chosen().for_each(|end| end.setting.set(&mut knobs));
+            chosen().for_each(|end| end.setting.scale(&mut knobs));
+            if knobs == self.knobs || worlds.iter().any(|world| world.population.knobs == knobs) {
+                continue;
+            }
+            let words: Vec<&str> = chosen().map(|end| end.words.as_str()).collect();
+            let population = Population { knobs, assumptions: Vec::new(), ..self.clone() };
+            worlds.push(World { words: words.join(", "), ends, population });
+        }
+        worlds
+    }
+
+    /// Keeps a knob that the user set in every world. An assumption about this very knob is none
+    /// any more.
+    pub(super) fn fix(&mut self, knob: &str) {
+        let about = |one: &Assumption| {
+            one.low.setting.leading().or(one.high.setting.leading()) == Some(knob)
+        };
+        self.assumptions.retain(|one| !about(one));
+        for one in &mut self.assumptions {
+            one.low.setting.forget(knob);
+            one.high.setting.forget(knob);
+        }
+        self.assumptions.retain(|one| one.low.setting != one.high.setting);
+    }
+}
+
+/// Reads the assumptions. A file with buffers of its own does not inherit those of its base.
+pub(super) fn read(top: &Section<'_>, assumptions: &mut Vec<Assumption>) -> Result<(), Error> {
     let own_buffers = top.get("group").is_some()
         || top.get("calibration").is_some()
         || top.get("defaults").is_some_and(|field| {
@@ -65,33 +198,34 @@ pub(super) fn read(
     }
     let Some(field) = top.get("assumption") else { return Ok(()) };
     assumptions.clear();
-    let setting = |field: &Field<'_>| -> Result<Setting, Error> {
-        let section = field.section(&["q", "k", "s", "r"])?;
-        let or = |key: &str, low: f64, high: f64, usual: f64| {
+    let end = |field: &Field<'_>, otherwise: String| -> Result<End, Error> {
+        let known: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).chain(["words"]).collect();
+        let section = field.section(&known)?;
+        let mut setting = Setting::default();
+        for ((key, low, high), slot) in KEYS.iter().zip(setting.slots()) {
+            let fits = |x: f64| (*low..=*high).contains(&x);
             let field = section.get(key);
-            field.map_or(Ok(usual), |field| {
-                field.number_that(|x| (low..=high).contains(&x), &format!("{low} to {high}"))
-            })
-        };
-        Ok(Setting {
-            q: or("q", 0.001, 1000.0, knobs.q)?,
-            k: or("k", 0.0, 0.9, knobs.k)?,
-            s: or("s", 0.0, 5.0, knobs.s)?,
-            r: or("r", 0.001, 1000.0, knobs.r)?,
-        })
+            *slot = field
+                .map(|field| field.number_that(fits, &format!("{low} to {high}")))
+                .transpose()?;
+        }
+        Ok(End { words: section.text("words")?.unwrap_or(otherwise), setting })
     };
     let entries = field.list()?;
-    if entries.len() > 8 {
-        return Err(field.bad("are more than 8; allowed: at most 8, each is two more runs of a part of the connections"));
+    if entries.len() > MOST {
+        return Err(field.bad(format_args!(
+            "are more than {MOST}; allowed: at most {MOST}, all corners of which are run"
+        )));
     }
     for entry in entries {
         let section = entry.section(ASSUMPTION)?;
-        let (low, high) = (setting(&section.need("low")?)?, setting(&section.need("high")?)?);
-        if low == high {
+        let value = section.need("value")?.text()?.to_owned();
+        let low = end(&section.need("low")?, format!("{value} at the lower end"))?;
+        let high = end(&section.need("high")?, format!("{value} at the upper end"))?;
+        if low.setting == high.setting {
             return Err(section.bad("high", "is the same as `low`; allowed: two ends"));
         }
-        let (value, reference) =
-            (section.need("value")?.text()?.to_owned(), section.need("ref")?.text()?.to_owned());
+        let reference = section.need("ref")?.text()?.to_owned();
         assumptions.push(Assumption { value, low, high, reference });
     }
     Ok(())

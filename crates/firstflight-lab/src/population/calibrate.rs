@@ -23,6 +23,7 @@ use super::describe::quantile;
 use crate::ab::analysis::{Entry, Part};
 use crate::ab::{Analysis, Clock, Run, Test, Watch};
 use crate::arms::{NamedArm, parse_arms};
+use crate::decision::Limits;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::Nanos;
 use firstflight_path::Error;
@@ -358,6 +359,7 @@ impl Calibration {
             clock: Clock::Sender,
             host: Hosts::default(),
             detection: None,
+            limits: Limits::default(),
         };
         let stop = AtomicBool::new(false);
         let tallies =

@@ -10,6 +10,7 @@
 //! trip becomes what they take: no link can be faster.
 
 use super::distribution::{Chance, pick};
+use super::knobs::as_seen;
 use super::normal::{inverse_normal, uniform};
 use super::variable::{Unit, Variable};
 use super::{Bursts, Correlation, Group, Population};
@@ -139,6 +140,8 @@ impl Population {
         }
         let own_loss =
             plain(Variable::Loss, &Chance::uniform(number(Purpose::LossParameters, 0)), 0.0);
+        let own_loss =
+            if as_seen(self.knobs.l) { own_loss } else { (own_loss * self.knobs.l).min(MOST_LOSS) };
         let common = match self.knobs {
             ref knobs if knobs.s > 0.0 => (knobs.k
                 * libm::exp(knobs.s * inverse_normal(number(Purpose::LossParameters, 4))))

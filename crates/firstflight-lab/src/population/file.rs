@@ -32,7 +32,7 @@ const TOP: &[&str] = &[
     "group",
 ];
 const SOURCE: &[&str] = &["value", "status", "ref"];
-const CALIBRATION: &[&str] = &["q", "k", "s", "r", "status", "calibrated"];
+const CALIBRATION: &[&str] = &["q", "k", "s", "r", "l", "status", "calibrated"];
 /// Keys of a path that a population draws.
 const DRAWN: &[&str] = &["rate", "rtt", "queue", "loss", "up", "return", "base"];
 const SCHEMA: f64 = 1.0;
@@ -104,6 +104,7 @@ impl Population {
                     "k" => self.knobs.k = within(0.0, 0.9)?,
                     _ => self.knobs.s = within(0.0, 5.0)?,
                 }
+                self.fix(key);
                 if self.knobs.calibrated.is_some() {
                     self.knobs.calibrated = Some(false);
                 }
@@ -280,9 +281,10 @@ impl Population {
                 check_together(group, defaults)?;
             }
         }
-        assumption::read(&top, &population.knobs, &mut population.assumptions)?;
-        if population.knobs.k > 0.0 && population.groups.iter().any(|group| group.bursts.is_some())
-        {
+        assumption::read(&top, &mut population.assumptions)?;
+        let random = population.knobs.k > 0.0
+            || population.worlds().iter().any(|world| world.population.knobs.k > 0.0);
+        if random && population.groups.iter().any(|group| group.bursts.is_some()) {
             return Err(top.bad(
                 "calibration",
                 "k is a loss of single packets, and a group has `bursts`; allowed: one of the two",
@@ -345,6 +347,11 @@ fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Error>
             r: section
                 .get("r")
                 .map(|r| r.number_that(|r| (0.001..=1000.0).contains(&r), "0.001 to 1000"))
+                .transpose()?
+                .unwrap_or(1.0),
+            l: section
+                .get("l")
+                .map(|l| l.number_that(|l| (0.0..=1000.0).contains(&l), "0 to 1000"))
                 .transpose()?
                 .unwrap_or(1.0),
             status: section.text("status")?.unwrap_or_default(),

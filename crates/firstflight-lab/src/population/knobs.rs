@@ -13,6 +13,8 @@ pub struct Knobs {
     /// Factor on the rate of groups whose rate is a lower bound
     /// ([`Group::rate_is_lower_bound`](super::Group::rate_is_lower_bound)).
     pub r: f64,
+    /// Factor on the loss that the groups have of their own.
+    pub l: f64,
     /// What is known about them: how they were fitted, or that they were not.
     pub status: String,
     /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
@@ -21,6 +23,11 @@ pub struct Knobs {
 
 impl Default for Knobs {
     fn default() -> Knobs {
-        Knobs { q: 1.0, k: 0.0, s: 0.0, r: 1.0, status: String::new(), calibrated: None }
+        Knobs { q: 1.0, k: 0.0, s: 0.0, r: 1.0, l: 1.0, status: String::new(), calibrated: None }
     }
+}
+
+/// A factor that changes nothing.
+pub(super) fn as_seen(factor: f64) -> bool {
+    factor.to_bits() == 1.0_f64.to_bits()
 }

@@ -25,7 +25,7 @@ mod text;
 pub mod variable;
 pub mod workload;
 
-pub use assumption::{Assumption, Setting};
+pub use assumption::{Assumption, End, Setting, World};
 pub use correlation::Correlation;
 pub use distribution::{Distribution, Shape};
 pub use draw::{Clipped, Drawn};
@@ -177,14 +177,5 @@ impl Population {
             }
         }
         warnings
-    }
-}
-
-impl Setting {
-    /// The population with these knobs, and no range of its own.
-    pub fn of(self, population: &Population) -> Population {
-        let knobs =
-            Knobs { q: self.q, k: self.k, s: self.s, r: self.r, ..population.knobs.clone() };
-        Population { knobs, assumptions: Vec::new(), ..population.clone() }
     }
 }

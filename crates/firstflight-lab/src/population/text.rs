@@ -1,7 +1,7 @@
 //! Printing a population as a file again, everything filled in: what stands beside results.
 
-use super::assumption::as_seen;
-use super::{Assumption, Group, Knobs, Population, Setting, Variable};
+use super::knobs::as_seen;
+use super::{Assumption, Group, Knobs, Population, Variable};
 use std::fmt::{self, Write as _};
 
 impl fmt::Display for Population {
@@ -27,7 +27,7 @@ impl fmt::Display for Population {
                 source.status
             )?;
         }
-        let Knobs { q, k, s, r, status, .. } = &self.knobs;
+        let Knobs { q, k, s, r, l, status, .. } = &self.knobs;
         writeln!(
             f,
             "\n[calibration]\nq = {q:?}\nk = {k:?}\ns = {s:?}\nstatus = {}",
@@ -36,20 +36,17 @@ impl fmt::Display for Population {
         if !as_seen(*r) {
             writeln!(f, "r = {r:?}")?;
         }
+        if !as_seen(*l) {
+            writeln!(f, "l = {l:?}")?;
+        }
         if let Some(calibrated) = self.knobs.calibrated {
             writeln!(f, "calibrated = \"{}\"", if calibrated { "yes" } else { "no" })?;
         }
         for Assumption { value, low, high, reference } in &self.assumptions {
-            let end = |Setting { q, k, s, r }: &Setting| {
-                let r = if as_seen(*r) { String::new() } else { format!(", r = {r:?}") };
-                format!("{{ q = {q:?}, k = {k:?}, s = {s:?}{r} }}")
-            };
             let (value, reference) = (quoted(value), quoted(reference));
             writeln!(
                 f,
-                "\n[[assumption]]\nvalue = {value}\nlow = {}\nhigh = {}\nref = {reference}",
-                end(low),
-                end(high)
+                "\n[[assumption]]\nvalue = {value}\nlow = {low}\nhigh = {high}\nref = {reference}"
             )?;
         }
         self.groups

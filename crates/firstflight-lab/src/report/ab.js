@@ -8,48 +8,46 @@ function lead() {
 }
 
 function recommendation() {
-  const [first, ...rest] = analysis.recommendation;
-  if (!first) return byId("recommendation").remove();
-  const [head, ...tail] = first.split(/(?<=[:.]) /);
-  const more = tail.join(" ");
-  byId("recommendation").append(html("p", { class: "first" }, html("strong", {}, head), more ? ` ${more}` : null), ...rest.map((line) => html("p", {}, line)));
-  for (const { value, low, high, flows, every } of analysis.sensitivity) {
-    byId("recommendation").append(html("p", { class: "rests" }, `Sensitivity to ${value}, which nobody measured: all arms ran again from ${low} to ${high}, on ${number(flows, 0)} connections (1 in ${every}); the effects at both ends stand in the sentences of the arms.`));
+  const { sentence, notes: more, worlds, assumptions } = analysis.decision;
+  byId("recommendation").append(html("p", { class: "first" }, html("strong", {}, sentence)), ...more.map((line) => html("p", {}, line)));
+  if (worlds.length > 1) {
+    byId("recommendation").append(html("p", { class: "rests" }, `Nobody measured ${assumptions.join(" and ")}: all arms also ran in ${worlds.length - 1} other worlds, on ${number(worlds[1].connections, 0)} connections each.`));
   }
   const unsure = [...new Set(report.sources.filter(({ status }) => status === "A" || status === "U").map(({ value }) => value))];
   if (unsure.length) {
-    byId("recommendation").append(html("p", { class: "rests" }, `Unmeasured assumptions behind this answer: ${unsure.join("; ")}. Put your own numbers into the population and run it again.`));
+    byId("recommendation").append(html("p", { class: "rests" }, `Also assumed, and not varied: ${unsure.join("; ")}. Put your own numbers into the population and run it again.`));
   }
 }
 
 function sentences() {
-  for (const entry of partsOf("all")[0].slice(1)) {
-    const arm = armOf(entry);
-    const { reduction_pct: { mean }, loss_points: loss, paired } = entry.versus_baseline;
-    const size = Math.abs(mean.value);
-    // Sure, and more than nothing in the digits that are shown.
-    const sure = (mean.low > 0 || mean.high < 0) && size >= 0.05;
-    const ends = mean.value < 0 ? [-mean.high, -mean.low] : [mean.low, mean.high];
-    if (paired.same_pct >= 100) {
-      byId("sentences").append(html("li", { "data-arm-card": entry.arm },
-        html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
-        html("p", { class: "big" }, "Equal ", html("small", {}, "to the baseline on every single connection"))));
-      continue;
-    }
-    byId("sentences").append(html("li", { "data-arm-card": entry.arm },
-      html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
-      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : mean.low > 0 || mean.high < 0 ? "that counts" : "beyond chance")),
-      html("p", { class: "interval" }, `95 % interval ${number(ends[0], 1)} … ${number(ends[1], 1)}${NARROW}%`),
+  for (const { arm: name, effects } of analysis.decision.arms) {
+    const arm = armOf({ arm: name });
+    const [{ time_pct: time, loss_points: loss, slower_pct: slower, queue_ms: queue }] = effects;
+    const ends = (read) => { const values = effects.map(read); return [Math.min(...values), Math.max(...values)]; };
+    const [least, most] = ends((effect) => effect.time_pct.value);
+    const size = Math.abs(time.value);
+    const sure = (time.low > 0 || time.high < 0) && size >= 0.05;
+    const words = time.value > 0 ? "faster" : "slower";
+    byId("sentences").append(html("li", { "data-arm-card": name },
+      html("h3", { "data-tip": arm.full }, swatch(arm), name),
+      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? words : "beyond chance")),
+      html("p", { class: "interval" }, `95 % interval ${number(time.low, 1)} … ${number(time.high, 1)}${NARROW}%`),
+      effects.length > 1 ? html("p", { class: "interval" }, `${number(least, 0)} … ${number(most, 0)}${NARROW}% over all worlds`) : null,
       html("p", { class: "cost" }, `${signed(loss.value, 2)} points of loss (${between(loss, 2)})`),
-      ...analysis.sensitivity.map(({ value, effects }) => {
-        const { reduction_pct: time, loss_points: points } = effects.find((effect) => effect.arm === entry.arm);
-        const [points_at, time_at] = [points.range.map((end) => signed(end, 2)), time.range.map((end) => number(end, 1))];
-        const same = points_at[0] === points_at[1] && time_at[0] === time_at[1];
-        if (same) return html("p", { class: "cost" }, `The same over the whole range of ${value} that nobody measured`);
-        return html("p", { class: "cost" }, `${signed(points.range[0], 2)} to ${signed(points.range[1], 2)} points of loss, ${number(time.range[0], 1)} to ${number(time.range[1], 1)}${NARROW}% less time depending on ${value} nobody measured`);
-      }),
-      html("p", {}, `${number(paired.worse_pct, 1)}${NARROW}% of connections take over 5${NARROW}% longer, ${number(paired.better_pct, 1)}${NARROW}% over 5${NARROW}% less`)));
+      html("p", { class: "cost" }, `${signed(queue.value, 0)} ms of queueing delay (p99)`),
+      html("p", {}, `${number(slower.value, 1)}${NARROW}% of connections are over 5${NARROW}% slower`)));
   }
+}
+
+function worldsTable() {
+  const { worlds, arms: rows } = analysis.decision;
+  if (worlds.length < 2) return byId("worlds-part").remove();
+  const range = (effect, digits) => html("td", { class: "figure", "data-is": effect.is }, number(effect.value, digits), html("small", { class: "spread" }, between(effect, digits)));
+  const lines = worlds.flatMap(({ words, connections }, world) => rows.map(({ arm: name, effects }) => {
+    const { time_pct: time, mean_pct: mean, p95_pct: tail, slower_pct: slower, loss_points: loss, queue_ms: queue } = effects[world];
+    return html("tr", {}, html("th", { scope: "row", class: "name" }, words), html("td", {}, swatch(armOf({ arm: name })), name), html("td", { class: "figure" }, number(connections, 0)), range(time, 1), range(mean, 1), range(tail, 1), range(slower, 1), range(loss, 2), range(queue, 1));
+  }));
+  byId("worlds").append(grid(["World", "Arm", "Connections", "faster %", "by mean %", "at p95 %", "over 5 % slower %", "more loss, points", "more queueing delay, ms"], lines, [0, 1]));
 }
 
 function notes() {
@@ -58,7 +56,7 @@ function notes() {
   }
 }
 
-const PASSED = () => (analysis.aa.differed === 0 && analysis.aa.covers_zero && analysis.aa.reduction_pct !== null);
+const { check } = analysis.decision;
 
 function overview() {
   facts(byId("facts"), [
@@ -68,7 +66,7 @@ function overview() {
     ["Transport", `${experiment.transport.toUpperCase()}${experiment.detection ? `, ${experiment.detection}` : ""}`],
     ["Initial window", `${experiment.iw} packets`],
     ["Seed", String(experiment.seed)],
-    ["A/A check", html("span", { class: PASSED() ? "passed" : "failed" }, PASSED() ? "passed" : analysis.aa.reduction_pct === null ? "too few pairs" : "failed")],
+    ["A/A check", html("span", { class: check.passed ? "passed" : "failed" }, check.time_pct === null ? "too few pairs" : check.passed ? "passed" : "failed")],
   ]);
 }
 
@@ -150,18 +148,18 @@ function pairs() {
 // --- Trust -----------------------------------------------------------------------------------------------------
 
 function trust() {
-  const { aa } = analysis;
-  const range = (interval, unit) => `${signed(interval.value, 3)}${unit} [${between(interval, 3)}]`;
-  const other = aa.reduction_pct === null
-    ? `The baseline against itself under other seeds: ${aa.pairs} pairs are too few.`
-    : `On ${number(aa.pairs, 0)} connections the baseline ran against itself under two other seeds: ${range(aa.reduction_pct, " % shorter")}, ${range(aa.loss_points, " points more loss")}; ` +
-      `the median of the paired ratio of times is ${number(aa.paired_p50.value, 4)} [${between(aa.paired_p50, 4)}]; these 99 % intervals ${aa.covers_zero ? "cover no difference, as they must" : "do NOT cover no difference: do not trust differences of that size"}.`;
-  const same = `On ${number(aa.repeated, 0)} it ran again with the same seed: ${aa.differed === 0 ? "every one came out the same to the last digit" : `${aa.differed} CAME OUT DIFFERENTLY`}.`;
-  byId("aa").append(html("strong", { class: PASSED() ? "passed" : "failed" }, PASSED() ? "A/A check passed. " : "A/A check: "), `${other} ${same}`);
+  const range = (interval, unit) => `${signed(interval.value, 2)}${unit} [${between(interval, 2)}]`;
+  const other = check.time_pct === null
+    ? `The baseline against itself under other seeds: ${check.pairs} pairs are too few.`
+    : `On ${number(check.pairs, 0)} connections the baseline ran against itself under two other seeds: ${range(check.time_pct, " % faster")}, ${range(check.loss_points, " points more loss")} (99 % intervals).`;
+  const same = `On ${number(check.repeated, 0)} it ran again with the same seed: ${check.differed === 0 ? "every one came out the same to the last digit" : `${check.differed} CAME OUT DIFFERENTLY`}.`;
+  byId("aa").append(html("strong", { class: check.passed ? "passed" : "failed" }, check.passed ? "A/A check passed. " : "A/A check failed. "), `${other} ${same}`);
   facts(byId("method"), [
     ["Means", analysis.method.means, "wide"],
     ["Quantiles", analysis.method.quantiles, "wide"],
     ["Many cells", analysis.method.many, "wide"],
+    ["Worlds", analysis.method.worlds, "wide"],
+    ["Decision", analysis.method.decision, "wide"],
   ]);
   const rows = report.sources.map(({ value, status, reference }) => html("tr", {}, html("td", { class: `status status-${status}` }, status), html("th", { scope: "row" }, value), html("td", {}, reference)));
   byId("sources").append(grid(["", "Value", "Source"], rows, [0, 1, 2]));
@@ -177,6 +175,7 @@ function words() {
   advice();
   table();
   pairs();
+  worldsTable();
   trust();
   for (const legend of document.querySelectorAll("[data-legend]")) {
     legend.append(...arms.map((arm) => html("span", { "data-tip": arm.full }, swatch(arm), arm.arm)));

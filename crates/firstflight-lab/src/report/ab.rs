@@ -75,7 +75,7 @@ impl Analysis {
             about: population.as_ref().map_or(String::new(), |population| population.about.clone()),
             sources: population
                 .map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
-            finding: self.finding(),
+            finding: self.decision.sentence.clone(),
             analysis: self,
             looks: looks(experiment.arms.iter().map(String::as_str)),
             advice: None,

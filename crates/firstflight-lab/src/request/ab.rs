@@ -3,6 +3,7 @@
 use super::{HostArgs, named, packets, seed};
 use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
 use crate::arms::{ALL, NamedArm, parse_arms};
+use crate::decision::Limits;
 use crate::population::Population;
 use crate::size;
 use clap::Args;
@@ -37,6 +38,8 @@ pub struct AbRequest {
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
     #[arg(long, value_name = "TIME", default_value = "600s", value_parser = limit, allow_negative_numbers = true)]
     limit: Nanos,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 fn connections(text: &str) -> Result<u64, String> {
@@ -97,6 +100,7 @@ impl AbRequest {
             host: self.hosts.hosts()?,
             detection: self.hosts.detection.clone(),
             clock: Clock::Receiver,
+            limits: self.limits,
         };
         test.check()?;
         Ok(test)

@@ -9,32 +9,32 @@
 use super::Interval;
 use super::codec::{Reader, Writer};
 
-/// Binary digits that are kept of a value.
-const DIGITS: u32 = 8;
-
-/// Counts of whole numbers.
+/// Counts of whole numbers, of which so many binary digits are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sketch {
+pub struct Counts<const DIGITS: u32> {
     counts: Vec<u32>,
     total: u64,
 }
 
-fn bin(value: u64) -> usize {
-    let shift = (64 - value.leading_zeros()).saturating_sub(DIGITS + 1);
-    ((u64::from(shift) << DIGITS) + (value >> shift)) as usize
-}
+/// Counts in bins of 0.4 % of a value.
+pub type Sketch = Counts<8>;
 
-/// First value of a bin, and how many values it has.
-fn bounds(bin: usize) -> (u64, u64) {
-    let shift = ((bin >> DIGITS) as u32).saturating_sub(1);
-    let low = (bin as u64 - (u64::from(shift) << DIGITS)) << shift;
-    (low, 1 << shift)
-}
+impl<const DIGITS: u32> Counts<DIGITS> {
+    fn bin(value: u64) -> usize {
+        let shift = (64 - value.leading_zeros()).saturating_sub(DIGITS + 1);
+        ((u64::from(shift) << DIGITS) + (value >> shift)) as usize
+    }
 
-impl Sketch {
+    /// First value of a bin, and how many values it has.
+    fn bounds(bin: usize) -> (u64, u64) {
+        let shift = ((bin >> DIGITS) as u32).saturating_sub(1);
+        let low = (bin as u64 - (u64::from(shift) << DIGITS)) << shift;
+        (low, 1 << shift)
+    }
+
     /// Adds a value.
     pub fn add(&mut self, value: u64) {
-        let bin = bin(value);
+        let bin = Self::bin(value);
         if bin >= self.counts.len() {
             self.counts.resize(bin + 1, 0);
         }
@@ -43,7 +43,7 @@ impl Sketch {
     }
 
     /// Adds everything of another.
-    pub fn merge(&mut self, other: &Sketch) {
+    pub fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
@@ -69,7 +69,7 @@ impl Sketch {
         let mut below = 0.0;
         let mut last = 0.0;
         for (bin, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let (low, width) = bounds(bin);
+            let (low, width) = Self::bounds(bin);
             let count = f64::from(*count);
             if rank < below + count {
                 // A bin of one value has nothing to interpolate.
@@ -111,12 +111,12 @@ impl Sketch {
     }
 
     /// Reads what [`Sketch::write`] wrote.
-    pub fn read(from: &mut Reader<'_>) -> Option<Sketch> {
-        const BINS: u64 = (64 - DIGITS as u64 + 1) << DIGITS;
-        let mut sketch = Sketch::default();
+    pub fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let bins = (64 - u64::from(DIGITS) + 1) << DIGITS;
+        let mut sketch = Self::default();
         let mut bin = 0u64;
         for _ in 0..from.get()? {
-            bin = bin.checked_add(from.get()?).filter(|bin| *bin < BINS)?;
+            bin = bin.checked_add(from.get()?).filter(|bin| *bin < bins)?;
             let count = u32::try_from(from.get()?).ok()?;
             sketch.counts.resize(bin as usize + 1, 0);
             sketch.counts[bin as usize] = count;
@@ -146,16 +146,20 @@ mod tests {
     fn bins_follow_each_other_without_gap() {
         let mut next = 0;
         for index in 0..3000 {
-            let (low, width) = bounds(index);
+            let (low, width) = Sketch::bounds(index);
             assert_eq!(low, next, "bin {index} begins where the one before ends");
             assert_eq!(
-                (bin(low), bin(low + width - 1)),
+                (Sketch::bin(low), Sketch::bin(low + width - 1)),
                 (index, index),
                 "its values fall into bin {index}"
             );
             next = low + width;
         }
-        assert_eq!(bounds(bin(u64::MAX)).0 >> 56, 0xff, "the largest number has a bin");
+        assert_eq!(
+            Sketch::bounds(Sketch::bin(u64::MAX)).0 >> 56,
+            0xff,
+            "the largest number has a bin"
+        );
     }
 
     #[test]

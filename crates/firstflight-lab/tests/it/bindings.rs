@@ -272,6 +272,7 @@ fn test() -> Test {
         host: firstflight_lab::Hosts::default(),
         detection: None,
         clock: Clock::Receiver,
+        limits: firstflight_lab::decision::Limits::default(),
     }
 }
 

@@ -4,6 +4,7 @@
 mod bindings;
 mod completion;
 mod conform;
+mod decision;
 mod detection;
 mod drill;
 #[cfg(all(feature = "field", feature = "request"))]

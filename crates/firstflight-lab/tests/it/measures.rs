@@ -142,6 +142,7 @@ fn test() -> Test {
         host: Hosts::default(),
         detection: None,
         clock: Clock::Receiver,
+        limits: firstflight_lab::decision::Limits::default(),
     }
 }
 

@@ -7,8 +7,9 @@ use firstflight_lab::Error;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::ab::{Analysis, Clock, Test, Watch};
 use firstflight_lab::arms::parse_arms;
+use firstflight_lab::decision::Limits;
 use firstflight_lab::population::calibrate::TARGETS;
-use firstflight_lab::population::{Population, Setting, Variable, builtin};
+use firstflight_lab::population::{End, Population, Setting, Variable, builtin};
 use firstflight_lab::scenario::Hosts;
 use firstflight_lab::stats;
 use std::sync::atomic::AtomicBool;
@@ -88,6 +89,7 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
         detection: None,
         // Published as measured by the server: until all bytes of the object are acknowledged.
         clock: Clock::Sender,
+        limits: Limits::default(),
     };
     let stop = AtomicBool::new(false);
     let tallies = test.run_arms_only(&mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
@@ -168,11 +170,14 @@ struct Turned {
 fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, Error> {
     let population = population()?;
     let [q, k, s] = [population.knobs.q, population.knobs.k, population.knobs.s];
-    let ends = population.assumptions.iter().flat_map(|one| {
-        let at = |end: Setting| [end.q, end.k, end.s];
+    let ends = population.assumptions.iter().filter(|one| one.value == "buffers").flat_map(|one| {
+        let at = |end: &End| {
+            let Setting { q: deep, k: random, s: spread, .. } = end.setting;
+            [deep.unwrap_or(q), random.unwrap_or(k), spread.unwrap_or(s)]
+        };
         [
-            ("lowest buffers that fit nearly as well", at(one.low)),
-            ("highest buffers that fit nearly as well", at(one.high)),
+            ("lowest buffers that fit nearly as well", at(&one.low)),
+            ("highest buffers that fit nearly as well", at(&one.high)),
         ]
     });
     let own = [

@@ -8,6 +8,7 @@
 //! the round trip, and what was assumed is said, with the range between which an answer has to
 //! hold.
 
+use super::model::{Ends, Fit};
 use super::{Entry, four, quantile, quoted, table};
 use std::fmt::Write as _;
 
@@ -102,22 +103,20 @@ fn values(mut of: Vec<f64>, suffix: &str, sigma: f64) -> String {
 }
 
 /// The grid that its ACKs came on, ms. A faster one than this is the rhythm of the packets.
-fn grid(entry: &Entry) -> Option<f64> {
+pub(super) fn grid(entry: &Entry) -> Option<f64> {
     entry.grid_ms.filter(|period| *period >= LEAST_GRID_MS)
 }
 
-fn buffer(entry: &Entry) -> f64 {
-    let assumed = entry.rtt_ms.max(entry.queue_ms).max(LEAST_BUFFER_MS);
-    entry.full_ms.unwrap_or(assumed)
+impl Entry {
+    /// The buffer and the random loss that reproduce the connection, or what it shows of them.
+    pub(super) fn fit(&self) -> Fit {
+        let assumed = self.rtt_ms.max(self.queue_ms).max(LEAST_BUFFER_MS);
+        let buffer_ms = self.full_ms.unwrap_or(assumed);
+        self.fit.unwrap_or(Fit { buffer_ms, loss: self.random })
+    }
 }
 
-/// Lost where no queue stood: of a connection that overshot, losses tell nothing else. A log without
-/// losses is taken for one of a path without them.
-fn loss(entry: &Entry) -> f64 {
-    if entry.full_ms.is_some() { 0.0 } else { entry.lost.unwrap_or(0.0) }
-}
-
-fn size(entry: &Entry) -> f64 {
+pub(super) fn size(entry: &Entry) -> f64 {
     entry.bytes.min(MOST_BYTES) as f64
 }
 
@@ -143,9 +142,9 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     let all = |of: &dyn Fn(&Entry) -> f64| members.iter().map(|entry| of(entry)).collect();
     let rtt = values(all(&|entry| entry.rtt_ms), "_ms", 0.03);
     let rate = values(all(&|entry| entry.rate_mbps), "_mbps", 0.1);
-    let buffer = values(all(&buffer), "_ms", 0.25);
+    let buffer = values(all(&|entry| entry.fit().buffer_ms), "_ms", 0.1);
     let size = values(all(&size), "_bytes", 0.3);
-    let mut loss: Vec<f64> = all(&|entry| loss(entry).clamp(0.0, 0.5));
+    let mut loss: Vec<f64> = all(&|entry| entry.fit().loss.clamp(0.0, 0.5));
     let loss = table(&mut loss, "");
     let _ = write!(
         text,
@@ -163,7 +162,7 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
 }
 
 /// Where values come from, and between which ends an answer has to hold.
-fn assumptions(entries: &[Entry]) -> (String, Vec<Assumed>) {
+fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
     let n = entries.len();
     let count = |what: &dyn Fn(&Entry) -> bool| entries.iter().filter(|entry| what(entry)).count();
     let (unseen, bounds) = (count(&|entry| entry.full_ms.is_none()), count(&|e| e.lower_bound));
@@ -178,19 +177,45 @@ fn assumptions(entries: &[Entry]) -> (String, Vec<Assumed>) {
         );
         assumed.push(Assumed { value: value.to_owned(), text: why });
     };
-    if unseen == 0 {
-        let why = "RTT at losses less the smallest RTT; 0.67 to 1.5 times that is tried".to_owned();
-        tried("the exact size of buffers", "q = 0.67", "q = 1.5", why);
-    } else {
-        let why = format!(
-            "losses of {unseen} of {n} show no full queue: one round trip there, 24 ms or more; \
-             0.22 to 4.5 times that is tried"
-        );
-        tried("buffers", "q = 0.22", "q = 4.5", why);
+    let [low, high] = ends.buffers;
+    let seen = n - unseen;
+    tried(
+        "buffers",
+        &format!("q = {low:.2}, words = \"buffers {low:.2} times as deep\""),
+        &format!("q = {high:.2}, words = \"buffers {high:.2} times as deep\""),
+        format!(
+            "losses of {seen} of {n} show a full queue; {low:.2} to {high:.2} times those that fit \
+             best reproduce loss and time as well"
+        ),
+    );
+    match ends.loss {
+        Some([low, high]) => tried(
+            "random loss",
+            &format!("l = {low:.2}, words = \"{low:.2} times the random loss\""),
+            &format!("l = {high:.2}, words = \"{high:.2} times the random loss\""),
+            format!(
+                "{low:.2} to {high:.2} times that which fits best reproduces loss and time as well"
+            ),
+        ),
+        None => tried(
+            "random loss",
+            "words = \"no random loss\"",
+            &format!(
+                "k = {:.6}, words = \"random loss of {:.3} %\"",
+                ends.unseen,
+                ends.unseen * 100.0
+            ),
+            format!("none seen; {:.3} % would not show in as many packets", ends.unseen * 100.0),
+        ),
     }
     if bounds > 0 {
         let why = format!("{bounds} of {n} never filled their path; up to 4 times is tried");
-        tried("rates beyond those seen", "r = 1", "r = 4", why);
+        tried(
+            "rates beyond those seen",
+            "words = \"the rates seen\"",
+            "r = 4, words = \"4 times the rates seen\"",
+            why,
+        );
     }
     let mut also = |value: &str, text: String| {
         assumed.push(Assumed { value: value.to_owned(), text });
@@ -213,10 +238,10 @@ fn assumptions(entries: &[Entry]) -> (String, Vec<Assumed>) {
 
 impl Paths {
     /// Out of these connections; `about` says what they are. `None` without any.
-    pub fn of(entries: &[Entry], about: &str) -> Option<Paths> {
+    pub fn of(entries: &[Entry], about: &str, ends: &Ends) -> Option<Paths> {
         let all = |of: &dyn Fn(&Entry) -> f64| range(entries.iter().map(of).collect());
         let (rtt_ms, rate_mbps) = (all(&|entry| entry.rtt_ms)?, all(&|entry| entry.rate_mbps)?);
-        let (assumptions, assumed) = assumptions(entries);
+        let (assumptions, assumed) = assumptions(entries, ends);
         let mut toml = format!(
             "schema = 1\nname = \"your paths\"\nversion = \"1\"\nabout = {}\n\n\
              [[source]]\nvalue = \"rtt, rate_down, buffer, loss, size\"\nstatus = \"D\"\n\
@@ -252,7 +277,7 @@ impl Paths {
             rtt_ms,
             rate_mbps,
             buffer_ms: range(entries.iter().filter_map(|entry| entry.full_ms).collect()),
-            loss: all(&loss)?,
+            loss: all(&|entry| entry.fit().loss)?,
             lower_bounds: entries.iter().filter(|entry| entry.lower_bound).count(),
             grids,
         })

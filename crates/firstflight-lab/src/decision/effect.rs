@@ -1,0 +1,290 @@
+//! What an arm does in a world, beside the baseline on the same connections.
+//!
+//! Means have intervals from the Poisson bootstrap, the 95th percentile from the spread over
+//! batches (Student). A world other than the one as assumed runs on a part of the connections; its
+//! effects are shifted by what that part differs from the whole as assumed, as far as the two go
+//! together.
+
+use super::Limits;
+use super::sums::{LOG_UNIT, LOG_ZERO, Mean, Sums};
+use crate::stats::{Interval, Z_95};
+use serde::Serialize;
+
+/// Smallest difference in time that counts, percent.
+pub const TIME_PCT: f64 = 1.0;
+/// The same for the 95th percentile.
+pub(super) const P95_PCT: f64 = 2.0;
+/// The same for loss, percentage points.
+pub const LOSS_POINTS: f64 = 0.1;
+/// The same for queueing delay, ms, and in shares of the baseline's.
+pub(super) const QUEUE_MS: f64 = 5.0;
+/// See [`QUEUE_MS`].
+pub(super) const QUEUE_SHARE: f64 = 0.2;
+/// Share of connections that may be over 5 % slower, percent.
+pub(super) const SLOWER_PCT: f64 = 5.0;
+/// Student's t of 97.5 % with one degree of freedom less than batches.
+const T_BATCHES: f64 = 2.131_449_545_559_323;
+
+/// What a 95 % interval says of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Is {
+    /// Wholly beyond the margin, on the good side.
+    Better,
+    /// It does not reach past the margin on the bad side.
+    NoWorse,
+    /// Wholly beyond the margin, on the bad side.
+    Worse,
+    /// Neither.
+    Open,
+}
+
+/// An effect with its 95 % interval, and what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Less than this is no difference.
+    pub margin: f64,
+    /// What it says.
+    pub is: Is,
+    /// The interval lies within the margin on both sides.
+    #[serde(skip)]
+    pub(super) within: bool,
+    /// More connections that would settle it, as a factor; 1 where it is settled.
+    #[serde(skip)]
+    pub(super) settle: f64,
+}
+
+impl Effect {
+    /// `sign` is 1 where more is better, -1 where less is. Up to `accepted` on the bad side counts
+    /// as no worse.
+    fn new(of: Interval, sign: f64, margin: f64, accepted: f64) -> Effect {
+        let Interval { value, low, high } = of;
+        let (worst, best) = if sign > 0.0 { (low, high) } else { (-high, -low) };
+        let accepted = accepted.max(margin);
+        let is = if worst > margin {
+            Is::Better
+        } else if worst >= -accepted {
+            Is::NoWorse
+        } else if best < -accepted {
+            Is::Worse
+        } else {
+            Is::Open
+        };
+        let within = worst >= -margin && best <= margin;
+        let (half, good) = ((high - low) / 2.0, sign * value);
+        // Which end of the margin the interval lies across.
+        let across = |edge: f64| worst <= edge && best > edge;
+        let factor = |edge: f64| (half / (good - edge).abs().max(f64::MIN_POSITIVE)).powi(2);
+        let settle = match is {
+            Is::Open => factor(-accepted),
+            Is::NoWorse if across(margin) => factor(margin),
+            _ => 1.0,
+        };
+        Effect { value, low, high, margin, is, within, settle }
+    }
+
+    /// Better, or at least not worse.
+    pub(super) fn holds(&self) -> bool {
+        matches!(self.is, Is::Better | Is::NoWorse)
+    }
+}
+
+/// All effects of an arm in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effects {
+    /// Less completion time than the baseline, by the geometric mean of ratios, percent: decides.
+    pub time_pct: Effect,
+    /// Less mean completion time, percent.
+    pub mean_pct: Effect,
+    /// Less time at the 95th percentile, percent.
+    pub p95_pct: Effect,
+    /// Connections that are over 5 % slower, percent.
+    pub slower_pct: Effect,
+    /// Points of loss more.
+    pub loss_points: Effect,
+    /// Queueing delay more, mean of per-connection p99, ms.
+    pub queue_ms: Effect,
+}
+
+impl Effects {
+    /// Everything but the time that decides.
+    pub(super) fn others(&self) -> [Effect; 5] {
+        [self.mean_pct, self.p95_pct, self.slower_pct, self.loss_points, self.queue_ms]
+    }
+
+    /// Everything.
+    pub(super) fn all(&self) -> [Effect; 6] {
+        let [mean, p95, slower, loss, queue] = self.others();
+        [self.time_pct, mean, p95, slower, loss, queue]
+    }
+}
+
+/// A statistic and its replicates.
+#[derive(Clone)]
+pub(super) struct Drawn {
+    value: f64,
+    replicates: Vec<f64>,
+}
+
+impl Drawn {
+    fn of(value: f64, replicates: impl Iterator<Item = f64>) -> Drawn {
+        Drawn { value, replicates: replicates.collect() }
+    }
+
+    /// Moved by what the same statistic of a part (`part`) differs from that of the whole
+    /// (`whole`), as far as this one goes with the part's.
+    fn shifted(self, part: &Drawn, whole: &Drawn) -> Drawn {
+        let middle = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
+        let (own, other) = (middle(&self.replicates), middle(&part.replicates));
+        let pairs = || self.replicates.iter().zip(&part.replicates);
+        let both: f64 = pairs().map(|(a, b)| (a - own) * (b - other)).sum();
+        let alone: f64 = part.replicates.iter().map(|b| (b - other).powi(2)).sum();
+        let slope = if alone > 0.0 { (both / alone).clamp(0.0, 1.0) } else { 0.0 };
+        let replicates = pairs().zip(&whole.replicates);
+        let replicates = replicates.map(|((a, b), w)| a + slope * (w - b));
+        Drawn::of(self.value + slope * (whole.value - part.value), replicates)
+    }
+
+    /// This less another.
+    pub(super) fn less(&self, other: &Drawn) -> Drawn {
+        let replicates = self.replicates.iter().zip(&other.replicates).map(|(a, b)| a - b);
+        Drawn::of(self.value - other.value, replicates)
+    }
+
+    fn deviation(&self) -> f64 {
+        crate::stats::bootstrap::deviation(self.replicates.iter().copied())
+    }
+
+    pub(super) fn interval(&self, z: f64) -> Interval {
+        let half = z * self.deviation();
+        Interval { value: self.value, low: self.value - half, high: self.value + half }
+    }
+
+    /// The interval of a mean over batches.
+    fn of_batches(&self) -> Interval {
+        let n = self.replicates.len() as f64;
+        let known = self.replicates.iter().all(|value| value.is_finite());
+        let half = T_BATCHES * self.deviation() / n.sqrt();
+        let half = if known { half } else { f64::INFINITY };
+        Interval { value: self.value, low: self.value - half, high: self.value + half }
+    }
+}
+
+/// A world's sums: on the connections that ran in it, on the same ones as assumed, and on all as
+/// assumed.
+#[derive(Clone, Copy)]
+pub(super) struct World<'a> {
+    all: &'a Sums,
+    end: Option<(&'a Sums, &'a Sums)>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn assumed(all: &'a Sums) -> World<'a> {
+        World { all, end: None }
+    }
+
+    pub(super) fn end(all: &'a Sums, part: &'a Sums, end: &'a Sums) -> World<'a> {
+        World { all, end: Some((end, part)) }
+    }
+
+    pub(super) fn flows(&self) -> u64 {
+        self.end.map_or(self.all, |(end, _)| end).flows()
+    }
+
+    fn drawn(&self, read: impl Fn(&Sums) -> Drawn) -> Drawn {
+        let all = read(self.all);
+        match self.end {
+            None => all,
+            Some((end, part)) => read(end).shifted(&read(part), &all),
+        }
+    }
+
+    /// Logarithm of the geometric mean of the time ratios.
+    pub(super) fn log(&self, arm: usize) -> Drawn {
+        let nats = |mean: f64| (mean / LOG_UNIT - LOG_ZERO) * std::f64::consts::LN_2;
+        self.drawn(|sums| {
+            Drawn::of(nats(sums.mean(arm, Mean::Log)), sums.means(arm, Mean::Log).map(nats))
+        })
+    }
+
+    fn log_of_means(&self, arm: usize) -> Drawn {
+        self.drawn(|sums| {
+            let both = sums.means(arm, Mean::Time).zip(sums.means(0, Mean::Time));
+            let value = sums.mean(arm, Mean::Time) / sums.mean(0, Mean::Time);
+            Drawn::of(libm::log(value), both.map(|(a, b)| libm::log(a / b)))
+        })
+    }
+
+    fn p95(&self, arm: usize) -> Interval {
+        let read = |sums: &Sums| Drawn::of(sums.p95(arm), sums.p95s(arm).into_iter());
+        self.drawn(read).of_batches()
+    }
+
+    /// Mean less the baseline's.
+    fn more(&self, arm: usize, what: Mean) -> Drawn {
+        self.drawn(|sums| {
+            let both = sums.means(arm, what).zip(sums.means(0, what));
+            Drawn::of(sums.mean(arm, what) - sums.mean(0, what), both.map(|(a, b)| a - b))
+        })
+    }
+
+    /// The mean of the baseline.
+    fn baseline(&self, what: Mean) -> f64 {
+        self.drawn(|sums| Drawn::of(sums.mean(0, what), sums.means(0, what))).value
+    }
+
+    pub(super) fn loss(&self, arm: usize, z: f64) -> Interval {
+        self.more(arm, Mean::Loss).interval(z).map(|ppb| ppb / 1e7)
+    }
+
+    pub(super) fn time(&self, arm: usize, z: f64) -> Interval {
+        less_time(self.log(arm).interval(z))
+    }
+
+    /// All effects of an arm.
+    pub(super) fn effects(&self, arm: usize, limits: &Limits) -> Effects {
+        let slower = self
+            .drawn(|sums| Drawn::of(sums.mean(arm, Mean::Slower), sums.means(arm, Mean::Slower)));
+        // None of so many is no proof that there are none.
+        let rule_of_three = 3.0 / self.flows().max(1) as f64;
+        let Interval { value, low, high } = slower.interval(Z_95);
+        let slower = Interval {
+            value: value.clamp(0.0, 1.0),
+            low: low.clamp(0.0, 1.0),
+            high: high.max(rule_of_three).min(1.0),
+        };
+        let queue = self.more(arm, Mean::Queue).interval(Z_95).map(|us| us / 1e3);
+        let baseline = self.baseline(Mean::Queue) / 1e3;
+        let margin = QUEUE_MS.max(QUEUE_SHARE * baseline);
+        let most = limits.slower_pct.unwrap_or(SLOWER_PCT);
+        Effects {
+            time_pct: Effect::new(self.time(arm, Z_95), 1.0, TIME_PCT, TIME_PCT),
+            mean_pct: Effect::new(
+                less_time(self.log_of_means(arm).interval(Z_95)),
+                1.0,
+                TIME_PCT,
+                TIME_PCT,
+            ),
+            p95_pct: Effect::new(less_time(self.p95(arm)), 1.0, P95_PCT, P95_PCT),
+            slower_pct: Effect::new(slower.map(|share| share * 100.0), -1.0, most, most),
+            loss_points: Effect::new(
+                self.loss(arm, Z_95),
+                -1.0,
+                LOSS_POINTS,
+                limits.loss_points.unwrap_or(LOSS_POINTS),
+            ),
+            queue_ms: Effect::new(queue, -1.0, margin, limits.queue_ms.unwrap_or(margin)),
+        }
+    }
+}
+
+/// Less time, percent, from the logarithm of a ratio.
+pub(super) fn less_time(log: Interval) -> Interval {
+    log.map(|log| (1.0 - libm::exp(log)) * 100.0)
+}

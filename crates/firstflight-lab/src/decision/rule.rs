@@ -1,0 +1,186 @@
+//! The seven rules, in their order.
+
+use super::effect::{Effect, Effects, Is, World, less_time};
+use super::{ArmRow, Decision, Rule, TIME_PCT};
+use crate::stats::{Interval, Z_95};
+use std::cmp::Ordering;
+
+/// Beyond this factor more connections are no advice.
+const MOST_MORE: f64 = 100.0;
+
+impl ArmRow {
+    fn every(&self, holds: impl Fn(&Effects) -> bool) -> bool {
+        self.effects.iter().all(holds)
+    }
+
+    fn is_faster(&self) -> bool {
+        self.every(|of| of.time_pct.is == Is::Better)
+    }
+
+    fn is_clean(&self) -> bool {
+        self.is_faster() && self.every(|of| of.others().iter().all(Effect::holds))
+    }
+
+    fn is_gentler(&self) -> bool {
+        let holds = self.every(|of| of.all().iter().all(Effect::holds));
+        let better = |read: fn(&Effects) -> Effect| self.every(|of| read(of).is == Is::Better);
+        holds && (better(|of| of.loss_points) || better(|of| of.queue_ms))
+    }
+
+    /// The time saved where it saves least.
+    pub(super) fn worst_time(&self) -> f64 {
+        self.effects.iter().map(|of| of.time_pct.value).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The loss added where it adds most.
+    fn worst_loss(&self) -> f64 {
+        self.effects.iter().map(|of| of.loss_points.value).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn worst_queue(&self) -> f64 {
+        self.effects.iter().map(|of| of.queue_ms.value).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// It may still come out as faster in every world, or as gentler.
+    fn may_gain(&self) -> bool {
+        let faster = self.every(|of| of.time_pct.high > of.time_pct.margin);
+        faster || self.every(|of| of.all().iter().all(|effect| effect.is != Is::Worse))
+    }
+
+    /// How many times the connections would settle all that is open.
+    fn settle(&self) -> f64 {
+        let all = self.effects.iter().flat_map(Effects::all);
+        all.map(|effect| effect.settle).fold(1.0, f64::max)
+    }
+}
+
+/// The arm that saves most time where it saves least; of those within a margin of it, the one that
+/// loses least.
+fn fastest<'a>(rows: impl Iterator<Item = &'a ArmRow>) -> Option<&'a ArmRow> {
+    let rows: Vec<&ArmRow> = rows.collect();
+    let most = rows.iter().map(|row| row.worst_time()).fold(f64::NEG_INFINITY, f64::max);
+    let near = rows.into_iter().filter(|row| row.worst_time() >= most - TIME_PCT);
+    near.min_by(|a, b| {
+        let loss = a.worst_loss().total_cmp(&b.worst_loss());
+        loss.then(b.worst_time().total_cmp(&a.worst_time()))
+    })
+}
+
+fn gentlest<'a>(rows: impl Iterator<Item = &'a ArmRow>) -> Option<&'a ArmRow> {
+    rows.filter(|row| row.is_gentler()).min_by(|a, b| {
+        let loss = a.worst_loss().total_cmp(&b.worst_loss());
+        loss.then(a.worst_queue().total_cmp(&b.worst_queue()))
+    })
+}
+
+/// Two arms, and two worlds in which one is ahead of the other and the other way round.
+pub(super) struct Turn {
+    /// Arms by their number in the question: 0 is the baseline.
+    pub(super) arms: [usize; 2],
+    /// In the first world the first arm is ahead, in the second the second.
+    pub(super) worlds: [usize; 2],
+}
+
+/// How far `a` is ahead of `b` in a world, percent of time.
+fn ahead(world: &World<'_>, a: usize, b: usize) -> Interval {
+    less_time(world.log(a).less(&world.log(b)).interval(Z_95))
+}
+
+/// An arm that is faster than another in one world and slower in another: the baseline and any arm,
+/// or two arms each of which is the fastest somewhere.
+fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
+    let arms = &decision.arms;
+    let with_baseline = arms.iter().enumerate().filter_map(|(index, row)| {
+        let at = |is: Is| row.effects.iter().position(|of| of.time_pct.is == is);
+        let worlds = [at(Is::Better)?, at(Is::Worse)?];
+        Some(Turn { arms: [index + 1, 0], worlds })
+    });
+    let first = with_baseline.max_by(|a, b| {
+        let best = |turn: &Turn| arms[turn.arms[0] - 1].effects[turn.worlds[0]].time_pct.value;
+        best(a).total_cmp(&best(b))
+    });
+    if first.is_some() {
+        return first;
+    }
+    let time = |arm: usize, world: usize| {
+        arm.checked_sub(1).map_or(0.0, |row| arms[row].effects[world].time_pct.value)
+    };
+    let best = |world: usize| {
+        let better =
+            |a: &usize, b: &usize| -> Ordering { time(*a, world).total_cmp(&time(*b, world)) };
+        (0..=arms.len()).max_by(better).unwrap_or(0)
+    };
+    let all = || 0..worlds.len();
+    all().flat_map(|one| all().map(move |other| (one, other))).find_map(|(one, other)| {
+        let (x, y) = (best(one), best(other));
+        let beyond = |world: usize, a: usize, b: usize| ahead(&worlds[world], a, b).low > TIME_PCT;
+        let turns = x != y && beyond(one, x, y) && beyond(other, y, x);
+        turns.then_some(Turn { arms: [x, y], worlds: [one, other] })
+    })
+}
+
+/// Applies the first rule that fits.
+pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
+    let arms = decision.arms.clone();
+    let rows = || arms.iter();
+    let name = |row: &ArmRow| Some(row.arm.clone());
+    let every = |holds: fn(&Effects) -> bool| rows().all(|row| row.every(holds));
+    if let Some(row) = fastest(rows().filter(|row| row.is_clean())) {
+        (decision.rule, decision.deploy, decision.arm) = (Rule::Clean, name(row), name(row));
+        decision.sentence = decision.clean(row);
+        decision.notes = faster(rows(), row);
+    } else if let Some(row) = fastest(rows().filter(|row| row.is_faster())) {
+        (decision.rule, decision.arm) = (Rule::Price, name(row));
+        decision.settled_at = settled_at(decision.connections, row.settle());
+        decision.sentence = decision.price(row);
+        let gentler = gentlest(rows());
+        decision.notes = vec![gentler.map_or_else(
+            || format!("No other arm gains at no price; {} costs nothing more.", decision.baseline),
+            |row| decision.gentler(row, "Without that price:"),
+        )];
+    } else if let Some(row) = gentlest(rows()) {
+        (decision.rule, decision.deploy, decision.arm) = (Rule::Gentler, name(row), name(row));
+        decision.sentence = decision.gentler(row, "Deploy");
+    } else if let Some(turn) = turn(decision, worlds) {
+        decision.rule = Rule::Depends;
+        decision.sentence = decision.depends(&turn);
+    } else if every(|of| of.time_pct.is == Is::Worse) {
+        decision.rule = Rule::Keep;
+        decision.deploy = Some(decision.baseline.clone());
+        decision.sentence = format!("Keep {}: every other arm is slower.", decision.baseline);
+    } else if every(|of| of.all().iter().all(|effect| effect.within)) {
+        decision.rule = Rule::Same;
+        decision.deploy = Some(decision.baseline.clone());
+        decision.sentence =
+            format!("No difference that anybody would notice: keep {}.", decision.baseline);
+    } else {
+        decision.rule = Rule::NotSettled;
+        let open = rows().filter(|row| row.settle() > 1.0 && row.may_gain());
+        let open = open.max_by(|a, b| a.worst_time().total_cmp(&b.worst_time()));
+        decision.arm = open.and_then(name);
+        let more = open.map_or(1.0, ArmRow::settle);
+        decision.settled_at = settled_at(decision.connections, more);
+        decision.sentence = decision.not_settled(more);
+    }
+}
+
+/// Which arms save more time than the one that is recommended, at a price.
+fn faster<'a>(rows: impl Iterator<Item = &'a ArmRow>, than: &ArmRow) -> Vec<String> {
+    let more = |row: &&ArmRow| row.is_faster() && row.worst_time() > than.worst_time() + TIME_PCT;
+    let names: Vec<&str> = rows.filter(more).map(|row| row.arm.as_str()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    vec![format!("{} {verb} faster still, at a price.", names.join(", "))]
+}
+
+/// So many connections in two digits; `None` where it is settled, or out of reach.
+fn settled_at(connections: u64, times: f64) -> Option<u64> {
+    if !(times > 1.0 && times <= MOST_MORE) {
+        return None;
+    }
+    let wanted = connections as f64 * times;
+    let unit = 10_f64.powf((wanted.log10() - 1.0).floor()).max(1.0);
+    Some(((wanted / unit).ceil() * unit) as u64)
+}
