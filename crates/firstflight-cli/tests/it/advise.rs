@@ -181,7 +181,7 @@ fn files_that_say_too_little_are_refused_in_a_line() {
     let plain = sample("plain.pcap.gz");
     refused(&folder, &[&plain, "--baseline", "slowstart,hystart"], "--baseline");
     let same = ["--baseline", "slowstart", "--arms", "slowstart"];
-    refused(&folder, &[&[plain.as_str()], &same[..]].concat(), "at least one other arm");
+    refused(&folder, &[&[plain.as_str()][..], &same[..]].concat(), "at least one other arm");
     refused(&folder, &[&plain, "--report", "gone/page.html"], "gone");
 }
 
