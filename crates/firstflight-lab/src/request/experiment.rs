@@ -211,7 +211,9 @@ impl Experiment {
             }
         }
         let count = cells.len();
-        cells.iter_mut().for_each(|cell| cell.asked.share_work(count));
+        for cell in &mut cells {
+            cell.asked.share_work(count);
+        }
         Ok(cells)
     }
 
