@@ -1,7 +1,6 @@
 //! The numbers in README.md's own sentences.
 
 use crate::command::well;
-use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -29,7 +28,7 @@ fn the_first_numbers_of_the_readme_are_what_their_command_measures() {
         "{command} says {claim}; README.md: {said}"
     );
     let named = decision["assumptions"].as_array().expect("a list").iter();
-    for name in named.filter_map(Value::as_str) {
+    for name in named.filter_map(serde_json::Value::as_str) {
         assert!(said.contains(name), "README.md names the assumption of {name}: {said}");
     }
 }

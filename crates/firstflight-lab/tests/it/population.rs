@@ -5,7 +5,7 @@ use firstflight_lab::Population;
 use firstflight_lab::population::describe::describe;
 use firstflight_lab::population::normal::{inverse_normal, normal_cdf, uniform};
 use firstflight_lab::population::quantiles::QuantileTable;
-use firstflight_lab::population::{Correlation, Variable, builtin};
+use firstflight_lab::population::{Correlation, Setting, Variable, builtin};
 use firstflight_path::{Purpose, Stream};
 use std::sync::atomic::AtomicBool;
 
@@ -167,12 +167,12 @@ fn buffers_of_the_content_network_are_ones_that_have_been_measured() {
         let all = describe(population, 1, 20_000, &AtomicBool::new(false)).groups.swap_remove(0);
         all.quantities.into_iter().find(|one| one.name == "buffer_ms").unwrap().quantiles[4]
     };
-    let [range] = &cdn.assumptions[..] else {
-        panic!("one thing was never measured: {:?}", cdn.assumptions)
+    assert_eq!(cdn.assumptions[0].value, "buffers");
+    let at = |high: bool| {
+        let world = cdn.worlds().into_iter().find(|world| world.ends[0] == high);
+        buffer(&world.expect("both ends are worlds").population)
     };
-    assert_eq!(range.value, "buffers");
-    let (low, own, high) =
-        (buffer(&range.low.of(&cdn)), buffer(&cdn), buffer(&range.high.of(&cdn)));
+    let (low, own, high) = (at(false), buffer(&cdn), at(true));
     // The geometric means of three wired and of seven cellular paths.
     assert!(
         24.2 <= low && low < own && own < high && high <= 282.8,
@@ -199,8 +199,12 @@ fn what_nobody_measured_is_read_and_inherited_unless_the_file_has_buffers_of_its
         file("[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = { k = 0.01 }\nref = \"ours\"\n")
             .unwrap();
     assert_eq!(
-        (own.assumptions[0].low.k, own.assumptions[0].high.k, own.assumptions[0].high.q),
-        (0.0, 0.01, 1.0),
+        (
+            own.assumptions[0].low.setting,
+            own.assumptions[0].high.setting.k,
+            own.assumptions[0].high.setting.q
+        ),
+        (Setting::default(), Some(0.01), None),
         "the rest stays as it is"
     );
     for (text, told) in [

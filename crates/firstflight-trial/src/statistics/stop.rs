@@ -67,6 +67,7 @@ mod tests {
             events: [600.0, 200.0],
             value: 3.0_f64.ln(),
             variance,
+            degrees: f64::INFINITY,
             units: [units; 2],
         };
         let rule = Rule { measure: "retransmitted".into(), factor: 2.0 };

@@ -59,14 +59,13 @@ fn ratios_of_totals_are_covered() {
 
 #[test]
 fn quantiles_are_covered() {
-    let (mut covered, draws) = ([0; 2], 1_000);
+    let (mut covered, draws) = ([0_u32; 2], 1_000_u32);
     let mut random = Random(7);
-    for number in 0..draws {
+    for number in 0..u64::from(draws) {
         let rows = draw(100, &mut random);
         let columns = (rows.arm.as_slice(), rows.unit.as_slice(), rows.time.as_slice());
         let weights = |unit: u32, block: usize| {
-            let mut random =
-                Random((u64::from(number) << 40) | (u64::from(unit) << 20) | block as u64);
+            let mut random = Random((number << 40) | (u64::from(unit) << 20) | block as u64);
             [0; 4].map(|_: u8| poisson(1.0, &mut random) as u8)
         };
         let found = quantiles(columns, (1, 0), &[0.5, 0.99], (50, &weights)).expect("rows");
