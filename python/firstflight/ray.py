@@ -239,6 +239,9 @@ def ab(
     seed: Number = 1,
     iw: Number | None = None,
     limit: Number = "600s",
+    max_loss_cost: Number | None = None,
+    max_queue: Number | None = None,
+    max_slower: Number | None = None,
     # End of options.
     flows: Number = 1_000_000,
     shards: int | None = None,

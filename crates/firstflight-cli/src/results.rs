@@ -75,5 +75,5 @@ pub(crate) fn legend(repeat: u32) -> String {
     if repeat == 1 {
         return "* best of its column; cwnd at exit in BDPs of the idle path".to_owned();
     }
-    "* best of its column, ≈ not distinguishable from the best, both by 95 % intervals over all pairs".to_owned()
+    "* best of its column, ≈ not distinguishable from it (95 % intervals)".to_owned()
 }

@@ -84,7 +84,7 @@ impl Connection {
 pub const CONNECTIONS: &[Connection] = &[
     Connection::new("overshoot", Reaches::All, "rate=10Mbit,rtt=40ms,queue=1bdp", 400_000),
     Connection::new("chance", Reaches::All, "rate=10Mbit,rtt=40ms,queue=2bdp,loss=1%", 400_000),
-    Connection::new("deep queue", Reaches::Startup, "rate=20Mbit,rtt=50ms,queue=8bdp", 1_000_000),
+    Connection::new("deep queue", Reaches::Startup, "rate=10Mbit,rtt=50ms,queue=16bdp", 3_000_000),
     Connection::new(
         "jitter",
         Reaches::Startup,

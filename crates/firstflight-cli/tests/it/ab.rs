@@ -119,7 +119,7 @@ fn satellites_responses_and_policed_videos_are_sharded_and_threaded_as_exactly()
 
 #[test]
 fn a_recommendation_names_the_arm_that_the_numbers_name() {
-    let test = ["ab", "--population", "cdn", "--flows", "1200", "--arms", "plumb", "--seed", "5"];
+    let test = ["ab", "--population", "cdn", "--flows", "3000", "--arms", "plumb", "--seed", "5"];
     let result = well(&with(&test, &["--json", "-"])).json();
     let decision = &result["decision"];
     assert_eq!(decision["rule"], "clean", "{}", decision["sentence"]);

@@ -191,7 +191,7 @@ fn a_file_that_cannot_be_read_beside_good_ones_is_said_and_the_answer_given() {
     fs::write(folder.path().join("words.txt"), "nothing that was ever measured\n").expect("a file");
     let mut files = mobile();
     files.push("words.txt".into());
-    let arguments: Vec<&str> = ["advise", "--flows", "300", "--arms", "hystart++"]
+    let arguments: Vec<&str> = ["advise", "--flows", "300", "--arms", "hystart"]
         .into_iter()
         .chain(files.iter().map(String::as_str))
         .collect();

@@ -90,14 +90,14 @@ fn markdown_and_latex_have_every_column_and_row_of_the_table() {
     for words in TABLES {
         let markdown = in_format(words, "md").stdout;
         let (mut width, mut rows) = (0, 0);
-        for line in markdown.lines().filter(|line| line.starts_with('|')) {
+        for line in markdown.lines() {
             let columns = line.replace("\\|", "").matches('|').count();
-            if line.starts_with("| ---") {
-                assert_eq!(columns, width, "{words:?}: {line}");
-            } else if rows == 0 {
-                width = columns;
+            if line.starts_with('|') {
+                assert!(width == 0 || columns == width, "{words:?}: {line}");
+                (width, rows) = (columns, rows + 1);
+            } else {
+                width = 0;
             }
-            rows += 1;
         }
         let latex = in_format(words, "tex").stdout;
         let begun = latex.matches("\\begin{tabular}").count();

@@ -237,6 +237,8 @@ fn whatever_ends_with_code_1_says_why() {
                 "1",
                 "--flows",
                 "3",
+                "--repeat",
+                "1",
             ],
             "6 of 6 flows did not finish within the limit of 1 s of simulated time",
         ),
@@ -247,8 +249,9 @@ fn whatever_ends_with_code_1_says_why() {
         assert!(run.stderr.contains(why), "{}: {}", arguments.join(" "), run.stderr);
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let file =
-        format!("path = \"{path}\"\narms = [\"rapid\"]\nbytes = \"10MB\"\nlimit = 1\nflows = 2\n");
+    let file = format!(
+        "path = \"{path}\"\narms = [\"rapid\"]\nbytes = \"10MB\"\nlimit = 1\nflows = 2\nrepeat = 1\n"
+    );
     fs::write(folder.path().join("a.toml"), file).expect("a file");
     let run = run_in(&folder, &["run", "a.toml"]);
     assert_eq!(run.code, 1);

@@ -58,7 +58,7 @@ const COMMANDS: &[(&[&str], i32)] = &[
     #[cfg(feature = "replay")]
     (&["replay", "IN.pcap.gz", "--json", "OUT.json"], 0),
     #[cfg(feature = "replay")]
-    (&["advise", "IN.pcap.gz", "--flows", "20", "--report", "OUT.html"], 0),
+    (&["advise", "IN.pcap.gz", "--flows", "20", "--report", "OUT.html"], 1),
     #[cfg(feature = "replay")]
     (&["populations", "from-traces", "IN.pcap.gz"], 0),
 ];

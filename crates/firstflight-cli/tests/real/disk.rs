@@ -67,7 +67,7 @@ fn prepared() -> tempfile::TempDir {
     };
     let compare = ["compare", "--bytes", "3MB", "--arms", "slowstart,rapid"];
     well(&[&compare[..], &["--json", "in.json"]].concat());
-    well(&[&compare[..], &["--seed", "2", "--path", "geo", "--json", "other.json"]].concat());
+    well(&[&compare[..], &["--iw", "20", "--json", "other.json"]].concat());
     well(&["compare", "--bytes", "3MB", "--arms", "slowstart", "--trace", "in.sqlog"]);
     let experiment = "path = \"rapid-slide\"\nbytes = \"100kB\"\narms = [\"slowstart\"]\n";
     fs::write(folder.path().join("in.toml"), experiment).expect("written");

@@ -57,7 +57,9 @@ fn programs_are_compared_by_what_arrives_and_nothing_else_is_claimed() {
     let arms = format!("kernel:cubic,{arm}");
     let path = "rate=50Mbit,rtt=30ms,queue=60ms";
     let words = ["compare", "--on", "linux", "--path", path, "--bytes", "1MB", "--arms", &arms];
-    let Some(json) = answer(&[&words[..], &["--json", "-"]].concat()) else { return };
+    let Some(json) = answer(&[&words[..], &["--repeat", "1", "--json", "-"]].concat()) else {
+        return;
+    };
     let [kernel, programs] = json["results"].as_array().expect("rows").as_slice() else {
         panic!("two rows: {json}")
     };

@@ -40,7 +40,7 @@ fn a_capture_of_quic_with_its_key_log_shows_what_the_qlog_shows() {
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/capture_quic.py"))
         .args([&capture, env!("CARGO_BIN_EXE_firstflight"), "compare", "--on", "quic-real"])
         .args(["--path", "rate=20Mbit,rtt=40ms,queue=40ms", "--bytes", "3MB"])
-        .args(["--arms", "slowstart", "--qlog", &logs])
+        .args(["--arms", "slowstart", "--repeat", "1", "--qlog", &logs])
         .env("SSLKEYLOGFILE", &keys)
         .output()
         .expect("python3 runs");

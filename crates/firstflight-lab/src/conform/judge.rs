@@ -116,6 +116,8 @@ pub struct Judge {
     before: VecDeque<Step>,
     /// Differences that still take the steps behind them: in `rows`, and the first of all.
     open: usize,
+    /// The windows, theirs and ours, that startup began with, if nothing has cut them since.
+    startup: Option<(u64, u64)>,
     round: Option<Span>,
     epoch: Option<Span>,
 }
@@ -171,6 +173,7 @@ impl Judge {
             rows: Vec::new(),
             before: VecDeque::new(),
             open: 0,
+            startup: None,
             round: None,
             epoch: None,
         }
@@ -186,6 +189,7 @@ impl Judge {
     pub fn begin(&mut self, core: &ArmController, theirs: Seen) {
         *self = Judge::new(self.arm, self.tolerance).over(self.transport);
         (self.ours, self.theirs) = (Ours::of(core), theirs);
+        self.startup = Some((theirs.cwnd, self.ours.cwnd));
         let side = |cwnd: u64, ssthresh| Side { cwnd_before: 0, cwnd, ssthresh };
         let step = Step {
             ack: 0,
@@ -236,11 +240,27 @@ impl Judge {
             // A send that moves nothing is not worth a line.
             (Rule::Sending, _) if step.theirs.change() == 0 && step.ours.change() == 0 => {}
             (Rule::Sending, _) => self.note(rule, step),
+            (Rule::Exit, _) => self.exit(step),
             _ => {
+                if matches!(rule, Rule::Reduction | Rule::Timeout) {
+                    self.startup = None;
+                }
                 self.end_epoch();
                 self.note(rule, step);
             }
         }
+    }
+
+    /// Startup ends: judged by the growth since it began, for whoever left earlier or later is apart by
+    /// less than a packet on each ACK.
+    fn exit(&mut self, step: Step) {
+        self.end_epoch();
+        self.trail(&step);
+        let from = self.startup.take();
+        let whole =
+            from.map_or_else(|| step.clone(), |from| Span { from, mark: Seq(0) }.whole(&step));
+        self.note(Rule::Exit, whole);
+        self.keep(step);
     }
 
     /// An ACK in congestion avoidance: judged with its round trip and with its epoch.
@@ -286,7 +306,7 @@ impl Judge {
 
     fn note(&mut self, rule: Rule, step: Step) {
         // Whole spans are no steps of the connection.
-        let is_span = matches!(rule, Rule::Avoidance | Rule::Epoch);
+        let is_span = matches!(rule, Rule::Exit | Rule::Avoidance | Rule::Epoch);
         if !is_span {
             self.trail(&step);
         }
@@ -300,7 +320,7 @@ impl Judge {
             false => off_by_bytes(&step),
         };
         let tolerance = match rule {
-            Rule::Epoch => self.tolerance.max(moved(&step.ours) / EPOCH_GRAIN),
+            Rule::Epoch | Rule::Exit => self.tolerance.max(moved(&step.ours) / EPOCH_GRAIN),
             _ => self.tolerance,
         };
         let differs = off > tolerance;

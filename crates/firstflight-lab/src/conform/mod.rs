@@ -91,7 +91,7 @@ pub const PATHS: [(&str, u64); 4] = [
     ("rapid-slide", 10_000_000),
     ("rate=50Mbit,rtt=40ms,queue=1bdp,loss=0.1%", 20_000_000),
     ("rate=20Mbit,rtt=80ms,queue=1bdp", 20_000_000),
-    ("rate=50Mbit,rtt=200ms,queue=4bdp", 20_000_000),
+    ("rate=20Mbit,rtt=200ms,queue=8bdp", 20_000_000),
 ];
 
 /// The scenarios of [`PATHS`].

@@ -16,7 +16,7 @@ pub enum Rule {
     SlowStart,
     /// A window that was not used does not grow.
     UnusedWindow,
-    /// Startup ends without loss.
+    /// Startup ends without loss: the window then, by the growth since it began.
     Exit,
     /// The reduction on loss or marks, once per round trip.
     Reduction,

@@ -116,6 +116,9 @@ impl Decision {
                 let both = |effect: Effect| [sign * effect.low, sign * effect.high];
                 ends(all(read).flat_map(both))
             };
+            if !(low.is_finite() && high.is_finite()) {
+                return told.push(format!("unknown {}", words.trim_start_matches("% more ")));
+            }
             let depending =
                 if is == Is::Worse && format!("{low:.digits$}") != format!("{high:.digits$}") {
                     self.depending(row, read)

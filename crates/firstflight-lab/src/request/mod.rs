@@ -122,7 +122,8 @@ pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> 
     let keys = keys::<R>();
     let mut words = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
-        let known = keys.iter().find(|key| key.name == *name);
+        // A keyword of Python has no dash.
+        let known = keys.iter().find(|key| key.name == name.replace('_', "-"));
         let key = known.ok_or_else(|| Error::new(format!("--{name}: unknown option")))?;
         words.extend(key.word(value)?);
     }

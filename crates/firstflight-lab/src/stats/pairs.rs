@@ -80,7 +80,7 @@ mod tests {
         assert!((of.high - 20.0 - half).abs() < 1e-6, "{of:?} has ends {half} away");
         // Three pairs: t of two degrees at 1 - 0.05 / 6.
         let three = [two[0].clone(), two[1].clone(), two[1].clone()];
-        let half = 7.648_864_16 * 10.0 / 3_f64.sqrt();
+        let half = 7.648_803_94 * 10.0 / 3_f64.sqrt();
         let of = Pairs::of(&three).difference(0, 1);
         assert!((of.high - 20.0 - half).abs() < 1e-4, "{of:?} has ends {half} away");
         assert_eq!(Pairs::of(&three).difference(1, 2).high, 0.0, "alike on every seed");

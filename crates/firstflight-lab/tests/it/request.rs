@@ -19,7 +19,7 @@ fn pair(name: &str, value: &str) -> (String, String) {
 fn a_request_says_what_is_compared_and_nothing_else() {
     let compare = "on real transport detection path bytes arms resume seed repeat iw limit flows apart jitter cross app";
     assert_eq!(names(&keys::<CompareRequest>()), compare);
-    let ab = "population flows baseline arms transport detection seed iw limit";
+    let ab = "population flows baseline arms transport detection seed iw limit max-loss-cost max-queue max-slower";
     assert_eq!(names(&keys::<AbRequest>()), ab);
 }
 
@@ -65,15 +65,16 @@ fn keyword(key: &Key) -> String {
         Takes::Path => "str | os.PathLike[str] | Path",
         Takes::Population => "str | os.PathLike[str] | Population",
     };
+    let name = key.name.replace('-', "_");
     let default = match (&key.default, key.takes) {
-        (_, Takes::Flag) => return format!("{}: bool = False", key.name),
-        (None, _) => return format!("{}: {kind} | None = None", key.name),
+        (_, Takes::Flag) => return format!("{name}: bool = False"),
+        (None, _) => return format!("{name}: {kind} | None = None"),
         (Some(number), Takes::Number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
             number.clone()
         }
         (Some(text), _) => format!("\"{text}\""),
     };
-    format!("{}: {kind} = {default}", key.name)
+    format!("{name}: {kind} = {default}")
 }
 
 /// The parameters of a function: the first ones by position too, the others by name only.

@@ -18,7 +18,7 @@ fn arm(text: &str) -> NamedArm {
 fn beside(name: &str, against: &str) -> Option<Verdict> {
     let path = Path::parse("rate=20Mbit,rtt=40ms,queue=40ms").expect("a path");
     let scenario =
-        Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 2_000_000) };
+        Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 6_000_000) };
     let against = arm(against);
     let judge = Judge::new(*against.arm().expect("ours"), MSS);
     match of_kernel(name, &against, &scenario, 1, judge) {

@@ -77,7 +77,7 @@ fn margin(counts: &[u64]) -> f64 {
     (1.96 * (n * spread / (n - 1.0)).sqrt()).max(3.0)
 }
 
-/// Two hundred paths of each kind in `make night`, four before.
+/// Two hundred paths of each kind in `make night`; four without reordering by day.
 #[test]
 fn as_many_recoveries_are_taken_back_as_in_the_kernel() {
     if let Some(why) = missing() {
@@ -87,6 +87,9 @@ fn as_many_recoveries_are_taken_back_as_in_the_kernel() {
     let night = std::env::var_os("NIGHT").is_some();
     let paths = if night { 200 } else { 4 };
     for (kind, wild) in [("FIFO with loss", false), ("with reordering and lost ACKs", true)] {
+        if wild && !night {
+            continue;
+        }
         let counted = side_by_side(paths, |index| play(index + 1, wild));
         let of = |who: usize| -> Vec<u64> { counted.iter().map(|both| both[who].1).collect() };
         let recoveries = |who: usize| counted.iter().map(|both| both[who].0).sum::<u64>();
