@@ -1,23 +1,21 @@
 //! A population out of recorded connections: quantiles of round trip, rate, buffer, loss and size
 //! by group, as a file that `ab` takes. What could not be inferred stands in its comments.
 
+mod entry;
 #[cfg(feature = "advice")]
 pub mod model;
 #[cfg(feature = "advice")]
 pub mod own;
+mod text;
 
-use crate::replay::{Followed, Replay};
-use crate::shown::{Shown, mbps, ms};
+pub use entry::Entry;
+
+use crate::replay::Replay;
 use firstflight_path::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use text::{FEW, quoted, table};
 
-/// Shares at which quantiles are taken, if there are enough connections for them.
-const SHARES: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99];
-/// With fewer connections a group says nothing about its tails.
-const FEW: usize = 100;
-/// Fewer ACKs that found losses are no overshoot.
-const LEAST_LOSSES: u64 = 10;
 /// Buffers that no trace shows: the wired access lines of the built-in populations.
 const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }";
 
@@ -79,136 +77,6 @@ impl Entries {
     }
 }
 
-/// What one connection adds.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    name: String,
-    group: String,
-    rtt_ms: f64,
-    rate_mbps: f64,
-    lower_bound: bool,
-    buffer_ms: Option<f64>,
-    /// Lost, of what was sent, where no queue stood when it was; none where the log does not say.
-    loss: Option<f64>,
-    bytes: u64,
-    grid_ms: Option<f64>,
-    /// Within a burst of the grid, us.
-    gap_us: f64,
-    /// The most that a queue was seen to add.
-    queue_ms: f64,
-    /// `buffer_ms`, where losses leave no doubt that they came from a full queue.
-    full_ms: Option<f64>,
-    /// Lost, of what was sent, whatever the queue was.
-    lost: Option<f64>,
-    /// Of these, lost while the queue was not near the largest that was seen.
-    random: f64,
-    /// From the first byte sent to the last event, ms.
-    time_ms: f64,
-    /// The buffer and the random loss that reproduce it.
-    #[cfg(feature = "advice")]
-    fit: Option<model::Fit>,
-}
-
-impl Entry {
-    /// Of a connection; `None` if it shows neither rate nor RTT.
-    pub fn of(followed: &Followed) -> Option<Entry> {
-        let shown = Shown::of(followed);
-        Some(Entry {
-            name: followed.opening.name.clone(),
-            group: followed.opening.group.clone().unwrap_or_else(|| "traces".into()),
-            rtt_ms: shown.min_rtt_ms.filter(|rtt| *rtt > 0.0)?,
-            rate_mbps: mbps(shown.rate? * shown.wire).max(0.001),
-            lower_bound: shown.lower_bound,
-            buffer_ms: shown.buffer_ms,
-            loss: followed.loss().map(|loss| loss * (1.0 - overshoot(followed, &shown))),
-            bytes: followed.delivered.max(1),
-            grid_ms: followed
-                .min_rtt
-                .and_then(|min| followed.signals.grid(min))
-                .map(|(period, _)| period as f64 / 1e6),
-            gap_us: followed.signals.gaps.quantile(0.5).unwrap_or(0.0) / 1e3,
-            queue_ms: shown.queue_max_ms.unwrap_or(0.0),
-            full_ms: full_buffer(followed, &shown),
-            lost: followed.loss(),
-            random: followed.loss().unwrap_or(0.0) * (1.0 - overshoot(followed, &shown)),
-            time_ms: ms(followed.end.since(followed.opening.start).0).max(0.001),
-            #[cfg(feature = "advice")]
-            fit: None,
-        })
-    }
-}
-
-/// Share of the losses that came at RTTs within a fifth of the largest queue that was seen: they
-/// are overshoot, and not random.
-fn overshoot(followed: &Followed, shown: &Shown) -> f64 {
-    let losses = &followed.signals.loss_rtt;
-    let Some((most, min)) = shown.queue_max_ms.zip(followed.min_rtt) else { return 0.0 };
-    if shown.is_noise(most) {
-        return 0.0;
-    }
-    let near = ms(min.0) + 0.8 * most;
-    let at = |percent: u32| losses.quantile((f64::from(percent) + 0.5) / 100.0);
-    (0..100).filter(|percent| at(*percent).is_some_and(|rtt| rtt / 1e6 >= near)).count() as f64
-        / 100.0
-}
-
-/// What a full queue adds, ms, where losses leave no doubt: many, at about the same RTT, and near
-/// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
-fn full_buffer(followed: &Followed, shown: &Shown) -> Option<f64> {
-    let losses = &followed.signals.loss_rtt;
-    let min = ms(followed.min_rtt?.0);
-    let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
-    let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
-    // An ACK that was delayed adds its wait to the largest RTT.
-    let near = |buffer: &f64| shown.queue_max_ms.is_none_or(|most| most <= 2.0 * buffer);
-    shown.buffer_ms.filter(|buffer| losses.len() >= LEAST_LOSSES && alike && near(buffer))
-}
-
-/// The quantile of sorted values, between neighbours in proportion.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let at = share * (sorted.len() - 1) as f64;
-    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    low + (high - low) * at.fract()
-}
-
-fn four(value: f64) -> f64 {
-    // Four digits: what a trace shows is not known better, and files compare.
-    format!("{value:.3e}").parse().unwrap_or(value)
-}
-
-/// A distribution as a population file writes it.
-fn table(values: &mut [f64], suffix: &str) -> String {
-    values.sort_by(f64::total_cmp);
-    let Some((first, last)) = values.first().zip(values.last()) else { return String::new() };
-    if values.len() < 4 || last - first <= first.abs() * 1e-9 {
-        let middle = four(quantile(values, 0.5));
-        return if suffix.is_empty() {
-            format!("{middle:?}")
-        } else {
-            format!("{{ constant = {{ value{suffix} = {middle:?} }} }}")
-        };
-    }
-    // A quantile needs a value beyond it.
-    let known = |share: &&f64| {
-        **share * values.len() as f64 >= 0.5 && (1.0 - **share) * values.len() as f64 >= 0.5
-    };
-    let shares: Vec<f64> = SHARES.iter().filter(known).copied().collect();
-    let mut most = 0.0_f64;
-    let quantiles: Vec<String> = shares
-        .iter()
-        .map(|share| {
-            most = most.max(four(quantile(values, *share)));
-            format!("{most:?}")
-        })
-        .collect();
-    let shares: Vec<String> = shares.iter().map(|share| format!("{share:?}")).collect();
-    format!(
-        "{{ table = {{ q = [{}], values{suffix} = [{}] }} }}",
-        shares.join(", "),
-        quantiles.join(", ")
-    )
-}
-
 /// Spearman's rank correlation.
 fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     let ranks = |values: &[f64]| {
@@ -234,11 +102,6 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     let both = sum(&|i| (a[i] - mean) * (b[i] - mean));
     let alone = (sum(&|i| (a[i] - mean).powi(2)) * sum(&|i| (b[i] - mean).powi(2))).sqrt();
     if alone > 0.0 { both / alone } else { 0.0 }
-}
-
-fn quoted(text: &str) -> String {
-    let clean: String = text.chars().filter(|c| !c.is_control()).take(120).collect();
-    format!("\"{}\"", clean.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// The population file of these connections; `command` is what made it. `None` without any.

@@ -169,7 +169,7 @@ fn every_corner_of_the_assumptions_is_a_world_but_what_the_user_set_stays() {
 
 #[test]
 fn a_price_that_is_accepted_makes_a_deployment() {
-    let test = ["ab", "--population", "cdn(k=0.0001)", "--flows", "1600", "--arms", "rapid"];
+    let test = ["ab", "--population", "cdn(k=0.0001)", "--flows", "3200", "--arms", "rapid"];
     let plain = well(&with(&test, &["--json", "-"])).json();
     assert_eq!(plain["decision"]["rule"], "price", "{}", plain["decision"]["sentence"]);
     assert_eq!(plain["decision"]["deploy"], Value::Null);

@@ -258,13 +258,6 @@ impl Test {
         self.population.worlds().into_iter().map(|world| world.population).collect()
     }
 
-    /// The test with twice the connections, if the baseline differed from itself in this one.
-    pub fn doubled(&self, tallies: &Tallies) -> Option<Test> {
-        let check = tallies.decision(&self.experiment()).check;
-        let more = Test { flows: self.flows.saturating_mul(2), ..self.clone() };
-        (!check.passed && check.differed == 0 && more.flows <= MOST_FLOWS).then_some(more)
-    }
-
     /// Every how many connections the baseline also runs against itself under other seeds.
     pub fn aa_stride(&self) -> u64 {
         (self.flows / 4_000).max(1)

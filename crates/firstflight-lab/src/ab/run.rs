@@ -3,7 +3,7 @@
 
 use super::flow::{Checks, Connection};
 use super::rows::Row;
-use super::{Tallies, Test, shard};
+use super::{MOST_FLOWS, Tallies, Test, shard};
 use crate::population::Population;
 use firstflight_path::Error;
 use firstflight_path::input::{self, MOST_DATA};
@@ -45,6 +45,13 @@ struct Worker {
 }
 
 impl Test {
+    /// The test with twice the connections, if the baseline differed from itself in this one.
+    pub fn doubled(&self, tallies: &Tallies) -> Option<Test> {
+        let check = tallies.decision(&self.experiment()).check;
+        let more = Test { flows: self.flows.saturating_mul(2), ..self.clone() };
+        (!check.passed && check.differed == 0 && more.flows <= MOST_FLOWS).then_some(more)
+    }
+
     /// Runs a test, or a part of it, on the current thread pool. The result depends neither on the
     /// number of threads nor on how often it was interrupted. If it is stopped, what was done
     /// so far comes back: the whole blocks are listed, the last one may be in part.

@@ -1,7 +1,7 @@
 //! The baseline against itself: nothing may come out.
 
-use super::LEAST;
 use super::effect::{LOSS_POINTS, TIME_PCT, World};
+use super::limits::LEAST;
 use super::sums::Sums;
 use crate::stats::{Interval, Z_99, holm};
 use serde::Serialize;

@@ -5,7 +5,7 @@
 //! effects are shifted by what that part differs from the whole as assumed, as far as the two go
 //! together.
 
-use super::Limits;
+use super::limits::Limits;
 use super::sums::{LOG_UNIT, LOG_ZERO, Mean, Sums};
 use crate::stats::{Interval, Z_95};
 use serde::Serialize;

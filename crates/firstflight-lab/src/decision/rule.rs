@@ -1,7 +1,7 @@
 //! The seven rules, in their order.
 
-use super::effect::{Effect, Effects, Is, World, less_time};
-use super::{ArmRow, Decision, Rule, TIME_PCT};
+use super::answer::{ArmRow, Decision, Rule};
+use super::effect::{Effect, Effects, Is, TIME_PCT, World, less_time};
 use crate::stats::{Interval, Z_95};
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
 //! The sentences of a decision.
 
+use super::answer::{ArmRow, Decision};
 use super::effect::{Effect, Effects, Is};
 use super::rule::Turn;
-use super::{ArmRow, Decision};
 
 /// Ends of a range that are this close are told as one number, percent of time.
 const NEAR_PCT: f64 = 2.0;

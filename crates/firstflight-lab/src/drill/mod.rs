@@ -30,7 +30,7 @@ use firstflight_path::Error;
 /// If there is none.
 pub fn arm_of(congestion: &str) -> Result<Arm, Error> {
     let text = match congestion {
-        "reno" => "slowstart/reno/prr(mode=linux)",
+        "reno" => "slowstart/reno(profile=linux)/prr(mode=linux)",
         "cubic" => "hystart/cubic(profile=linux)/prr(mode=linux)",
         "bbr" => "bbr",
         name => return Err(Error::new(format!("no arm follows the congestion control `{name}`"))),

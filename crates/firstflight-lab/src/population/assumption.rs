@@ -1,7 +1,6 @@
 //! The values that a population assumes and nobody measured, with the range in which each may lie.
 //! Every combination of their ends is a world; an A/B test runs in all of them.
 
-use super::Population;
 use super::knobs::Knobs;
 use super::place::{Field, Section, VALUES};
 use firstflight_path::Error;
@@ -82,12 +81,12 @@ impl Setting {
     }
 
     /// The first knob that it turns: the one that the assumption is about.
-    fn leading(&self) -> Option<&'static str> {
+    pub(super) fn leading(&self) -> Option<&'static str> {
         let turned = KEYS.iter().zip(self.values()).find(|(_, value)| value.is_some());
         turned.map(|((key, ..), _)| knob(key))
     }
 
-    fn forget(&mut self, fixed: &str) {
+    pub(super) fn forget(&mut self, fixed: &str) {
         for ((key, ..), slot) in KEYS.iter().zip(self.slots()) {
             if knob(key) == fixed {
                 *slot = None;
@@ -96,7 +95,7 @@ impl Setting {
     }
 
     /// Turns knobs to fixed values.
-    fn set(&self, knobs: &mut Knobs) {
+    pub(super) fn set(&self, knobs: &mut Knobs) {
         let Knobs { q, k, s, r, l, .. } = knobs;
         for (knob, value) in [q, k, s, r, l].into_iter().zip(self.values()) {
             *knob = value.unwrap_or(*knob);
@@ -104,7 +103,7 @@ impl Setting {
     }
 
     /// Multiplies knobs.
-    fn scale(&self, knobs: &mut Knobs) {
+    pub(super) fn scale(&self, knobs: &mut Knobs) {
         knobs.k *= self.k_times.unwrap_or(1.0);
         knobs.s *= self.s_times.unwrap_or(1.0);
     }
@@ -129,60 +128,6 @@ impl fmt::Display for End {
         let setting = self.setting.to_string();
         let comma = if setting.is_empty() { "" } else { ", " };
         write!(f, "{{ {setting}{comma}words = \"{words}\" }}")
-    }
-}
-
-/// One set of assumptions, and the population under it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct World {
-    /// For people.
-    pub words: String,
-    /// Which end of each assumption: `true` for the high one.
-    pub ends: Vec<bool>,
-    /// The population with its knobs turned.
-    pub population: Population,
-}
-
-impl Population {
-    /// The worlds besides the one as assumed: every corner of the assumptions that differs from it
-    /// and from the others.
-    pub fn worlds(&self) -> Vec<World> {
-        let assumptions = &self.assumptions;
-        let mut worlds: Vec<World> = Vec::new();
-        for corner in 0..(1_usize << assumptions.len()) {
-            let ends: Vec<bool> =
-                (0..assumptions.len()).map(|bit| corner >> bit & 1 == 1).collect();
-            let chosen = || {
-                assumptions
-                    .iter()
-                    .zip(&ends)
-                    .map(|(one, high)| if *high { &one.high } else { &one.low })
-            };
-            let mut knobs = self.knobs.clone();
-            chosen().for_each(|end| end.setting.set(&mut knobs));
-            chosen().for_each(|end| end.setting.scale(&mut knobs));
-            if knobs == self.knobs || worlds.iter().any(|world| world.population.knobs == knobs) {
-                continue;
-            }
-            let words: Vec<&str> = chosen().map(|end| end.words.as_str()).collect();
-            let population = Population { knobs, assumptions: Vec::new(), ..self.clone() };
-            worlds.push(World { words: words.join(", "), ends, population });
-        }
-        worlds
-    }
-
-    /// Keeps a knob that the user set in every world. An assumption about this very knob is none
-    /// any more.
-    pub(super) fn fix(&mut self, knob: &str) {
-        let about = |one: &Assumption| {
-            one.low.setting.leading().or(one.high.setting.leading()) == Some(knob)
-        };
-        self.assumptions.retain(|one| !about(one));
-        for one in &mut self.assumptions {
-            one.low.setting.forget(knob);
-            one.high.setting.forget(knob);
-        }
-        self.assumptions.retain(|one| one.low.setting != one.high.setting);
     }
 }
 

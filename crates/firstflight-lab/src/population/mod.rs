@@ -24,8 +24,9 @@ pub mod rows;
 mod text;
 pub mod variable;
 pub mod workload;
+mod worlds;
 
-pub use assumption::{Assumption, End, Setting, World};
+pub use assumption::{Assumption, End, Setting};
 pub use correlation::Correlation;
 pub use distribution::{Distribution, Shape};
 pub use draw::{Clipped, Drawn};
@@ -33,6 +34,7 @@ pub use effects::{Bursts, Policing, Reordering};
 pub use knobs::Knobs;
 pub use variable::{Unit, Variable};
 pub use workload::Workload;
+pub use worlds::World;
 
 use rows::Rows;
 

@@ -1,8 +1,8 @@
 //! The recorded connections in the simulator, with the sender that they had: the buffer and the
 //! random loss of each that reproduce its loss and its time, and how well the whole does.
 
-use super::own::{grid, size};
-use super::{Entry, quantile};
+use super::entry::{Entry, Fit, grid, size};
+use super::text::quantile;
 use firstflight::Nanos;
 use firstflight_lab::advise::Model;
 use firstflight_lab::scenario::{Hosts, Scenario};
@@ -34,13 +34,6 @@ pub struct Today {
     pub iw: u32,
     /// Transport.
     pub host: Hosts,
-}
-
-/// A buffer, ms, and a random loss.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fit {
-    pub(super) buffer_ms: f64,
-    pub(super) loss: f64,
 }
 
 /// What the connections leave open, as factors on the best fit.

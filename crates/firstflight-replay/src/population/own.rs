@@ -8,20 +8,14 @@
 //! the round trip, and what was assumed is said, with the range between which an answer has to
 //! hold.
 
-use super::model::{Ends, Fit};
-use super::{Entry, four, quantile, quoted, table};
+use super::entry::{Entry, MOST_BYTES, grid, size};
+use super::model::Ends;
+use super::text::{four, quantile, quoted, table};
 use std::fmt::Write as _;
 
 /// Groups at most: as many effects are enough to see how they spread, and each still gets enough
 /// of the simulated connections.
 const MOST_GROUPS: usize = 24;
-/// Nothing says what a transfer does after so many bytes; startup is over by then, B.
-const MOST_BYTES: u64 = 20_000_000;
-/// A buffer that no loss showed holds a round trip, and no less than the wired access lines of the
-/// built-in populations, ms.
-const LEAST_BUFFER_MS: f64 = 24.0;
-/// Slots of return links are this long at least, ms.
-const LEAST_GRID_MS: f64 = 5.0;
 
 /// Something that the traces do not tell.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -100,24 +94,6 @@ fn values(mut of: Vec<f64>, suffix: &str, sigma: f64) -> String {
         }
         _ => table(&mut of, suffix),
     }
-}
-
-/// The grid that its ACKs came on, ms. A faster one than this is the rhythm of the packets.
-pub(super) fn grid(entry: &Entry) -> Option<f64> {
-    entry.grid_ms.filter(|period| *period >= LEAST_GRID_MS)
-}
-
-impl Entry {
-    /// The buffer and the random loss that reproduce the connection, or what it shows of them.
-    pub(super) fn fit(&self) -> Fit {
-        let assumed = self.rtt_ms.max(self.queue_ms).max(LEAST_BUFFER_MS);
-        let buffer_ms = self.full_ms.unwrap_or(assumed);
-        self.fit.unwrap_or(Fit { buffer_ms, loss: self.random })
-    }
-}
-
-pub(super) fn size(entry: &Entry) -> f64 {
-    entry.bytes.min(MOST_BYTES) as f64
 }
 
 /// The name of a group, one of its own.

@@ -1,0 +1,27 @@
+//! The least evidence of a world, and the price that a user accepts.
+
+use serde::{Deserialize, Serialize};
+
+/// With fewer connections in a world nothing is said.
+pub const LEAST: u64 = 30;
+
+/// The price that the user accepts for less time; where one is absent the margin holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "request", derive(clap::Args))]
+pub struct Limits {
+    /// Accept so many points more loss for less time: 0.5
+    #[cfg_attr(feature = "request", arg(id = "max_loss_cost", long = "max-loss-cost", value_name = "POINTS", value_parser = price, allow_negative_numbers = true))]
+    pub loss_points: Option<f64>,
+    /// Accept so much more queueing delay (p99) for less time, ms
+    #[cfg_attr(feature = "request", arg(id = "max_queue", long = "max-queue", value_name = "MS", value_parser = price, allow_negative_numbers = true))]
+    pub queue_ms: Option<f64>,
+    /// Accept so many percent of connections that are over 5 % slower [default: 5]
+    #[cfg_attr(feature = "request", arg(id = "max_slower", long = "max-slower", value_name = "PERCENT", value_parser = price, allow_negative_numbers = true))]
+    pub slower_pct: Option<f64>,
+}
+
+#[cfg(feature = "request")]
+fn price(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=100_000.0).contains(number));
+    number.ok_or_else(|| "is no price; allowed: a number from 0 to 100000".to_owned())
+}
