@@ -17,6 +17,7 @@ use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run a
 use firstflight_lab::decision::Decision;
 use firstflight_lab::{Error, Population};
 use firstflight_table::text::one_line;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -374,7 +375,7 @@ fn as_text(analysis: &Analysis) -> String {
     );
     let quiet = |line: &str| format!("{QUIET}{}{QUIET:#}\n", wrap(line, 0, width()));
     let mut text = answer(decision);
-    text += &format!("{TITLE}{}{TITLE:#}{state}\n", wrap(&about, 0, width()));
+    let _ = writeln!(text, "{TITLE}{}{TITLE:#}{state}", wrap(&about, 0, width()));
     text += &fit::fitted(&tables::overall(analysis));
     text += "\n";
     text += &quiet(tables::LEGEND);
@@ -383,7 +384,7 @@ fn as_text(analysis: &Analysis) -> String {
     }
     text += &tables::worlds(analysis).map_or(String::new(), |line| quiet(&line));
     if let Some(sheet) = tables::by_world(analysis) {
-        text += &format!("\n{TITLE}{}{TITLE:#}\n{}\n", sheet.title, fit::fitted(&sheet));
+        let _ = writeln!(text, "\n{TITLE}{}{TITLE:#}\n{}", sheet.title, fit::fitted(&sheet));
     }
     text += &tables::by_part_text(analysis);
     text += &quiet(

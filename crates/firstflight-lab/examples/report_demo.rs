@@ -52,6 +52,7 @@ fn main() -> std::io::Result<()> {
             values,
             spread,
             best: vec![],
+            near: vec![],
         });
         report.series.push(Series { arm: arm.into(), ..first });
     }

@@ -281,7 +281,7 @@ mod tests {
 
     /// Two arms whose ratio alternates by this part around one.
     fn noisy(trials: usize, by: f64) -> Vec<Vec<f64>> {
-        let up = |seed: usize| if seed % 2 == 0 { 1.0 + by } else { 1.0 - by };
+        let up = |seed: usize| if seed.is_multiple_of(2) { 1.0 + by } else { 1.0 - by };
         vec![vec![100.0; trials], (0..trials).map(|seed| 100.0 * up(seed)).collect()]
     }
 

@@ -149,7 +149,7 @@ impl Published {
 
     /// A change somewhere in a range.
     pub const fn within([low, high]: [f64; 2]) -> Published {
-        Published { range: Some([low, high]), ..Published::change((low + high) / 2.0) }
+        Published { range: Some([low, high]), ..Published::change(f64::midpoint(low, high)) }
     }
 
     /// With the worth of the last printed digit.

@@ -269,20 +269,17 @@ fn today(
     let host = HostArgs { transport, detection: None }.hosts()?;
     let tcp = transport == Transport::Tcp;
     let (full, mut baseline) = identified(rows, tcp);
-    let mut arm = match &options.baseline {
-        Some(text) => {
-            let arm = request::baseline(text)?;
-            let why = format!("{}: as asked for", arm.label);
-            baseline = Baseline { arm: arm.label.clone(), why, known: true, alike: Vec::new() };
-            arm
-        }
-        None => {
-            let usual = if tcp { "hystart" } else { "slowstart" };
-            let mut arm = request::baseline(full.as_deref().unwrap_or(usual))?;
-            startup(&arm.label.clone()).clone_into(&mut arm.label);
-            baseline.arm.clone_from(&arm.label);
-            arm
-        }
+    let mut arm = if let Some(text) = &options.baseline {
+        let arm = request::baseline(text)?;
+        let why = format!("{}: as asked for", arm.label);
+        baseline = Baseline { arm: arm.label.clone(), why, known: true, alike: Vec::new() };
+        arm
+    } else {
+        let usual = if tcp { "hystart" } else { "slowstart" };
+        let mut arm = request::baseline(full.as_deref().unwrap_or(usual))?;
+        startup(&arm.label.clone()).clone_into(&mut arm.label);
+        baseline.arm.clone_from(&arm.label);
+        arm
     };
     let mut windows: Vec<u64> =
         rows.iter().map(|row| row.initial_window.div_ceil(row.mss.max(1))).collect();

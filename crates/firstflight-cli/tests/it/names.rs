@@ -164,11 +164,9 @@ fn places() -> Vec<(Vec<String>, Vec<String>)> {
             let is_file = |word: &&str| FILES.iter().any(|name| word.contains(name));
             match (within, &words[..]) {
                 ("Commands:", [name, _, ..])
-                    if line.starts_with("  ") && !line.starts_with("   ") =>
+                    if line.starts_with("  ") && !line.starts_with("   ") && *name != "help" =>
                 {
-                    if *name != "help" {
-                        waiting.push([command.clone(), vec![(*name).to_owned()]].concat());
-                    }
+                    waiting.push([command.clone(), vec![(*name).to_owned()]].concat());
                 }
                 ("Arguments:", [name]) if is_file(name) => takes.push(String::new()),
                 (_, [options @ .., value])

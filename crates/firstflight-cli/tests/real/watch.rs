@@ -96,7 +96,7 @@ fn watched(
 ) -> Option<Vec<Value>> {
     let rows = service.file("rows.jsonl");
     // What an earlier watch wrote stays in the file.
-    let _ = std::fs::remove_file(&rows);
+    let _ = fs::remove_file(&rows);
     let arguments = ["watch", "--cgroup", group.folder(), "--arms", arm, "--out", &rows];
     let (child, _said) = started(&arguments, READY)?;
     let over = AtomicBool::new(false);

@@ -104,7 +104,7 @@ impl Decision {
     /// What an arm costs, and whether that is known.
     fn costs(&self, row: &ArmRow, is: Is) -> Vec<String> {
         let some = |read: Read| row.effects.iter().any(|of| read(of).is == is);
-        let all = |read: Read| row.effects.iter().map(move |of| read(of));
+        let all = |read: Read| row.effects.iter().map(read);
         let mut told = Vec::new();
         let mut tell = |read: Read, digits: usize, sign: f64, words: &str| {
             if !some(read) {

@@ -61,7 +61,9 @@ impl Pool {
             .collect();
         for which in 0..3 {
             let mean = pool.iter().map(|one| one.1[which]).sum::<f64>() / pool.len() as f64;
-            pool.iter_mut().for_each(|one| one.1[which] -= mean);
+            for one in &mut pool {
+                one.1[which] -= mean;
+            }
         }
         Pool(pool)
     }
@@ -131,12 +133,15 @@ fn share(count: usize, of: usize) -> String {
     format!("{count} of {of} ({:.1} to {:.1} %)", 100.0 * (middle - half), 100.0 * (middle + half))
 }
 
+/// A name, the effects of the arms in two worlds, the rule and the arm that have to come out.
+type Case<'a> = (&'a str, [Vec<(f64, f64)>; 2], Rule, Option<&'a str>);
+
 /// Two margins or more from every margin the right rule and the right arm come out.
 #[test]
 fn planted_effects_are_found_and_no_other_arm_is_named() {
     let pool = Pool::new();
     let same = |arms: &[(f64, f64)]| [arms.to_vec(), arms.to_vec()];
-    let cases: [(&str, [Vec<(f64, f64)>; 2], Rule, Option<&str>); 6] = [
+    let cases: [Case<'_>; 6] = [
         ("clean", same(&[(12.0, -0.5), (6.0, -0.5)]), Rule::Clean, Some("x")),
         (
             "clean, another size in the other world",

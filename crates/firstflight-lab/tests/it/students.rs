@@ -76,9 +76,10 @@ impl Avoidance for Cubic {
         let friendly = curve(t) < epoch.w_est && self.reno_friendly;
         let alpha = if epoch.w_est < cwnd_prior { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * mss * acked as f64 / epoch.cwnd;
-        epoch.cwnd = match friendly {
-            true => epoch.cwnd.max(epoch.w_est),
-            false => epoch.cwnd + (target - epoch.cwnd) / epoch.cwnd * acked as f64,
+        epoch.cwnd = if friendly {
+            epoch.cwnd.max(epoch.w_est)
+        } else {
+            epoch.cwnd + (target - epoch.cwnd) / epoch.cwnd * acked as f64
         };
         w.cwnd = epoch.cwnd as u64;
     }
@@ -109,7 +110,7 @@ impl Avoidance for Cubic {
 
     fn on_idle(&mut self, _now: Time, idle: Nanos, _since_sent: Nanos) {
         if let Some(epoch) = &mut self.epoch {
-            epoch.start = epoch.start + idle;
+            epoch.start += idle;
         }
     }
 
@@ -311,10 +312,12 @@ impl Startup for HyStartPlusPlus {
     }
 }
 
+type Make<S, A, R> = Box<dyn Fn(&Begin) -> Controller<S, A, R>>;
+
 /// A student behind the interface for controllers that are not ours: everything but the student's
 /// part is that of the arm that the connection is steered by.
 pub(crate) struct Student<S: Startup, A: Avoidance, R: Policy> {
-    make: Box<dyn Fn(&Begin) -> Controller<S, A, R>>,
+    make: Make<S, A, R>,
     now: Option<Controller<S, A, R>>,
 }
 

@@ -58,7 +58,9 @@ pub fn quantiles(
     let values = sides.each_ref().map(|rows| weighted(rows, p, |_| 1));
     let worth = sides.each_ref().map(|rows| {
         let mut own = vec![0.0; last];
-        rows.iter().for_each(|(_, unit)| own[*unit as usize] += 1.0);
+        for (_, unit) in rows {
+            own[*unit as usize] += 1.0;
+        }
         effective_units(own)
     });
     let quantile = |(index, p): (usize, &f64)| Quantile {
