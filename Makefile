@@ -179,7 +179,7 @@ browser: web ## reports of every kind and the playground in headless Chromium, a
 	$(TARGET)/debug/firstflight compare --report $(REPORT)
 	$(TARGET)/debug/firstflight ab --population geo --flows 2000 --baseline hystart --arms slowstart,hystart++,rapid --report $(TARGET)/ab.html >/dev/null
 	$(TARGET)/debug/firstflight reproduce $(REPRODUCED) --quick --report $(TARGET)/reproduce.html >/dev/null
-	$(TARGET)/debug/firstflight advise samples/*.pcap.gz --transport tcp --report $(TARGET)/advise.html >/dev/null
+	$(TARGET)/debug/firstflight advise samples/satellite.pcap.gz --report $(TARGET)/advise.html >/dev/null
 	$(TARGET)/debug/firstflight replay samples/*.pcap.gz --report $(TARGET)/replay.html >/dev/null
 	$(TARGET)/debug/firstflight compare --repeat 5 --json $(TARGET)/before.json >/dev/null
 	$(TARGET)/debug/firstflight compare --repeat 5 --iw 30 --json $(TARGET)/after.json >/dev/null

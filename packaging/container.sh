@@ -22,7 +22,7 @@ least=(--network none --read-only --cap-drop all --ulimit nofile=256:256 --ulimi
 image=firstflight:$version
 # Some machines build images and start none: what the runtime says of itself is no failure of ours.
 if said=$("$engine" run --rm "${least[@]}" "$image" --version 2>&1); then
-    for question in compare "advise /samples/plain.pcap.gz --flows 300 --report /dev/null"; do
+    for question in compare "advise /samples/satellite.pcap.gz --flows 300 --report /dev/null"; do
         # shellcheck disable=SC2086 # words of a command
         "$engine" run --rm "${least[@]}" "$image" $question >/dev/null
     done

@@ -40,9 +40,9 @@ try_static() {
     [ -e "$dist/$name.tar.gz" ] || { echo "$part: skipped, static.sh made nothing" && return; }
     mkdir -p "$root"
     tar -xzf "$dist/$name.tar.gz" -C "$root" --strip-components=1 "$name/firstflight"
-    cp samples/plain.pcap.gz "$root/"
+    cp samples/satellite.pcap.gz "$root/"
     answers rapid bash -c 'enter "$@"' - /firstflight compare
-    answers "Which arm" bash -c 'enter "$@"' - /firstflight advise plain.pcap.gz
+    answers "Check " bash -c 'enter "$@"' - /firstflight advise --flows 300 satellite.pcap.gz
 }
 
 try_deb() {
@@ -58,8 +58,8 @@ try_deb() {
     enter apt-get -qq install -y --no-install-recommends /firstflight.deb >/dev/null 2>&1 ||
         { echo "$part: apt cannot install the package" && exit 1; }
     answers rapid bash -c 'enter "$@"' - firstflight compare
-    answers "Which arm" bash -c 'enter "$@"' - \
-        firstflight advise /usr/share/doc/firstflight/examples/plain.pcap.gz
+    answers "Check " bash -c 'enter "$@"' - \
+        firstflight advise --flows 300 /usr/share/doc/firstflight/examples/satellite.pcap.gz
 }
 
 in_python() {

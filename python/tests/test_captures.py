@@ -9,6 +9,7 @@ from conftest import ROOT, command
 import firstflight as ff
 
 PLAIN = ROOT / "samples" / "plain.pcap.gz"
+SATELLITE = ROOT / "samples" / "satellite.pcap.gz"
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +47,11 @@ def test_a_replay_has_a_report(replayed: ff.Replay, tmp_path: Path) -> None:
 
 
 def test_advice_is_that_of_the_command(binary: str, tmp_path: Path) -> None:
-    advice = ff.advise([PLAIN], arms=["hystart", ff.Arm("rapid")], flows=300)
-    expected = command(binary, "advise", str(PLAIN), "--arms", "hystart,rapid", "--flows", "300", "--json", "-")
+    advice = ff.advise([SATELLITE], arms=["hystart", ff.Arm("rapid")], flows=300)
+    expected = command(binary, "advise", str(SATELLITE), "--arms", "hystart,rapid", "--flows", "300", "--json", "-")
     assert advice.to_json() == expected
-    assert advice.finding in repr(advice) and "Which arm" in advice.lines
-    assert len(advice.paths) == 6 and advice.paths[0]["rtt_ms"] > 0
+    assert advice.finding in repr(advice) and advice.finding.split(".")[0] in advice.lines.replace("\n", " ")
+    assert len(advice.paths) == 5 and advice.paths[0]["rtt_ms"] > 0
     assert {row["arm"] for row in advice.results} == {"slowstart", "hystart", "rapid"}
     advice.report(tmp_path / "advice.html")
     assert advice.data["advice"]["finding"] == advice.finding

@@ -117,7 +117,7 @@ def test_threads_change_nothing() -> None:
 
 def test_printed_it_is_the_table_of_the_command(geo: ff.Comparison) -> None:
     text = str(geo)
-    assert "rate=150Mbit,rtt=600ms" in text and "queueing delay p99" in text and "median of 2 trials" in text
+    assert "rate=150Mbit,rtt=600ms" in text and "queueing delay p99" in text and "medians of 2 trials" in text
     assert all(arm in text for arm in geo.arms)
     page = geo._repr_html_()
     assert page.startswith("<table>") and page.count("<tr>") == 5 and "<script" not in page

@@ -47,7 +47,7 @@ REPORTS = {
     "ab": "ab --population geo --flows 600 --baseline hystart --arms slowstart,hystart++,rapid --report PAGE",
     "ab-cdn": "ab --population cdn --flows 200 --baseline slowstart --arms hystart++ --report PAGE",
     "reproduce": "reproduce best gvisor --quick --report PAGE",
-    "advise": "advise samples/plain.pcap.gz samples/satellite.pcap.gz --flows 300 --transport tcp --report PAGE",
+    "advise": "advise samples/satellite.pcap.gz --flows 300 --report PAGE",
     "advise-qlog": "advise samples/lossy-mobile/*.gz --flows 200 --report PAGE",
     "replay": "replay samples/satellite.pcap.gz --report PAGE",
     "replay-identify": "replay samples/plain.pcap.gz --identify --report PAGE",

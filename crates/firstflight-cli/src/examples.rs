@@ -2,8 +2,8 @@
 
 pub(crate) const ADVISE: &str = "\
 Examples:
-  firstflight advise samples/plain.pcap.gz            # which startup to deploy on these paths
-  firstflight advise samples/*.pcap.gz --transport tcp --report page.html";
+  firstflight advise samples/satellite.pcap.gz        # which startup to deploy on these paths
+  firstflight advise samples/lossy-mobile/*.sqlog.gz --report page.html";
 
 pub(crate) const COMPARE: &str = "\
 Examples:

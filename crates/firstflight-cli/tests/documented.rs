@@ -434,7 +434,7 @@ const REMARKS: &str = "\
 <!-- test: serve --arm rapid => serve --arm rapid --listen localhost:4533 -->
 <!-- test: https://localhost:4433 => https://localhost:4533 -->
 <!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->
-<!-- test: firstflight advise => firstflight advise --flows 100 -->
+<!-- test: firstflight advise => firstflight advise --flows 300 -->
 <!-- test: --flows 100000 => --flows 100 -->
 <!-- test: ab --population => ab --flows 100 --population -->
 ";

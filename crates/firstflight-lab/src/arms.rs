@@ -66,11 +66,6 @@ impl NamedArm {
         matches!(&self.sender, Sender::Arm(arm) if arm.startup.is_reference())
     }
 
-    /// Whether it draws by itself, from the seed or from the system.
-    pub(crate) fn draws(&self) -> bool {
-        matches!(self.sender, Sender::Stack(_) | Sender::Programs(_))
-    }
-
     /// The arm, where all of it is ours.
     ///
     /// # Errors

@@ -160,9 +160,8 @@ impl Plan {
     /// Whether two seeds can differ in anything but the half millisecond of round trip that tells
     /// repeats apart.
     pub fn has_chance(&self) -> bool {
-        self.testbed.info().hosts_draw
+        self.testbed.info().in_real_time
             || self.scenario.path.has_chance()
-            || self.arms.iter().any(NamedArm::draws)
             || self.resume.as_ref().is_some_and(Resume::has_chance)
     }
 
@@ -430,6 +429,10 @@ impl Plan {
     /// How the results of a scenario without chance move within half a millisecond of round trip, by
     /// trials that are not shown; `None` if they hardly do.
     fn phase(&self, stages: Stages, first: &[TrialRow], stop: &AtomicBool) -> Option<String> {
+        // A trial of real stacks takes a hundred times as long.
+        if self.testbed.info().hosts_draw {
+            return None;
+        }
         if !stages.affords_silent(first.iter().map(|row| self.packets(row)).sum()) {
             return None;
         }

@@ -329,7 +329,6 @@ impl SharingPlan {
         let several = self.flows as usize + self.cross.len() > 1;
         self.plan.has_chance()
             || several && self.jitter > Nanos::ZERO
-            || self.cross.iter().any(NamedArm::draws)
     }
 
     /// The same with as many trials as its stages have at most.

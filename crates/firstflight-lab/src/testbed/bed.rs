@@ -38,7 +38,8 @@ pub struct Info {
     pub speaks: Speaks,
     /// Trials take the time that they measure and need the machine for themselves.
     pub in_real_time: bool,
-    /// Its hosts draw by themselves, from the seed or from the system.
+    /// Its hosts draw by themselves, from the seed or from the system: a little, so a comparison repeats
+    /// only where the path has chance or trials run in real time.
     pub hosts_draw: bool,
     /// It runs controllers of the running kernel, [`Sender::Kernel`].
     pub kernel_arms: bool,
