@@ -149,7 +149,7 @@ class Advice(Reported[_engine.Advice]):
         return self.results
 
     def __repr__(self) -> str:
-        return grid(["about", "answer"], [[about, text] for about, text in self.lines.items()], left=2)
+        return f"{self.finding}\n" + grid(["about", "answer"], [[about, text] for about, text in self.lines.items()], left=2)
 
     def _repr_html_(self) -> str:
         return html(["about", "answer"], [[about, text] for about, text in self.lines.items()], self.finding)
