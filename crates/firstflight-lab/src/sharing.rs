@@ -327,8 +327,7 @@ impl SharingPlan {
     /// repeats apart.
     pub fn has_chance(&self) -> bool {
         let several = self.flows as usize + self.cross.len() > 1;
-        self.plan.has_chance()
-            || several && self.jitter > Nanos::ZERO
+        self.plan.has_chance() || several && self.jitter > Nanos::ZERO
     }
 
     /// The same with as many trials as its stages have at most.
