@@ -62,7 +62,7 @@ def compare(
     has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where somebody
     watches and tqdm is installed. Ctrl-C ends it between trials.
 
-    >>> shared = ff.compare("rapid-slide", "slowstart", bytes="2MB", flows=2, cross="rapid")
+    >>> shared = ff.compare("rapid-slide", "slowstart", bytes="2MB", flows=2, cross="rapid", repeat=1)
     >>> shared.rows.column("role"), shared.trials.column("arm")
     (['cross', 'arm', 'arm'], ['slowstart'])
     """
