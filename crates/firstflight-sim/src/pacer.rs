@@ -14,13 +14,15 @@ pub struct Pacer {
     burst: u64,
     tokens: u64,
     filled: Time,
+    /// When a packet that waits leaves alone, and the rate for which that holds.
+    held: Option<(Time, Rate)>,
 }
 
 impl Pacer {
     /// A full bucket of `burst` bytes.
     pub fn new(burst: u64, now: Time) -> Pacer {
         let burst = burst.min(u64::MAX / SCALE / 2);
-        Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now }
+        Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None }
     }
 
     /// Adds what `rate` brought since the last call.
@@ -49,6 +51,7 @@ impl Pacer {
     #[inline]
     pub fn admit(&mut self, now: Time, len: u64, inflight: u64, pace: Option<Pace>) -> Nanos {
         let Some((rate, train)) = pace else { return Nanos::ZERO };
+        self.held = None;
         if let Some(train) = train {
             return train.wait(now, inflight);
         }
@@ -64,6 +67,7 @@ impl Pacer {
     /// admit one after the other, at most `most`; 0 where the bucket is smaller than a packet.
     #[inline]
     pub fn admit_many(&mut self, now: Time, len: u64, rate: Rate, most: u64) -> u64 {
+        self.held = None;
         self.fill(now, rate);
         let each = len * SCALE;
         let many = (self.tokens / each).min(most);
@@ -71,21 +75,43 @@ impl Pacer {
         many
     }
 
-    /// Whether a packet of `len` bytes that has to wait leaves alone, when the bucket holds exactly what
-    /// it needs: a full bucket holds a packet, and a nanosecond brings less than one.
-    #[inline]
-    pub fn holds_one(&self, len: u64, rate: Rate) -> bool {
+    /// How long a packet of `len` bytes waits for this rate. The pacer holds it until then if it leaves
+    /// alone: a full bucket holds a packet, and a nanosecond brings less than one.
+    #[inline(always)]
+    pub fn hold(&mut self, now: Time, len: u64, rate: Rate) -> Nanos {
+        if let Some((at, held)) = self.held
+            && held == rate
+            && now < at
+        {
+            return at.since(now);
+        }
+        self.fill(now, rate);
+        let wait = self.wait(len, rate);
         let each = len * SCALE;
-        self.burst >= each && rate.0 < each
+        let alone = wait > Nanos::ZERO && self.burst >= each && rate.0 < each;
+        self.held = alone.then_some((now + wait, rate));
+        wait
     }
 
-    /// Takes that packet out at the time until which it had to wait. Returns 1, the packets taken.
-    #[inline]
-    pub fn release(&mut self, now: Time, len: u64, rate: Rate) -> u64 {
-        self.fill(now, rate);
+    /// Whether the packet that it [holds](Pacer::hold) is due now, at this rate; `None` if it holds none
+    /// or the time has passed.
+    #[inline(always)]
+    pub fn is_due(&mut self, now: Time, rate: Option<Rate>) -> Option<bool> {
+        let (at, held) = self.held.filter(|&(at, held)| rate == Some(held) && now <= at)?;
+        if now < at {
+            self.fill(now, held);
+        }
+        Some(now == at)
+    }
+
+    /// The packet that is due leaves.
+    #[inline(always)]
+    pub fn release(&mut self, now: Time, len: u64) {
+        if let Some((_, rate)) = self.held.take() {
+            self.fill(now, rate);
+        }
         debug_assert_eq!(self.tokens / (len * SCALE), 1, "a packet was due alone");
         self.take(len);
-        1
     }
 
     /// Takes `len` bytes out.

@@ -14,7 +14,7 @@ use crate::ring::{GapSet, Ring};
 use firstflight::account::{Account, Kept};
 use firstflight::detection::undo::LateAcks;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::{Nanos, Rate, Time};
+use firstflight::{Nanos, Time};
 use firstflight_path::Stream;
 
 /// A data packet that wants to leave.
@@ -143,8 +143,6 @@ pub struct Sender<S: Combined, L = Nobody> {
     sent: Ring<SentPacket>,
     pacer: Pacer,
     blocked: Blocked,
-    /// If the pacer holds back one whole packet: the rate at which it does.
-    held_at: Option<Rate>,
     /// The last burst filled the window.
     filled: bool,
     last_sent_at: Time,
@@ -246,7 +244,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             probes_owed: 0,
             probed: 0,
             blocked: Blocked::NoData,
-            held_at: None,
             filled: false,
             app_limited: false,
             object,

@@ -59,9 +59,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let len = self.pieces.whole();
         let most = most.min(self.whole_chunks());
-        if let Some(many) = self.due_by_pacer(now, len, most) {
+        if let Some(due) = self.is_due(now, len, most) {
             self.filled = false;
-            return Some(many);
+            if due {
+                self.pacer.release(now, len);
+            }
+            return Some(u64::from(due));
         }
         let (open, full) = self.controller.admits_many(len, self.inflight, most);
         let many = match self.controller.settled_rate() {
@@ -72,20 +75,14 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Some(many)
     }
 
-    /// What [`Sender::burst`] would say of a sender that only its pacer held back, at a rate that still
-    /// holds: nothing before the time of the next packet, one packet at that time. `None` where that
-    /// must be asked.
+    /// Whether the packet that the pacer holds may leave; `None` where the whole burst must be asked for.
     #[inline(always)]
-    fn due_by_pacer(&mut self, now: Time, len: u64, most: u64) -> Option<u64> {
-        let Blocked::Pacer(at) = self.blocked else { return None };
-        let rate = self.held_at.filter(|&rate| self.controller.settled_rate() == Some(rate))?;
-        if now < at {
-            self.pacer.fill(now, rate);
-            return Some(0);
-        }
-        let open = now == at && most > 0;
-        let one = open && self.controller.agrees(len, self.inflight, false) == Some(true);
-        one.then(|| self.pacer.release(now, len, rate))
+    fn is_due(&mut self, now: Time, len: u64, most: u64) -> Option<bool> {
+        let due = self.pacer.is_due(now, self.controller.settled_rate())?;
+        let open = |sender: &Self| {
+            most > 0 && sender.controller.agrees(len, sender.inflight, false) == Some(true)
+        };
+        (!due || open(self)).then_some(due)
     }
 
     /// Whole chunks that may be sent next, not counting the object's last.
@@ -106,19 +103,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Some(false) => Blocked::Window,
             Some(true) => {
                 let Some(rate) = self.controller.settled_rate() else { return false };
-                if self.held_at == Some(rate)
-                    && matches!(self.blocked, Blocked::Pacer(at) if now < at)
-                {
-                    self.app_limited = false;
-                    return true;
-                }
-                self.pacer.fill(now, rate);
-                match self.pacer.wait(len, rate) {
+                match self.pacer.hold(now, len, rate) {
                     Nanos::ZERO => return false,
-                    wait => {
-                        self.held_at = self.pacer.holds_one(len, rate).then_some(rate);
-                        Blocked::Pacer(now + wait)
-                    }
+                    wait => Blocked::Pacer(now + wait),
                 }
             }
             None => return false,
@@ -249,7 +236,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     fn passes(&mut self, now: Time, len: u64, pace: Option<Pace>) -> bool {
         let wait = self.pacer.admit(now, len, self.inflight, pace);
         if wait > Nanos::ZERO {
-            (self.blocked, self.held_at) = (Blocked::Pacer(now + wait), None);
+            self.blocked = Blocked::Pacer(now + wait);
             self.app_limited = false;
         }
         wait == Nanos::ZERO

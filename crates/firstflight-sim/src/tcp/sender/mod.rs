@@ -47,7 +47,7 @@ use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
 use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Nanos, Rate, Time};
+use firstflight::{Nanos, Time};
 use marker::{Marker, Repeats};
 
 /// A segment that leaves.
@@ -147,8 +147,6 @@ pub struct Sender<S: Combined, L = Nobody> {
     /// The last burst filled the window.
     filled: bool,
     blocked: Blocked,
-    /// If the pacer holds back one whole segment: the rate at which it does.
-    held_at: Option<Rate>,
     app_limited: bool,
     cwnd_limited: bool,
     idle_since: Option<Time>,
@@ -276,7 +274,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             in_burst: false,
             filled: false,
             blocked: Blocked::NoData,
-            held_at: None,
             app_limited: false,
             cwnd_limited: false,
             idle_since: None,

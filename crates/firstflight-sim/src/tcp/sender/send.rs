@@ -73,9 +73,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let most = most.min(self.allowed() / self.mss);
         let pipe = self.board.ledger().pipe();
-        if let Some(many) = self.due_by_pacer(now, pipe, most) {
+        if let Some(due) = self.is_due(now, pipe, most) {
             self.filled = false;
-            return Some(self.begin_burst(many));
+            if due {
+                self.pacer.release(now, self.mss);
+            }
+            return Some(self.begin_burst(u64::from(due)));
         }
         let (open, full) = self.controller.admits_many(self.mss, pipe, most);
         let many = match self.controller.settled_rate() {
@@ -96,20 +99,15 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         many
     }
 
-    /// What [`Sender::burst`] would say of a sender that only its pacer held back, at a rate that still
-    /// holds: nothing before the time of the next segment, one segment at that time. `None` where that
-    /// must be asked.
+    /// Whether the segment that the pacer holds may leave; `None` where the whole burst must be asked
+    /// for.
     #[inline(always)]
-    fn due_by_pacer(&mut self, now: Time, pipe: u64, most: u64) -> Option<u64> {
-        let Blocked::Pacer(at) = self.blocked else { return None };
-        let rate = self.held_at.filter(|&rate| self.controller.settled_rate() == Some(rate))?;
-        if now < at {
-            self.pacer.fill(now, rate);
-            return Some(0);
-        }
-        let open = now == at && most > 0;
-        let one = open && self.controller.agrees(self.mss, pipe, false) == Some(true);
-        one.then(|| self.pacer.release(now, self.mss, rate))
+    fn is_due(&mut self, now: Time, pipe: u64, most: u64) -> Option<bool> {
+        let due = self.pacer.is_due(now, self.controller.settled_rate())?;
+        let open = |sender: &Self| {
+            most > 0 && sender.controller.agrees(sender.mss, pipe, false) == Some(true)
+        };
+        (!due || open(self)).then_some(due)
     }
 
     /// New bytes that data and buffers allow.
@@ -130,17 +128,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Some(false) => Blocked::Window,
             Some(true) => {
                 let Some(rate) = self.controller.settled_rate() else { return false };
-                match self.blocked {
-                    Blocked::Pacer(at) if now < at && self.held_at == Some(rate) => self.blocked,
-                    _ => {
-                        self.pacer.fill(now, rate);
-                        let wait = self.pacer.wait(self.mss, rate);
-                        if wait == Nanos::ZERO {
-                            return false;
-                        }
-                        self.held_at = self.pacer.holds_one(self.mss, rate).then_some(rate);
-                        Blocked::Pacer(now + wait)
-                    }
+                match self.pacer.hold(now, self.mss, rate) {
+                    Nanos::ZERO => return false,
+                    wait => Blocked::Pacer(now + wait),
                 }
             }
             None => return false,
@@ -295,11 +285,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return self.block(Blocked::Window);
         }
         let wait = self.pacer.admit(now, len, pipe, self.controller.pace());
-        if wait == Nanos::ZERO {
-            return true;
-        }
-        self.held_at = None;
-        self.block(Blocked::Pacer(now + wait))
+        if wait > Nanos::ZERO { self.block(Blocked::Pacer(now + wait)) } else { true }
     }
 
     fn block(&mut self, by: Blocked) -> bool {
