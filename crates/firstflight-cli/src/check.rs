@@ -1,6 +1,6 @@
 //! `firstflight check`: an answer against one that was kept, for the CI of one's own repository.
 
-use crate::diff;
+use crate::diff::{self, CHANGE};
 use crate::done::Done;
 use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
@@ -77,15 +77,7 @@ impl Output for Shown<'_> {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let columns = [
-            ("on", Side::Left),
-            ("arm", Side::Left),
-            ("measure", Side::Left),
-            ("before", Side::Right),
-            ("after", Side::Right),
-            ("change", Side::Right),
-            ("verdict", Side::Left),
-        ];
+        let columns = std::iter::once(("on", Side::Left)).chain(CHANGE);
         let mut sheet = Sheet::new("verdicts", columns).dropping(&["on"]);
         for one in self.judged {
             let verdict = one.failure.as_deref().unwrap_or("within");

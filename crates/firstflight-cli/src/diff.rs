@@ -92,6 +92,16 @@ impl Shown<'_> {
     }
 }
 
+/// The columns of a measure that two answers have: [`crate::check`] judges them, `diff` shows them.
+pub(crate) const CHANGE: [(&str, Side); 6] = [
+    ("arm", Side::Left),
+    ("measure", Side::Left),
+    ("before", Side::Right),
+    ("after", Side::Right),
+    ("change", Side::Right),
+    ("verdict", Side::Left),
+];
+
 impl Output for Shown<'_> {
     fn text(&self) -> String {
         let diff = self.diff;
@@ -124,15 +134,7 @@ impl Output for Shown<'_> {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let columns = [
-            ("arm", Side::Left),
-            ("measure", Side::Left),
-            ("before", Side::Right),
-            ("after", Side::Right),
-            ("change", Side::Right),
-            ("verdict", Side::Left),
-        ];
-        let mut sheet = Sheet::new("what differs", columns).dropping(&["before", "after"]);
+        let mut sheet = Sheet::new("what differs", CHANGE).dropping(&["before", "after"]);
         let mut last = ("", "");
         for change in self.changes() {
             let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };

@@ -70,7 +70,7 @@ pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
     }
 }
 
-/// What the marks of a table mean.
+/// The line below a table that explains its marks.
 pub(crate) fn legend(repeat: u32) -> String {
     if repeat == 1 {
         return "* best of its column; cwnd at exit in BDPs of the idle path".to_owned();

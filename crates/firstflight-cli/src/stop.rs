@@ -14,7 +14,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static POLICY: Mutex<Option<Policy>> = Mutex::new(None);
 static CAME: Condvar = Condvar::new();
-/// Whether a thread still writes the words of the policy.
+/// True while a thread writes the words of the policy.
 static SPEAKING: AtomicBool = AtomicBool::new(false);
 
 type Then = Box<dyn Fn(u32) + Send>;

@@ -11,11 +11,11 @@ pub struct MetricDoc {
     pub name: &'static str,
     /// Unit, empty for a share or an index.
     pub unit: &'static str,
-    /// Whether lower values are worse.
+    /// True if a lower value is worse.
     pub high_is_good: bool,
-    /// Whether differences are of logarithms: a margin of 0.05 is five percent.
+    /// True if logarithms are compared: a margin of 0.05 is five percent.
     pub logarithm: bool,
-    /// Whether it compares with a run of these flows alone.
+    /// True if the metric compares with a run of these flows alone.
     pub harm: bool,
     /// Whether it starts at the scenario's event.
     pub event: bool,
@@ -188,7 +188,7 @@ pub(crate) fn needs_sends(metric: &str) -> bool {
     matches!(metric, "backoff" | "silent_packets" | "in_recovery")
 }
 
-/// Whether it compares with a run in which all receivers are honest.
+/// True if the metric compares with a run in which all receivers are honest.
 pub(crate) fn needs_honest(metric: &str) -> bool {
     metric == "gain"
 }

@@ -6,7 +6,7 @@ use crate::terminal::{TITLE, width, wrap};
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::decision::{Effect, WorldRow};
-use firstflight_lab::stats::Interval;
+use firstflight_lab::stats::{Interval, extremes};
 
 /// Columns that are shown on request.
 const ON_REQUEST: &[&str] =
@@ -35,7 +35,7 @@ pub(super) const OVERALL: &[&str] = &[
     "retransmitted\n%",
 ];
 
-/// What the columns mean.
+/// The line below the table that explains its columns.
 pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; worlds: the same over all assumptions; slower: connections over 5 % slower; points: more loss; queue: p99 of queueing delay";
 
 fn range(low: f64, high: f64, digits: usize) -> String {
@@ -55,9 +55,7 @@ pub(crate) fn overall(analysis: &Analysis) -> Sheet {
         let effects = analysis.decision.effects(&entry.arm);
         let assumed = effects.first();
         let worlds = effects.iter().map(|of| of.time_pct.value);
-        let (least, most) = worlds.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| {
-            (least.min(x), most.max(x))
-        });
+        let (least, most) = extremes(worlds);
         let chosen = analysis.decision.deploy.as_ref() == Some(&entry.arm);
         let one = |of: Interval, digits: usize| Field::from(format!("{:.digits$}", of.value));
         sheet.row([

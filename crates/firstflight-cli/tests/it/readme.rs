@@ -33,7 +33,7 @@ fn the_first_numbers_of_the_readme_are_what_their_command_measures() {
     }
 }
 
-/// What it says of Plumb is the hold-out of its results, which a script writes.
+/// README quotes the numbers on Plumb from the page of its results.
 #[test]
 fn the_numbers_on_plumb_are_those_of_its_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -24,8 +24,8 @@ fn some(most: Duration) -> Duration {
     most.mul_f64((drawn >> 11) as f64 / (1_u64 << 53) as f64)
 }
 
-/// What a program that is gone must not have changed: controllers of this machine, its default, what
-/// is pinned, named namespaces, and what is to be put back.
+/// The state of the machine that a killed program must leave as it was: congestion controllers, the
+/// default one, pinned objects, named namespaces, and settings that wait to be put back.
 #[derive(Debug, PartialEq)]
 struct Machine {
     default: String,

@@ -117,17 +117,13 @@ fn watched(
 
 /// The kernel counts packets and the replay bytes: the server's head is one packet and a few bytes,
 /// so the replay may need an ACK more, of two packets.
-fn same_ack(row: &Value, arm: &str, mss: u32, kernels: u32) {
-    let window = window_at_exit(row, arm, mss);
-    assert!(
-        u64::from(kernels).abs_diff(window) <= 3,
-        "{arm}: the same ACK or the next: {window} packets, in the kernel {kernels}; {row}"
-    );
-}
-
-fn window_at_exit(row: &Value, arm: &str, mss: u32) -> u64 {
+fn same_ack(row: &Value, arm: &str, mss: u32, kernels: u32) -> Result<(), String> {
     let cwnd = &row[format!("{arm}.exit_cwnd_bytes")];
-    cwnd.as_u64().expect("an exit") / u64::from(mss)
+    let window = cwnd.as_u64().expect("an exit") / u64::from(mss);
+    let line = || {
+        format!("{arm}: the same ACK or the next: {window} packets, in the kernel {kernels}; {row}")
+    };
+    if u64::from(kernels).abs_diff(window) <= 3 { Ok(()) } else { Err(line()) }
 }
 
 #[test]
@@ -154,7 +150,8 @@ fn the_arm_that_runs_leaves_in_the_live_replay_as_it_says_itself() {
             assert_eq!(row["arm"], name, "the controller that ran: {row}");
             assert_eq!(row[format!("{name}.exit_reason")], reason, "{row}");
             if name != "search" {
-                same_ack(row, name, exit.mss, exit.detect_cwnd);
+                same_ack(row, name, exit.mss, exit.detect_cwnd)
+                    .unwrap_or_else(|why| panic!("{why}"));
                 continue;
             }
             // SEARCH finds its exit, drains what it has sent too much, and reports the end of that;
@@ -200,10 +197,7 @@ fn the_kernels_own_hystart_leaves_where_ours_does_in_the_live_replay() {
         apart.clear();
         for (row, kernel) in rows.iter().zip(&found) {
             assert_eq!(row["arm"], format!("kernel:{}", HystartTrace::CONTROLLER), "{row}");
-            let window = window_at_exit(row, "hystart", kernel.mss);
-            if u64::from(kernel.cwnd).abs_diff(window) > 3 {
-                apart.push((window, kernel.cwnd, row.clone()));
-            }
+            apart.extend(same_ack(row, "hystart", kernel.mss, kernel.cwnd).err());
             for (count, reason) in replayed.iter_mut().zip(["train", "delay"]) {
                 *count += u64::from(row["hystart.exit_reason"] == reason);
             }
@@ -212,7 +206,7 @@ fn the_kernels_own_hystart_leaves_where_ours_does_in_the_live_replay() {
             break;
         }
     }
-    assert!(apart.is_empty(), "the same ACK or the next, ours and the kernel's window: {apart:?}");
+    assert!(apart.is_empty(), "{apart:?}");
     // The kernel counts what it left by, and the windows.
     for (count, how) in replayed.into_iter().zip(["Train", "Delay"]) {
         let counted = service.counter(&format!("TCPHystart{how}Detect"));

@@ -257,9 +257,8 @@ impl Judge {
         self.end_epoch();
         self.trail(&step);
         let from = self.startup.take();
-        let whole =
-            from.map_or_else(|| step.clone(), |from| Span { from, mark: Seq(0) }.whole(&step));
-        self.note(Rule::Exit, whole);
+        let whole = from.map(|from| over(from, &step));
+        self.judge(Rule::Exit, whole.as_ref().unwrap_or(&step));
         self.keep(step);
     }
 
@@ -271,7 +270,7 @@ impl Judge {
         self.trail(&step);
         if ack.una > round.mark {
             self.round = None;
-            self.note(Rule::Avoidance, round.whole(&step));
+            self.judge(Rule::Avoidance, &over(round.from, &step));
         }
         self.keep(step);
     }
@@ -280,8 +279,8 @@ impl Judge {
     fn end_epoch(&mut self) {
         self.round = None;
         if let (Some(epoch), Some(last)) = (self.epoch.take(), self.before.back()) {
-            let whole = epoch.whole(last);
-            self.note(Rule::Epoch, whole);
+            let whole = over(epoch.from, last);
+            self.judge(Rule::Epoch, &whole);
         }
     }
 
@@ -304,20 +303,23 @@ impl Judge {
         self.ours.cwnd.abs_diff(self.theirs.cwnd)
     }
 
+    /// Judges a step of the connection.
     fn note(&mut self, rule: Rule, step: Step) {
-        // Whole spans are no steps of the connection.
-        let is_span = matches!(rule, Rule::Exit | Rule::Avoidance | Rule::Epoch);
-        if !is_span {
-            self.trail(&step);
-        }
+        self.trail(&step);
+        self.judge(rule, &step);
+        self.keep(step);
+    }
+
+    /// Judges a step, or the whole of several.
+    fn judge(&mut self, rule: Rule, step: &Step) {
         let section = rule.section(&self.arm, self.transport);
         let equal_before =
             step.theirs.cwnd_before.abs_diff(step.ours.cwnd_before) <= self.tolerance;
         let by_factor = rule == Rule::Reduction && step.ours.cwnd_before > 0;
         let off = match by_factor {
-            true if self.gradual && step.episode_begins => off_by_factor(&step, Side::target),
-            true => off_by_factor(&step, |side| side.cwnd),
-            false => off_by_bytes(&step),
+            true if self.gradual && step.episode_begins => off_by_factor(step, Side::target),
+            true => off_by_factor(step, |side| side.cwnd),
+            false => off_by_bytes(step),
         };
         let tolerance = match rule {
             Rule::Epoch | Rule::Exit => self.tolerance.max(moved(&step.ours) / EPOCH_GRAIN),
@@ -371,9 +373,6 @@ impl Judge {
                 self.open = AROUND;
             }
         }
-        if !is_span {
-            self.keep(step);
-        }
     }
 
     fn keep(&mut self, step: Step) {
@@ -399,14 +398,11 @@ impl Judge {
     }
 }
 
-impl Span {
-    /// From its beginning to what `last` left.
-    fn whole(self, last: &Step) -> Step {
-        let (theirs, ours) = self.from;
-        let mut whole = last.clone();
-        (whole.theirs.cwnd_before, whole.ours.cwnd_before) = (theirs, ours);
-        whole
-    }
+/// All steps from these windows, theirs and ours, to what `last` left, as one.
+fn over(from: (u64, u64), last: &Step) -> Step {
+    let mut whole = last.clone();
+    (whole.theirs.cwnd_before, whole.ours.cwnd_before) = from;
+    whole
 }
 
 /// How far the window went, bytes.

@@ -3,6 +3,7 @@
 use super::answer::{ArmRow, Decision};
 use super::effect::{Effect, Effects, Is};
 use super::rule::Turn;
+use crate::stats::extremes;
 
 /// Ends of a range that are this close are told as one number, percent of time.
 const NEAR_PCT: f64 = 2.0;
@@ -33,10 +34,6 @@ fn span(low: f64, high: f64, digits: usize) -> String {
     };
     let (low, high) = (show(low), show(high));
     if low == high { low } else { format!("{low} to {high}") }
-}
-
-fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
 }
 
 type Read = fn(&Effects) -> Effect;
@@ -72,8 +69,8 @@ impl Decision {
 
     /// `at least 19 % faster (19 to 35 % depending on random loss)`.
     fn faster(&self, row: &ArmRow) -> String {
-        let (least, _) = ends(row.effects.iter().map(|of| of.time_pct.low));
-        let (_, most) = ends(row.effects.iter().map(|of| of.time_pct.value));
+        let (least, _) = extremes(row.effects.iter().map(|of| of.time_pct.low));
+        let (_, most) = extremes(row.effects.iter().map(|of| of.time_pct.value));
         let claim = format!("at least {} % faster", down(least));
         if self.worlds.len() < 2 || most - least < NEAR_PCT {
             return claim;
@@ -86,7 +83,7 @@ impl Decision {
     fn loss_clause(row: &ArmRow) -> String {
         let every =
             |holds: fn(&Effect) -> bool| row.effects.iter().all(|of| holds(&of.loss_points));
-        let (low, high) = ends(row.effects.iter().map(|of| of.loss_points.value));
+        let (low, high) = extremes(row.effects.iter().map(|of| of.loss_points.value));
         if every(|loss| loss.is == Is::Better) {
             "it loses less".to_owned()
         } else if every(|loss| loss.high <= loss.margin) {
@@ -111,10 +108,10 @@ impl Decision {
                 return;
             }
             let (low, high) = if is == Is::Worse {
-                ends(all(read).map(|effect| sign * effect.value))
+                extremes(all(read).map(|effect| sign * effect.value))
             } else {
                 let both = |effect: Effect| [sign * effect.low, sign * effect.high];
-                ends(all(read).flat_map(both))
+                extremes(all(read).flat_map(both))
             };
             if !(low.is_finite() && high.is_finite()) {
                 return told.push(format!("unknown {}", words.trim_start_matches("% more ")));
@@ -150,7 +147,7 @@ impl Decision {
 
     /// `Deploy G: same time, at least 0.2 points less loss.`
     pub(super) fn gentler(&self, row: &ArmRow, verb: &str) -> String {
-        let worst = |read: Read| -ends(row.effects.iter().map(|of| read(of).high)).1;
+        let worst = |read: Read| -extremes(row.effects.iter().map(|of| read(of).high)).1;
         let every = |read: Read| row.effects.iter().all(|of| read(of).is == Is::Better);
         let (loss, queue): (Read, Read) = (|of| of.loss_points, |of| of.queue_ms);
         let mut gains = Vec::new();

@@ -8,7 +8,7 @@ use super::columns::{Primary, Question, Rows, assigned, size_class};
 use super::parts::{effect_of, parts, reduction, reduction_within};
 use super::words;
 use crate::stats::holm::holm;
-use crate::stats::{Interval, bootstrap};
+use crate::stats::{Interval, bootstrap, extremes};
 use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use firstflight_path::random::mix;
@@ -380,8 +380,7 @@ fn needs(rows: &Rows, primary: &Primary, y: &[f64], tau: f64) -> Vec<NeedRow> {
     let Some((variance, units)) = spread else { return Vec::new() };
     let hours = rows.start.as_ref().and_then(|start| {
         let known = start.iter().copied().filter(|start| start.is_finite());
-        let (low, high) = known
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        let (low, high) = extremes(known);
         (high - low > 60.0).then(|| (high - low) / 3600.0)
     });
     let need = |effect_pct: &f64| {

@@ -71,8 +71,8 @@ const KEYS: [(&str, f64, f64); 7] = [
 ];
 
 impl Setting {
-    fn values(&self) -> [Option<f64>; 7] {
-        [self.q, self.k, self.s, self.r, self.l, self.k_times, self.s_times]
+    fn values(mut self) -> [Option<f64>; 7] {
+        self.slots().map(|slot| *slot)
     }
 
     fn slots(&mut self) -> [&mut Option<f64>; 7] {

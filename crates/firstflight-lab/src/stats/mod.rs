@@ -21,6 +21,11 @@ pub use interval::Interval;
 pub(crate) use student::student;
 pub use summary::{Summary, jain};
 
+/// The smallest and the largest of some values; of none, infinity and minus infinity.
+pub fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+}
+
 /// Of the standard normal distribution, 97.5 % lie below: half the width of a 95 % interval in
 /// standard deviations.
 pub const Z_95: f64 = 1.959_963_984_540_054;

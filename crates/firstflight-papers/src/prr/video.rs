@@ -9,7 +9,7 @@ use crate::servers::{
 use crate::source::published;
 use crate::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
-use firstflight_lab::stats::resample;
+use firstflight_lab::stats::{self, resample};
 
 const SERVERS: [(&str, Server); 3] = [
     ("Linux", LINUX),
@@ -184,9 +184,7 @@ fn explain(
     let points = by_share(effort, tried)?;
     for (arm, (name, _)) in names.into_iter().enumerate().filter(|(_, (_, broken))| *broken) {
         let ratios = points.iter().filter_map(|point| point.ratios[arm]);
-        let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
-            (low.min(one), high.max(one))
-        });
+        let (low, high) = stats::extremes(ratios);
         for value in values.named_mut(name) {
             value.note(format!("{low:.3} to {high:.3} x with other shares of policed paths and other ends of rate halving (sweep)"));
             value.sweep(points.iter().map(|point| (point.setting.clone(), point.told.clone())));

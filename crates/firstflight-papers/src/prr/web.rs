@@ -9,7 +9,7 @@ use crate::servers::{
 use crate::web_loss::fit_web;
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::Error;
-use firstflight_lab::stats::resample;
+use firstflight_lab::stats::{self, resample};
 
 const SERVERS: [(&str, Server); 6] = [
     ("Linux", LINUX),
@@ -111,9 +111,7 @@ struct Under {
 fn ranges(all: &[Under]) -> String {
     let range = |bursts: bool| {
         let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share.estimate);
-        let (low, high) = shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), share| {
-            (low.min(share), high.max(share))
-        });
+        let (low, high) = stats::extremes(shares);
         format!("{low:.1} to {high:.1} %")
     };
     format!(

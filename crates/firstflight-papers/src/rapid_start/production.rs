@@ -137,9 +137,7 @@ fn by_rates(swept: &[Turned]) -> String {
 fn by_buffers(swept: &[Turned]) -> String {
     let ratios =
         swept.iter().filter(|turned| turned.knob == Knob::Buffers).map(|turned| turned.loss_ratio);
-    let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ratio| {
-        (low.min(ratio), high.max(ratio))
-    });
+    let (low, high) = stats::extremes(ratios);
     format!(
         "nobody published the buffers; over the range that fits nearly as well rapidstart loses {low:.2} to {high:.2} x what slow start does (sweep)"
     )
@@ -334,9 +332,7 @@ fn by_group(found: &Found) -> Values {
 }
 
 fn extremes(gains: &[Interval]) -> (f64, f64) {
-    gains.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), gain| {
-        (low.min(gain.estimate), high.max(gain.estimate))
-    })
+    stats::extremes(gains.iter().map(|gain| gain.estimate))
 }
 
 /// The four published bins of sizes; what is larger than 3.2 MB is reported.

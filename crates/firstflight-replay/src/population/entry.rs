@@ -38,8 +38,6 @@ pub struct Entry {
     pub(super) full_ms: Option<f64>,
     /// Lost, of what was sent, whatever the queue was.
     pub(super) lost: Option<f64>,
-    /// Of these, lost while the queue was not near the largest that was seen.
-    pub(super) random: f64,
     /// From the first byte sent to the last event, ms.
     pub(super) time_ms: f64,
     /// The buffer and the random loss that reproduce it.
@@ -68,7 +66,6 @@ impl Entry {
             queue_ms: shown.queue_max_ms.unwrap_or(0.0),
             full_ms: full_buffer(followed, &shown),
             lost: followed.loss(),
-            random: followed.loss().unwrap_or(0.0) * (1.0 - overshoot(followed, &shown)),
             time_ms: ms(followed.end.since(followed.opening.start).0).max(0.001),
             #[cfg(feature = "advice")]
             fit: None,
@@ -118,11 +115,17 @@ pub(super) fn grid(entry: &Entry) -> Option<f64> {
 
 #[cfg(feature = "advice")]
 impl Entry {
+    /// Lost, of what was sent, while the queue was not near the largest that was seen; 0 where the log
+    /// does not say.
+    pub(super) fn random(&self) -> f64 {
+        self.loss.unwrap_or(0.0)
+    }
+
     /// The buffer and the random loss that reproduce the connection, or what it shows of them.
     pub(super) fn fit(&self) -> Fit {
         let assumed = self.rtt_ms.max(self.queue_ms).max(LEAST_BUFFER_MS);
         let buffer_ms = self.full_ms.unwrap_or(assumed);
-        self.fit.unwrap_or(Fit { buffer_ms, loss: self.random })
+        self.fit.unwrap_or(Fit { buffer_ms, loss: self.random() })
     }
 }
 

@@ -90,7 +90,7 @@ impl Today {
             None => (entry.queue_ms.max(entry.rtt_ms / 2.0).max(2.0), FAR),
         };
         let lost = entry.lost.unwrap_or(0.0);
-        let mut losses: Vec<f64> = LOSSES.iter().map(|factor| factor * entry.random).collect();
+        let mut losses: Vec<f64> = LOSSES.iter().map(|factor| factor * entry.random()).collect();
         losses.push(lost);
         losses.sort_by(f64::total_cmp);
         losses.dedup();
