@@ -295,7 +295,9 @@ def judge(asked, group, folder):
         if last > first + GROWTH:
             wrong.append(f"{name}: memory grew from {first} to {last} bytes")
         text = (folder / f"{name}.err").read_text()
-        if codes[name] != 0 or any(word in text for word in ("panicked", "internal error", "given up", "lost")):
+        # On a busy machine ACKs are merged, and a short run may have no connection that a replay takes.
+        short = codes[name] == 1 and "sent for 10 ACKs" in text
+        if (codes[name] != 0 and not short) or any(word in text for word in ("panicked", "internal error", "given up", "lost")):
             wrong.append(f"{name}: code {codes[name]}: {text[-600:]}")
     for line in wrong:
         print(f"crowd: FOUND {line}")

@@ -24,6 +24,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
 
 /// Languages of blocks that are no commands.
 const NO_COMMANDS: &[&str] = &["diff", "json", "python", "rust", "text", "toml"];
@@ -232,7 +233,7 @@ impl Place {
         // What a file is, is told by its first bytes and not by its name.
         let made = place.run(
             "firstflight compare --arms rapid --bytes 1MB --trace server.sqlog && firstflight compare --arms rapid --bytes 1MB --trace trace.csv \
-             && mkdir captures && cp server.sqlog captures/ && cp server.sqlog one.pcap && gzip -c server.sqlog > one.pcap.gz",
+             && mkdir captures && cp samples/satellite.pcap.gz captures/ && cp server.sqlog one.pcap && gzip -c server.sqlog > one.pcap.gz",
         );
         assert!(made.status.success(), "traces: {}", String::from_utf8_lossy(&made.stderr));
         place
@@ -316,15 +317,16 @@ fn try_page(checkout: &Path, page: &Page) -> (Vec<String>, BTreeMap<String, Stri
             beside.push(started);
             continue;
         }
-        let before = place.written();
+        let (before, began) = (place.written(), Instant::now());
         let output = place.run(text);
+        let took = began.elapsed().as_secs_f64();
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
             wrong.push(format!("{line}: `{text}` ends with {}: {said}", output.status));
         } else if output.stdout.is_empty() && said.is_empty() && place.written() == before {
             wrong.push(format!("{line}: `{text}` says nothing"));
         } else {
-            println!("  {line}: {text}");
+            println!("  {line}: {took:.1} s: {text}");
             printed.insert(text.clone(), String::from_utf8_lossy(&output.stdout).into_owned());
         }
     }

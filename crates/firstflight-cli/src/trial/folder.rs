@@ -147,24 +147,28 @@ impl Folder {
         write_own(&self.state_file(), |out| writeln!(out, "{state:#}"))
     }
 
-    /// What the arms did, of connections that began long enough ago, over or not.
+    /// What the arms did, of connections that began long enough ago, over or not; or why there is
+    /// no answer yet.
     ///
     /// # Errors
-    /// One line, also if there are no such connections of the baseline and another arm.
-    pub(super) fn look(&self, guards: &[(&str, &str)]) -> Result<Answer, Error> {
+    /// One line if the folder cannot be read or the rows cannot be analysed.
+    pub(super) fn look(&self, guards: &[(&str, &str)]) -> Result<Result<Answer, String>, Error> {
         let state = self.state()?;
         let number = |name: &str| state[name].as_u64();
         let until = number("ended_s").unwrap_or_else(seconds);
         let latest = until.saturating_sub(number("maturity_s").unwrap_or(0));
         let Rows { text: mature, torn } = self.gather(latest)?;
+        let young = |what: &str| format!("{}: {what} began long enough ago", self.0.display());
+        if mature.is_empty() {
+            return Ok(Err(young("no connection")));
+        }
         let file = self.mature();
         write_own(&file, |out| out.write_all(mature.as_bytes()))?;
         let text = |name: &str| state[name].as_str().unwrap_or_default();
         let baseline = text("baseline");
         // Nobody who looks has named it, so that its absence is no wrong option.
         if !has_row_of(&mature, baseline) {
-            let what = format!("no connection with {baseline} began long enough ago");
-            return Err(Error::new(format!("{}: {what}", self.0.display())));
+            return Ok(Err(young(&format!("no connection with {baseline}"))));
         }
         let mut pairs = vec![("baseline", baseline)];
         let settle = number("settle_s").unwrap_or(0).to_string();
@@ -183,7 +187,7 @@ impl Folder {
             answer.withhold(why);
         }
         answer.warnings.extend(torn);
-        Ok(answer)
+        Ok(Ok(answer))
     }
 
     /// Whether rows are missing: every connection that was drawn when the state was written has a
@@ -236,10 +240,6 @@ impl Folder {
             })?;
             let named = || format!("{}: the last row is torn and not counted", file.display());
             torn.extend(is_torn.then(named));
-        }
-        if text.is_empty() {
-            let what = "no connection began long enough ago";
-            return Err(Error::new(format!("{}: {what}", self.0.display())));
         }
         Ok(Rows { text, torn })
     }
@@ -324,7 +324,7 @@ mod tests {
             "{torn:?}"
         );
         assert_eq!(mature, row(1, 10, "fin") + &row(3, 11, "open"), "2 is too young, 1 is over");
-        assert!(folder.gather(5).is_err(), "all are too young");
+        assert_eq!(folder.gather(5).expect("rows").text, "", "all are too young");
         fs::write(folder.rows(), row(1, 10, "fin") + "{\"conn\n" + &row(2, 50, "fin"))
             .expect("rows");
         let why = folder.gather(40).expect_err("no row").to_string();
@@ -332,7 +332,7 @@ mod tests {
         fs::write(folder.rows(), row(1, 10, "fin")).expect("rows");
         let state = json!({"baseline": "kernel:cubic", "ended_s": 60});
         folder.write_state(&state).expect("a state");
-        let why = folder.look(&[]).expect_err("the baseline has no row").to_string();
+        let why = folder.look(&[]).expect("a folder").expect_err("the baseline has no row");
         assert!(why.contains("no connection with kernel:cubic began long enough ago"), "{why}");
         assert!(Folder::check(folder.path()).is_err(), "one trial in a folder");
     }

@@ -273,7 +273,7 @@ impl Trial<'_> {
     /// The answer by these rules.
     fn judged(&self, rules: &str) -> Result<Answer, Error> {
         if let Some(folder) = &self.folder {
-            folder.look(&[("stop-if", rules)])
+            folder.look(&[("stop-if", rules)])?.map_err(Error::new)
         } else {
             let baseline = self.assignment.names()[0].clone();
             let pairs = [("stop-if", rules.to_owned()), ("baseline", baseline)];

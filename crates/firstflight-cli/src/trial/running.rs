@@ -85,14 +85,17 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     }
     lines.push('\n');
     match folder.look(&[("stop-if", &text("stop_if"))]) {
-        Ok(answer) => {
+        Ok(Ok(answer)) => {
             let _ = writeln!(lines, "{}", answer.finding);
             for warning in &answer.warnings {
                 let _ = writeln!(lines, "{QUIET}{warning}{QUIET:#}");
             }
         }
-        Err(young) => {
+        Ok(Err(young)) => {
             let _ = writeln!(lines, "no result yet: {young}");
+        }
+        Err(error) => {
+            let _ = writeln!(lines, "no result: {error}");
         }
     }
     say(&lines)?;
@@ -126,7 +129,10 @@ pub(super) fn report(options: &ReportOptions) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let folder = Folder::of(&options.of.folder)?;
     let rules = folder.state()?["stop_if"].as_str().unwrap_or_default().to_owned();
-    let answer = folder.look(&[("stop-if", &rules)])?;
+    let answer = match folder.look(&[("stop-if", &rules)])? {
+        Ok(answer) => answer,
+        Err(young) => return Ok(Done::Because(young)),
+    };
     let shown = Shown(&answer);
     check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
     if let Some(file) = &options.report {

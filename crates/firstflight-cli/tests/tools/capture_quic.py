@@ -1,9 +1,13 @@
 """Runs a command and captures QUIC of this machine with itself: capture_quic.py DUMP COMMAND...
 
-A relay between the ends makes each packet pass more than once. What is kept is between the server and the relay: a handshake gets
-there last. pcap with nanoseconds, raw IP, time stamps of the kernel.
+The command runs in a network namespace of its own, so that the capture holds no packets of other programs. A relay between the ends makes
+each packet pass more than once. The dump keeps what passes between the server and the relay: a handshake gets there last. Format: pcap with
+nanoseconds, raw IP, time stamps of the kernel.
 """
 
+import ctypes
+import fcntl
+import os
 import socket
 import struct
 import subprocess
@@ -12,6 +16,13 @@ import threading
 
 dump, *command = sys.argv[1:]
 SO_TIMESTAMPNS, SO_RCVBUFFORCE, ETH_P_ALL, UDP = 35, 33, 3, 17
+CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
+
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(CLONE_NEWNET):
+    sys.exit(f"no network namespace: {os.strerror(ctypes.get_errno())}")
+with socket.socket() as any_socket:
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
 tap.bind(("lo", ETH_P_ALL))
