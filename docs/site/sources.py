@@ -124,7 +124,9 @@ class Program:
 
     def commands(self, *parents):
         """The commands below these, `help` left out."""
-        text = self.says(*parents, "--help").partition("\nCommands:\n")[2].partition("\n\n")[0]
+        text = self.says(*parents, "--help")
+        # The program's own stand in groups before the options.
+        text = text.partition("\nCommands:\n")[2].partition("\n\n")[0] if parents else text.partition("\nOptions:\n")[0]
         names = re.findall(r"^  (\w[\w-]*)", text, re.MULTILINE)
         return [(*parents, name) for name in names if name != "help"]
 

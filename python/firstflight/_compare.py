@@ -31,7 +31,7 @@ def compare(
     real: bool = False,
     transport: str = "quic",
     detection: str | None = None,
-    bytes: Number = "10MB",
+    bytes: Number = "3MB",
     resume: str | None = None,
     seed: Number = 1,
     repeat: Number | None = None,

@@ -43,7 +43,7 @@ def sweep(
     real: bool = False,
     transport: str = "quic",
     detection: str | None = None,
-    bytes: Number = "10MB",
+    bytes: Number = "3MB",
     resume: str | None = None,
     seed: Number = 1,
     repeat: Number | None = None,

@@ -99,16 +99,20 @@ Examples:
 pub(crate) const ARMS: &str = "\
 Examples:
   firstflight arms
+  firstflight arms rapid                             # one with its options
   firstflight arms --format csv > arms.csv";
 
 pub(crate) const PATHS: &str = "\
 Examples:
+  firstflight paths
+  firstflight paths geo                              # one with its keys and source
   firstflight paths --format md";
 
 pub(crate) const POPULATIONS: &str = "\
 Examples:
   firstflight populations
-  firstflight populations describe geo
+  firstflight populations geo                        # where its numbers come from
+  firstflight populations describe geo               # its quantiles
   firstflight populations show cdn > mine.toml       # to copy and change
   firstflight populations from-traces samples/*.pcap.gz > measured.toml";
 

@@ -47,6 +47,17 @@ pub(crate) fn check_outputs(
             "--report -: a report goes to a file; `--json -` goes to standard output",
         ));
     }
+    if let Some(report) = report
+        && let Some(kind) = report.extension().and_then(std::ffi::OsStr::to_str)
+        && !["html", "htm", "xhtml"].contains(&kind.to_ascii_lowercase().as_str())
+        && report.file_stem().is_some()
+        && !is_device(report)
+    {
+        return Err(Error::new(format!(
+            "--report {}: a report is a web page; name a .html file",
+            report.display()
+        )));
+    }
     let json = json.filter(|_| !to_stdout(json)).map(PathBuf::as_path);
     let mut known: Vec<(&str, &Path)> = Vec::new();
     for &(option, file) in

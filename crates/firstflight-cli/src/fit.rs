@@ -17,13 +17,14 @@ use std::sync::OnceLock;
 /// What is asked of the tables of any command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Layout {
-    /// What standard output is: a table for people, Markdown, LaTeX, CSV with raw values, or JSON
-    #[arg(long, global = true, value_enum, value_name = "FORMAT", help_heading = "Tables")]
+    /// Print a table, Markdown, LaTeX, CSV with raw values, or JSON
+    #[arg(long, global = true, value_enum, value_name = "table|md|tex|csv|json")]
+    #[arg(help_heading = "Tables", hide_possible_values = true)]
     pub(crate) format: Option<Format>,
-    /// Show every column of a table, however wide the terminal is
+    /// Show every column, however wide the terminal is
     #[arg(long, global = true, conflicts_with = "columns", help_heading = "Tables")]
     pub(crate) wide: bool,
-    /// Show only these columns of a table, by the words of their headers, such as `loss,exit time`
+    /// Show only these columns: words of their headers, such as `loss,exit time`
     #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',')]
     #[arg(help_heading = "Tables")]
     pub(crate) columns: Vec<String>,

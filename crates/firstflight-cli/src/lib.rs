@@ -50,6 +50,7 @@ mod fetch;
 mod files;
 mod fit;
 mod format;
+mod help;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
@@ -87,7 +88,7 @@ mod version;
 mod watch;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use done::Done;
 pub use firstflight_lab::OwnPart;
 use firstflight_lab::{Error, own_parts, request};
@@ -111,80 +112,79 @@ struct Cli {
 /// In the order of use: decide, understand, look up, run for real.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Which startup to deploy on the paths of your own captures: qlog, packet captures, CSV
+    /// Recommend a startup for the paths in your captures
     #[cfg(feature = "replay")]
     #[command(after_help = examples::ADVISE)]
     Advise(Box<advise::Options>),
-    /// Compare arms on one path: who reached its speed when, who overshot, what it cost
+    /// Compare arms on one path: ramp-up, overshoot, cost
     #[command(after_help = examples::COMPARE)]
     Compare(compare::Options),
-    /// Test arms against a baseline on a population of paths: what would change for a million
-    /// connections
+    /// Run an A/B test of arms on a model population of paths
     #[command(after_help = examples::AB)]
     Ab(Box<ab::Options>),
-    /// Watch live TCP connections: when would each algorithm have exited slow start?
+    /// Watch live TCP connections: when would each startup exit?
     #[cfg(all(target_os = "linux", feature = "replay"))]
     #[command(after_help = examples::WATCH)]
     Watch(Box<watch::Options>),
-    /// Try arms on a share of live connections, by chance, and say which is better
+    /// Run a randomized trial on a share of live connections
     #[cfg(feature = "field")]
     #[command(after_help = examples::TRIAL)]
     Trial(trial::Options),
-    /// What differs between two answers of `compare` or `ab`: two versions, paths or days
+    /// Show what differs between two results of `compare` or `ab`
     #[command(after_help = examples::DIFF)]
     Diff(diff::Options),
-    /// Hold an answer against one that was kept: did a measure get worse than is allowed? For CI
+    /// Check results against a baseline; exit 1 on a regression
     #[command(after_help = examples::CHECK)]
     Check(check::Options),
-    /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
+    /// Run an experiment from a TOML file
     #[command(after_help = examples::RUN)]
     Run(experiment::Options),
-    /// Replay recorded ACKs: when would each algorithm have exited slow start?
+    /// Show when each startup would have exited, on recorded ACKs
     #[cfg(feature = "replay")]
     #[command(after_help = examples::REPLAY)]
     Replay(replay::Options),
-    /// Reproduce published results, row by row, with interval and verdict
+    /// Reproduce published results, with intervals and verdicts
     #[command(after_help = examples::REPRODUCE)]
     Reproduce(reproduce::Options),
-    /// Evaluate an algorithm as RFC 9743 asks: every criterion beside a baseline in the same seat
+    /// Evaluate an algorithm against the criteria of RFC 9743
     #[command(after_help = examples::EVALUATE)]
     Evaluate(Box<evaluate::Options>),
-    /// Hold a controller that is not ours against one of ours on the same ACKs: where do they part?
+    /// Find where a controller diverges from the reference
     #[command(after_help = examples::CONFORM)]
     Conform(conform::Options),
-    /// Play packetdrill scripts against the simulator's TCP sender: which hold, which fail, and where
+    /// Run packetdrill scripts against our TCP sender
     #[command(after_help = examples::DRILL)]
     Drill(drill::Options),
-    /// Write vectors: what algorithms answer, event by event, for tests of stacks in any language
+    /// Generate test vectors: events in, expected windows out
     #[command(after_help = examples::VECTORS)]
     Vectors(vectors::Options),
-    /// List the parts an arm can be made of, their options and the short names
+    /// List startups, avoidances and recoveries, or describe one
     #[command(after_help = examples::ARMS)]
-    Arms,
-    /// List the built-in paths with their sources
+    Arms(list::Options),
+    /// List the built-in paths, or describe one
     #[command(after_help = examples::PATHS)]
-    Paths,
-    /// List the built-in populations, describe or calibrate one, or make one from traces
+    Paths(list::Options),
+    /// List the built-in populations, describe one, or make one
     #[command(visible_alias = "population", after_help = examples::POPULATIONS)]
     Populations(populations::Options),
     /// Serve objects over HTTP/3 with any arm
     #[command(after_help = examples::SERVE)]
     Serve(Box<serve::Options>),
-    /// Download over HTTP/3: how long it took, and whether every byte is right
+    /// Download over HTTP/3, timed and verified
     #[command(after_help = examples::FETCH)]
     Fetch(fetch::Options),
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     #[command(after_help = examples::LINK)]
     Link(link::Options),
-    /// Load startups and recoveries into the running kernel as TCP congestion controllers
+    /// Load arms into the running kernel as congestion controllers
     #[cfg(target_os = "linux")]
     #[command(after_help = examples::KERNEL)]
     Kernel(kernel::Options),
-    /// Open the playground: a page with the simulator inside, served on this machine
+    /// Open the playground: the simulator in your browser
     #[command(after_help = examples::UI)]
     Ui(ui::Options),
-    /// Write completions for a shell to standard output
+    /// Print completions for a shell
     #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::Options),
     /// Write a manual page for each command
@@ -207,7 +207,8 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
     {
         return refuse(bad.as_str());
     }
-    let cli = match Cli::try_parse_from(words) {
+    let parsed = help::grouped(Cli::command()).try_get_matches_from(words);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
@@ -284,8 +285,8 @@ fn carry_out(command: Command) -> Result<Done, Error> {
         Command::Drill(options) => drill::run(&options),
         Command::Table(options) => conform::run_table(&options),
         Command::Vectors(options) => vectors::run(&options),
-        Command::Arms => list::arms(),
-        Command::Paths => list::paths(),
+        Command::Arms(options) => list::arms(&options),
+        Command::Paths(options) => list::paths(&options),
         Command::Completions(options) => completions::run(&options, Cli::command()),
         Command::Man(options) => completions::man(&options, Cli::command()),
     }

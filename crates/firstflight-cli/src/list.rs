@@ -1,71 +1,143 @@
-//! What there is: arms and paths, with a line each and its source.
+//! `firstflight arms` and `firstflight paths`: one line for each item, or everything about one.
 
 use crate::done::Done;
 use crate::output::{Output, fitted, prose, show};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
+use clap::Args;
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
 use firstflight_lab::{Error, STACK_ARMS, own};
-use firstflight_path::{Path, builtins};
+use firstflight_path::{Builtin, Path, builtins, suggestion};
 
-/// Parts of an arm: what their table is called, and the kind of part in data.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Describe this one: what it does, its options, its source
+    name: Option<String>,
+}
+
+/// Parts of an arm: the header of their table, and the kind of part in data.
 const KINDS: [(&str, &str, &[Part]); 3] = [
-    ("startups", "startup", STARTUPS),
+    ("startup", "startup", STARTUPS),
     ("congestion avoidance", "avoidance", AVOIDANCES),
     ("recovery", "recovery", RECOVERIES),
 ];
 
+/// The name under which the options of the sender are described.
+const SENDER: &str = "sender";
+
 /// `firstflight arms`.
-pub(crate) fn arms() -> Result<Done, Error> {
-    show(&Arms).map(|()| Done::Well)
+pub(crate) fn arms(options: &Options) -> Result<Done, Error> {
+    let name = options.name.as_ref().map(|name| name.to_lowercase());
+    if let Some(name) = &name
+        && !known_arms().any(|known| known == name)
+    {
+        let near = suggestion(name, known_arms());
+        let what = format!("`{name}` is no part of an arm{near}; `firstflight arms` lists all");
+        return Err(Error::new(what));
+    }
+    show(&Arms { name }).map(|()| Done::Well)
 }
 
-struct Arms;
+/// Every name that `firstflight arms NAME` describes.
+fn known_arms() -> impl Iterator<Item = &'static str> {
+    let parts = KINDS.iter().flat_map(|(_, _, parts)| *parts).map(|part| part.name);
+    let short = SHORT_NAMES.iter().map(|short| short.name);
+    let own = own::listed().into_iter().map(|(_, name)| name);
+    parts.chain([SENDER]).chain(short).chain(STACK_ARMS.iter().map(|arm| arm.name)).chain(own)
+}
+
+struct Arms {
+    /// The one that is described; all of them without it.
+    name: Option<String>,
+}
+
+impl Arms {
+    fn wants(&self, name: &str) -> bool {
+        self.name.as_ref().is_none_or(|wanted| wanted == name)
+    }
+
+    /// One part: a line about it and its source, and a table of its options.
+    fn one(&self) -> Vec<Sheet> {
+        let mut sheets = Vec::new();
+        for (header, _, parts) in KINDS {
+            for part in parts.iter().filter(|part| self.wants(part.name)) {
+                let mut about = described(header);
+                about.row([part.name, part.summary, part.source]);
+                sheets.push(about);
+                sheets.extend(options(part.options));
+            }
+        }
+        if self.wants(SENDER) {
+            sheets.extend(options(SenderParams::DOCS));
+        }
+        for short in SHORT_NAMES.iter().filter(|short| self.wants(short.name)) {
+            let columns =
+                [("short name", Side::Left), ("arm", Side::Prose), ("what it is", Side::Prose)];
+            let mut about = Sheet::new("", columns);
+            about.row([short.name, short.arm, short.summary]);
+            sheets.push(about);
+        }
+        for arm in STACK_ARMS.iter().filter(|arm| self.wants(arm.name)) {
+            let mut about = described("arm of `--on quic`");
+            about.row([arm.name, arm.summary, arm.source]);
+            sheets.push(about);
+        }
+        for (kind, name) in own::listed().into_iter().filter(|(_, name)| self.wants(name)) {
+            let mut about = listed("of this program");
+            about.row([name, kind]);
+            sheets.push(about);
+        }
+        sheets
+    }
+
+    fn all() -> Vec<Sheet> {
+        let mut sheets = Vec::new();
+        for (header, _, parts) in KINDS {
+            let mut sheet = listed(header);
+            for part in parts {
+                sheet.row([part.name, part.summary]);
+            }
+            sheets.push(sheet);
+        }
+        let mut short = listed("short name");
+        for name in SHORT_NAMES {
+            short.row([name.name, name.summary]);
+        }
+        let mut stacks = listed("arm of `--on quic`");
+        for arm in STACK_ARMS {
+            stacks.row([arm.name, arm.summary]);
+        }
+        sheets.extend([short, stacks]);
+        let own = own::listed();
+        if !own.is_empty() {
+            let mut sheet = listed("of this program");
+            for (kind, name) in own {
+                sheet.row([name, kind]);
+            }
+            sheets.push(sheet);
+        }
+        sheets
+    }
+}
 
 impl Output for Arms {
     fn text(&self) -> String {
+        let sheets = fitted(&self.sheets());
+        if self.name.is_some() {
+            return sheets;
+        }
         let about = [
-            "An arm is startup(options)/avoidance(options)/recovery(options)@(sender options); only the startup is needed, the rest defaults to cubic/prr.",
-            "Such as: rapid, hystart++(css=off)/reno, slowstart/cubic/immediate@(iw=30,pace=on).",
+            "An arm is startup/avoidance/recovery@(sender options), each with options in parentheses. Only the startup is needed; the rest defaults to cubic/prr.",
+            "Examples: rapid, hystart++(css=off)/reno, slowstart/cubic/immediate@(iw=30,pace=on).",
+            "`firstflight arms NAME` describes one with its options; `firstflight arms sender` lists the sender options.",
         ];
-        format!("{}\n{}", prose(&about), fitted(&self.sheets()))
+        format!("{}\n{sheets}", prose(&about))
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let of = |(title, kind, parts): (&str, &str, &[Part])| {
-            let mut sheet = parts_sheet(title, kind);
-            for part in parts {
-                sheet.row([part.name, part.summary, part.source]);
-                options(&mut sheet, part.options);
-            }
-            sheet
-        };
-        let mut sheets: Vec<Sheet> = KINDS.into_iter().map(of).collect();
-        let mut sender = parts_sheet("sender", "sender");
-        options(&mut sender, SenderParams::DOCS);
-        let columns =
-            [("short name", Side::Left), ("arm", Side::Prose), ("what it is", Side::Prose)];
-        let mut short = Sheet::new("short names", columns);
-        for name in SHORT_NAMES {
-            short.row([name.name, name.arm, name.summary]);
-        }
-        let mut stacks = parts_sheet("controllers of QUIC stacks", "arm of `--on quic`");
-        for arm in STACK_ARMS {
-            stacks.row([arm.name, arm.summary, arm.source]);
-        }
-        sheets.extend([sender, short, stacks]);
-        let listed = own::listed();
-        if !listed.is_empty() {
-            let columns = [("name", Side::Left), ("part", Side::Prose)];
-            let mut own = Sheet::new("of this program", columns);
-            for (kind, name) in listed {
-                own.row([name, kind]);
-            }
-            sheets.push(own);
-        }
-        sheets
+        if self.name.is_some() { self.one() } else { Arms::all() }
     }
 
     /// A row for each part, each option, each short name and each controller of a stack.
@@ -76,73 +148,120 @@ impl Output for Arms {
             rows.row(cells.map(value));
         };
         for (_, kind, parts) in KINDS {
-            for part in parts {
+            for part in parts.iter().filter(|part| self.wants(part.name)) {
                 row([kind, part.name, "", "", part.name, part.summary, part.source]);
                 for doc in part.options {
                     row([kind, part.name, doc.key, doc.values, "", doc.meaning, part.source]);
                 }
             }
         }
-        for doc in SenderParams::DOCS {
-            row(["sender", "", doc.key, doc.values, "", doc.meaning, ""]);
+        for doc in SenderParams::DOCS.iter().filter(|_| self.wants(SENDER)) {
+            row([SENDER, "", doc.key, doc.values, "", doc.meaning, ""]);
         }
-        for short in SHORT_NAMES {
+        for short in SHORT_NAMES.iter().filter(|short| self.wants(short.name)) {
             row(["short name", short.name, "", "", short.arm, short.summary, ""]);
         }
-        for arm in STACK_ARMS {
+        for arm in STACK_ARMS.iter().filter(|arm| self.wants(arm.name)) {
             row(["stack", arm.name, "", "", arm.name, arm.summary, arm.source]);
         }
         rows
     }
 }
 
-fn parts_sheet(title: &str, kind: &str) -> Sheet {
-    let columns = [(kind, Side::Left), ("what it is", Side::Prose), ("source", Side::Prose)];
-    Sheet::new(title, columns)
+/// A table with a line for each item.
+fn listed(header: &str) -> Sheet {
+    Sheet::new("", [(header, Side::Left), ("what it is", Side::Prose)])
 }
 
-/// Options below the part that they belong to.
-fn options(sheet: &mut Sheet, docs: &[OptionDoc]) {
+/// A table about one item.
+fn described(header: &str) -> Sheet {
+    let columns = [(header, Side::Left), ("what it is", Side::Prose), ("source", Side::Prose)];
+    Sheet::new("", columns)
+}
+
+/// The options of a part, if it has any.
+fn options(docs: &[OptionDoc]) -> Option<Sheet> {
+    let columns = [("option", Side::Left), ("values", Side::Prose), ("meaning", Side::Prose)];
+    let mut sheet = Sheet::new("options", columns);
     for doc in docs {
-        let what = format!("{}: {}", doc.values, doc.meaning);
-        sheet.row([Field::from(format!("  {}=", doc.key)), what.into(), "".into()]);
+        sheet.row([Field::from(format!("{}=", doc.key)), doc.values.into(), doc.meaning.into()]);
     }
+    (!docs.is_empty()).then_some(sheet)
 }
 
 /// `firstflight paths`.
-pub(crate) fn paths() -> Result<Done, Error> {
-    for builtin in builtins() {
-        // Parsing every one here means that the list can never show a path that does not work.
+pub(crate) fn paths(options: &Options) -> Result<Done, Error> {
+    let paths = match &options.name {
+        Some(name) => std::slice::from_ref(Builtin::named(name)?),
+        None => builtins(),
+    };
+    for builtin in paths {
+        // The list never shows a path that does not work.
         Path::parse(builtin.name)?;
     }
-    show(&Paths).map(|()| Done::Well)
+    show(&Paths { paths, all: options.name.is_none() }).map(|()| Done::Well)
 }
 
-struct Paths;
+/// Kinds of paths, in the order of the list.
+const KINDS_OF_PATHS: [&str; 4] = ["fixed or Wi-Fi", "mobile", "satellite", "laboratory"];
+
+struct Paths {
+    paths: &'static [Builtin],
+    all: bool,
+}
 
 impl Output for Paths {
     fn text(&self) -> String {
+        let sheets = fitted(&self.sheets());
+        if !self.all {
+            return sheets;
+        }
         let about = [
             "A path is a name from this list, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%`, or a TOML file with the same keys.",
-            "Keys follow a name, too: `geo,return=geo_cold`, `geo,ack=1` (an ACK for every packet), `geo,ack=4/rtt` (four per round trip).",
+            "A name takes keys, too: `geo,return=geo_cold`, `geo,ack=1` (an ACK for every packet), `geo,ack=4/rtt` (four per round trip).",
+            "`firstflight paths NAME` describes one.",
         ];
-        format!("{}\n{}", prose(&about), fitted(&self.sheets()))
+        format!("{}\n{sheets}", prose(&about))
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let columns = [("path", Side::Left), ("what it is", Side::Prose), ("source", Side::Prose)];
-        let mut sheet = Sheet::new("built-in paths", columns);
-        for path in builtins() {
-            let what = format!("{}\n{}", path.about, path.text);
-            sheet.row([Field::from(path.name), what.into(), path.source.into()]);
+        if !self.all {
+            let columns = [("path", Side::Left), ("value", Side::Prose)];
+            let one = |path: &Builtin| {
+                let mut sheet = Sheet::new("", columns);
+                let aliases: Vec<_> = path.aliases().collect();
+                let mut row = |name: &str, value: &str| sheet.row([name, value]);
+                row("name", path.name);
+                if !aliases.is_empty() {
+                    row("alias", &aliases.join(", "));
+                }
+                row("kind", path.kind());
+                row("what it is", path.about);
+                row("keys", path.text);
+                row("source", path.source);
+                sheet
+            };
+            return self.paths.iter().map(one).collect();
         }
-        vec![sheet]
+        let of = |kind: &str| {
+            let mut sheet = listed(kind);
+            for path in self.paths.iter().filter(|path| path.kind() == kind) {
+                // The first clause; what we assumed follows it.
+                let about = path.about.split(';').next().unwrap_or_default();
+                let aliases: String = path.aliases().map(|alias| format!(" [{alias}]")).collect();
+                sheet.row([path.name, &format!("{about}{aliases}")]);
+            }
+            sheet
+        };
+        KINDS_OF_PATHS.map(of).into()
     }
 
     fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&["name", "path", "about", "source"]);
-        for path in builtins() {
-            rows.row([path.name, path.text, path.about, path.source].map(Into::into));
+        let mut rows = Rows::new(&["name", "kind", "aliases", "path", "about", "source"]);
+        for path in self.paths {
+            let aliases = path.aliases().collect::<Vec<_>>().join(" ");
+            let cells = [path.name, path.kind(), &aliases, path.text, path.about, path.source];
+            rows.row(cells.map(Into::into));
         }
         rows
     }

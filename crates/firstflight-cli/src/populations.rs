@@ -26,9 +26,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Describe this one: its groups, and where each number comes from
+    #[arg(value_parser = named())]
+    population: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,7 +100,7 @@ fn factor(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     match &options.command {
-        None => list(),
+        None => list(options.population.as_deref()),
         Some(Command::Show { population }) => {
             say(&Population::parse(population)?.to_string()).map(|()| Done::Well)
         }
@@ -107,33 +111,53 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
 }
 
-fn list() -> Result<Done, Error> {
-    let all: Result<Vec<Population>, Error> = builtin::names().map(Population::parse).collect();
-    output::show(&All(all?)).map(|()| Done::Well)
+fn list(name: Option<&str>) -> Result<Done, Error> {
+    let populations = match name {
+        Some(name) => vec![Population::parse(name)?],
+        None => builtin::names().map(Population::parse).collect::<Result<_, Error>>()?,
+    };
+    output::show(&Listed { populations, all: name.is_none() }).map(|()| Done::Well)
 }
 
-/// The built-in populations.
-struct All(Vec<Population>);
+/// Populations with their sources; of all of them a line each.
+struct Listed {
+    populations: Vec<Population>,
+    all: bool,
+}
 
 /// What stands in the first column of a source.
 const STATUS: &str = "S stated by the source, C read in public code, D derived by us, U not confirmed, A our assumption";
 
-impl Output for All {
+impl Output for Listed {
     fn text(&self) -> String {
+        let sheets = fitted(&self.sheets());
+        if !self.all {
+            let status = wrap(STATUS, 0, width());
+            return format!("{sheets}{QUIET}{status}{QUIET:#}\n");
+        }
         let about = [
             "A population is a name from this list, a TOML file (`firstflight populations show NAME` prints one to copy), or a CSV file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...).",
             "Knobs stand in parentheses: cdn(q=0.8).",
+            "`firstflight populations NAME` tells where the numbers of one come from; `populations describe NAME` prints its quantiles.",
         ];
-        let about = prose(&about);
-        let status = wrap(STATUS, 0, width());
-        format!("{about}\n{}{QUIET}{status}{QUIET:#}\n", fitted(&self.sheets()))
+        format!("{}\n{sheets}", prose(&about))
     }
 
     fn sheets(&self) -> Vec<Sheet> {
+        if self.all {
+            let columns = [("population", Side::Left), ("what it is", Side::Prose)];
+            let mut sheet = Sheet::new("built-in populations", columns);
+            for population in &self.populations {
+                // The first clause; the rest is told of one.
+                let about = population.about.split([';', ':']).next().unwrap_or_default();
+                sheet.row([population.name.as_str(), about]);
+            }
+            return vec![sheet];
+        }
         let columns =
             [("population", Side::Left), ("what it gives", Side::Prose), ("source", Side::Prose)];
-        let mut sheet = Sheet::new("built-in populations", columns);
-        for population in &self.0 {
+        let mut sheet = Sheet::new("", columns);
+        for population in &self.populations {
             let name = Field::from(population.name.as_str()).bold(true);
             sheet.row([name, population.about.as_str().into(), "".into()]);
             for source in &population.sources {
@@ -152,7 +176,7 @@ impl Output for All {
     fn rows(&self) -> Rows {
         let mut rows =
             Rows::new(&["population", "version", "about", "status", "value", "reference"]);
-        for population in &self.0 {
+        for population in &self.populations {
             let Population { name, version, about, .. } = population;
             for source in &population.sources {
                 let status = source.status.to_string();

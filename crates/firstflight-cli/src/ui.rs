@@ -7,7 +7,7 @@ use crate::engine;
 use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::{TITLE, say, whisper};
 use clap::Args;
-use firstflight_lab::Error;
+use firstflight_lab::{Error, size};
 use firstflight_web::page::{ENGINE, files};
 use server::{Handed, serve};
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use std::{fs, thread};
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Port on the loopback address; 0 takes a free one
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = |text: &str| size::port(text, 0), allow_negative_numbers = true)]
     port: u16,
     /// Print the address only; otherwise the page is opened in the browser
     #[arg(long)]

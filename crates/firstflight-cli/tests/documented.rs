@@ -449,9 +449,10 @@ fn examples_of_help() -> String {
         String::from_utf8(output.stdout).expect("UTF-8")
     };
     let all = help(&[]);
-    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names: Vec<&str> = commands
-        .take_while(|line| !line.is_empty())
+    // Commands stand in groups before the options.
+    let names: Vec<&str> = all
+        .lines()
+        .take_while(|line| *line != "Options:")
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")

@@ -201,6 +201,14 @@ fn sender_option(text: &str, key: &str) -> Option<String> {
 
 /// A stack that there is with a controller that it has not.
 fn no_such_controller(label: &str) -> Error {
+    if let Some((_, arm)) = label.split_once(':')
+        && Arm::parse(arm).is_ok()
+    {
+        let what = "the stack has no such controller of its own";
+        return Error::new(format!(
+            "arm `{label}`: {what}; `--on quic --arms {arm}` runs ours in noq"
+        ));
+    }
     let names = || STACK_ARMS.iter().map(|arm| arm.name);
     let near = nearest(&label.to_lowercase(), names())
         .map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));

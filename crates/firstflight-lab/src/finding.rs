@@ -1,5 +1,6 @@
 //! What a comparison comes to, in one sentence or two: who is done first, and at which price.
 
+use crate::arms::NamedArm;
 use crate::compare::Comparison;
 use crate::repeat::{Repeats, SAME, Stopped};
 use crate::sharing::Sharing;
@@ -24,12 +25,14 @@ impl Comparison {
         if repeats.trials() > 1 {
             return repeats.finding(self.stopped);
         }
+        // With nothing to bound, it is what was asked about.
+        let alone = self.plan.arms.iter().all(NamedArm::is_reference);
         let rows: Vec<Seen<'_>> = self
             .plan
             .arms
             .iter()
             .enumerate()
-            .filter(|(_, arm)| !arm.is_reference())
+            .filter(|(_, arm)| alone || !arm.is_reference())
             .map(|(index, arm)| Seen {
                 arm: &arm.label,
                 ms: self.trials(index)[0].ttlb_ms,

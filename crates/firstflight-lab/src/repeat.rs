@@ -196,9 +196,11 @@ impl Repeats {
         self.arms[arm].unfinished
     }
 
-    /// Whether an arm can be the best: it is told nothing that no sender can know, and finished.
+    /// Whether an arm can be the best: it finished, and knows nothing that no sender can know,
+    /// unless all do.
     pub(crate) fn competing(&self) -> Vec<bool> {
-        self.arms.iter().map(|arm| arm.unfinished == 0 && !arm.reference).collect()
+        let alone = self.arms.iter().all(|arm| arm.reference);
+        self.arms.iter().map(|arm| arm.unfinished == 0 && (alone || !arm.reference)).collect()
     }
 
     /// The time that 95 % of an arm's trials do not exceed, and how many trials beyond it did not

@@ -1,7 +1,8 @@
 //! Numbers as users write them: sizes with a unit, counts without.
 
 use firstflight::Nanos;
-use firstflight_path::{Base, typed};
+use firstflight_path::{Base, no_unit, typed};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Reads `10MB`, `200kB`, `1GiB`, `1500B`: a positive number with its unit; `10M`, `100k` and
@@ -24,33 +25,37 @@ pub fn parse(text: &str) -> Result<u64, String> {
         format!("{what}; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB")
     };
     let bytes = quantity(&typed(text, Base::Size), UNITS, None).and_then(|bytes| match bytes {
-        0 => Err("is less than a byte"),
+        0 => Err("is less than a byte".into()),
         bytes if bytes <= LARGEST => Ok(bytes as u64),
-        _ => Err("is too large"),
+        _ => Err("is too large".into()),
     });
-    bytes.map_err(wrong)
+    bytes.map_err(|what| wrong(&what))
 }
 
 /// A positive number with its unit, in what the units are multiples of; `bare` is the unit of a
 /// whole number that has none.
-fn quantity(text: &str, units: &[(&str, u64)], bare: Option<u64>) -> Result<u128, &'static str> {
+fn quantity(
+    text: &str,
+    units: &[(&str, u64)],
+    bare: Option<u64>,
+) -> Result<u128, Cow<'static, str>> {
     let text = text.trim();
     if text.starts_with('-') {
-        return Err("is negative");
+        return Err("is negative".into());
     }
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, name) = (&text[..end], text[end..].trim_start());
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || part.contains('.') || number.ends_with('.') || part.len() > 9 {
-        return Err("is not a number");
+        return Err("is not a number".into());
     }
-    let unit = match name {
-        "" => bare.filter(|_| part.is_empty()).ok_or("the unit is missing")?,
-        name => units.iter().find(|(known, _)| *known == name).ok_or("unknown unit")?.1,
-    };
+    let known = units.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
+    let unit = known
+        .or(bare.filter(|_| name.is_empty() && part.is_empty()))
+        .ok_or_else(|| no_unit(number, name, units.iter().map(|(name, _)| *name)))?;
     let digits = format!("{whole}{part}");
     if digits.bytes().all(|b| b == b'0') {
-        return Err("is zero");
+        return Err("is zero".into());
     }
     // More digits than u64 holds are too large in any unit.
     let digits = digits.parse::<u64>().map_err(|_| "is too large")?;
@@ -81,6 +86,14 @@ pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, 
     }
 }
 
+/// Reads a number of a port, `least` or more.
+///
+/// # Errors
+/// What is wrong with it and what is allowed, to follow the option and its value.
+pub fn port(text: &str, least: u16) -> Result<u16, String> {
+    count(text, u64::from(least)..=u64::from(u16::MAX), "").map(|port| port as u16)
+}
+
 /// Reads how long something may take: `30s`, `500ms`, `2min`, `1.5h`, or a bare whole number of
 /// seconds; at least a microsecond and at most `most` seconds.
 ///
@@ -100,11 +113,11 @@ pub fn limit(text: &str, most: u64) -> Result<Nanos, String> {
         )
     };
     let nanos = quantity(text, UNITS, Some(1_000_000_000)).and_then(|nanos| match nanos {
-        0..1_000 => Err("is less than a microsecond"),
+        0..1_000 => Err("is less than a microsecond".into()),
         nanos if nanos <= u128::from(most) * 1_000_000_000 => Ok(Nanos(nanos as u64)),
-        _ => Err("is too large"),
+        _ => Err("is too large".into()),
     });
-    nanos.map_err(wrong)
+    nanos.map_err(|what| wrong(&what))
 }
 
 /// Reads `0s`, `500ms`, `1.5s`, `20us`: a time with its unit, at most a day.
@@ -118,12 +131,12 @@ pub fn time(text: &str) -> Result<Nanos, String> {
     let text = text.trim();
     let end =
         text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim_start());
-    let number: f64 = number.parse().map_err(|_| wrong("is not a number"))?;
-    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(wrong(if unit.is_empty() { "the unit is missing" } else { "unknown unit" }));
+    let (written, unit) = (&text[..end], text[end..].trim_start());
+    let number: f64 = written.parse().map_err(|_| wrong("is not a number"))?;
+    let Some(&(_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(wrong(&no_unit(written, unit, UNITS.iter().map(|(name, _)| *name))));
     };
-    match number * unit {
+    match number * scale {
         nanos if nanos < 0.0 => Err(wrong("is negative")),
         nanos if nanos > DAY => Err(wrong("is too large")),
         nanos => Ok(Nanos(nanos.round() as u64)),

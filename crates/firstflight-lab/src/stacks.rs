@@ -20,7 +20,7 @@ pub struct StackArm {
 pub static STACK_ARMS: &[StackArm] = &[
     StackArm {
         name: "noq:cubic",
-        summary: "noq's CUBIC, its default: slow start until loss, RFC 8312 afterwards",
+        summary: "noq's CUBIC, its default: slow start until loss, RFC 8312",
         source: "noq-proto 1.4",
         varies: None,
     },
@@ -32,13 +32,13 @@ pub static STACK_ARMS: &[StackArm] = &[
     },
     StackArm {
         name: "noq:bbr3",
-        summary: "noq's BBRv3, paced at the rate that it measures; its rows are not repeatable",
+        summary: "noq's BBRv3; its rows are not repeatable",
         source: "noq-proto 1.4",
         varies: Some("it draws the times of its probes from the system's random source"),
     },
     StackArm {
         name: "quinn:cubic",
-        summary: "quinn's CUBIC, its default: slow start until loss, RFC 8312 afterwards",
+        summary: "quinn's CUBIC, its default: slow start, RFC 8312",
         source: "quinn-proto 0.11",
         varies: None,
     },
@@ -50,19 +50,19 @@ pub static STACK_ARMS: &[StackArm] = &[
     },
     StackArm {
         name: "quinn:bbr",
-        summary: "quinn's BBRv1, which it calls experimental; its rows are not repeatable",
+        summary: "quinn's BBRv1, experimental; its rows are not repeatable",
         source: "quinn-proto 0.11",
         varies: Some("it draws the order of its pacing gains from the system's random source"),
     },
     StackArm {
         name: "s2n:cubic",
-        summary: "s2n-quic's CUBIC with hybrid slow start, on noq's stack",
+        summary: "s2n-quic's CUBIC, hybrid slow start, on noq's stack",
         source: "s2n-quic-core 0.91",
         varies: None,
     },
     StackArm {
         name: "s2n:bbr",
-        summary: "s2n-quic's BBRv2, on noq's stack; its chance is drawn from the seed",
+        summary: "s2n-quic's BBRv2 on noq's stack",
         source: "s2n-quic-core 0.91",
         varies: None,
     },

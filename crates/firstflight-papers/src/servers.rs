@@ -40,11 +40,11 @@ pub(crate) struct Knobs {
 /// What is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
-    /// W-WEB on P-US.
+    /// Population `us-web`.
     Web,
-    /// W-SMALL on P-US.
+    /// Population `us-small`.
     Small,
-    /// W-VIDEO on P-IN.
+    /// Population `in-video`.
     Video,
 }
 

@@ -37,7 +37,7 @@ type Row = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    ("rapid-slide", "rate=100Mbit,rtt=30ms,queue=30ms", "the path of the Rapid Start plots; the default", RAPID),
+    ("rapid-slide", "rate=100Mbit,rtt=30ms,queue=30ms", "the path of the Rapid Start plots, the default", RAPID),
     ("geo", "rate=150Mbit,rtt=600ms,queue=1bdp", "geostationary satellite; one BDP is the largest of the three queues shown", BEST),
     ("leo", "rate=100Mbit,rtt=30ms,queue=1bdp", "low-orbit satellite; a queue of one BDP is our assumption", BEST),
     ("5g", "rate=3Gbit,rtt=10ms,queue=1bdp", "5G cell; a queue of one BDP is our assumption", BEST),
@@ -48,12 +48,12 @@ const ROWS: &[Row] = &[
     ("hystart++-25ms", "rate=100Mbit,rtt=25ms,queue=1bdp", "laboratory path with a buffer of one BDP", HYSTARTPP),
 
     // The original Poisson files open with 10, 50 and 40 slots 100 ms apart: `lead_in=` and `up_lead_in=` bring them back.
-    ("pantheon6/nepal", "rate=poisson:570kbit,rtt=56ms,queue=14pkt,loss=4.77%,up=poisson:570kbit", "calibrated real path, Nepal to AWS India, 5.3 BDP; original opens with lead_in=10", PANTHEON),
-    ("pantheon6/mexico-cell", "rate=poisson:2.64Mbit,rtt=176ms,queue=130pkt,up=poisson:2.64Mbit", "calibrated real path, Mexico cellular to AWS California, 3.4 BDP; original opens with lead_in=50", PANTHEON),
-    ("pantheon6/colombia-cell", "rate=poisson:3.04Mbit,rtt=260ms,queue=426pkt,up=poisson:3.04Mbit", "calibrated real path, AWS Brazil to Colombia cellular, 6.5 BDP; original opens with lead_in=40", PANTHEON),
-    ("pantheon6/india", "rate=100.42Mbit,rtt=54ms,queue=173pkt,up=100.42Mbit", "calibrated real path, India to AWS India, 0.38 BDP", PANTHEON),
-    ("pantheon6/korea-china", "rate=77.72Mbit,rtt=102ms,queue=94pkt,loss=0.06%,up=77.72Mbit", "calibrated real path, AWS Korea to China, 0.14 BDP", PANTHEON),
-    ("pantheon6/california-mexico", "rate=114.68Mbit,rtt=90ms,queue=450pkt,up=114.68Mbit", "calibrated real path, AWS California to Mexico, 0.52 BDP", PANTHEON),
+    ("pantheon6/nepal", "rate=poisson:570kbit,rtt=56ms,queue=14pkt,loss=4.77%,up=poisson:570kbit", "Nepal to AWS India, 5.3 BDP; calibrated from measurements; original opens with lead_in=10", PANTHEON),
+    ("pantheon6/mexico-cell", "rate=poisson:2.64Mbit,rtt=176ms,queue=130pkt,up=poisson:2.64Mbit", "Mexico cellular to AWS California, 3.4 BDP; calibrated from measurements; original opens with lead_in=50", PANTHEON),
+    ("pantheon6/colombia-cell", "rate=poisson:3.04Mbit,rtt=260ms,queue=426pkt,up=poisson:3.04Mbit", "AWS Brazil to Colombia cellular, 6.5 BDP; calibrated from measurements; original opens with lead_in=40", PANTHEON),
+    ("pantheon6/india", "rate=100.42Mbit,rtt=54ms,queue=173pkt,up=100.42Mbit", "India to AWS India, 0.38 BDP; calibrated from measurements", PANTHEON),
+    ("pantheon6/korea-china", "rate=77.72Mbit,rtt=102ms,queue=94pkt,loss=0.06%,up=77.72Mbit", "AWS Korea to China, 0.14 BDP; calibrated from measurements", PANTHEON),
+    ("pantheon6/california-mexico", "rate=114.68Mbit,rtt=90ms,queue=450pkt,up=114.68Mbit", "AWS California to Mexico, 0.52 BDP; calibrated from measurements", PANTHEON),
 
     // The originals are queues of one packet behind 1 ms slots. Ours are token buckets; bucket, and a link of 1 Gbit/s behind, are our assumptions.
     ("pantheon-lab/policer-12-20", "rate=1Gbit,rtt=20ms,queue=1bdp,policer=12Mbit:10ms,up=1Gbit", "token bucket of 12 Mbit/s, RTT 20 ms; bucket of 10 ms is our assumption", PANTHEON),
@@ -79,7 +79,7 @@ const ROWS: &[Row] = &[
     ("quicly15/leo", "rate=50Mbit,rtt=40ms,queue=80ms", "low-orbit satellite", QUICLY),
     ("quicly15/geo", "rate=50Mbit,rtt=600ms,queue=600ms", "geostationary satellite", QUICLY),
     ("quicly15/docomo-office", "rate=140Mbit,rtt=28ms,queue=217ms", "mobile network seen from an office; looks measured", QUICLY),
-    ("quicly15/au-office", "rate=440Mbit,rtt=20ms,queue=233ms", "mobile network seen from an office, queue of 12 BDP; looks measured", QUICLY),
+    ("quicly15/au-office", "rate=440Mbit,rtt=20ms,queue=233ms", "mobile network seen from an office; a queue of 12 BDP; looks measured", QUICLY),
     ("quicly15/wifi-office", "rate=710Mbit,rtt=4ms,queue=11ms", "Wi-Fi in an office; looks measured", QUICLY),
     ("quicly15/docomo-mall", "rate=38Mbit,rtt=41ms,queue=300ms", "mobile network in a shopping mall; looks measured", QUICLY),
     ("quicly15/congested", "rate=1Mbit,rtt=200ms,queue=400ms", "congested path", QUICLY),
@@ -92,20 +92,29 @@ const ROWS: &[Row] = &[
 
     ("pico/sat-250-3", "rate=250Mbit,rtt=600ms,queue=600ms,up=3Mbit,up_queue=600ms", "geostationary satellite, 250 Mbit/s down, 3 up", PICO),
     ("pico/sat-250-3+jitter", "rate=250Mbit,rtt=600ms,queue=600ms,jitter=normal:3ms:1ms,up=3Mbit,up_queue=600ms,up_jitter=normal:3ms:1ms", "the same with 3 ms of jitter each way", PICO),
-    ("pico/sat-250-3+loss", "rate=250Mbit,rtt=600ms,queue=600ms,loss_every=64,up=3Mbit,up_queue=600ms", "the same without every 64th data packet (the original hits ACKs too)", PICO),
+    ("pico/sat-250-3+loss", "rate=250Mbit,rtt=600ms,queue=600ms,loss_every=64,up=3Mbit,up_queue=600ms", "the same without every 64th data packet; the original hits ACKs, too", PICO),
     ("pico/sat-50-10", "rate=50Mbit,rtt=600ms,queue=600ms,up=10Mbit,up_queue=600ms", "geostationary satellite, 50 Mbit/s down, 10 up", PICO),
     ("pico/sat-50-10+jitter", "rate=50Mbit,rtt=600ms,queue=600ms,jitter=normal:3ms:1ms,up=10Mbit,up_queue=600ms,up_jitter=normal:3ms:1ms", "the same with 3 ms of jitter each way", PICO),
-    ("pico/sat-50-10+loss", "rate=50Mbit,rtt=600ms,queue=600ms,loss_every=64,up=10Mbit,up_queue=600ms", "the same without every 64th data packet (the original hits ACKs too)", PICO),
+    ("pico/sat-50-10+loss", "rate=50Mbit,rtt=600ms,queue=600ms,loss_every=64,up=10Mbit,up_queue=600ms", "the same without every 64th data packet; the original hits ACKs, too", PICO),
     ("pico/sat-10-2", "rate=10Mbit,rtt=600ms,queue=600ms,up=2Mbit,up_queue=600ms", "geostationary satellite, 10 Mbit/s down, 2 up", PICO),
     ("pico/sat-10-2+jitter", "rate=10Mbit,rtt=600ms,queue=600ms,jitter=normal:3ms:1ms,up=2Mbit,up_queue=600ms,up_jitter=normal:3ms:1ms", "the same with 3 ms of jitter each way", PICO),
-    ("pico/sat-10-2+loss", "rate=10Mbit,rtt=600ms,queue=600ms,loss_every=64,up=2Mbit,up_queue=600ms", "the same without every 64th data packet (the original hits ACKs too)", PICO),
+    ("pico/sat-10-2+loss", "rate=10Mbit,rtt=600ms,queue=600ms,loss_every=64,up=2Mbit,up_queue=600ms", "the same without every 64th data packet; the original hits ACKs, too", PICO),
     ("pico/sat-2-10", "rate=2Mbit,rtt=600ms,queue=600ms,up=10Mbit,up_queue=600ms", "geostationary satellite, data on the slow side", PICO),
     ("pico/sat-2-10+jitter", "rate=2Mbit,rtt=600ms,queue=600ms,jitter=normal:3ms:1ms,up=10Mbit,up_queue=600ms,up_jitter=normal:3ms:1ms", "the same with 3 ms of jitter each way", PICO),
-    ("pico/sat-2-10+loss", "rate=2Mbit,rtt=600ms,queue=600ms,loss_every=64,up=10Mbit,up_queue=600ms", "the same without every 64th data packet (the original hits ACKs too)", PICO),
-    ("pico/sat-20-2", "rate=20Mbit,rtt=600ms,queue=600ms,loss_every=64,up=2Mbit,up_queue=600ms", "the public satellite interoperability case with loss; queue as in its siblings", PICO),
+    ("pico/sat-2-10+loss", "rate=2Mbit,rtt=600ms,queue=600ms,loss_every=64,up=10Mbit,up_queue=600ms", "the same without every 64th data packet; the original hits ACKs, too", PICO),
+    ("pico/sat-20-2", "rate=20Mbit,rtt=600ms,queue=600ms,loss_every=64,up=2Mbit,up_queue=600ms", "satellite interoperability case with loss; queue as in its siblings", PICO),
 
     ("smoltcp/multi", "rate=200Mbit,rtt=100ms,queue=65.536kB,up=200Mbit,up_queue=65.536kB", "shallow queue for many flows; the original draws 50 ms x U(0.5, 1.5) per flow and direction, this is its mean", SMOLTCP),
     ("ngtcp2/sat", "rate=144Mbit,rtt=570ms,queue=10.8MB,jitter=30ms,up_jitter=30ms", "geostationary satellite, 300 ms +-15 ms each way; a queue of one BDP is our assumption", NGTCP2),
+];
+
+/// Names that people use for some of them.
+const ALIASES: &[(&str, &str)] = &[
+    ("dsl", "quicly15/dsl"),
+    ("lte", "quicly15/lte"),
+    ("satellite", "geo"),
+    ("starlink", "leo"),
+    ("wifi", "quicly15/home-wifi"),
 ];
 
 static BUILTINS: [Builtin; ROWS.len()] = {
@@ -124,8 +133,41 @@ pub fn builtins() -> &'static [Builtin] {
     &BUILTINS
 }
 
+impl Builtin {
+    /// The path of that name or alias.
+    ///
+    /// # Errors
+    /// One line with the nearest name.
+    pub fn named(name: &str) -> Result<&'static Builtin, Error> {
+        find(name)
+    }
+
+    /// What kind of network it is.
+    pub fn kind(&self) -> &'static str {
+        match self.name {
+            "geo" | "leo" | "quicly15/geo" | "quicly15/leo" | "ngtcp2/sat" => "satellite",
+            name if name.starts_with("pico/") => "satellite",
+            "4g" | "5g" | "quicly15/lte" | "quicly15/5g" => "mobile",
+            "quicly15/docomo-office" | "quicly15/docomo-mall" | "quicly15/au-office" => "mobile",
+            name if name.ends_with("-cell") => "mobile",
+            "gvisor" | "neqo/dsl" | "quicly15/dsl" | "quicly15/congested" => "fixed or Wi-Fi",
+            "quicly15/public" => "fixed or Wi-Fi",
+            name if name.contains("wifi") || name.starts_with("pantheon6/") => "fixed or Wi-Fi",
+            _ => "laboratory",
+        }
+    }
+
+    /// Other names of it.
+    pub fn aliases(&self) -> impl Iterator<Item = &'static str> {
+        let name = self.name;
+        ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
+    }
+}
+
 pub(crate) fn find(name: &str) -> Result<&'static Builtin, Error> {
-    BUILTINS.iter().find(|builtin| builtin.name == name).ok_or_else(|| {
+    let lower = name.to_lowercase();
+    let ours = ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(name, |(_, ours)| ours);
+    BUILTINS.iter().find(|builtin| builtin.name == ours).ok_or_else(|| {
         if name.starts_with(|c: char| c.is_ascii_digit()) {
             return Error::new(format!(
                 "`{name}` is no known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`"

@@ -58,19 +58,65 @@ impl fmt::Display for Key {
     }
 }
 
-/// The known name nearest to `name` in any case, if one is near enough to have been meant.
+/// Words of other tools (iperf3, tc, Mahimahi, ns-3) and papers, and our name for the same thing.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("algorithm", "arms"),
+    ("bandwidth", "rate"),
+    ("buffer", "queue"),
+    ("bw", "rate"),
+    ("cc", "arms"),
+    ("count", "repeat"),
+    ("delay", "rtt"),
+    ("drop", "loss"),
+    ("droprate", "loss"),
+    ("latency", "rtt"),
+    ("limit", "queue"),
+    ("plr", "loss"),
+    ("qdisc", "queue"),
+    ("quantity", "bytes"),
+    ("runs", "repeat"),
+    ("size", "bytes"),
+    ("speed", "rate"),
+    ("streams", "flows"),
+    ("throughput", "rate"),
+    ("trials", "repeat"),
+];
+
+/// The known name that a user most likely meant by `name`: the same thing in the words of another
+/// tool, the rest of a name that was cut short, or the nearest spelling in any case.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No name of ours is that long, and comparing takes as long as both are together.
     if name.len() > 100 {
         return None;
     }
-    let name = name.to_lowercase();
+    // `hystartpp` is `hystart++`.
+    let folded = |name: &str| name.to_lowercase().replace('+', "p");
+    let name = folded(name);
+    let same = |known: &str| {
+        let dashes = name.len() - name.trim_start_matches('-').len();
+        SYNONYMS
+            .iter()
+            .any(|(word, ours)| name[dashes..] == **word && known.trim_start_matches('-') == *ours)
+    };
+    let letters = name.chars().count();
     let best = known
         .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(&name, &known.to_lowercase()), known))
+        .map(|known| {
+            let spelled = folded(known);
+            let rank = if same(known) {
+                (0, 0)
+            } else if letters >= 3 && spelled.starts_with(&name) {
+                (1, spelled.len())
+            } else {
+                (1 + strsim::damerau_levenshtein(&name, &spelled), spelled.len())
+            };
+            (rank, known)
+        })
         .min()?;
-    // A third of the letters wrong is still a typing error; more is another word.
-    (best.0 <= 1 + name.chars().count() / 3).then_some(best.1)
+    // A third of the letters wrong is still a typing error; more is another word, and so are two
+    // of three letters.
+    let most = if letters <= 3 { 1 } else { 1 + letters / 3 };
+    (best.0.0 <= 1 + most).then_some(best.1)
 }
 
 /// ` (did you mean ...?)` when one of `known` is close to `word`, else nothing.

@@ -175,6 +175,7 @@ pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
 pub use returns::{Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};
 pub use typed::{Base, typed};
+pub use value::no_unit;
 
 /// The example of the page that registries show.
 #[cfg(doctest)]

@@ -97,6 +97,17 @@ fn toml_file(file: &File, changes: &[(&str, &str)]) -> Result<Path, Error> {
     };
     let table = toml::de::DeTable::parse(&text)
         .map_err(|e| Error::new(e.message()).within(line(e.span().map_or(0, |span| span.start))))?;
+    let has = |key: &str| table.get_ref().contains_key(key);
+    let other = if has("group") || has("schema") {
+        "is a population, which `firstflight ab --population` takes"
+    } else if has("arms") || has("path") {
+        "is an experiment, which `firstflight run` takes"
+    } else {
+        ""
+    };
+    if !other.is_empty() {
+        return Err(Error::new(format!("{}: {other}; this takes a path", file.display())));
+    }
     let mut keys = Keys::beside(file);
     let mut base = None;
     for (key, value) in table.get_ref() {

@@ -131,11 +131,7 @@ impl Quantity {
             return Err(wrong("is not a number"));
         }
         let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
-            return Err(wrong(if unit.is_empty() {
-                "the unit is missing"
-            } else {
-                "unknown unit"
-            }));
+            return Err(wrong(&no_unit(number, unit, self.units.iter().map(|(name, _)| *name))));
         };
         let value = scaled(number, scale).ok_or_else(|| wrong("is not a number"))?;
         match u64::try_from(value) {
@@ -146,6 +142,27 @@ impl Quantity {
             _ => Err(wrong("is too large")),
         }
     }
+}
+
+/// What is wrong with a number whose unit is none of these: `unknown unit (did you mean `10MB`?)`.
+pub fn no_unit<'a>(number: &str, unit: &str, units: impl Iterator<Item = &'a str>) -> String {
+    if unit.is_empty() {
+        return "the unit is missing".to_owned();
+    }
+    let lower = unit.to_lowercase();
+    let word = ["econds", "econd", "ecs", "ec"].iter().find_map(|end| lower.strip_suffix(end));
+    let word = word.unwrap_or(&lower);
+    let apart = |name: &str| strsim::damerau_levenshtein(word, &name.to_lowercase());
+    // Another first letter is another thousand.
+    let meant = units
+        .filter(|name| name.to_lowercase().chars().next() == word.chars().next())
+        .map(|name| (apart(name), name))
+        .filter(|(apart, _)| *apart <= 1)
+        .min();
+    meant.map_or_else(
+        || "unknown unit".to_owned(),
+        |(_, name)| format!("unknown unit (did you mean `{number}{name}`?)"),
+    )
 }
 
 /// Number and unit of a text such as `12.5ms`.
@@ -292,8 +309,14 @@ pub(crate) fn fields<'a>(
     } else {
         form(names.len())
     };
+    let example = match names[..required.max(1)] {
+        ["TARGET", "INTERVAL"] => ", such as 5ms:100ms",
+        ["RATE", "BUCKET"] => ", such as 12Mbit:10ms",
+        _ => "",
+    };
     let fields = if parts.len() == 1 { "field" } else { "fields" };
-    Err(Error::at(key, text, format!("has {} {fields}", parts.len()), allowed))
+    let wrong = format!("has {} {fields}", parts.len());
+    Err(Error::at(key, text, wrong, format!("{allowed}{example}")))
 }
 
 pub(crate) fn print_count_e3(thousandths: u64) -> String {

@@ -27,7 +27,7 @@ pub enum Own {
     /// system's random source.
     #[cfg(feature = "quinn")]
     QuinnBbr,
-    /// s2n-quic's CUBIC with hybrid slow start, on noq's stack.
+    /// s2n-quic's CUBIC, hybrid slow start, on noq's stack.
     #[cfg(feature = "s2n")]
     S2nCubic,
     /// s2n-quic's BBRv2, on noq's stack.

@@ -3,7 +3,7 @@
 const LONGEST_ADDRESS = 6000;
 
 // Options of `compare` by name, as they would be typed; what is not there has its default.
-const asked = { path: "rapid-slide", bytes: "10MB", arms: "slowstart,hystart++,rapid" };
+const asked = { path: "rapid-slide", bytes: "3MB", arms: "slowstart,hystart++,rapid,plumb" };
 let chosen = 1;
 // The path of the game, once somebody has asked for one.
 let gameRound = null;

@@ -48,7 +48,7 @@ pub(super) struct Who {
     #[arg(long, value_name = "FOLDER")]
     pub(super) cgroup: Option<PathBuf>,
     /// Those with this port at either end
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = |text: &str| size::port(text, 1), allow_negative_numbers = true)]
     pub(super) port: Option<u16>,
     /// All of this machine
     #[arg(long, conflicts_with_all = ["cgroup", "port"])]

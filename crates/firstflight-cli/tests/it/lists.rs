@@ -4,7 +4,7 @@
 use crate::command;
 
 use command::{run, well};
-use firstflight::arm::{AVOIDANCES, RECOVERIES, SHORT_NAMES, STARTUPS};
+use firstflight::arm::{AVOIDANCES, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams};
 use firstflight_path::builtins;
 
 /// The first words of the lines that are indented by so many blanks; cells of a table begin with
@@ -73,19 +73,24 @@ fn a_way_back_that_grants_capacity_on_demand_makes_hystart_leave_early() {
 }
 
 #[test]
-fn every_path_is_listed_with_its_source() {
+fn every_path_is_listed_once_and_described_by_its_name() {
     let list = well(&["paths"]).stdout;
     for builtin in builtins() {
-        let line = list.lines().find(|line| line.split_whitespace().next() == Some(builtin.name));
-        let line = line.unwrap_or_else(|| panic!("{} is listed", builtin.name));
-        assert!(line.contains(builtin.about), "{} is explained: {line}", builtin.name);
-        assert!(
-            line.trim_end().ends_with(builtin.source),
-            "{} has its source: {line}",
-            builtin.name
-        );
-        assert!(list.contains(&format!(" {} ", builtin.text)), "{} has its text", builtin.name);
+        let of = |line: &&str| line.split_whitespace().next() == Some(builtin.name);
+        let [line] = list.lines().filter(of).collect::<Vec<_>>()[..] else {
+            panic!("{} has one line", builtin.name)
+        };
+        let first = builtin.about.split(';').next().expect("a clause");
+        assert!(line.contains(first), "{} is explained: {line}", builtin.name);
+        let one = well(&["paths", builtin.name]).stdout;
+        for what in [builtin.about, builtin.text, builtin.source] {
+            assert!(one.contains(what), "{}: {what}: {one}", builtin.name);
+        }
     }
+    let aliased = well(&["paths", "lte"]).stdout;
+    assert!(aliased.contains("quicly15/lte"), "{aliased}");
+    let run = run(&["paths", "lted"]);
+    assert!(run.code == 2 && run.stderr.contains("no known path"), "{}", run.stderr);
 }
 
 #[test]
@@ -94,11 +99,8 @@ fn every_listed_part_makes_an_arm_that_takes_off() {
     let listed = words(&list, 1);
     for part in STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES) {
         assert!(listed.contains(&part.name), "{} is listed", part.name);
-        assert!(
-            list.lines().any(|line| line.trim_end().ends_with(part.source)),
-            "{} is listed with its source",
-            part.name
-        );
+        let one = well(&["arms", part.name]).stdout;
+        assert!(one.contains(part.source), "{} has its source: {one}", part.name);
     }
     let startups = STARTUPS.iter().map(|part| part.name.to_owned());
     let avoidances = AVOIDANCES.iter().map(|part| format!("slowstart/{}", part.name));
@@ -111,8 +113,8 @@ fn every_listed_part_makes_an_arm_that_takes_off() {
 
 #[test]
 fn every_short_name_stands_for_the_arm_beside_it() {
-    let list = well(&["arms"]).stdout;
     for short in SHORT_NAMES {
+        let list = well(&["arms", short.name]).stdout;
         let line = list
             .lines()
             .find(|line| line.split_whitespace().next() == Some(short.name))
@@ -133,17 +135,20 @@ fn every_short_name_stands_for_the_arm_beside_it() {
 }
 
 #[test]
-fn every_option_is_listed_with_its_values() {
-    let list = well(&["arms"]).stdout;
-    let listed = words(&list, 3);
-    for doc in STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES).flat_map(|part| part.options) {
-        assert!(listed.contains(&format!("{}=", doc.key).as_str()), "{} is listed", doc.key);
-        assert!(
-            list.contains(&format!("{}: {}", doc.values, doc.meaning)),
-            "{} is explained",
-            doc.key
-        );
+fn every_option_is_described_with_its_part() {
+    let sender = ("sender", SenderParams::DOCS);
+    let parts = STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES);
+    for (name, docs) in parts.map(|part| (part.name, part.options)).chain([sender]) {
+        let one = well(&["arms", name]).stdout;
+        for doc in docs {
+            let line =
+                one.lines().find(|line| line.trim_start().starts_with(&format!("{}=", doc.key)));
+            let line = line.unwrap_or_else(|| panic!("{name}: {} is described: {one}", doc.key));
+            assert!(line.contains(doc.values) && line.contains(doc.meaning), "{name}: {line}");
+        }
     }
+    let run = run(&["arms", "rapdi"]);
+    assert!(run.code == 2 && run.stderr.contains("did you mean `rapid`"), "{}", run.stderr);
 }
 
 #[test]

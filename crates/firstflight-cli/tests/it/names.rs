@@ -163,18 +163,25 @@ fn places() -> Vec<(Vec<String>, Vec<String>)> {
             let words: Vec<&str> = line.split_whitespace().collect();
             let is_file = |word: &&str| FILES.iter().any(|name| word.contains(name));
             match (within, &words[..]) {
-                ("Commands:", [name, _, ..])
-                    if line.starts_with("  ") && !line.starts_with("   ") && *name != "help" =>
+                // The program's own commands stand in groups.
+                (group, [name, _, ..])
+                    if (group == "Commands:" || command.is_empty() && group != "Options:")
+                        && line.starts_with("  ")
+                        && !line.starts_with("   ")
+                        && !name.starts_with('-')
+                        && *name != "help" =>
                 {
                     waiting.push([command.clone(), vec![(*name).to_owned()]].concat());
                 }
-                ("Arguments:", [name]) if is_file(name) => takes.push(String::new()),
-                (_, [options @ .., value])
-                    if line.trim_start().starts_with('-') && is_file(value) =>
-                {
-                    let last = if options.is_empty() { value } else { &options[options.len() - 1] };
-                    let option = last.split(['[', '=']).next().unwrap_or_default();
-                    takes.push(option.to_owned());
+                ("Arguments:", [name, ..]) if is_file(name) => takes.push(String::new()),
+                (_, words) if line.trim_start().starts_with('-') => {
+                    // `-o, --out <FILE>  What it is` or `--json[=<FILE>]`.
+                    let forms = words.iter().take_while(|word| word.starts_with(['-', '<']));
+                    if let Some(at) = forms.clone().position(|word| is_file(&word)) {
+                        let form = if words[at].starts_with('-') { at } else { at - 1 };
+                        let option = words[form].split(['[', '=']).next().unwrap_or_default();
+                        takes.push(option.to_owned());
+                    }
                 }
                 _ => {}
             }

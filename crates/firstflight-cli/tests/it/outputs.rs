@@ -96,7 +96,7 @@ fn never_falls(values: &[f64], what: &str) {
 #[test]
 fn every_arm_leaves_a_trace_that_agrees_with_its_result() {
     let (folder, run) = well_in_a_folder(&[
-        "compare", "--trace", ".", "--json", "-", "--repeat", "2", "--seed", "3",
+        "compare", "--bytes", "10MB", "--trace", ".", "--json", "-", "--repeat", "2", "--seed", "3",
     ]);
     let names = inside(&folder);
     assert_eq!(

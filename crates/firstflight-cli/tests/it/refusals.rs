@@ -285,10 +285,10 @@ fn words_that_mean_nothing_are_named() {
         (&["fly"], &["unknown command `fly`"]),
         (&["compare", "--arm", "rapid"], &["unknown option `--arm` (did you mean `--arms`?)"]),
         (&["compare", "--population", "cdn"], &["unknown option `--population` (`ab` has it)"]),
-        (&["compare", "rapid"], &["`rapid` is too much"]),
+        (&["compare", "rapid"], &["unexpected argument `rapid`"]),
         (&["compare", "--arms", "rapid", "--arms", "oracle"], &["--arms: given more than once"]),
         (&["compare", "--arms"], &["--arms: the value is missing"]),
-        (&["paths", "geo"], &["`geo` is too much"]),
+        (&["paths", "foo"], &["`foo` is no known path"]),
     ]);
 }
 

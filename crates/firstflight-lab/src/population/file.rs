@@ -237,6 +237,19 @@ impl Population {
             let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
             place.bad(error.span().map_or(0, |span| span.start), message)
         })?;
+        let has = |key: &str| table.get_ref().contains_key(key);
+        if !has("schema") && !has("group") {
+            let other = if has("arms") || has("path") {
+                "is an experiment, which `firstflight run` takes"
+            } else if has("rate") || has("base") {
+                "is a path, which `--path` takes"
+            } else {
+                ""
+            };
+            if !other.is_empty() {
+                return Err(Error::new(format!("{file}: {other}; this takes a population")));
+            }
+        }
         let top = Section::new(place, "", 0, table.get_ref(), TOP)?;
         top.need("schema")?.number_that(|schema| schema.total_cmp(&SCHEMA).is_eq(), "1")?;
         let reader = Reader { files };

@@ -35,7 +35,7 @@ pub struct CompareRequest {
     #[arg(long, default_value = DEFAULT, value_parser = named())]
     path: String,
     /// Object size with its unit
-    #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
+    #[arg(long, default_value = "3MB", value_parser = size::parse, allow_hyphen_values = true)]
     bytes: u64,
     /// Arms, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS, value_parser = named())]

@@ -63,6 +63,20 @@ impl Experiment {
                 error.message()
             ))
         })?;
+        let has = |key: &str| table.get_ref().contains_key(key);
+        let other = if has("group") || has("schema") {
+            "is a population, which `firstflight ab --population` takes"
+        } else if has("rate") && !has("path") {
+            "is a path, which `firstflight compare --path` takes"
+        } else if table.get_ref().is_empty() {
+            "is empty"
+        } else {
+            ""
+        };
+        if !other.is_empty() {
+            let what = format!("{}: {other}; this takes an experiment", name.display());
+            return Err(Error::new(what));
+        }
         let mut entries = Vec::new();
         for (key, value) in table.get_ref() {
             let line = line(key.span().start);

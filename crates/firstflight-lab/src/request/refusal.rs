@@ -44,6 +44,10 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             )
         }
         (ErrorKind::UnknownArgument, Some(option)) if option.starts_with('-') => {
+            let used = command.map(|command| used(command, error));
+            if let Some(words) = used.and_then(|used| in_our_words(&option, used)) {
+                return format!("unknown option `{option}`; {words}");
+            }
             let known: Vec<String> = command.map(options).unwrap_or_default();
             let near = text(ContextKind::SuggestedArg)
                 .or_else(|| nearest(&option, known.iter().map(String::as_str)).map(str::to_owned));
@@ -56,7 +60,7 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             format!("unknown option `{option}`{hint}; `--help` lists all")
         }
         (ErrorKind::UnknownArgument, Some(word)) => {
-            format!("`{word}` is too much: every value follows its option; `--help` lists all")
+            format!("unexpected argument `{word}`; values follow an option, as `--path geo`")
         }
         (ErrorKind::InvalidSubcommand, _) => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
@@ -72,6 +76,12 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
                 _ => format!("{option}: given more than once"),
             }
         }
+        (ErrorKind::MissingRequiredArgument, _) => {
+            let Some(ContextValue::Strings(names)) = error.get(ContextKind::InvalidArg) else {
+                return first_sentence(&error.to_string());
+            };
+            format!("missing: {}; `--help` explains", names.join(", "))
+        }
         _ => first_sentence(&error.to_string()),
     }
 }
@@ -79,6 +89,47 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
 /// The line for an error of the argument parser.
 pub fn line(error: &Error) -> String {
     line_of(error, None)
+}
+
+/// The command below this one that the error is about, as its usage line says; else this one.
+fn used<'a>(command: &'a Command, error: &Error) -> &'a Command {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return command;
+    };
+    let usage = usage.to_string();
+    let mut found = command;
+    for word in usage.split_whitespace() {
+        found = found.find_subcommand(word).unwrap_or(found);
+    }
+    found
+}
+
+/// What to write for an option of other programs, if the command has it under another name.
+fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
+    let has = |name: &str| command.get_arguments().any(|one| one.get_long() == Some(name));
+    let word = option.trim_start_matches('-');
+    if has(word) {
+        return None;
+    }
+    let (needs, words) = match word {
+        "rtt" | "latency" | "delay" => ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`"),
+        "rate" | "bw" | "bandwidth" | "speed" => {
+            ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`")
+        }
+        "queue" | "buffer" => ("path", "a path has it: `--path geo,queue=1bdp`"),
+        "loss" | "plr" => ("path", "a path has it: `--path geo,loss=0.1%`"),
+        "o" | "output" | "out" if has("report") => {
+            ("json", "`--json FILE` writes data, `--report FILE` a page")
+        }
+        "o" | "output" | "out" => ("json", "`--json FILE` writes data"),
+        "csv" => ("format", "`--format csv` prints data"),
+        "n" | "runs" | "trials" | "count" => ("repeat", "`--repeat 20` runs 20 trials of each arm"),
+        "t" | "time" | "duration" => ("limit", "`--limit 30s` ends a trial"),
+        "cc" | "congestion" | "algorithm" | "algorithms" => ("arms", "`--arms` names algorithms"),
+        "P" | "parallel" | "streams" => ("flows", "`--flows 4` runs four at a time"),
+        _ => return None,
+    };
+    has(needs).then_some(words)
 }
 
 /// Long options of a command and of those below it.

@@ -91,7 +91,7 @@ fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
             run: size::time(run).map_err(|what| part("RUN", what))?,
         }),
         _ => Err(
-            "unknown; allowed: bulk, web:COUNT:PAUSE, video:FIRST:WRITE:EVERY, blocks:BLOCK:RUN"
+            "unknown; allowed: bulk, web:COUNT:PAUSE (web:3:500ms), video:FIRST:WRITE:EVERY (video:2MB:500kB:2s), blocks:BLOCK:RUN (blocks:1MB:10s)"
                 .into(),
         ),
     }

@@ -197,6 +197,8 @@ impl<'a, S: Sink> Reading<'a, S> {
     fn nothing(&self) -> Fault {
         let what = if self.records == 0 && self.keys.is_empty() {
             "no event in it".into()
+        } else if self.records == 0 && self.keys.iter().any(|key| key == "firstflight") {
+            "results of firstflight, not events; `firstflight compare --trace FILE.sqlog` writes events".into()
         } else if self.records == 0 {
             let keys: Vec<String> = self.keys.iter().map(|key| format!("`{key}`")).collect();
             format!("JSON, but no qlog: no event in it; its keys are {}", keys.join(", "))

@@ -150,12 +150,12 @@ fn each_wrong_effect_is_refused_with_its_range() {
     const EXTRAS: &str = "allowed: 0s to 100s, with the unit us, ms or s";
     const SHARES: &str = "allowed: 0 to 1 (100%)";
     for (text, expected) in [
-        ("policer=8Mbit", "policer=8Mbit: has 1 field; allowed: policer=RATE:BUCKET".to_owned()),
+        ("policer=8Mbit", "policer=8Mbit: has 1 field; allowed: policer=RATE:BUCKET, such as 12Mbit:10ms".to_owned()),
         ("policer=0Mbit:10ms", format!("policer=0Mbit:10ms: RATE=0Mbit: is zero; {RATES}")),
         ("policer=8Mbit:10", format!("policer=8Mbit:10: BUCKET=10: the unit is missing; {TIMES}")),
         ("policer=1Mbit:10ms", "policer=1Mbit:10ms: has a bucket of 1250 B that never holds a packet of 1500 B; allowed: a bucket of 1500B or more".to_owned()),
         ("policer=10Mbit:10ms", "policer=10Mbit:10ms: never acts, because the link itself sends 10Mbit; allowed: a rate below that of the link".to_owned()),
-        ("codel=5ms", "codel=5ms: has 1 field; allowed: codel=TARGET:INTERVAL".to_owned()),
+        ("codel=5ms", "codel=5ms: has 1 field; allowed: codel=TARGET:INTERVAL, such as 5ms:100ms".to_owned()),
         ("codel=0ms:100ms", format!("codel=0ms:100ms: TARGET=0ms: is zero; {TIMES}")),
         ("pie=0ms", format!("pie=0ms: is zero; {TIMES}")),
         ("codel,pie", "pie=...: the queue has codel already; allowed: one of codel and pie".to_owned()),

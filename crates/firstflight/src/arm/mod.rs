@@ -106,13 +106,13 @@ parts! {
     Search(search::Params) = "search", "SEARCH: leave when delivery stops keeping up with sending", "draft-chung-ccwg-search-09";
     Best(best::Params) = "best", "BEST, robust: aim at the bandwidth that ACK spacing shows", "ours, after the BEST slides";
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
-    Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
-    Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: measure the delivery rate, leave with the estimated BDP", "draft-ietf-ccwg-bbr";
-    Bbr3(bbr3::Params) = "bbr3", "BBR, the whole of it: goes on to probe for bandwidth and RTT; nothing follows it", "draft-ietf-ccwg-bbr";
-    Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier connection's window, retreat if it was too much", "RFC 9959";
-    Plumb(plumb::Params) = "plumb", "Plumb: trains sound the path, fast growth to the depth they show, drain and look at queues", "ours, docs/plumb.md";
+    Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
+    Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: leave with the estimated BDP", "draft-ietf-ccwg-bbr";
+    Bbr3(bbr3::Params) = "bbr3", "BBRv3, a whole controller: no other part follows it", "draft-ietf-ccwg-bbr";
+    Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier window", "RFC 9959";
+    Plumb(plumb::Params) = "plumb", "Plumb: sound the path with packet trains, grow to its depth", "ours, docs/plumb.md";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
-    Oracle(oracle::Params) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
+    Oracle(oracle::Params) = "oracle", "slow start that knows the BDP; bounds loss, not time", "reference";
 }
 
 impl StartupSpec {
@@ -133,7 +133,7 @@ parts! {
     AvoidanceSpec, AVOIDANCES, "congestion avoidance";
     Cubic(cubic::Params) = "cubic", "CUBIC", "RFC 9438";
     Cuback(cuback::Params) = "cuback", "Cuback: CUBIC whose clock is the acknowledged bytes", "draft-kazuho-ccwg-cuback-00";
-    Abba(abba::Params) = "abba", "ABBA: CUBIC or Cuback that grows faster while round trips are shorter than the window should make them", "draft-kazuho-ccwg-abba, September 2026";
+    Abba(abba::Params) = "abba", "ABBA: CUBIC or Cuback that grows faster on a short queue", "draft-kazuho-ccwg-abba, September 2026";
     Reno(reno::Params) = "reno", "Reno", "RFC 5681, RFC 9002";
     Dctcp(dctcp::Params) = "dctcp", "DCTCP: cut by the share of marks; for data centres", "RFC 8257";
     Prague(prague::Params) = "prague", "Prague: the same for the Internet, with ECT(1) (L4S)", "udp_prague, February 2026";
@@ -177,12 +177,12 @@ pub const SHORT_NAMES: &[ShortName] = &[
     ShortName {
         name: "plumb-tolerant",
         arm: "plumb(rapid=on,tolerate=2,keep=0.85)",
-        summary: "Plumb that excuses 2 % loss in a startup round and cuts less without a queue",
+        summary: "Plumb that tolerates 2 % loss in a startup round",
     },
     ShortName {
         name: "oracle-rate",
         arm: "oracle(rate=on)",
-        summary: "knows the rate after one round trip: as fast as two initial windows first allow",
+        summary: "oracle that knows the rate after a round trip; bounds time",
     },
     ShortName {
         name: "search3",

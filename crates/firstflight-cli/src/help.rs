@@ -1,0 +1,61 @@
+//! `firstflight --help`: the commands in groups, a line each.
+
+use clap::Command;
+use std::fmt::Write as _;
+
+/// Commands by what they are for, in the order of `--help`.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Decide", &["advise", "ab"]),
+    ("Compare", &["compare", "run", "replay", "diff", "check"]),
+    ("Live traffic", &["watch", "trial"]),
+    ("For authors of algorithms", &["evaluate", "conform", "vectors", "drill", "reproduce"]),
+    ("Tools", &["link", "serve", "fetch", "kernel", "ui", "completions"]),
+    ("Lists", &["arms", "paths", "populations"]),
+];
+
+/// The whole command with its subcommands in groups.
+pub(crate) fn grouped(command: Command) -> Command {
+    let mut lists = String::new();
+    for (group, names) in GROUPS {
+        // A build without a feature has fewer commands.
+        let known: Vec<&Command> =
+            names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if known.is_empty() {
+            continue;
+        }
+        let _ = writeln!(lists, "{group}:");
+        for one in known {
+            let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(lists, "  {:<12} {about}", one.get_name());
+        }
+        lists.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{lists}{{all-args}}\n\n\
+         `firstflight COMMAND --help` explains a command and shows examples.\n"
+    );
+    // Without this they would be listed once more, in one row.
+    command
+        .mut_subcommands(|one| one.hide(true))
+        .override_usage("firstflight [OPTIONS] <COMMAND>")
+        .help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GROUPS;
+    use crate::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_is_in_one_group_with_a_line_that_fits() {
+        let command = Cli::command();
+        for one in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let name = one.get_name();
+            let groups = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
+            assert_eq!(groups, 1, "{name}");
+            let about = one.get_about().expect("a line").to_string();
+            assert!(15 + about.len() <= 80, "{name}: {about}");
+        }
+    }
+}
