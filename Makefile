@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: campaign crowd help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
+.PHONY: hooks campaign crowd help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,13 +48,17 @@ GENTLY = $(if $(LANES),nice -n 15)
 # What is built once for all.
 BUILD = cargo build --locked $$(tests/needs.sh --build)
 
-lint: ## words, circles of imports, formatting and clippy over everything; warnings are errors
-	tests/words.sh
+lint: ## commits, circles of imports, formatting and clippy over everything; warnings are errors
+	tests/commits.sh
+	@git grep -hE '^\s*//[/!]? (What|How|Who) ' -- '*.rs' | wc -l | sed 's/$$/ comments open with What, How or Who/'
 	tests/needs.sh kernel
 	python3 tests/circles.py
 	@! grep -rl '#\[test\]' $$(awk '/^\[/ { lib = $$0 == "[lib]" } lib && /^test = false$$/ { print FILENAME }' crates/*/Cargo.toml | sed 's/Cargo.toml/src/') || { echo "lint: these tests never run: their Cargo.toml says test = false"; exit 1; }
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+
+hooks: ## a Git hook that checks the form of commit messages
+	install -m 755 tests/commits.sh "$$(git rev-parse --git-path hooks)/commit-msg"
 
 lean: ## clippy over the program as most people build it, with its default features; warnings are errors
 	cargo clippy --locked -p firstflight-cli -- -D warnings

@@ -66,11 +66,11 @@ pub(crate) fn queue(key: Key, text: &str) -> Result<Queue, Error> {
         "us" | "ms" | "s" => value::TIME.parse(key, text).map(Queue::Time),
         "B" | "kB" | "MB" => value::SIZE.parse(key, text).map(Queue::Bytes),
         _ => {
-            let wrong = match (text.starts_with('-'), number.is_empty(), unit.is_empty()) {
-                (true, ..) => "is negative",
-                (_, true, _) => "is not a number",
-                (.., true) => "the unit is missing",
-                _ => "unknown unit",
+            let units = ["pkt", "bdp", "us", "ms", "s", "B", "kB", "MB"];
+            let wrong = match (text.starts_with('-'), number.is_empty()) {
+                (true, _) => "is negative".to_owned(),
+                (_, true) => "is not a number".to_owned(),
+                _ => value::no_unit(number, unit, units.into_iter()),
             };
             Err(Error::at(
                 key,

@@ -21,6 +21,10 @@ fn broken_files() -> TempDir {
         ("no-toml.toml", "rate = = 10Mbit\n"),
         ("wrong-value.toml", "rtt = \"30ms\"\nrate = \"10\"\n"),
         ("loop.toml", "base = \"nowhere\"\n"),
+        ("population.toml", "schema = 1\nname = \"mine\"\n"),
+        ("experiment.toml", "path = \"geo\"\narms = [\"rapid\"]\n"),
+        ("path.toml", "rate = \"10Mbit\"\nrtt = \"30ms\"\n"),
+        ("empty.toml", ""),
     ];
     for (name, text) in files {
         fs::write(folder.path().join(name), text).expect("a file");
@@ -289,6 +293,51 @@ fn words_that_mean_nothing_are_named() {
         (&["compare", "--arms", "rapid", "--arms", "oracle"], &["--arms: given more than once"]),
         (&["compare", "--arms"], &["--arms: the value is missing"]),
         (&["paths", "foo"], &["`foo` is no known path"]),
+    ]);
+}
+
+#[test]
+fn words_of_other_programs_are_understood() {
+    refused(&[
+        (&["compare", "--rtt", "30ms"], &["`--path rate=100Mbit,rtt=30ms`"]),
+        (&["compare", "--bandwidth", "1"], &["`--path rate=100Mbit,rtt=30ms`"]),
+        (&["compare", "--buffer", "1bdp"], &["`--path geo,queue=1bdp`"]),
+        (&["compare", "--size", "10MB"], &["did you mean `--bytes`?"]),
+        (&["compare", "-o", "x"], &["`--json FILE` writes data, `--report FILE` a page"]),
+        (&["compare", "-n", "3"], &["`--repeat 20`"]),
+        (&["compare", "--csv", "x"], &["`--format csv`"]),
+        (&["compare", "--path", "geo,buffer=1bdp"], &["did you mean `queue`?"]),
+        (&["compare", "--path", "geo,latency=1ms"], &["did you mean `rtt`?"]),
+        (&["compare", "--path", "rate=1Mbit,bw=2Mbit"], &["did you mean `rate`?"]),
+        (&["compare", "--path", "geo,plr=1%"], &["did you mean `loss`?"]),
+        (&["compare", "--arms", "hystartpp"], &["did you mean `hystart++`?"]),
+        (&["compare", "--arms", "hystart+"], &["did you mean `hystart++`?"]),
+        (&["compare", "--arms", "quinn:rapid"], &["`--on quic --arms rapid` runs ours in noq"]),
+        (&["compare", "--bytes", "10mb"], &["did you mean `10MB`?"]),
+        (&["compare", "--path", "geo,rtt=30msec"], &["did you mean `30ms`?"]),
+        (&["compare", "--path", "geo,queue=100pkts"], &["did you mean `100pkt`?"]),
+        (&["reproduce", "rapid"], &["did you mean `rapid-start`?"]),
+        (&["trial", "statsu"], &["did you mean `status`?"]),
+        (&["ui", "--port", "http"], &["is not a whole number; allowed: 0 to 65535"]),
+    ]);
+    // Three letters are too few for a guess at distance two.
+    for words in [&["compare", "--path", "lxx"][..], &["reproduce", "foo"]] {
+        let run = run(words);
+        assert!(run.code == 2 && !run.stderr.contains("did you mean"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_file_of_another_kind_is_called_by_its_kind() {
+    refused(&[
+        (&["compare", "--path", "population.toml"], &["is a population", "ab --population"]),
+        (&["compare", "--path", "experiment.toml"], &["is an experiment", "firstflight run"]),
+        (&["ab", "--population", "experiment.toml"], &["is an experiment", "firstflight run"]),
+        (&["ab", "--population", "path.toml"], &["is a path", "--path"]),
+        (&["run", "population.toml"], &["is a population", "ab --population"]),
+        (&["run", "path.toml"], &["is a path", "compare --path"]),
+        (&["run", "empty.toml"], &["is empty"]),
+        (&["compare", "--report", "x.pdf"], &["a report is a web page"]),
     ]);
 }
 

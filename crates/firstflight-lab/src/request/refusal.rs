@@ -65,7 +65,8 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
         (ErrorKind::InvalidSubcommand, _) => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             // The parser's own measure takes `comprae` for `completions`.
-            let known = command.into_iter().flat_map(Command::get_subcommands);
+            let used = command.map(|command| used(command, error));
+            let known = used.into_iter().flat_map(Command::get_subcommands);
             let near = nearest(&word, known.map(Command::get_name)).map(str::to_owned);
             let near = near.or_else(|| text(ContextKind::SuggestedSubcommand));
             format!("unknown command `{word}`{}; `firstflight help` lists all", meant(near))
@@ -122,7 +123,8 @@ fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
             ("json", "`--json FILE` writes data, `--report FILE` a page")
         }
         "o" | "output" | "out" => ("json", "`--json FILE` writes data"),
-        "csv" => ("format", "`--format csv` prints data"),
+        // An option of all commands.
+        "csv" => return Some("`--format csv` prints data"),
         "n" | "runs" | "trials" | "count" => ("repeat", "`--repeat 20` runs 20 trials of each arm"),
         "t" | "time" | "duration" => ("limit", "`--limit 30s` ends a trial"),
         "cc" | "congestion" | "algorithm" | "algorithms" => ("arms", "`--arms` names algorithms"),

@@ -1,5 +1,6 @@
 //! The arms that exist as kernel controllers.
 
+use firstflight::arm::Arm;
 use firstflight_path::Error;
 
 /// One of them.
@@ -45,13 +46,39 @@ macro_rules! arms {
 // `bpf/arms.def` as one call of the macro.
 include!(concat!(env!("OUT_DIR"), "/arms.rs"));
 
-/// The arm called `name`, by either of its names.
+impl KernelArm {
+    /// The kernel controller of an arm, however the arm is written.
+    pub fn of(arm: &Arm) -> Option<&'static KernelArm> {
+        ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == *arm))
+    }
+}
+
+/// The arm called `name`: as the kernel calls it, or in any spelling of the command line, such as
+/// `rapid(jump=off)` for `rapid-nojump`.
 ///
 /// # Errors
-/// If there is none.
+/// One line with all names if there is none.
 pub fn arm(name: &str) -> Result<&'static KernelArm, Error> {
-    ARMS.iter().find(|arm| arm.name == name || arm.kernel_name == name).ok_or_else(|| {
+    let named = ARMS.iter().find(|arm| arm.name == name || arm.kernel_name == name);
+    named.or_else(|| KernelArm::of(&Arm::parse(name).ok()?)).ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
         Error::new(format!("arm `{name}`: not a kernel arm; there are {}", all.join(", ")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ARMS, arm};
+
+    #[test]
+    fn an_arm_is_found_by_each_of_its_spellings() {
+        for ours in ARMS {
+            assert_eq!(arm(ours.name), Ok(ours));
+            assert_eq!(arm(ours.kernel_name), Ok(ours));
+        }
+        let found = |name| arm(name).map(|arm| arm.name);
+        assert_eq!(found("rapid(jump=off)"), Ok("rapid-nojump"));
+        assert_eq!(found("hystart++/cubic/prr"), Ok("hystart++"));
+        assert!(found("hystart++/reno").is_err() && found("rapid@(iw=30)").is_err());
+    }
 }

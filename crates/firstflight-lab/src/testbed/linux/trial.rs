@@ -12,7 +12,6 @@ use crate::programs::Programs;
 use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::bed::{self, Testbed, objects_of};
-use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
@@ -348,8 +347,7 @@ pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static Kern
         return Ok((ours.map_or_else(|| stock.clone(), |ours| ours.kernel_name.to_owned()), ours));
     }
     let wanted = arm.arm()?;
-    let ours = ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == *wanted));
-    let ours = ours.ok_or_else(|| {
+    let ours = KernelArm::of(wanted).ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
         Error::new(format!(
             "arm {}: not a kernel arm; there are {}, kernel:cubic, kernel:reno, ...",
