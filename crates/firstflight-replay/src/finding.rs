@@ -2,7 +2,7 @@
 //! that fits the path.
 
 use crate::results::{Results, VerdictRow};
-use crate::summary::{ConnectionRow, Verdict};
+use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, Verdict};
 use std::fmt::Write as _;
 
 impl Results {
@@ -65,8 +65,7 @@ fn of_one(row: &ConnectionRow) -> String {
 }
 
 fn of_many(rows: &[VerdictRow]) -> String {
-    let share = |row: &VerdictRow, of: u64| 100.0 * of as f64 / row.connections.max(1) as f64;
-    let right = |row: &VerdictRow| share(row, row.right);
+    let right = |row: &VerdictRow| row.right as f64 / row.connections.max(1) as f64;
     // Of equals the first that was asked for.
     let best = rows.iter().rev().max_by(|a, b| right(a).total_cmp(&right(b)));
     let Some(best) = best else { return String::new() };
@@ -75,18 +74,19 @@ fn of_many(rows: &[VerdictRow]) -> String {
             .to_owned();
     }
     let mut words = format!(
-        "{} would most often have exited slow start with a cwnd that fits the path: on {:.0} % of \
-         {} connections, too early on {:.0} %, too late on {:.0} %",
-        best.arm,
-        right(best),
-        best.connections,
-        share(best, best.early),
-        share(best, best.late),
+        "Best fit: {}, which exits with {EARLY_BELOW} to {LATE_ABOVE} BDP on {} of {} connections",
+        best.arm, best.right, best.connections,
     );
-    if let Some(first) = rows.first().filter(|first| first.arm != best.arm) {
-        let _ = write!(words, "; {} on {:.0} %", first.arm, right(first));
+    for (count, when) in [(best.early, "early"), (best.late, "late")] {
+        if count > 0 {
+            let _ = write!(words, ", too {when} on {count}");
+        }
     }
-    words + "."
+    words.push('.');
+    if let Some(first) = rows.first().filter(|first| first.arm != best.arm) {
+        let _ = write!(words, " {}: {} of {}.", first.arm, first.right, first.connections);
+    }
+    words
 }
 
 #[cfg(test)]
@@ -112,8 +112,8 @@ mod tests {
         let rows = [row("slowstart", 0, 2, 8), row("search", 1, 8, 1), row("best", 2, 8, 0)];
         assert_eq!(
             of_many(&rows),
-            "search would most often have exited slow start with a cwnd that fits the path: on \
-             80 % of 10 connections, too early on 10 %, too late on 10 %; slowstart on 20 %."
+            "Best fit: search, which exits with 0.8 to 2 BDP on 8 of 10 connections, too early on 1, \
+             too late on 1. slowstart: 2 of 10."
         );
         assert_eq!(
             of_many(&[row("a", 0, 0, 3)]),

@@ -118,9 +118,14 @@ fn text(results: &Results) -> String {
             results.short
         );
     }
+    if results.connections.len() > FEW && !asked().wide {
+        let _ = writeln!(text, "{QUIET}`--wide` shows each connection{QUIET:#}");
+    }
     for line in [
-        "Open loop: the sender did not obey these startups; `used` is what it had in flight, in percent of the cwnd each would have had.".to_owned(),
-        format!("early: cwnd at exit below {EARLY_BELOW} BDP; right: up to {LATE_ABOVE} BDP; late: above, or only at a loss; silent: no exit within the trace. BDP: best sustained rate times smallest RTT"),
+        "Open loop: the startups observed these ACKs but did not control the sender.".to_owned(),
+        format!(
+            "early: exits below {EARLY_BELOW} BDP; right: up to {LATE_ABOVE} BDP; late: above it, or only at a loss; silent: no exit in the trace. BDP: best sustained rate times smallest RTT"
+        ),
     ] {
         let _ = writeln!(text, "{QUIET}{}{QUIET:#}", wrap(&line, 0, width()));
     }
@@ -419,20 +424,23 @@ fn shares(results: &Results) -> Sheet {
     sheet
 }
 
-/// Many connections: a line each, and how the verdicts spread.
+/// Many connections: how the verdicts spread, and a line for each where it is asked for.
 fn many(text: &mut String, results: &Results) {
     identified::many(text, results);
-    let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES)));
-    if results.connections.len() > MOST_LINES {
+    let shares = shares(results);
+    let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
+    let _ = writeln!(text, "{}", fitted(&captured(results)));
+    let all = asked().wide || !asked().columns.is_empty();
+    if all {
+        let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES)));
+    }
+    if all && results.connections.len() > MOST_LINES {
         let _ = writeln!(
             text,
             "{QUIET}... and {} more; `--json -` has all{QUIET:#}",
             results.connections.len() - MOST_LINES
         );
     }
-    let _ = writeln!(text, "{}", fitted(&captured(results)));
-    let shares = shares(results);
-    let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
     for line in results.capture_lines() {
         let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&line, 2, width()));
     }
