@@ -164,7 +164,7 @@ class Comparison(Reported[_engine.Comparison]):
         cells = [[arm, *(text + ("*" if best else " ") for text, best in row)] for arm, row in rows]
         notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
         near = ", ≈ not distinguishable from the best" if self.experiment["repeat"] > 1 else ""
-        return f"{self._title()}\n{grid(header, cells)}\n* best of its column{near}; cwnd at exit in BDPs of the idle path{notes}"
+        return f"{self._title()}\n{grid(header, cells)}\n* best in its column{near}{notes}"
 
     def __repr__(self) -> str:
         return str(self)

@@ -353,10 +353,11 @@ impl Output for Answer {
         let line = |text: &str| wrap(text, 0, width()) + "\n";
         let verdict = match (ended(self), self.same) {
             (Some(_), _) => "fails beside",
-            (None, true) => "does the same as",
+            (None, true) => "matches",
             (None, false) => "differs from",
         };
-        let mut text = line(&format!("{} {verdict} {}.", self.controller, self.against));
+        let ours = if self.controller == self.against { "our own" } else { &self.against };
+        let mut text = line(&format!("{} {verdict} {ours}.", self.controller));
         for connection in &self.connections {
             text += "\n";
             for sentence in told(connection) {

@@ -241,7 +241,7 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
         let (metric, overview) = overview(cells, answers);
         let _ = write!(
             text,
-            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best of its column, ≈ not distinguishable from the best{QUIET:#}\n",
+            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best in its column, ≈ no significant difference from it (95 %){QUIET:#}\n",
             lay_out(&overview)
         );
     }

@@ -252,14 +252,15 @@ fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) 
     let mut parts = Vec::new();
     if let Some(room) = width.filter(|_| !gone.is_empty()) {
         let (count, columns) = (gone.len(), columns(gone));
-        parts.push(format!("{count} {columns} left out to fit {room}: {}", list(gone)));
+        parts.push(format!("{count} {columns} hidden to fit {room}: {}", list(gone)));
     }
     if !held.is_empty() {
         parts.push(format!("{} more {}: {}", held.len(), columns(held), list(held)));
     }
-    let Some(first) = gone.first().or(held.first()) else { return String::new() };
-    let some = quoted(&names[*first]);
-    let line = format!("{}; `--wide` shows all, `--columns {some}` some", parts.join("; "));
+    if parts.is_empty() {
+        return String::new();
+    }
+    let line = format!("{}; `--wide` shows all", parts.join("; "));
     format!("\n{QUIET}{}{QUIET:#}", wrap(&line, 0, width))
 }
 
@@ -281,12 +282,6 @@ fn order(names: &[String], first_to_go: &[&str]) -> Vec<usize> {
         }
     }
     order
-}
-
-/// As a shell takes it.
-fn quoted(name: &str) -> String {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    if plain { name.to_owned() } else { format!("'{name}'") }
 }
 
 #[cfg(test)]
@@ -324,7 +319,7 @@ mod tests {
             assert!(extent(&text) <= width, "{} of {width}:\n{text}", extent(&text));
             assert!(text.contains("slowstart"), "the first column stays:\n{text}");
             let missing = !text.contains("30.1");
-            assert_eq!(missing, text.contains("left out"), "{text}");
+            assert_eq!(missing, text.contains("hidden"), "{text}");
             assert!(missing || text.contains("964.0"), "columns go in the stated order:\n{text}");
         }
     }
@@ -337,7 +332,7 @@ mod tests {
         assert!(text.contains("1 more column: loss %; `--wide` shows all"), "{text}");
         let narrow = shown(&held(), &Layout::default(), Some(30));
         let words = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("1 column left out to fit 30: queueing"), "{narrow}");
+        assert!(words.contains("1 column hidden to fit 30: queueing"), "{narrow}");
         assert!(words.contains("1 more column: loss %"), "{narrow}");
         let wide = Layout { wide: true, ..Layout::default() };
         assert_eq!(shown(&held(), &wide, None), whole(&sheet()));

@@ -66,14 +66,18 @@ pub(crate) fn shown(plan: &Plan, mut names: Vec<String>) -> Vec<String> {
 pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
     match repeat {
         1 => format!("seed {seed}"),
-        _ => format!("medians of {repeat} trials from seed {seed} on"),
+        _ => format!(
+            "medians of {repeat} trials, seeds {seed} to {}",
+            seed.saturating_add(u64::from(repeat) - 1)
+        ),
     }
 }
 
 /// The line below a table that explains its marks.
 pub(crate) fn legend(repeat: u32) -> String {
-    if repeat == 1 {
-        return "* best of its column; cwnd at exit in BDPs of the idle path".to_owned();
+    match repeat {
+        1 => "* best in its column",
+        _ => "* best in its column, ≈ no significant difference from it (95 %)",
     }
-    "* best of its column, ≈ not distinguishable from it (95 % intervals)".to_owned()
+    .to_owned()
 }

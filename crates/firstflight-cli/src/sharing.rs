@@ -178,19 +178,23 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
             cross.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
         ),
     };
+    // QUIC has one.
+    let detection = match row.transport {
+        "tcp" => format!("TCP, loss detection {}, ", row.detection),
+        _ => String::new(),
+    };
     let about = format!(
-        "{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}, {}, initial window {} packets, {}",
+        "{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}initial window {} packets, {}",
         if *flows == 1 { "flow" } else { "flows" },
         apart.0 as f64 / 1e6,
         figure(row.bytes as f64, "bytes"),
         row.rate_mbps,
         row.rtt_ms,
-        row.transport,
-        row.detection,
+        detection,
         row.iw,
         trials_in_words(row.seed, row.repeat),
     );
-    let marks = if row.repeat > 1 { legend(row.repeat) } else { "* best of its column".to_owned() };
+    let marks = if row.repeat > 1 { legend(row.repeat) } else { "* best in its column".to_owned() };
     let finding = match row.repeat {
         1 => String::new(),
         _ => wrap(&sharing.finding(), 0, width()) + "\n",

@@ -94,5 +94,5 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
 /// Prints a line to standard error, if anybody listens there. A line break that a name in it has is
 /// shown.
 pub(crate) fn whisper(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", shown(&line.replace('\n', "\\n")));
+    let _ = writeln!(anstream::stderr(), "{}", shown(&wrap(line, 0, width())));
 }

@@ -56,7 +56,7 @@ fn main() -> std::io::Result<()> {
         });
         report.series.push(Series { arm: arm.into(), ..first });
     }
-    report.table.mark_best();
+    report.table.mark_best(&[]);
     let page = report.to_html();
     std::fs::write(&file, &page)?;
     println!("{file}: {} bytes", page.len());

@@ -65,7 +65,7 @@ impl Repeats {
                 let other = if *best > 0 { Some(0) } else { self.next_to(*best) };
                 let time = other
                     .map_or(String::new(), |other| format!(": {}", self.against(*best, other)));
-                format!("{} is the fastest{time}", arms[*best])
+                format!("{} is fastest{time}", arms[*best])
             }
             (_, []) if competing.iter().filter(|competes| **competes).count() == 1 => {
                 let only = competing.iter().position(|competes| *competes).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Repeats {
             }
             (_, []) => "No arm finished every trial within the limit".to_owned(),
             (_, near) if near.len() == competing.iter().filter(|one| **one).count() => {
-                format!("No arm is the fastest: {} cannot be told apart", names(near))
+                format!("No arm is fastest: {} cannot be told apart", names(near))
             }
             (_, near) => {
                 let first = near.iter().copied().find(|arm| *arm > 0);
@@ -129,13 +129,17 @@ impl Repeats {
         let mut known: Vec<(usize, f64)> =
             arms.filter_map(|arm| Some((arm, 100.0 * self.loss(arm)?))).collect();
         known.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let (Some((least, loss)), Some((_, most))) = (known.first(), known.last()) else {
+        let (Some((_, loss)), Some((_, most))) = (known.first(), known.last()) else {
             return String::new();
         };
         if known.len() < 2 || most - loss < 0.01 {
             return String::new();
         }
-        format!(" {} loses least, {loss:.2} % on average.", self.names()[*least])
+        let names = self.names();
+        let ties = known.iter().filter(|(_, of)| of - loss < 0.01).map(|(arm, _)| names[*arm]);
+        let ties: Vec<&str> = ties.collect();
+        let verb = if ties.len() == 1 { "loses" } else { "lose" };
+        format!(" {} {verb} least, {loss:.2} % on average.", joined(&ties))
     }
 }
 
@@ -171,7 +175,7 @@ fn told(rows: &[Seen<'_>]) -> String {
         let (other, later) = asked.filter(|(_, of)| *of > ms).unwrap_or((last, slowest));
         let sooner = 100.0 * (1.0 - ms / later);
         format!(
-            "{} finishes first, after {ms:.1} ms, {sooner:.1} % before {}{}.",
+            "{} is fastest: {ms:.1} ms, {sooner:.1} % less than {}{}.",
             first.arm,
             other.arm,
             loses(first)
@@ -205,7 +209,8 @@ fn least(first: &Seen<'_>, done: &[(&Seen<'_>, f64)], same: bool) -> String {
     if losses.clone().count() < 2 || losses.clone().all(|(_, other, _)| other <= loss) {
         String::new()
     } else if arm == first.arm && !same {
-        " No arm loses less.".to_owned()
+        // Nobody loses less than nothing.
+        if loss > 0.0 { " No arm loses less.".to_owned() } else { String::new() }
     } else {
         format!(" {arm} loses least, {loss:.2} %, and takes {ms:.1} ms.")
     }
@@ -224,13 +229,13 @@ mod tests {
         let rows = [seen("a", 1000.0, 9.0), seen("b", 900.0, 10.0), seen("c", 1000.0, 1.0)];
         assert_eq!(
             told(&rows),
-            "b finishes first, after 900.0 ms, 10.0 % before a, and loses 10.00 % of its packets. \
+            "b is fastest: 900.0 ms, 10.0 % less than a, and loses 10.00 % of its packets. \
              c loses least, 1.00 %, and takes 1000.0 ms."
         );
         let rows = [seen("a", 1000.0, 9.0), seen("b", 900.0, 1.0), seen("c", None, 0.0)];
         assert_eq!(
             told(&rows),
-            "b finishes first, after 900.0 ms, 10.0 % before a, and loses 1.00 % of its packets. \
+            "b is fastest: 900.0 ms, 10.0 % less than a, and loses 1.00 % of its packets. \
              No arm loses less. Not finished within the limit: c."
         );
     }

@@ -10,7 +10,7 @@ const STILL_LOSS: f64 = 1.0;
 /// The same of times, as a part of the shortest.
 const STILL_TIME: f64 = 0.02;
 /// A note on results that move with the phase begins so.
-pub(crate) const PHASE: &str = "phase: ";
+pub(crate) const PHASE: &str = "timing matters: ";
 
 /// What moves most within these trials of each arm: its loss, or its time; and whether the fastest arm
 /// changes. `None` if nothing does.
@@ -38,7 +38,8 @@ pub(crate) fn moves(arms: &[Vec<&TrialRow>]) -> Option<String> {
     if fastest.len() > 1 {
         words.push(format!("the fastest is {}", fastest.join(" or ")));
     }
-    (!words.is_empty()).then(|| format!("{PHASE}{} within 0.5 ms of RTT", words.join(", and ")))
+    (!words.is_empty())
+        .then(|| format!("{PHASE}{} if the RTT changes by up to 0.5 ms", words.join(", and ")))
 }
 
 /// The fastest arm of the first trials, and those that beat it in a later one by more than what counts

@@ -180,13 +180,8 @@ pub(crate) fn table_of<'a, R: Field + 'a>(
         }
         add_repeats(&mut table, repeats);
     } else {
-        table.mark_best();
-        for (arm, row) in table.rows.iter_mut().enumerate() {
-            row.spread.clear();
-            if repeats.unfinished(arm) > 0 {
-                row.best.clear();
-            }
-        }
+        table.mark_best(&repeats.competing());
+        table.rows.iter_mut().for_each(|row| row.spread.clear());
     }
     table
 }

@@ -138,7 +138,7 @@ fn about(sweep: &Sweep) -> String {
     let trials = if least == most {
         trials_in_words(first.seed, most)
     } else {
-        format!("medians of {least} to {most} trials from seed {} on", first.seed)
+        format!("medians of {least} to {most} trials, seeds from {}", first.seed)
     };
     format!(
         "{size}{} points; {}, initial window {} packets, {}",
@@ -154,7 +154,7 @@ fn legend(sweep: &Sweep) -> String {
     let repeated = sweep.trials_of_each().1 > 1;
     if sweep.plan.axes.len() == 1 {
         let near = if repeated { ", ≈ not distinguishable from the best" } else { "" };
-        return format!("* best of its column{near}");
+        return format!("* best in its column{near}");
     }
     let key: Vec<String> =
         sweep.arms().enumerate().map(|(arm, name)| format!("{} {name}", letter(arm))).collect();

@@ -137,9 +137,9 @@ fn without_arguments_six_arms_take_off_on_the_default_path() {
     ] {
         assert!(run.stdout.contains(word), "the table should say `{word}`: {}", run.stdout);
     }
-    assert!(run.stdout.starts_with("plumb finishes first"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("plumb is fastest"), "{}", run.stdout);
     let said = run.said();
-    assert!(said.len() == 1 && said[0].starts_with("note: phase: "), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("note: timing matters: "), "{said:?}");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn repeats_count_the_seed_up_and_the_table_shows_the_median() {
     );
 
     let table = well(&arguments).stdout;
-    assert!(table.contains("medians of 5 trials from seed 7 on"), "{table}");
+    assert!(table.contains("medians of 5 trials, seeds 7 to 11"), "{table}");
     let rows = table_rows(&table);
     assert_eq!(rows.len(), 2, "a row per arm: {table}");
     assert!(

@@ -276,9 +276,9 @@ pub struct Ideal {
 }
 
 impl Table {
-    /// Marks the best arms of each column that has a good end. Ties are all best, but a column in
-    /// which every arm has the same value marks nobody: there is nothing to choose.
-    pub fn mark_best(&mut self) {
+    /// Marks the best of the competing arms in each column that has a good end. Ties are all best, but
+    /// a column in which every arm has the same value marks nobody: there is nothing to choose.
+    pub fn mark_best(&mut self, competing: &[bool]) {
         for row in &mut self.rows {
             row.best.clear();
         }
@@ -287,7 +287,9 @@ impl Table {
                 Some(Value::Number(x)) if x.is_finite() => Some(*x),
                 _ => None,
             };
-            let values = || self.rows.iter().filter_map(number);
+            let competes = |row: &usize| competing.get(*row).copied().unwrap_or(true);
+            let values =
+                || (0..self.rows.len()).filter(competes).filter_map(|row| number(&self.rows[row]));
             let (low, high) = (
                 values().fold(f64::INFINITY, f64::min),
                 values().fold(f64::NEG_INFINITY, f64::max),
@@ -299,12 +301,11 @@ impl Table {
             };
             // `low < high` also skips columns with fewer than two numbers.
             if low < high {
-                for row in self
-                    .rows
-                    .iter_mut()
-                    .filter(|row| number(row).is_some_and(|x| x.total_cmp(&best).is_eq()))
-                {
-                    row.best.push(column.key.clone());
+                for row in (0..self.rows.len()).filter(competes) {
+                    let row = &mut self.rows[row];
+                    if number(row).is_some_and(|x| x.total_cmp(&best).is_eq()) {
+                        row.best.push(column.key.clone());
+                    }
                 }
             }
         }

@@ -25,8 +25,7 @@ const MOST_AXES: usize = 2;
 const MOST_POINTS: usize = 2_500;
 
 /// A note on phase, of several points.
-const MOVES: &str =
-    "loss, time or the fastest arm moves within 0.5 ms of RTT; one point alone says how";
+const MOVES: &str = "loss, time or the fastest arm changes if the RTT changes by up to 0.5 ms";
 
 /// What to sweep.
 #[derive(Clone, Debug)]
