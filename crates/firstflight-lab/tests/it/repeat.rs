@@ -151,7 +151,7 @@ fn results_that_move_with_the_phase_are_noted() {
             high - low > 0.01
         });
         let said =
-            comparison.warnings.iter().find(|warning| warning.starts_with("phase: ")).cloned();
+            comparison.warnings.iter().find(|warning| warning.starts_with("timing matters: ")).cloned();
         (moved, said)
     };
     let mut seen = [0; 2];
