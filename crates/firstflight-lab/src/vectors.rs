@@ -6,15 +6,16 @@
 //! therefore complete: from its configuration and its events alone the answers follow.
 
 use crate::arms::{NamedArm, parse_arms};
-use crate::conform::{Foreign, listen};
+use crate::conform::{Foreign, listen_to};
 use crate::scenario::{Hosts, Scenario};
 use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
 use firstflight::event::Transport;
 use firstflight::fields::{EVENT, Value};
-use firstflight::{Begin, Event};
+use firstflight::{Begin, Event, Nanos};
 use firstflight_path::{Error, Path};
-use firstflight_sim::tcp;
+use firstflight_sim::app::Response;
+use firstflight_sim::{App, tcp};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -40,7 +41,8 @@ pub enum Reaches {
 }
 
 impl Reaches {
-    fn has(self, part: Self) -> bool {
+    /// Whether it puts this part to the test.
+    pub fn has(self, part: Self) -> bool {
         use Reaches::{All, Avoidance, Growth, Recovery, Reductions, Startup};
         part == All
             || match self {
@@ -61,13 +63,28 @@ pub struct Connection {
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
+    /// Silence of the sender after half of the object.
+    pub pause: Nanos,
     /// What it puts to the test.
     pub reaches: Reaches,
 }
 
 impl Connection {
     const fn new(name: &'static str, reaches: Reaches, path: &'static str, bytes: u64) -> Self {
-        Connection { name, path, bytes, reaches }
+        Connection { name, path, bytes, pause: Nanos::ZERO, reaches }
+    }
+
+    const fn pausing(self, pause: Nanos) -> Self {
+        Connection { pause, ..self }
+    }
+
+    /// What its sender writes.
+    fn app(&self) -> App {
+        if self.pause == Nanos::ZERO {
+            return App::Bulk(self.bytes);
+        }
+        let half = |pause: Nanos| Response { pause, bytes: self.bytes / 2 };
+        App::Responses(vec![half(Nanos::ZERO), half(self.pause)])
     }
 
     /// The scenario on these hosts.
@@ -76,6 +93,26 @@ impl Connection {
     /// Never for those of [`CONNECTIONS`].
     pub fn on(&self, host: Hosts) -> Result<Scenario, Error> {
         Ok(Scenario { host, ..Scenario::new(Path::parse(self.path)?, self.bytes) })
+    }
+
+    /// The vector of an arm on these hosts.
+    ///
+    /// # Errors
+    /// One line for what is no arm of ours, or does not run.
+    pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
+        let arm = named.arm()?;
+        let scenario = self.on(host)?;
+        let (begin, events) = listen_to(named, &scenario, self.app(), 1)?;
+        Ok(Vector {
+            name: format!("{}, {}, {}", named.label, host.transport(), self.name),
+            arm: named.full(),
+            documents: documents(arm),
+            path: scenario.path.to_string(),
+            object_bytes: scenario.bytes,
+            config: config(&begin),
+            begin,
+            events,
+        })
     }
 }
 
@@ -100,13 +137,28 @@ pub const CONNECTIONS: &[Connection] = &[
         1_000_000,
     ),
     Connection::new("avoidance", Reaches::Avoidance, "rate=10Mbit,rtt=100ms,queue=1bdp", 8_000_000),
-    Connection::new("lost repeat", Reaches::Reductions, "rate=10Mbit,rtt=40ms,loss=10%", 200_000),
+    Connection::new(
+        "many marks",
+        Reaches::Avoidance,
+        "rate=50Mbit,rtt=20ms,queue=4bdp,ecn=1ms",
+        3_000_000,
+    ),
+    Connection::new("lost repeat", Reaches::All, "rate=10Mbit,rtt=40ms,loss=10%", 600_000),
+    Connection::new("slow path", Reaches::All, "rate=2Mbit,rtt=40ms,queue=16bdp", 600_000),
+    Connection::new(
+        "stretched ACKs",
+        Reaches::Startup,
+        "rate=40Mbit,rtt=40ms,queue=4bdp,ack=16",
+        1_000_000,
+    ),
     Connection::new(
         "undo",
         Reaches::All,
         "rate=10Mbit,rtt=40ms,queue=2bdp,reorder=2%:20ms",
         600_000,
     ),
+    Connection::new("idle", Reaches::Growth, "rate=10Mbit,rtt=40ms,queue=2bdp", 1_000_000)
+        .pausing(Nanos::from_secs(3)),
 ];
 
 /// What stands behind the fields of the event in each step: the controller right after it.
@@ -259,7 +311,8 @@ pub enum Rules {
 }
 
 impl Rules {
-    fn hosts(self) -> Vec<Hosts> {
+    /// The hosts to make vectors on.
+    pub fn hosts(self) -> Vec<Hosts> {
         let (quic, tcp) = (Hosts::default(), tcp::Host::default().into());
         match self {
             Rules::Quic => vec![quic],
@@ -297,27 +350,11 @@ fn of_each<'a>(
     for (part, named) in arms {
         for host in rules.hosts() {
             for connection in CONNECTIONS.iter().filter(|one| one.reaches.has(part)) {
-                vectors.push(vector(named, host, connection)?);
+                vectors.push(connection.vector(named, host)?);
             }
         }
     }
     Ok(vectors)
-}
-
-fn vector(named: &NamedArm, host: Hosts, connection: &Connection) -> Result<Vector, Error> {
-    let arm = named.arm()?;
-    let scenario = connection.on(host)?;
-    let (begin, events) = listen(named, &scenario, 1)?;
-    Ok(Vector {
-        name: format!("{}, {}, {}", named.label, host.transport(), connection.name),
-        arm: named.full(),
-        documents: documents(arm),
-        path: scenario.path.to_string(),
-        object_bytes: scenario.bytes,
-        config: config(&begin),
-        begin,
-        events,
-    })
 }
 
 fn config(begin: &Begin) -> ConfigRow {
