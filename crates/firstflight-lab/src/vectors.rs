@@ -6,16 +6,15 @@
 //! therefore complete: from its configuration and its events alone the answers follow.
 
 use crate::arms::{NamedArm, parse_arms};
-use crate::conform::{Foreign, listen_to};
+use crate::conform::{Foreign, listen};
 use crate::scenario::{Hosts, Scenario};
 use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
 use firstflight::event::Transport;
 use firstflight::fields::{EVENT, Value};
-use firstflight::{Begin, Event, Nanos};
+use firstflight::{Begin, Event};
 use firstflight_path::{Error, Path};
-use firstflight_sim::app::Response;
-use firstflight_sim::{App, tcp};
+use firstflight_sim::tcp;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -63,28 +62,13 @@ pub struct Connection {
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
-    /// Silence of the sender after half of the object.
-    pub pause: Nanos,
     /// What it puts to the test.
     pub reaches: Reaches,
 }
 
 impl Connection {
     const fn new(name: &'static str, reaches: Reaches, path: &'static str, bytes: u64) -> Self {
-        Connection { name, path, bytes, pause: Nanos::ZERO, reaches }
-    }
-
-    const fn pausing(self, pause: Nanos) -> Self {
-        Connection { pause, ..self }
-    }
-
-    /// What its sender writes.
-    fn app(&self) -> App {
-        if self.pause == Nanos::ZERO {
-            return App::Bulk(self.bytes);
-        }
-        let half = |pause: Nanos| Response { pause, bytes: self.bytes / 2 };
-        App::Responses(vec![half(Nanos::ZERO), half(self.pause)])
+        Connection { name, path, bytes, reaches }
     }
 
     /// The scenario on these hosts.
@@ -102,7 +86,7 @@ impl Connection {
     pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
         let arm = named.arm()?;
         let scenario = self.on(host)?;
-        let (begin, events) = listen_to(named, &scenario, self.app(), 1)?;
+        let (begin, events) = listen(named, &scenario, 1)?;
         Ok(Vector {
             name: format!("{}, {}, {}", named.label, host.transport(), self.name),
             arm: named.full(),
@@ -157,8 +141,6 @@ pub const CONNECTIONS: &[Connection] = &[
         "rate=10Mbit,rtt=40ms,queue=2bdp,reorder=2%:20ms",
         600_000,
     ),
-    Connection::new("idle", Reaches::Growth, "rate=10Mbit,rtt=40ms,queue=2bdp", 1_000_000)
-        .pausing(Nanos::from_secs(3)),
 ];
 
 /// What stands behind the fields of the event in each step: the controller right after it.

@@ -5,7 +5,7 @@ use crate::scenario::Scenario;
 use firstflight::{Begin, Event};
 use firstflight_path::Error;
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{App, Observer, Record, Snapshot};
+use firstflight_sim::{Observer, Record, Snapshot};
 
 /// Everything that the controller of a simulated connection was told.
 #[derive(Debug, Default)]
@@ -19,13 +19,9 @@ impl Heard {
         &mut self,
         arm: &NamedArm,
         scenario: &Scenario,
-        app: App,
         seed: u64,
     ) -> Result<(Begin, Vec<Event>), Error> {
-        match app {
-            App::Bulk(_) => scenario.simulate_watched(arm, seed, Some(self))?,
-            app => scenario.run_app_watched(arm, app, seed, Some(self))?,
-        };
+        scenario.simulate_watched(arm, seed, Some(self))?;
         let begin = self.begin.ok_or_else(|| Error::new("no connection began"))?;
         Ok((begin, std::mem::take(&mut self.events)))
     }
@@ -41,20 +37,7 @@ pub fn listen(
     scenario: &Scenario,
     seed: u64,
 ) -> Result<(Begin, Vec<Event>), Error> {
-    listen_to(arm, scenario, App::Bulk(scenario.bytes), seed)
-}
-
-/// The same of an application that is no plain object.
-///
-/// # Errors
-/// Those of [`listen`].
-pub(crate) fn listen_to(
-    arm: &NamedArm,
-    scenario: &Scenario,
-    app: App,
-    seed: u64,
-) -> Result<(Begin, Vec<Event>), Error> {
-    Heard::default().listen(arm, scenario, app, seed)
+    Heard::default().listen(arm, scenario, seed)
 }
 
 impl Observer for Heard {

@@ -30,7 +30,6 @@ pub use foreign::{Foreign, OneOfOurs};
 #[cfg(unix)]
 pub use guarded::{Guarded, answer};
 pub use heard::listen;
-pub(crate) use heard::listen_to;
 pub use judge::{Difference, Judge, RuleRow, Seen, Verdict};
 pub use process::Process;
 pub use rule::Rule;
