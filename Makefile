@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: hooks campaign crowd help test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
+.PHONY: hooks campaign crowd help seeds test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,7 +26,7 @@ test: ## what a change can break, tested; installs what it needs on Debian
 	nice -n 15 $(MAKE) --no-print-directory --keep-going --output-sync=target $(addprefix timed-,types guide bare) & beside=$$!; \
 	$(MAKE) --no-print-directory timed-built || failed=1; \
 	wait $$beside || failed=1; \
-	LANES=1 $(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=target $(addprefix timed-,live unit python) || failed=1; \
+	LANES=1 $(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=target $(addprefix timed-,live unit python seeds) || failed=1; \
 	echo "make test took, all until \"built\" beside each other and what follows, too:"; cat $(TIMES); \
 	[ -z "$$failed" ]
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; python, guide and bare parts as above\n", passed, ignored }' $(TARGET)/unit.log $(TARGET)/live.log
@@ -131,6 +131,8 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
 	NIGHT=1 cargo test --locked -p firstflight-lab --features linux --test real closed_loop -- --nocapture
+	NIGHT=1 cargo test --locked --release -p firstflight-lab --test it planted_populations
+	cargo build --locked --release && tests/advise_seeds.py $(TARGET)/release/firstflight --full
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	cargo test --locked --release -p firstflight-evaluate --test it -- --ignored --nocapture
@@ -144,6 +146,11 @@ kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches
 
 types: ## the Python package's style and types
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --types
+
+# After `make built`; `make night` asks many more seeds.
+seeds: ## one answer of advise at every seed, on samples and fresh captures
+	$(BUILD)
+	$(GENTLY) tests/advise_seeds.py $(TARGET)/debug/firstflight
 
 python: ## the Python package: types, tests, notebooks; `make night` tests its wheel
 	CARGO_TARGET_DIR=$(TARGET) $(GENTLY) python/test.sh $(if $(LANES),--tests)

@@ -62,9 +62,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 /// The report, with the simulator inside where there is one that can compute it.
 fn page(comparison: &Comparison, plain: bool) -> String {
     let module = if plain { None } else { engine::as_text() };
-    module
-        .and_then(|module| inside::page(comparison, &command_line(), &module))
-        .unwrap_or_else(|| comparison.report(&command_line()).to_html())
+    let inside = module.and_then(|module| {
+        let page = inside::page(comparison, &command_line(), &module);
+        let page = page.map_err(|why| {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} the report has no sliders: {why}"));
+        });
+        page.ok()
+    });
+    inside.unwrap_or_else(|| comparison.report(&command_line()).to_html())
 }
 
 /// Several flows at a time.

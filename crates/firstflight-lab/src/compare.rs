@@ -20,6 +20,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -203,7 +204,8 @@ impl Plan {
         let (first, last) = (ends[0], ends[ends.len() - 1]);
         let least = format!("{first} trials of each arm take at least {}", whole(first));
         Some(if first < last {
-            format!("{least}; up to {last} may follow, at least {}", whole(last))
+            let most = repeat::MOST_WALL.as_secs() / 60;
+            format!("{least}; up to {last} run if all are through within {most} min")
         } else {
             least
         })
@@ -357,6 +359,7 @@ impl Plan {
         let at_once = if partly { self.rounds_at_once(self.scenario.bytes) } else { u32::MAX };
         let mut done: Vec<Vec<Done>> = self.arms.iter().map(|_| Vec::new()).collect();
         let (mut through, mut stopped) = (0, None);
+        let began = self.testbed.info().in_real_time.then(Instant::now);
         'stages: for &end in self.ends(has_chance) {
             while through < end {
                 let next = end.min(through.saturating_add(at_once));
@@ -375,7 +378,7 @@ impl Plan {
                 }
             }
             if let Some(stages) = self.stages.filter(|_| has_chance) {
-                stopped = self.after(stages, &done);
+                stopped = self.after(stages, &done, began.map(|began| began.elapsed()));
                 if stopped.is_some() {
                     break;
                 }
@@ -410,15 +413,15 @@ impl Plan {
         self.rounds(rounds, &|trial| self.trial(trial, keep, takes, arrived), tick, stop)
     }
 
-    /// Whether and why these trials are enough.
-    fn after(&self, stages: Stages, done: &[Vec<Done>]) -> Option<Stopped> {
+    /// Whether and why these trials are enough; `wall` is how long they took, in real time.
+    fn after(&self, stages: Stages, done: &[Vec<Done>], wall: Option<Duration>) -> Option<Stopped> {
         let limit = ms(self.scenario.limit.0);
         let time = |done: &Done| done.row.ttlb_ms.unwrap_or(limit);
         let times: Vec<Vec<f64>> = done.iter().map(|arm| arm.iter().map(time).collect()).collect();
         let first = |arm: &Vec<Done>| repeat::counted(arm.len());
         let packets =
             done.iter().flat_map(|arm| &arm[..first(arm)]).map(|done| self.packets(&done.row));
-        stages.after(self.testbed.info().in_real_time, &times, packets.sum())
+        stages.after(wall, &times, packets.sum())
     }
 
     /// Packets that a trial sent, or about as many where nobody counted.

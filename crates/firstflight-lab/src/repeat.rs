@@ -3,13 +3,15 @@
 //! On a path with chance one trial says little: with 0.1 % loss the next seed reverses the order of
 //! two arms. Trials are therefore repeated in stages until the intervals of the time ratios to the
 //! first arm are narrow enough. The rule reads results and never a clock, so that every machine
-//! runs the same trials.
+//! runs the same trials. Only where trials take the time that they measure does the clock bound
+//! them: no two such runs are the same anyway.
 
 use crate::measures::record;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::stats::resample::quantile;
 use crate::stats::{Interval, Summary};
 use serde::Serialize;
+use std::time::Duration;
 
 /// Trials of each arm after each stage. Nobody compares after the first: it shows the size of a
 /// trial.
@@ -23,6 +25,8 @@ const LARGE_TRIALS: u32 = 5;
 const LARGE: u64 = 1_000_000;
 /// Packets that one command may send by default.
 const MOST_PACKETS: u64 = 20_000_000;
+/// Time that the stages of one command may take where trials run in real time.
+pub(crate) const MOST_WALL: Duration = Duration::from_secs(120);
 /// Silent trials that show how results move with the phase of packets and timers.
 pub(crate) const SILENT: u32 = 12;
 /// Intervals no wider than this, as a part of the first arm's time, are precise.
@@ -35,15 +39,17 @@ pub(crate) const ONE_TRIAL: &str =
 /// short transfer.
 pub(crate) const SAME: f64 = 0.5;
 
-/// Trials are repeated in stages, as far as this many packets go.
+/// Trials are repeated in stages, as far as this many packets go, or this much time where trials run
+/// in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
     most_packets: u64,
+    most_wall: Duration,
 }
 
 impl Default for Stages {
     fn default() -> Stages {
-        Stages { most_packets: MOST_PACKETS }
+        Stages { most_packets: MOST_PACKETS, most_wall: MOST_WALL }
     }
 }
 
@@ -55,7 +61,8 @@ pub enum Stopped {
     Precision,
     /// There is no larger stage.
     Most,
-    /// A larger stage would send too many packets.
+    /// A larger stage would send too many packets, or take too much time where trials run in real
+    /// time.
     Work,
 }
 
@@ -88,7 +95,11 @@ impl Stages {
     /// The same for one of so many comparisons of one command.
     #[must_use]
     pub fn shared_by(self, comparisons: usize) -> Stages {
-        Stages { most_packets: self.most_packets / comparisons.max(1) as u64 }
+        let comparisons = u32::try_from(comparisons.max(1)).unwrap_or(u32::MAX);
+        Stages {
+            most_packets: self.most_packets / u64::from(comparisons),
+            most_wall: self.most_wall / comparisons,
+        }
     }
 
     /// Silent trials of this many packets each are few enough.
@@ -97,15 +108,18 @@ impl Stages {
     }
 
     /// Whether and why the stage that ends with these times, a list for each arm, is the last.
-    /// `first` is what the trials up to the end of the first stage have sent.
+    /// `first` is what the trials up to the end of the first stage have sent; `wall` is how long all
+    /// trials took, if they run in real time.
     pub(crate) fn after(
         self,
-        in_real_time: bool,
+        wall: Option<Duration>,
         times: &[Vec<f64>],
         first: u64,
     ) -> Option<Stopped> {
+        let in_real_time = wall.is_some();
         let trials = times.first().map_or(0, Vec::len) as u32;
         let each = first / u64::from(trials.clamp(1, FIRST));
+        let each_wall = wall.unwrap_or_default() / trials.max(1);
         if trials == LARGE_TRIALS && !in_real_time {
             return (each > LARGE).then_some(Stopped::Work);
         }
@@ -114,7 +128,10 @@ impl Stages {
         }
         match ends(in_real_time).iter().find(|end| **end > trials) {
             None => Some(Stopped::Most),
-            Some(next) if each.saturating_mul(u64::from(*next)) > self.most_packets => {
+            Some(next)
+                if each.saturating_mul(u64::from(*next)) > self.most_packets
+                    || each_wall.saturating_mul(*next) > self.most_wall =>
+            {
                 Some(Stopped::Work)
             }
             Some(_) => None,
@@ -276,6 +293,7 @@ mod tests {
     use super::{Repeats, STAGES, Stages, Stopped, Times, ratios};
     use crate::stats::pairs::Mark;
     use firstflight_path::random::Sequence;
+    use std::time::Duration;
 
     fn constant(arms: usize, trials: usize) -> Vec<Vec<f64>> {
         (0..arms).map(|arm| vec![100.0 + arm as f64; trials]).collect()
@@ -292,7 +310,7 @@ mod tests {
         let stages = Stages::default();
         let after = |times: &[Vec<f64>], each: u64| {
             let first = each * times[0].len().min(20) as u64;
-            stages.after(false, times, first)
+            stages.after(None, times, first)
         };
         assert_eq!(after(&constant(3, 5), 7_000), None, "five trials compare nothing");
         assert_eq!(after(&constant(3, 5), 1_000_001), Some(Stopped::Work));
@@ -303,12 +321,19 @@ mod tests {
         assert_eq!(after(&noisy(400, 0.5), 7_000), Some(Stopped::Most));
         assert_eq!(after(&constant(1, 20), 7_000), Some(Stopped::Precision), "one arm");
         assert_eq!(
-            stages.shared_by(10).after(false, &noisy(20, 0.5), 20 * 40_001),
+            stages.shared_by(10).after(None, &noisy(20, 0.5), 20 * 40_001),
             Some(Stopped::Work)
         );
-        let real = |times: &[Vec<f64>]| stages.after(true, times, 0);
-        assert_eq!(real(&constant(2, 5)), Some(Stopped::Precision));
-        assert_eq!((real(&noisy(6, 0.5)), real(&noisy(20, 0.5))), (None, Some(Stopped::Most)));
+        let real = |times: &[Vec<f64>], seconds: u64| {
+            stages.after(Some(Duration::from_secs(seconds)), times, 0)
+        };
+        assert_eq!(real(&constant(2, 5), 500), Some(Stopped::Precision));
+        assert_eq!(real(&noisy(5, 0.5), 60), None, "ten take two minutes");
+        assert_eq!(real(&noisy(5, 0.5), 61), Some(Stopped::Work), "ten take more");
+        assert_eq!(real(&noisy(10, 0.5), 61), Some(Stopped::Work), "20 take more");
+        assert_eq!(real(&noisy(20, 0.5), 1), Some(Stopped::Most));
+        let shared = stages.shared_by(10).after(Some(Duration::from_secs(7)), &noisy(5, 0.5), 0);
+        assert_eq!(shared, Some(Stopped::Work), "ten points of a sweep share the time");
     }
 
     #[test]
@@ -321,8 +346,8 @@ mod tests {
         let wide = ratios(&half(0.15))[0];
         let width = wide.high - wide.low;
         assert!(width > 0.02 && width < 0.125, "{wide:?}");
-        assert_eq!(Stages::default().after(false, &half(0.15), 0), Some(Stopped::Precision));
-        assert_eq!(Stages::default().after(false, &noisy(50, 0.15), 0), None);
+        assert_eq!(Stages::default().after(None, &half(0.15), 0), Some(Stopped::Precision));
+        assert_eq!(Stages::default().after(None, &noisy(50, 0.15), 0), None);
     }
 
     /// Draws between 0 and 1.
@@ -350,7 +375,7 @@ mod tests {
                     arm.push(drawn(draws, path, *mean));
                 }
             }
-            let Some(stopped) = Stages::default().after(false, &times, 20 * 7_000) else {
+            let Some(stopped) = Stages::default().after(None, &times, 20 * 7_000) else {
                 continue;
             };
             let arm = |(index, ms): (usize, Vec<f64>)| Times {

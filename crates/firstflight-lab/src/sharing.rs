@@ -17,6 +17,7 @@ use firstflight_sim::{Part, fairness_ppm};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Several flows of an arm at a time, one arm after the other.
 #[derive(Clone, Debug)]
@@ -288,6 +289,7 @@ impl SharingPlan {
         let mut done: Vec<Vec<(SharingRow, Vec<String>)>> =
             self.plan.arms.iter().map(|_| Vec::new()).collect();
         let (mut through, mut stopped) = (0, None);
+        let began = self.plan.testbed.info().in_real_time.then(Instant::now);
         'stages: for &end in self.plan.ends(has_chance) {
             while through < end {
                 let next = end.min(through.saturating_add(at_once));
@@ -308,7 +310,7 @@ impl SharingPlan {
                 }
             }
             if let Some(stages) = self.plan.stages.filter(|_| has_chance) {
-                stopped = self.after(stages, &done);
+                stopped = self.after(stages, &done, began.map(|began| began.elapsed()));
                 if stopped.is_some() {
                     break;
                 }
@@ -339,15 +341,20 @@ impl SharingPlan {
         self
     }
 
-    /// Whether and why these trials are enough.
-    fn after(&self, stages: Stages, done: &[Vec<(SharingRow, Vec<String>)>]) -> Option<Stopped> {
+    /// Whether and why these trials are enough; `wall` is how long they took, in real time.
+    fn after(
+        &self,
+        stages: Stages,
+        done: &[Vec<(SharingRow, Vec<String>)>],
+        wall: Option<Duration>,
+    ) -> Option<Stopped> {
         let limit = ms(self.plan.scenario.limit.0);
         let time = |(row, _): &(SharingRow, Vec<String>)| row.time_ms(limit);
         let times: Vec<Vec<f64>> = done.iter().map(|arm| arm.iter().map(time).collect()).collect();
         let first = done.iter().flat_map(|arm| &arm[..repeat::counted(arm.len())]);
         let flows = first.flat_map(|(row, _)| &row.flows);
         let packets = flows.map(|flow| self.plan.packets(&flow.flow)).sum();
-        stages.after(self.plan.testbed.info().in_real_time, &times, packets)
+        stages.after(wall, &times, packets)
     }
 
     /// The plan with every default filled in.

@@ -40,7 +40,8 @@ pub enum Reaches {
 }
 
 impl Reaches {
-    fn has(self, part: Self) -> bool {
+    /// Whether it puts this part to the test.
+    pub fn has(self, part: Self) -> bool {
         use Reaches::{All, Avoidance, Growth, Recovery, Reductions, Startup};
         part == All
             || match self {
@@ -77,6 +78,26 @@ impl Connection {
     pub fn on(&self, host: Hosts) -> Result<Scenario, Error> {
         Ok(Scenario { host, ..Scenario::new(Path::parse(self.path)?, self.bytes) })
     }
+
+    /// The vector of an arm on these hosts.
+    ///
+    /// # Errors
+    /// One line for what is no arm of ours, or does not run.
+    pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
+        let arm = named.arm()?;
+        let scenario = self.on(host)?;
+        let (begin, events) = listen(named, &scenario, 1)?;
+        Ok(Vector {
+            name: format!("{}, {}, {}", named.label, host.transport(), self.name),
+            arm: named.full(),
+            documents: documents(arm),
+            path: scenario.path.to_string(),
+            object_bytes: scenario.bytes,
+            config: config(&begin),
+            begin,
+            events,
+        })
+    }
 }
 
 /// A connection for each rule. Which rule needs which was found by planting faults: see
@@ -100,7 +121,20 @@ pub const CONNECTIONS: &[Connection] = &[
         1_000_000,
     ),
     Connection::new("avoidance", Reaches::Avoidance, "rate=10Mbit,rtt=100ms,queue=1bdp", 8_000_000),
-    Connection::new("lost repeat", Reaches::Reductions, "rate=10Mbit,rtt=40ms,loss=10%", 200_000),
+    Connection::new(
+        "many marks",
+        Reaches::Avoidance,
+        "rate=50Mbit,rtt=20ms,queue=4bdp,ecn=1ms",
+        3_000_000,
+    ),
+    Connection::new("lost repeat", Reaches::All, "rate=10Mbit,rtt=40ms,loss=10%", 600_000),
+    Connection::new("slow path", Reaches::All, "rate=2Mbit,rtt=40ms,queue=16bdp", 600_000),
+    Connection::new(
+        "stretched ACKs",
+        Reaches::Startup,
+        "rate=40Mbit,rtt=40ms,queue=4bdp,ack=16",
+        1_000_000,
+    ),
     Connection::new(
         "undo",
         Reaches::All,
@@ -259,7 +293,8 @@ pub enum Rules {
 }
 
 impl Rules {
-    fn hosts(self) -> Vec<Hosts> {
+    /// The hosts to make vectors on.
+    pub fn hosts(self) -> Vec<Hosts> {
         let (quic, tcp) = (Hosts::default(), tcp::Host::default().into());
         match self {
             Rules::Quic => vec![quic],
@@ -297,27 +332,11 @@ fn of_each<'a>(
     for (part, named) in arms {
         for host in rules.hosts() {
             for connection in CONNECTIONS.iter().filter(|one| one.reaches.has(part)) {
-                vectors.push(vector(named, host, connection)?);
+                vectors.push(connection.vector(named, host)?);
             }
         }
     }
     Ok(vectors)
-}
-
-fn vector(named: &NamedArm, host: Hosts, connection: &Connection) -> Result<Vector, Error> {
-    let arm = named.arm()?;
-    let scenario = connection.on(host)?;
-    let (begin, events) = listen(named, &scenario, 1)?;
-    Ok(Vector {
-        name: format!("{}, {}, {}", named.label, host.transport(), connection.name),
-        arm: named.full(),
-        documents: documents(arm),
-        path: scenario.path.to_string(),
-        object_bytes: scenario.bytes,
-        config: config(&begin),
-        begin,
-        events,
-    })
 }
 
 fn config(begin: &Begin) -> ConfigRow {

@@ -2,7 +2,7 @@
 
 use crate::page::{ASK, ENGINE_SCRIPT, SLIDERS};
 use firstflight_lab::report::html::{COMPARE, Inside, Page};
-use firstflight_lab::{Comparison, Hosts, Plan, Scenario, Sender, hosts_of_tcp};
+use firstflight_lab::{Comparison, Error, Hosts, Plan, Scenario, Sender, hosts_of_tcp};
 use firstflight_replay::replay::Replay;
 use firstflight_replay::report;
 use firstflight_replay::results::Results;
@@ -14,19 +14,21 @@ const MOST_REPEATS: u32 = 20;
 /// The page of a comparison with the simulator inside. `command` is as in
 /// [`Comparison::report`], `module` the engine as gzip in base64.
 ///
-/// `None` if that simulator cannot compute what was printed: another testbed, a startup that is not
-/// ours, hosts that no option names, or more than 20 trials of an arm.
-pub fn page(comparison: &Comparison, command: &str, module: &str) -> Option<String> {
+/// # Errors
+/// The reason, if that simulator cannot compute what was printed: another testbed, a startup that is
+/// not ours, hosts that no option names, or more than 20 trials of an arm.
+pub fn page(comparison: &Comparison, command: &str, module: &str) -> Result<String, Error> {
     let plan = options(&comparison.plan)?.to_string();
     let report = comparison.report(command);
-    let data = serde_json::to_string(&report.bounded()).ok()?;
+    let data =
+        serde_json::to_string(&report.bounded()).map_err(|error| Error::new(error.to_string()))?;
     let own = Own {
         page: &COMPARE,
         above: "  <section aria-labelledby=\"results\">",
         body: include_str!("../page/inside.html"),
         scripts: &[SLIDERS, include_str!("../page/inside.js")],
     };
-    Some(own.fill(&report.title, &report.version, &data, &Inside { module, plan: &plan }))
+    Ok(own.fill(&report.title, &report.version, &data, &Inside { module, plan: &plan }))
 }
 
 /// The page of a replay with the replay itself inside: a reader chooses the file and names other
@@ -69,15 +71,29 @@ impl Own<'_> {
     }
 }
 
-/// The options of `compare` that ask for this plan, if there are any.
-fn options(plan: &Plan) -> Option<Value> {
+const UNNAMED: &str = "its hosts have settings that no option names";
+
+/// The options of `compare` that ask for this plan, or why there are none.
+fn options(plan: &Plan) -> Result<Value, Error> {
     let scenario = &plan.scenario;
     let plain = Scenario::new(scenario.path.clone(), scenario.bytes);
     let ours = plan.arms.iter().all(|arm| matches!(arm.sender, Sender::Arm(_)));
     let named = (scenario.burst, scenario.path_index) == (plain.burst, plain.path_index)
         && scenario.limit.0.is_multiple_of(1_000);
-    if plan.testbed.info().name != "sim" || !ours || !named || plan.repeat > MOST_REPEATS {
-        return None;
+    if plan.testbed.info().name != "sim" {
+        return Err(Error::new(format!("the trials ran on {}", plan.testbed.info().name)));
+    }
+    if !ours {
+        return Err(Error::new("an arm's startup is not one of firstflight's"));
+    }
+    if plan.repeat > MOST_REPEATS {
+        return Err(Error::new(format!(
+            "{} trials of each arm take too long while a slider moves; `--repeat {MOST_REPEATS}` is the most",
+            plan.repeat
+        )));
+    }
+    if !named {
+        return Err(Error::new(UNNAMED));
     }
     let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
     let mut options = json!({
@@ -98,7 +114,7 @@ fn options(plan: &Plan) -> Option<Value> {
             options["transport"] = "tcp".into();
             options["detection"] = scenario.host.detection().into();
         }
-        _ => return None,
+        _ => return Err(Error::new(UNNAMED)),
     }
-    Some(options)
+    Ok(options)
 }

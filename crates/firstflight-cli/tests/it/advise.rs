@@ -212,3 +212,98 @@ fn json_on_standard_output_is_all_there_is() {
     let help = well(&["advise", "--help"]).stdout;
     assert!(help.contains("five connections or more"), "{help}");
 }
+
+/// Six transfers of a sender over paths like these, as logs in a folder.
+fn logged(arm: &str, policed: bool) -> (TempDir, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths = [(48, 21), (62, 28), (35, 33), (80, 19), (27, 41), (55, 25)];
+    let files = paths.iter().enumerate().map(|(number, (rate, rtt))| {
+        let file = format!("{number}.csv");
+        let policer =
+            if policed { format!(",policer={}Mbit:20ms", rate / 3) } else { String::new() };
+        let path = format!("rate={rate}Mbit,rtt={rtt}ms,queue=1bdp{policer}");
+        let made = run_in(
+            &folder,
+            &[
+                "compare",
+                "--path",
+                &path,
+                "--bytes",
+                "1MB",
+                "--arms",
+                arm,
+                "--transport",
+                "tcp",
+                "--repeat",
+                "1",
+                "--trace",
+                &file,
+            ],
+        );
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        file
+    });
+    let files = files.collect();
+    (folder, files)
+}
+
+fn sentence(folder: &TempDir, files: &[String], more: &[&str]) -> String {
+    let mut arguments =
+        vec!["advise", "--flows", "300", "--arms", "hystart++,rapid", "--json", "-"];
+    arguments.extend(files.iter().map(String::as_str));
+    arguments.extend(more);
+    let run = run_in(folder, &arguments);
+    let answer = run.json();
+    let none = answer["ab"]["decision"]["rule"] == "none";
+    assert_eq!(run.code, i32::from(none), "{}", run.stderr);
+    answer["advice"]["finding"].as_str().expect("a sentence").to_owned()
+}
+
+const UNLIKE: &str = "No recommendation: the model does not reproduce your captures";
+
+#[test]
+fn a_model_of_our_own_captures_passes_and_one_of_a_policer_or_another_sender_does_not() {
+    let (folder, files) = logged("hystart", false);
+    let own = sentence(&folder, &files, &[]);
+    assert!(!own.starts_with("No recommendation"), "{own}");
+    let (folder, files) = logged("slowstart", false);
+    let other = sentence(&folder, &files, &["--baseline", "hystart"]);
+    assert!(other.starts_with(UNLIKE), "{other}");
+    let (folder, files) = logged("hystart", true);
+    let policed = sentence(&folder, &files, &[]);
+    assert!(policed.starts_with(UNLIKE), "{policed}");
+}
+
+/// Logs whose name is another sender's: identification contradicts it, and finds the one that sent.
+#[test]
+fn a_log_that_names_another_sender_is_not_believed() {
+    let (folder, files) = logged("slowstart", false);
+    for file in &files {
+        let file = folder.path().join(file);
+        let text = fs::read_to_string(&file).expect("a log");
+        let text =
+            text.replacen(",slowstart,slowstart/cubic/prr,", ",hystart,hystart/cubic/prr,", 1);
+        fs::write(&file, text).expect("a log");
+    }
+    let mut arguments = vec!["advise", "--flows", "300", "--arms", "hystart++,rapid"];
+    arguments.extend(files.iter().map(String::as_str));
+    let run = run_in(&folder, &arguments);
+    let today = run.stdout.lines().find(|line| line.starts_with("Today")).expect("a line");
+    assert!(today.contains("slowstart: identified"), "{}", run.stdout);
+}
+
+#[test]
+fn the_answer_fits_a_screen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = mobile();
+    let mut arguments = vec!["advise", "--flows", "300"];
+    arguments.extend(files.iter().map(String::as_str));
+    let mut asked = command::command(&arguments);
+    let output = asked.current_dir(folder.path()).env("COLUMNS", "80").output().expect("it starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() <= 24, "{} lines:\n{text}", lines.len());
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    let check = lines.iter().position(|line| line.starts_with("Check")).expect("a check");
+    assert!((1..=3).contains(&check), "the answer takes the first three lines:\n{text}");
+}

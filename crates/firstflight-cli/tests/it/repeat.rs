@@ -60,6 +60,20 @@ fn at_80(words: &[&str]) -> String {
 }
 
 #[test]
+fn a_decision_comes_first_and_fits_a_screen() {
+    for population in ["cdn", "fixed-2025", "mobile-2025", "geo", "leo-starlink"] {
+        let text = at_80(&["ab", "--population", population, "--flows", "300"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() <= 22, "{} lines, and two for notes:\n{text}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        let about = lines.iter().position(|line| line.starts_with(population)).expect("a head");
+        assert!((1..=4).contains(&about), "three lines of answer and a note:\n{text}");
+        let marks = lines.iter().filter(|line| line.starts_with('─')).count();
+        assert_eq!((marks, table(&text).len()), (3, 6), "one line per arm:\n{text}");
+    }
+}
+
+#[test]
 fn the_answer_comes_first_and_fits_a_screen() {
     for path in ["rapid-slide", LOSSY] {
         let text = at_80(&["compare", "--bytes", "1MB", "--path", path]);

@@ -52,6 +52,12 @@ pub struct Effect {
     pub margin: f64,
     /// What it says.
     pub is: Is,
+    /// The interval reaches past the margin on the good side.
+    #[serde(skip)]
+    pub(super) reaches: bool,
+    /// The interval lies on the good side of zero.
+    #[serde(skip)]
+    pub(super) gains: bool,
     /// The interval lies within the margin on both sides.
     #[serde(skip)]
     pub(super) within: bool,
@@ -86,7 +92,8 @@ impl Effect {
             Is::NoWorse if across(margin) => factor(margin),
             _ => 1.0,
         };
-        Effect { value, low, high, margin, is, within, settle }
+        let (reaches, gains) = (best > margin, worst > 0.0);
+        Effect { value, low, high, margin, is, reaches, gains, within, settle }
     }
 
     /// Better, or at least not worse.
@@ -116,6 +123,16 @@ impl Effects {
     /// Everything but the time that decides.
     pub(super) fn others(&self) -> [Effect; 5] {
         [self.mean_pct, self.p95_pct, self.slower_pct, self.loss_points, self.queue_ms]
+    }
+
+    /// Faster, and nothing else is worse.
+    pub(super) fn is_clean(&self) -> bool {
+        self.time_pct.is == Is::Better && self.others().iter().all(Effect::holds)
+    }
+
+    /// Something is worse beyond its margin.
+    pub(super) fn has_worse(&self) -> bool {
+        self.all().iter().any(|effect| effect.is == Is::Worse)
     }
 
     /// Everything.

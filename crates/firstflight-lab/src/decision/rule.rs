@@ -18,13 +18,18 @@ impl ArmRow {
     }
 
     fn is_clean(&self) -> bool {
-        self.is_faster() && self.every(|of| of.others().iter().all(Effect::holds))
+        self.every(Effects::is_clean)
     }
 
     fn is_gentler(&self) -> bool {
         let holds = self.every(|of| of.all().iter().all(Effect::holds));
-        let better = |read: fn(&Effects) -> Effect| self.every(|of| read(of).is == Is::Better);
-        holds && (better(|of| of.loss_points) || better(|of| of.queue_ms))
+        holds && (self.has_less(|of| of.loss_points) || self.has_less(|of| of.queue_ms))
+    }
+
+    /// Better in the world as assumed, and less in every other one.
+    pub(super) fn has_less(&self, read: fn(&Effects) -> Effect) -> bool {
+        let assumed = self.effects.first().is_some_and(|of| read(of).is == Is::Better);
+        assumed && self.every(|of| read(of).gains)
     }
 
     /// The time saved where it saves least.
@@ -44,7 +49,15 @@ impl ArmRow {
     /// It may still come out as faster in every world, or as gentler.
     fn may_gain(&self) -> bool {
         let faster = self.every(|of| of.time_pct.high > of.time_pct.margin);
-        faster || self.every(|of| of.all().iter().all(|effect| effect.is != Is::Worse))
+        faster || !self.effects.iter().any(Effects::has_worse)
+    }
+
+    /// It may still come out as faster or gentler, and nothing is known to be worse.
+    fn may_be_free(&self) -> bool {
+        let read: [fn(&Effects) -> Effect; 3] =
+            [|of| of.time_pct, |of| of.loss_points, |of| of.queue_ms];
+        let gains = |read: fn(&Effects) -> Effect| self.every(|of| read(of).reaches);
+        !self.effects.iter().any(Effects::has_worse) && read.into_iter().any(gains)
     }
 
     /// How many times the connections would settle all that is open.
@@ -87,12 +100,14 @@ fn ahead(world: &World<'_>, a: usize, b: usize) -> Interval {
 }
 
 /// An arm that is faster than another in one world and slower in another: the baseline and any arm,
-/// or two arms each of which is the fastest somewhere.
+/// or two arms each of which is the fastest somewhere. Where an arm is named it gains on the baseline
+/// without a price.
 fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let arms = &decision.arms;
     let with_baseline = arms.iter().enumerate().filter_map(|(index, row)| {
-        let at = |is: Is| row.effects.iter().position(|of| of.time_pct.is == is);
-        let worlds = [at(Is::Better)?, at(Is::Worse)?];
+        let worse = |of: &Effects| of.time_pct.is == Is::Worse;
+        let worlds =
+            [row.effects.iter().position(Effects::is_clean)?, row.effects.iter().position(worse)?];
         Some(Turn { arms: [index + 1, 0], worlds })
     });
     let first = with_baseline.max_by(|a, b| {
@@ -114,7 +129,10 @@ fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     all().flat_map(|one| all().map(move |other| (one, other))).find_map(|(one, other)| {
         let (x, y) = (best(one), best(other));
         let beyond = |world: usize, a: usize, b: usize| ahead(&worlds[world], a, b).low > TIME_PCT;
-        let turns = x != y && beyond(one, x, y) && beyond(other, y, x);
+        // Where neither gains on the baseline, the baseline serves both worlds.
+        let gains = |arm: usize, world: usize| arm == 0 || arms[arm - 1].effects[world].is_clean();
+        let turns =
+            x != y && gains(x, one) && gains(y, other) && beyond(one, x, y) && beyond(other, y, x);
         turns.then_some(Turn { arms: [x, y], worlds: [one, other] })
     })
 }
@@ -133,11 +151,7 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
         (decision.rule, decision.arm) = (Rule::Price, name(row));
         decision.settled_at = settled_at(decision.connections, row.settle());
         decision.sentence = decision.price(row);
-        let gentler = gentlest(rows());
-        decision.notes = vec![gentler.map_or_else(
-            || format!("No other arm gains at no price; {} costs nothing more.", decision.baseline),
-            |row| decision.gentler(row, "Without that price:"),
-        )];
+        decision.notes = vec![decision.without_price(row)];
     } else if let Some(row) = gentlest(rows()) {
         (decision.rule, decision.deploy, decision.arm) = (Rule::Gentler, name(row), name(row));
         decision.sentence = decision.gentler(row, "Deploy");
@@ -164,15 +178,39 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
     }
 }
 
+impl Decision {
+    /// What may be had without the price of the arm that is named.
+    fn without_price(&self, named: &ArmRow) -> String {
+        let others = || self.arms.iter().filter(|row| row.arm != named.arm);
+        if let Some(row) = gentlest(others()) {
+            return self.gentler(row, "Without that price:");
+        }
+        let open: Vec<&str> = others()
+            .filter(|row| row.settle() > 1.0 && row.may_be_free())
+            .map(|row| row.arm.as_str())
+            .collect();
+        let baseline = &self.baseline;
+        if !open.is_empty() {
+            let names = open.join(", ");
+            return format!("Whether {names} would gain without a price is not settled.");
+        }
+        format!("To pay nothing, keep {baseline}.")
+    }
+}
+
 /// Which arms save more time than the one that is recommended, at a price.
 fn faster<'a>(rows: impl Iterator<Item = &'a ArmRow>, than: &ArmRow) -> Vec<String> {
     let more = |row: &&ArmRow| row.is_faster() && row.worst_time() > than.worst_time() + TIME_PCT;
-    let names: Vec<&str> = rows.filter(more).map(|row| row.arm.as_str()).collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    vec![format!("{} {verb} faster still, at a price.", names.join(", "))]
+    let (known, open): (Vec<&ArmRow>, Vec<&ArmRow>) =
+        rows.filter(more).partition(|row| row.effects.iter().any(Effects::has_worse));
+    let tell = |rows: Vec<&ArmRow>, price: &str| {
+        let names: Vec<&str> = rows.iter().map(|row| row.arm.as_str()).collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        (!names.is_empty()).then(|| format!("{} {verb} faster still{price}.", names.join(", ")))
+    };
+    let known = tell(known, ", at a price");
+    let open = tell(open, "; the price is not settled");
+    known.into_iter().chain(open).collect()
 }
 
 /// So many connections in two digits; `None` where it is settled, or out of reach.

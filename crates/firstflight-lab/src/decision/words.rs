@@ -8,18 +8,16 @@ use crate::stats::extremes;
 /// Ends of a range that are this close are told as one number, percent of time.
 const NEAR_PCT: f64 = 2.0;
 
-/// A number rounded down, for a claim: whole from 10 on.
+/// A number rounded down, for a claim: whole from 10 on, with two decimals below 0.1.
 fn down(value: f64) -> String {
-    if value >= 10.0 {
-        format!("{:.0}", value.floor())
-    } else {
-        tenths((value * 10.0 + 1e-9).floor())
-    }
-}
-
-fn tenths(number: f64) -> String {
+    let decimals = match value {
+        value if value >= 10.0 => 0,
+        value if value >= 0.1 => 1,
+        _ => 2,
+    };
+    let scale = 10_f64.powi(decimals);
     // No number is -0.
-    format!("{:.1}", number / 10.0 + 0.0)
+    format!("{:.*}", decimals as usize, (value * scale + 1e-9).floor() / scale + 0.0)
 }
 
 /// `0.2 to 0.5`, or one number where both ends read the same.
@@ -147,16 +145,23 @@ impl Decision {
 
     /// `Deploy G: same time, at least 0.2 points less loss.`
     pub(super) fn gentler(&self, row: &ArmRow, verb: &str) -> String {
-        let worst = |read: Read| -extremes(row.effects.iter().map(|of| read(of).high)).1;
-        let every = |read: Read| row.effects.iter().all(|of| read(of).is == Is::Better);
-        let (loss, queue): (Read, Read) = (|of| of.loss_points, |of| of.queue_ms);
-        let mut gains = Vec::new();
-        if every(loss) {
-            gains.push(format!("at least {} points less loss", down(worst(loss))));
-        }
-        if every(queue) {
-            gains.push(format!("at least {} ms less queueing delay", down(worst(queue))));
-        }
+        let less: [(Read, &str); 2] = [
+            (|of| of.loss_points, "points less loss"),
+            (|of| of.queue_ms, "ms less queueing delay"),
+        ];
+        let less = less.into_iter().filter(|(read, _)| row.has_less(*read));
+        let gains: Vec<String> = less
+            .map(|(read, what)| {
+                let least = -extremes(row.effects.iter().map(|of| read(of).high)).1;
+                let most = -extremes(row.effects.iter().map(|of| read(of).value)).0;
+                let claim = format!("at least {} {what}", down(least));
+                if most < 2.0 * least {
+                    return claim;
+                }
+                let depending = self.depending(row, read);
+                format!("{claim} ({} to {}{depending})", down(least), down(most))
+            })
+            .collect();
         let faster = row.effects.iter().all(|of| of.time_pct.is == Is::Better);
         let time = if faster { self.faster(row) } else { "same time".to_owned() };
         let colon = if verb.ends_with(':') { "" } else { ":" };

@@ -1,8 +1,14 @@
-//! Vectors can fail: every planted fault is told apart by at least one of them.
+//! Vectors can fail: every planted fault is told apart by at least one of them, and every value of an
+//! option changes one.
 
 use crate::students::{WITHOUT, faults};
-use firstflight::arm::Arm;
-use firstflight_lab::vectors::{Rules, Vector, standard};
+use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};
+use firstflight::options::OptionDoc;
+use firstflight_lab::conform::OneOfOurs;
+use firstflight_lab::parse_arms;
+use firstflight_lab::vectors::{CONNECTIONS, Reaches, Rules, Vector, standard};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 static VECTORS: LazyLock<Vec<Vector>> =
@@ -24,4 +30,214 @@ fn each_planted_fault_fails_a_vector_and_what_has_none_passes_all() {
             .collect();
         assert_eq!(failed.is_empty(), fault == WITHOUT, "{fault}, {arm}: {failed:#?}");
     }
+}
+
+/// An option's value, and the pairs of arms that differ in it alone.
+struct Value {
+    name: String,
+    reaches: Reaches,
+    pairs: Vec<(Arm, Arm)>,
+}
+
+/// Arms beside the plain one in which options of a part do something.
+fn contexts(part: &str) -> &'static [&'static str] {
+    match part {
+        "hystart" => &["hystart@(iw=2)"],
+        "hystart++" => &["hystart++(mode=lss)", "hystart++@(pace=off)", "hystart++@(iw=2)"],
+        "search" => &["search(version=3.1)", "search(exit=jump)"],
+        "careful" => &["careful(saved=60,rtt=40)"],
+        "plumb" => &["plumb(saved=60,rtt=40,rapid=on,tolerate=2,keep=0.85)"],
+        "prr" => &["slowstart/cubic/prr(mode=linux)", "slowstart/reno/prr"],
+        "abba" => &["slowstart/abba(version=1)/immediate"],
+        "cubic" => &["slowstart/cubic(profile=linux)/immediate"],
+        _ => &[],
+    }
+}
+
+/// An arm with an option of a part set behind those it has.
+fn with(arm: &str, part: &str, option: &str) -> Option<Arm> {
+    let (before, behind) = arm.split_at(arm.rfind(part)? + part.len());
+    let text = match behind.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((options, rest)) => format!("{before}({options},{option}){rest}"),
+        None => format!("{before}({option}){behind}"),
+    };
+    Arm::parse(&text).ok()
+}
+
+/// Every value that is named, both ends of a range, and half and double of what the arm has.
+fn values(arm: &str, part: &str, doc: &OptionDoc) -> BTreeSet<String> {
+    let takes = |value: &str| with(arm, part, &format!("{}={value}", doc.key));
+    let words = doc.values.split([',', ' ', ':', '(', ')']).map(str::to_owned);
+    let ends = [("below 1", "0.9999"), ("above 0", "0.0001")];
+    let ends = ends.iter().filter(|(words, _)| doc.values.contains(words));
+    let mut values: BTreeSet<String> =
+        words.chain(ends.map(|(_, end)| (*end).to_owned())).collect();
+    if doc.values.contains(|c: char| c.is_ascii_digit()) || doc.values.contains("fraction") {
+        let plain = Arm::parse(arm).ok();
+        let fractions = (1..=100).flat_map(|den| (1..=4 * den).map(move |num| (num, den)));
+        let mut numbers = (1..=1_000).map(|whole| (whole, 1)).chain(fractions);
+        let has = numbers.find(|(num, den)| {
+            let value = if *den == 1 { num.to_string() } else { format!("{num}/{den}") };
+            takes(&value) == plain
+        });
+        if let Some((num, den)) = has {
+            let text = |num: u32, den: u32| match num % den {
+                0 => (num / den).to_string(),
+                _ => format!("{num}/{den}"),
+            };
+            values.extend([text(2 * num, den), text(num, 2 * den), (num / den / 2).to_string()]);
+        }
+    }
+    values.retain(|value| takes(value).is_some());
+    values
+}
+
+fn every_value() -> Vec<Value> {
+    let of = [
+        (Reaches::Startup, STARTUPS, "", ""),
+        (Reaches::Avoidance, AVOIDANCES, "slowstart/", "/immediate"),
+        (Reaches::Recovery, RECOVERIES, "slowstart/cubic/", ""),
+    ];
+    let mut all = Vec::new();
+    for (reaches, parts, before, behind) in of {
+        for part in parts {
+            let plain = format!("{before}{}{behind}", part.name);
+            let arms: Vec<&str> = std::iter::once(plain.as_str())
+                .chain(contexts(part.name).iter().copied())
+                .collect();
+            for doc in part.options {
+                let values: BTreeSet<String> =
+                    arms.iter().flat_map(|arm| values(arm, part.name, doc)).collect();
+                for value in values {
+                    let option = format!("{}={value}", doc.key);
+                    let pairs = arms.iter().filter_map(|text| {
+                        let (arm, other) =
+                            (Arm::parse(text).ok()?, with(text, part.name, &option)?);
+                        (arm != other).then_some((arm, other))
+                    });
+                    let pairs: Vec<(Arm, Arm)> = pairs.collect();
+                    if !pairs.is_empty() {
+                        let name = format!("{}({option})", part.name);
+                        all.push(Value { name, reaches, pairs });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What an option does to a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Changes {
+    /// The vector is the same without it.
+    Nothing,
+    /// The vector is another one.
+    Vector,
+    /// A controller that ignores it fails the vector.
+    Window,
+}
+
+fn changes(reaches: Reaches, (plain, other): &(Arm, Arm)) -> Changes {
+    let named = |arm: &Arm| parse_arms(&arm.to_string()).expect("an arm").remove(0);
+    let (plain_named, named) = (named(plain), named(other));
+    let mut ignores = OneOfOurs::new(*plain);
+    let mut most = Changes::Nothing;
+    for connection in CONNECTIONS.iter().filter(|one| one.reaches.has(reaches)) {
+        for host in Rules::Both.hosts() {
+            let Ok(vector) = connection.vector(&named, host) else { continue };
+            if vector.fails(&mut ignores).expect("it answers").is_some() {
+                return Changes::Window;
+            }
+            if most == Changes::Nothing {
+                let without = connection.vector(&plain_named, host).expect("it runs");
+                if !vector.steps().eq(without.steps()) {
+                    most = Changes::Vector;
+                }
+            }
+        }
+    }
+    most
+}
+
+/// Values that no vector shows, and why: these connections do not reach what they change.
+const UNSEEN: &[(&[&str], &str)] = &[
+    (
+        &[
+            "hystart(low=0)",
+            "hystart(low=8)",
+            "hystart++(low=0)",
+            "hystart++(low=8)",
+            "hystart++(low=32)",
+        ],
+        "no queue builds up below 32 packets",
+    ),
+    (&["hystart++(keep=on)"], "every round has a sample"),
+    (&["hystart++(skip=on)"], "the first round has nothing to compare with"),
+    (
+        &["hystart++(rearm=idle)", "hystart++(rearm=rto)"],
+        "no rise in the slow start behind a silence or a timeout",
+    ),
+    (&["search(extra=15)"], "no RTT grows that far"),
+    (&["search(bits=16)", "search(bits=32)"], "counters of 16 bits round by less than a percent"),
+    (&["search(epoch=on)", "search(epoch=off)"], "no avoidance epoch begins while SEARCH watches"),
+    (
+        &["best(percentile=0)", "best(percentile=25)", "best(percentile=100)"],
+        "the samples of a round agree, or BEST is silent",
+    ),
+    (
+        &[
+            "bbr(loss=0.001)",
+            "bbr(loss=1/100)",
+            "bbr(loss=2/50)",
+            "bbr3(loss=0.001)",
+            "bbr3(loss=1/100)",
+            "bbr3(loss=2/50)",
+        ],
+        "rounds lose nothing or a lot more",
+    ),
+    (&["bbr(rwnd=on)"], "no receiver's window is in the way"),
+    (&["bbr3(precaution=off)"], "no probe loses too much"),
+    (&["bbr3(probertt=off)"], "no connection of a startup lasts 5 s"),
+    (&["careful(max=1000000)"], "half of the saved window is below it"),
+    (&["plumb(grain=2)"], "no ACKs come in such bunches"),
+    (
+        &[
+            "plumb(saved=1)",
+            "plumb(saved=30)",
+            "plumb(saved=1000000)",
+            "plumb(saved=off)",
+            "plumb(rtt=1)",
+            "plumb(rtt=20)",
+            "plumb(rtt=80)",
+            "plumb(rtt=60000)",
+            "plumb(rtt=off)",
+        ],
+        "no sounding confirms a saved window",
+    ),
+    (
+        &["cubic(floor20=on)"],
+        "it ends with the first congestion, and so does the slow start before it",
+    ),
+    (&["abba(cap=off)"], "growth stays below it"),
+    (&["prr(guard=on)"], "no receiver splits ACKs"),
+];
+
+#[test]
+fn each_value_of_each_option_changes_a_vector() {
+    let found: Vec<(String, Changes)> = every_value()
+        .into_par_iter()
+        .map(|Value { name, reaches, pairs }| {
+            let most = pairs.iter().map(|pair| changes(reaches, pair)).max();
+            (name, most.unwrap_or(Changes::Nothing))
+        })
+        .collect();
+    let of = |most: Changes| found.iter().filter(move |(_, of)| *of == most);
+    let (caught, seen) = (of(Changes::Window).count(), of(Changes::Vector).count());
+    println!("of {} values {caught} move a window, {seen} something else", found.len());
+    let unseen: BTreeSet<&str> = of(Changes::Nothing).map(|(name, _)| name.as_str()).collect();
+    let known: BTreeSet<&str> = UNSEEN.iter().flat_map(|(names, _)| *names).copied().collect();
+    let news: Vec<&&str> = unseen.symmetric_difference(&known).collect();
+    assert!(news.is_empty(), "values that change no vector, or do by now: {news:?}");
+    assert!(caught * 4 >= found.len() * 3, "{caught} of {} move a window", found.len());
 }

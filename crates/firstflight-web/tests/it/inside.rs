@@ -56,7 +56,8 @@ fn a_page_with_a_simulator_may_run_it_and_nothing_else() {
 #[test]
 fn what_takes_too_long_for_a_slider_has_no_simulator() {
     let comparison = compared("rapid-slide", Hosts::default(), 21);
-    assert!(inside::page(&comparison, "", "AAAA").is_none());
+    let why = inside::page(&comparison, "", "AAAA").expect_err("too many trials").to_string();
+    assert!(why.contains("21 trials") && why.contains("--repeat 20"), "{why}");
 }
 
 #[test]

@@ -114,3 +114,19 @@ fn the_page_has_the_policy_of_its_server_and_names_only_its_own_files() {
         }
     }
 }
+
+/// A story that quotes numbers of a path with chance says that they are one trial's.
+#[test]
+fn the_tour_names_single_trials_where_there_is_chance() {
+    let tour: Vec<Value> =
+        serde_json::from_str(include_str!("../../page/tour.json")).expect("stories");
+    let has_chance = |story: &Value| {
+        let path = story["plan"]["path"].as_str().expect("a path");
+        Path::parse(path).expect("a path").has_chance()
+    };
+    let says_so = |story: &Value| story["says"].as_str().expect("a text").contains("one trial");
+    assert!(tour.iter().any(has_chance));
+    for story in &tour {
+        assert_eq!(has_chance(story), says_so(story), "{}", story["title"]);
+    }
+}
