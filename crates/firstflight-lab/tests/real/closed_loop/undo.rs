@@ -1,6 +1,5 @@
 //! How often the kernel and the simulator take a recovery back, over the same paths.
 
-use super::kernel::{self, Episode, MSS};
 use super::{Draw, missing, side_by_side};
 use firstflight::detection::f_rto::Proof;
 use firstflight::detection::presets::Preset;
@@ -32,22 +31,8 @@ fn path(draw: &mut Draw, wild: bool) -> String {
     text
 }
 
-/// The same of the kernel's sender alone, whose ACKs come from the simulator's receiver; none if the
-/// transfer takes too long. What is taken back raises the threshold, and nothing else does.
-fn sender_alone(seed: u64, path: &Path, object: u64) -> Option<(u64, u64)> {
-    let segments = object.div_ceil(u64::from(MSS));
-    let episode = Episode { seed, congestion: "cubic", path: path.clone(), segments };
-    let steps = kernel::play(&episode).ok()?.steps;
-    let count = |happens: fn(&kernel::State, &kernel::State) -> bool| {
-        steps.windows(2).filter(|two| happens(&two[0].state, &two[1].state)).count() as u64
-    };
-    let recoveries = count(|before, after| before.phase != 3 && after.phase == 3);
-    Some((recoveries, count(|before, after| before.ssthresh < after.ssthresh)))
-}
-
-/// Recoveries and how many of them were taken back, by the kernel's CUBIC, by ours, and by the
-/// kernel's sender where the simulator's receiver answers it.
-fn play(seed: u64, wild: bool) -> [(u64, u64); 3] {
+/// Recoveries and how many of them were taken back, by the kernel's CUBIC and by ours.
+fn play(seed: u64, wild: bool) -> [(u64, u64); 2] {
     let mut draw = Draw(seed);
     let text = path(&mut draw, wild);
     let path = Path::parse(&text).expect("a path");
@@ -81,10 +66,7 @@ fn play(seed: u64, wild: bool) -> [(u64, u64); 3] {
     let controller = arm.controller(config, 0, Time(0), Seq(0));
     let outcome = run(&setup, controller, &mut Nobody).expect("the path carries full packets");
     let kernel = (measured.counters.recoveries, measured.counters.undone);
-    let ours = (outcome.recoveries, outcome.undone);
-    // Where nothing is undone there is nothing to explain.
-    let alone = if wild { sender_alone(seed, &path, object) } else { None };
-    [kernel, ours, alone.unwrap_or(ours)]
+    [kernel, (outcome.recoveries, outcome.undone)]
 }
 
 /// Half the width of the 95 % interval of a sum of what paths count, by their spread.
@@ -111,7 +93,7 @@ fn as_many_recoveries_are_taken_back_as_in_the_kernel() {
         let counted = side_by_side(paths, |index| play(index + 1, wild));
         let of = |who: usize| -> Vec<u64> { counted.iter().map(|both| both[who].1).collect() };
         let recoveries = |who: usize| counted.iter().map(|both| both[who].0).sum::<u64>();
-        let (kernel, ours, alone) = (of(0), of(1), of(2));
+        let (kernel, ours) = (of(0), of(1));
         let (k, o) = (kernel.iter().sum::<u64>(), ours.iter().sum::<u64>());
         let margin = margin(&kernel);
         println!(
@@ -119,13 +101,6 @@ fn as_many_recoveries_are_taken_back_as_in_the_kernel() {
             recoveries(0),
             recoveries(1)
         );
-        if wild {
-            let sum = alone.iter().sum::<u64>();
-            println!(
-                "the kernel's sender with the simulator's receiver undid {sum} of {}",
-                recoveries(2)
-            );
-        }
         // With reordering both ends and the emulator differ in more than the sender.
         let most = if wild { margin.max(0.25 * k as f64) } else { margin };
         assert!(k.abs_diff(o) as f64 <= most, "{kind}: the kernel {k}, ours {o}");
