@@ -339,6 +339,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         let (mut may_grow, mut how) = (true, None);
         if self.episode.is_some() {
+            self.sample_in_recovery(ack);
             (may_grow, how) = self.progress(ack);
             if self.episode.is_some() {
                 return;
@@ -445,8 +446,16 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // always is: what a policy shows there is the pipe and what may be added to it,
         // which right after the first loss is as much as the old window.
         let [cwnd, ssthresh, max_fs] = undo.amounts.get();
-        if episode.is_some() || self.w.cwnd < cwnd {
+        let less = episode.is_some() || self.w.cwnd < cwnd;
+        if self.ends.relapse() == Relapse::Outstanding {
+            // LINUX undo-raise: window and threshold each rise to what they were, and none falls
+            // (`tcp_undo_cwnd_reduction`).
+            let Window { cwnd: now, ssthresh: threshold } = self.w;
+            self.set_window(Window { cwnd: now.max(cwnd), ssthresh: threshold.max(ssthresh) });
+        } else if less {
             self.set_window(Window { cwnd, ssthresh });
+        }
+        if less {
             if self.increase != Increase::Linux {
                 self.usage.most = max_fs;
             }

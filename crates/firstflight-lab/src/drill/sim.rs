@@ -376,6 +376,9 @@ impl Info for View<'_> {
             "tcpi_lost" => segments(ledger.lost()) + self.repeated(),
             "tcpi_retrans" => self.repeated(),
             "tcpi_total_retrans" => counters.retransmissions as i64,
+            "tcpi_reordering" => i64::from(self.sender.reordering().degree()),
+            // Whether, not how often.
+            "tcpi_reord_seen" => i64::from(self.sender.reordering_seen()),
             "tcpi_snd_mss" => self.mss as i64,
             "tcpi_min_rtt" => self.sender.min_rtt().map_or(0, |rtt| (rtt.0 / 1000) as i64),
             _ => return None,

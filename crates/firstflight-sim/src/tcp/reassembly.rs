@@ -107,12 +107,22 @@ impl Reassembly {
             );
             return Arrival::Fills;
         }
-        let Some(whole) = self.merge(segment) else { return Arrival::Duplicate };
+        let Some(whole) = self.merge(segment) else {
+            // RFC2883 4-2: the block behind the duplicate is the one that holds it.
+            if let Some(holds) = self.holding(segment.from) {
+                self.report_first(holds);
+            }
+            return Arrival::Duplicate;
+        };
+        self.report_first(whole);
+        Arrival::Ahead
+    }
+
+    fn report_first(&mut self, whole: Range) {
         self.forget(|range| whole.covers(range));
         self.recent.copy_within(0..BLOCKS, 1);
         self.recent[0] = whole;
         self.recents = (self.recents + 1).min(BLOCKS + 1);
-        Arrival::Ahead
     }
 
     /// Adds a segment beyond the first gap; returns the range it is part of now, `None` if it was
@@ -219,10 +229,16 @@ mod tests {
             [merged, segment(8), segment(6)],
             "the block that grew comes first, what it swallowed is gone"
         );
+        assert_eq!(held.insert(segment(6)), Arrival::Duplicate);
+        assert_eq!(
+            held.blocks(),
+            [segment(6), merged, segment(8)],
+            "the block that holds the duplicate comes first"
+        );
         assert_eq!(held.insert(segment(1)), Arrival::Fills);
         assert_eq!(
             (held.next(), held.blocks()),
-            (50, &[segment(8), segment(6)][..]),
+            (50, &[segment(6), segment(8)][..]),
             "what was cumulatively received is no block"
         );
     }

@@ -154,6 +154,25 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
+    /// LINUX hystart-recovery: in TCP that follows Linux a startup may find its end inside a recovery.
+    pub(super) fn sample_in_recovery(&mut self, ack: &Ack) {
+        let asks = self.cx.transport == Transport::Tcp
+            && self.ends.relapse() == Relapse::Outstanding
+            && self.episode == Some(Episode::Policy)
+            && self.w.in_slow_start()
+            && !ack.is_timer();
+        if !asks {
+            return;
+        }
+        if let Some(ssthresh) = self.startup.sample_in_recovery(ack, self.w, &self.cx) {
+            self.w.ssthresh = ssthresh.max(self.cx.minimum_window());
+            let (target, mss) = (self.w.ssthresh, self.cx.mss);
+            if let Some(policy) = self.policy() {
+                policy.retarget(target, mss);
+            }
+        }
+    }
+
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and how the
     /// episode ended, if it did: after [`End::Replaced`] a fresh one must open.
     #[inline(never)]

@@ -230,6 +230,8 @@ impl Preset {
     /// * a duplicate of a repeat counts as delivered (`tcp_dsack_seen`), and it widens the reordering
     ///   window only after reordering was seen;
     /// * DSACKs below `una` count against the repeats of an episode, whichever segment they name;
+    /// * each ACK of an episode that moves `una` may prove it needless by its time stamp, not the
+    ///   first one alone;
     /// * below the end of a recovery a time stamp undoes it only once no repeat is out, and until
     ///   then nothing is marked or repeated (`tcp_try_undo_partial`);
     /// * beyond the initial degree of reordering SACKs alone grow the window;
@@ -255,7 +257,7 @@ impl Preset {
     /// The proofs it accepts.
     pub fn accepts(&self) -> Accepts {
         let both = self.undo == UndoRule::DsackAndTimestamps;
-        Accepts { dsack: both, timestamps: both }
+        Accepts { dsack: both, timestamps: both, every: self.linux }
     }
 }
 

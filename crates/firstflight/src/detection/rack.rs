@@ -6,7 +6,7 @@
 //! last transmission, so a repeat can be found lost like an original. The window is zero until
 //! reordering is seen, then a quarter of the smallest RTT, more if DSACKs prove repeats needless.
 //!
-//! Follows RFC 8985 (February 2021) sections 6.2 and 6.3. State: 208 bytes.
+//! Follows RFC 8985 (February 2021) sections 6.2 and 6.3. State: 240 bytes.
 //! Departures: D1 `min_rtt` is the caller's: that of the connection unless it keeps a windowed one.
 //! D2 segments delivered by one ACK may be reported in any order: only the latest sent of them
 //! matters, and whether one of them lies below what earlier ACKs had delivered (nothing sent before
@@ -16,6 +16,8 @@
 //! the latest sent of the segments that an ACK delivers, as the document has it; with
 //! [`Rack::linux`] that of the last one reported, as in Linux (`tcp_rack_advance`), which reports
 //! what an ACK SACKs before what it acknowledges, and looks for losses only on an ACK that delivers.
+//! D5 [`Rack::linux`] does not ask time stamps which copy of a segment arrived, and it counts the round
+//! trip between two DSACKs from what was sent since the first of them (`tcp_rack_update_reo_wnd`).
 
 use super::scoreboard::{Flags, Id, SendOrder};
 use super::{Episode, Losses, mark_head};
@@ -23,6 +25,8 @@ use crate::units::{Nanos, Seq, Time, mul_div};
 
 /// Recoveries without a DSACK after which the window is a quarter of the RTT again (RFC8985 6.2-4).
 const REO_PERSIST: u32 = 16;
+/// LINUX rack-steps: the most quarters.
+const MAX_STEPS: u32 = 255;
 /// SACKed segments that end the patience for reordering never seen: the classic threshold.
 const DUP_THRESH: u64 = 3;
 
@@ -98,6 +102,11 @@ pub struct Rack {
     linux: bool,
     /// Something was delivered since losses were last looked for.
     fresh: bool,
+    /// Linux: when the latest sent of what the ACK delivers left, a DSACK that no delivery followed yet,
+    /// and when the last segment had left before the window was last widened.
+    delivered: Option<Time>,
+    dsack_waits: bool,
+    widened: Option<Time>,
 }
 
 impl Default for Rack {
@@ -116,6 +125,9 @@ impl Default for Rack {
             walk: Walk::default(),
             linux: false,
             fresh: false,
+            delivered: None,
+            dsack_waits: false,
+            widened: None,
         }
     }
 }
@@ -163,7 +175,10 @@ impl Rack {
         let rtt = now.since(arrival.last_tx).in_ticks(min_rtt);
         // RFC8985 6.2-2: an echo older than the repeat, or an RTT shorter than any, belongs to the
         // original. Equal stamps tell nothing.
-        let older_echo = arrival.echo.is_some_and(|echo| echo < arrival.last_tx);
+        let older_echo = !self.linux && arrival.echo.is_some_and(|echo| echo < arrival.last_tx);
+        if self.linux {
+            self.delivered = self.delivered.max(Some(arrival.last_tx));
+        }
         if arrival.tx_count > 1 && (older_echo || min_rtt.is_some_and(|floor| rtt < floor)) {
             return;
         }
@@ -212,6 +227,7 @@ impl Rack {
     pub fn on_run<B: SendOrder>(&mut self, board: &B, now: Time, sent: Time, facts: &Facts) {
         self.rtt = now.since(sent).in_ticks(facts.min_rtt);
         self.reference = Some(Stamp { at: sent, end: facts.una });
+        self.delivered = Some(sent);
         (self.fack, self.fack_now) = (facts.una, facts.una);
         self.update_window(facts);
         self.walk.judged = self.walk.judged.max(board.oldest_sent());
@@ -222,6 +238,25 @@ impl Rack {
     /// without one narrow it again.
     #[inline]
     fn update_window(&mut self, facts: &Facts) {
+        if self.linux {
+            self.widen_as_linux(facts);
+        } else {
+            self.widen(facts);
+        }
+        let impatient = facts.episode != Episode::None || facts.sacked_segments >= DUP_THRESH;
+        self.reo_wnd = match facts.min_rtt {
+            // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed
+            // or the episode is open.
+            Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
+            // RFC8985 6.2-6: quarters of the smallest RTT, at most the smoothed one.
+            Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4))
+                .min(facts.srtt.unwrap_or(min_rtt)),
+            None => Nanos::ZERO,
+        };
+    }
+
+    #[inline]
+    fn widen(&mut self, facts: &Facts) {
         if self.dsack_round.is_some_and(|round| facts.una >= round) {
             self.dsack_round = None;
         }
@@ -235,16 +270,26 @@ impl Rack {
                 self.reo_mult = 1;
             }
         }
-        let impatient = facts.episode != Episode::None || facts.sacked_segments >= DUP_THRESH;
-        self.reo_wnd = match facts.min_rtt {
-            // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed
-            // or the episode is open.
-            Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
-            // RFC8985 6.2-6: quarters of the smallest RTT, at most the smoothed one.
-            Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4))
-                .min(facts.srtt.unwrap_or(min_rtt)),
-            None => Nanos::ZERO,
-        };
+    }
+
+    /// LINUX rack-dsack: a DSACK waits for the next ACK that delivers, and counts there if something
+    /// is delivered that left after the window was last widened.
+    #[inline]
+    fn widen_as_linux(&mut self, facts: &Facts) {
+        self.dsack_waits |= facts.dsack;
+        if let Some(delivered) = self.delivered.take() {
+            let counts = self.widened.is_none_or(|widened| delivered > widened);
+            if core::mem::take(&mut self.dsack_waits) && counts {
+                self.reo_mult = self.reo_mult.saturating_add(1).min(MAX_STEPS);
+                self.widened = Some(self.walk.last_sent.at);
+                self.reo_persist = REO_PERSIST;
+            } else if self.reo_persist == 0 {
+                self.reo_mult = 1;
+            }
+        }
+        if facts.ends_recovery {
+            self.reo_persist = self.reo_persist.saturating_sub(1);
+        }
     }
 
     /// Marks what is lost by now; on an ACK after [`Rack::on_ack`].

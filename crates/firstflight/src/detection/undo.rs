@@ -36,6 +36,8 @@ pub struct Accepts {
     pub dsack: bool,
     /// Time stamps.
     pub timestamps: bool,
+    /// Of time stamps not only the first ACK that moves `una` after a repeat tells, but each one.
+    pub every: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,15 +136,17 @@ impl Undo {
     /// An ACK moved `una`; `echo` is the send time it echoes, where there are time stamps.
     ///
     /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the
-    /// clock wide, tell nothing.
+    /// clock wide, tell nothing. LINUX undo-every: every ACK of an episode is asked
+    /// (`tcp_packet_delayed`).
     pub fn on_advance(&mut self, una: Seq, echo: Option<Time>) -> Option<Proof> {
-        let (accepts, first_repeat) = (self.accepts.timestamps, self.first_repeat?);
+        let (accepts, first_repeat) = (self.accepts, self.first_repeat?);
         let marker = self.marker.as_mut()?;
         if una <= marker.una || marker.answered {
             return None;
         }
-        marker.answered = true;
-        (accepts && echo.is_some_and(|echo| echo < first_repeat)).then_some(Proof::Timestamp)
+        marker.answered = !accepts.every;
+        (accepts.timestamps && echo.is_some_and(|echo| echo < first_repeat))
+            .then_some(Proof::Timestamp)
     }
 }
 

@@ -85,6 +85,9 @@ impl Recovery for AnyRecovery {
     fn end(&mut self, how: End, pipe: u64) -> u64 {
         each!(self, r => r.end(how, pipe))
     }
+    fn retarget(&mut self, target: u64, mss: u64) {
+        each!(self, r => r.retarget(target, mss));
+    }
     fn restarts_on_lost_repeat(&self) -> bool {
         each!(self, r => r.restarts_on_lost_repeat())
     }

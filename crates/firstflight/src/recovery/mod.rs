@@ -135,8 +135,8 @@ pub enum End {
 pub struct Entry {
     /// What opened it.
     pub cause: Cause,
-    /// The target `T` in bytes: the threshold that congestion avoidance computed. Never recomputed
-    /// inside the episode.
+    /// The target `T` in bytes: the threshold that congestion avoidance computed. Inside the episode
+    /// only [`Recovery::retarget`] moves it.
     pub target: u64,
     /// Outstanding bytes after the triggering ACK: `nxt - una` (TCP), in flight before removing
     /// losses (QUIC).
@@ -211,6 +211,12 @@ pub trait Recovery {
     /// The episode ends with `pipe` bytes in flight: the window to leave with. Not used after
     /// `End::Undone`.
     fn end(&mut self, how: End, pipe: u64) -> u64;
+
+    /// The threshold has come down to `target` while the episode is open. For policies that follow
+    /// Linux, whose PRR has no target but the threshold; for the others it was fixed at entry.
+    fn retarget(&mut self, target: u64, mss: u64) {
+        let _ = (target, mss);
+    }
 
     /// A repeat that is lost again opens a fresh episode with a second reduction (RFC 5681 section
     /// 4.3). The policies of the 2011 Linux experiments and rate halving do not.

@@ -219,6 +219,16 @@ impl Prr {
         f.max(1)
     }
 
+    /// The target as handed over, and as the formulas use it.
+    fn aim(&mut self, target: u64, mss: u64) {
+        let exit = target.min(MAX_BYTES);
+        self.target = match self.params.rules {
+            Rules::Linux { .. } => (exit / mss).max(2).saturating_mul(mss),
+            Rules::Rfc6937 { .. } | Rules::Rfc9937 { .. } => exit,
+        };
+        self.exit_above = (exit as i64 - self.target as i64) as i32;
+    }
+
     /// What of `delivered` counts: `D` of the formulas.
     fn counted(&self, progress: &Progress, opening: Option<Cause>, mss: u64) -> u64 {
         if progress.delivered == 0 {
@@ -335,21 +345,21 @@ impl Policy for Prr {
 impl Recovery for Prr {
     fn enter(&mut self, entry: &Entry) {
         let mss = entry.mss.clamp(1, MAX_MSS);
-        let exit = entry.target.min(MAX_BYTES);
-        let target = match self.params.rules {
-            Rules::Linux { .. } => (exit / mss).max(2).saturating_mul(mss),
-            Rules::Rfc6937 { .. } | Rules::Rfc9937 { .. } => exit,
-        };
         let recover_fs = self.flight_at_entry(entry);
-        let exit_above = (exit as i64 - target as i64) as i32;
         *self = Prr {
             stage: Stage::opened(entry.cause),
-            exit_above,
-            target,
             recover_fs,
-            cwnd: exit,
+            cwnd: entry.target.min(MAX_BYTES),
             ..Prr::new(self.params)
         };
+        self.aim(entry.target, mss);
+    }
+
+    fn retarget(&mut self, target: u64, mss: u64) {
+        // LINUX prr-threshold: its only target is the threshold (`tcp_cwnd_reduction`).
+        if matches!(self.params.rules, Rules::Linux { .. }) {
+            self.aim(target, mss.clamp(1, MAX_MSS));
+        }
     }
 
     fn on_ack(&mut self, progress: &Progress) {

@@ -78,6 +78,14 @@ macro_rules! forward_startup {
         ) -> $crate::startup::Verdict {
             $each!(self, startup => startup.sample(ack, w, cx))
         }
+        fn sample_in_recovery(
+            &mut self,
+            ack: &$crate::event::Ack,
+            w: $crate::event::Window,
+            cx: &$crate::event::Context,
+        ) -> Option<u64> {
+            $each!(self, startup => startup.sample_in_recovery(ack, w, cx))
+        }
         #[inline]
         fn grow(
             &mut self,

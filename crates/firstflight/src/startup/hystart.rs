@@ -435,6 +435,18 @@ impl Startup for HyStart {
         verdict
     }
 
+    /// LINUX hystart-recovery: the kernel asks whenever the window is below the threshold, which PRR's
+    /// often is, and PRR goes on towards the threshold that is found (`cubictcp_acked`).
+    fn sample_in_recovery(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<u64> {
+        if self.params.profile != Profile::Linux {
+            return None;
+        }
+        match self.sample(ack, w, cx) {
+            Verdict::Leave(leave) => Some(leave.ssthresh),
+            _ => None,
+        }
+    }
+
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not;

@@ -208,6 +208,13 @@ pub trait Startup {
         Verdict::Stay
     }
 
+    /// The same inside the recovery of a TCP that follows Linux, while its window shows less than the
+    /// threshold: the threshold to finish the recovery with, if the startup has found the end (HyStart).
+    fn sample_in_recovery(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<u64> {
+        let _ = (ack, w, cx);
+        None
+    }
+
     /// The growth hook: below the threshold, outside recovery, `ack.acked > 0`, after losses (slow
     /// start, HyStart++, Rapid Start). `acked` is what may count for growth (RFC 9002 excludes
     /// packets sent before recovery); `cx.limited` says whether it may grow.

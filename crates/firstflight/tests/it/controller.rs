@@ -201,6 +201,29 @@ fn a_false_alarm_gives_everything_back() {
     }
 }
 
+/// Shows LINUX undo-raise.
+#[test]
+fn linux_raises_the_threshold_also_of_a_window_that_has_grown_past_the_old_one() {
+    for (arm, raised) in
+        [("slowstart/reno(profile=linux)/prr(mode=linux)", true), ("slowstart/reno/prr", false)]
+    {
+        let mut r = Rig::tcp(arm, 10 * MSS);
+        r.grow_to(20 * MSS);
+        r.loss(MSS, MSS);
+        r.complete();
+        while r.c.cwnd() < 24 * MSS {
+            r.fill();
+            r.wait(30);
+            r.ack(r.inflight());
+        }
+        let (cwnd, ssthresh) = (r.c.cwnd(), r.c.ssthresh());
+        assert!(ssthresh.is_some(), "{arm}: cut");
+        r.c.on_spurious();
+        assert_eq!(r.c.cwnd(), cwnd, "{arm}: the window is larger than the old one");
+        assert_eq!(r.c.ssthresh(), if raised { None } else { ssthresh }, "{arm}");
+    }
+}
+
 /// Shows RFC9438 4.9-2.
 #[test]
 fn undo_in_the_middle_of_an_episode_closes_it() {

@@ -1035,7 +1035,7 @@ fn the_state_is_as_small_as_the_files_say() {
         ("NextSeg", size_of::<NextSeg>(), 48),
         ("LimitedTransmit", size_of::<LimitedTransmit>(), 2),
         ("EarlyRetransmit", size_of::<EarlyRetransmit>(), 40),
-        ("Rack", size_of::<Rack>(), 208),
+        ("Rack", size_of::<Rack>(), 240),
         ("Tlp", size_of::<Tlp>(), 16),
         ("Rto", size_of::<Rto>(), 64),
         ("FRto", size_of::<FRto>(), 24),

@@ -1215,7 +1215,7 @@ fn persistent_congestion_needs_losses_further_apart_than_three_probe_timeouts() 
 /// Shows RFC3708 3-1.
 #[test]
 fn an_episode_is_undone_when_every_repeat_was_a_duplicate() {
-    let mut undo = Undo::new(Accepts { dsack: true, timestamps: true });
+    let mut undo = Undo::new(Accepts { dsack: true, timestamps: true, every: false });
     undo.open(Seq(100));
     assert_eq!(undo.on_dsack(Seq(100)), None, "no repeat was sent yet");
     undo.on_repeat(at(1));
@@ -1241,7 +1241,7 @@ fn the_first_ack_of_an_original_undoes_the_episode() {
         ("no time stamps", None,         None),
     ];
     for (what, echo, expected) in rows {
-        let mut undo = Undo::new(Accepts { dsack: true, timestamps: true });
+        let mut undo = Undo::new(Accepts { dsack: true, timestamps: true, every: false });
         undo.open(Seq(100));
         assert_eq!(
             undo.on_advance(Seq(101), Some(at(0))),
@@ -1309,7 +1309,7 @@ fn a_quic_episode_is_undone_when_every_lost_packet_was_acknowledged() {
 /// Shows RFC3522 3.2-kept, LINUX undo-carry.
 #[test]
 fn repeats_in_flight_from_an_earlier_episode_count_in_the_next() {
-    let both = Accepts { dsack: true, timestamps: true };
+    let both = Accepts { dsack: true, timestamps: true, every: false };
     // (repeats carried over, whether one of them is undelivered, proof of an answer to the repeat
     // that left at 10 ms, proof of one DSACK after one more repeat)
     for (carried, undelivered, echo, dsack) in [
@@ -1664,7 +1664,7 @@ fn the_kernels_rack_takes_the_last_rtt_and_waits_for_a_delivery() {
 /// A proof that is put off is judged again with the next ACK.
 #[test]
 fn a_proof_that_is_put_off_comes_again() {
-    let mut undo = Undo::new(Accepts { dsack: true, timestamps: true });
+    let mut undo = Undo::new(Accepts { dsack: true, timestamps: true, every: false });
     undo.carry(0, false);
     undo.open(Seq(0));
     undo.on_repeat(at(50));
@@ -1672,4 +1672,47 @@ fn a_proof_that_is_put_off_comes_again() {
     undo.put_off();
     assert_eq!(undo.on_advance(Seq(2 * MSS), Some(at(45))), Some(Proof::Timestamp));
     assert_eq!(undo.on_advance(Seq(3 * MSS), Some(at(45))), None, "told once");
+}
+
+/// Shows LINUX undo-every.
+#[test]
+fn linux_asks_every_ack_of_an_episode() {
+    for (every, expected) in [(false, None), (true, Some(Proof::Timestamp))] {
+        let mut undo = Undo::new(Accepts { dsack: true, timestamps: true, every });
+        undo.open(Seq(0));
+        undo.on_repeat(at(50));
+        assert_eq!(undo.on_advance(Seq(MSS), Some(at(60))), None, "an answer to the repeat");
+        assert_eq!(undo.on_advance(Seq(2 * MSS), Some(at(40))), expected, "every ACK: {every}");
+    }
+}
+
+/// Shows LINUX rack-dsack, LINUX rack-steps.
+#[test]
+fn a_dsack_widens_the_window_of_linux_with_the_next_delivery() {
+    let mut rack = Rack::linux();
+    rack.see_reordering();
+    let facts = Facts { min_rtt: Some(ms(40)), srtt: Some(ms(10_000)), ..Facts::default() };
+    let dsack = |rack: &mut Rack| rack.on_ack(&Facts { dsack: true, ..facts });
+    let deliver = |rack: &mut Rack, sent: u64| {
+        let (end, last_tx) = (Seq((sent + 1) * MSS), at(sent));
+        let arrival = Arrival { end, last_tx, tx_count: 1, echo: None };
+        rack.on_delivered(at(sent + 40), &arrival, Some(ms(40)));
+        rack.on_ack(&facts);
+        rack.reordering_window()
+    };
+    for sent in [0, 10, 20] {
+        rack.on_sent(at(sent), Seq((sent + 1) * MSS));
+    }
+    assert_eq!(deliver(&mut rack, 0), ms(10));
+    dsack(&mut rack);
+    assert_eq!(rack.reordering_window(), ms(10), "nothing was delivered since");
+    assert_eq!(deliver(&mut rack, 10), ms(20));
+    dsack(&mut rack);
+    assert_eq!(deliver(&mut rack, 20), ms(20), "it left before the window was widened");
+    for sent in 21..=400 {
+        rack.on_sent(at(sent), Seq((sent + 1) * MSS));
+        dsack(&mut rack);
+        deliver(&mut rack, sent);
+    }
+    assert_eq!(rack.reordering_window(), ms(2_550), "255 quarters");
 }

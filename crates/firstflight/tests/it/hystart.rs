@@ -420,6 +420,29 @@ fn row_16_a_timeout_makes_linux_forget_what_it_found() {
     }
 }
 
+/// Shows LINUX hystart-recovery.
+#[test]
+fn inside_a_recovery_linux_finds_the_threshold_to_end_it_with() {
+    let gvisor = Params { train: false, ..Params::GVISOR };
+    for (params, expected) in [(DELAY_ONLY, Some((8, 100 * MSS))), (gvisor, None)] {
+        let mut f = Flow::after_round(params, 40 * MS, 50 * MS);
+        f.w.ssthresh = 200 * MSS;
+        let found = (1..=20).find_map(|count| {
+            f.una += 1;
+            let ack = Ack {
+                now: Time(T0 + count * MS),
+                acked: MSS,
+                rtt: Some(Nanos(50 * MS)),
+                una: Seq(f.una),
+                nxt: Seq(f.nxt),
+                ..Ack::default()
+            };
+            Some((count, f.alg.sample_in_recovery(&ack, f.w, &f.cx)?))
+        });
+        assert_eq!(found, expected, "{:?}", params.profile);
+    }
+}
+
 // Rows 17 to 19: thresholds
 
 /// Shows LINUX hystart-rise.

@@ -543,3 +543,24 @@ fn a_lost_repeat_cuts_again_except_in_linux_and_rate_halving() {
     let ignore = Prr::new(Params { lost_repeat: LostRepeat::Ignore, ..prr_params("SSRB") });
     assert!(!ignore.restarts_on_lost_repeat(), "the arms of 2011 do not");
 }
+
+/// Shows LINUX prr-threshold.
+#[test]
+fn only_linux_goes_on_towards_a_threshold_that_comes_down() {
+    for (text, window) in [("prr(mode=linux)", 10), ("prr", 20), ("sack", 20), ("immediate", 20)] {
+        let arm = firstflight::arm::Arm::parse(&format!("slowstart/reno/{text}")).expect("an arm");
+        let (_, mut policy) = arm.after_startup();
+        policy.enter(&Entry {
+            cause: Cause::Ack,
+            target: 20 * 1000,
+            flight: 40 * 1000,
+            sacked: 1000,
+            delivered: 1000,
+            cwnd: 40 * 1000,
+            reduced: 20 * 1000,
+            mss: 1000,
+        });
+        policy.retarget(10 * 1000, 1000);
+        assert_eq!(policy.end(End::Complete, 5 * 1000), window * 1000, "{text}");
+    }
+}

@@ -13,6 +13,7 @@ use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::units::MAX_BYTES;
 use firstflight::{Nanos, Rate, Time};
 use firstflight_lab::compare::Keep;
+use firstflight_lab::flows::{App, SharingFlow};
 use firstflight_lab::{Plan, Scenario, TrialRow, parse_arms};
 use firstflight_path::Path;
 use firstflight_sim::pacer::Pacer;
@@ -115,14 +116,27 @@ pub(super) enum Subject {
     None,
     Sender(Box<Sender>),
     Law(Box<Law>),
-    Curve { curve: Curve, at: u64, mss: u64 },
-    Estimator { rtt: Rfc9002Rtt, promise: Nanos, probes: u32 },
+    Curve {
+        curve: Curve,
+        at: u64,
+        mss: u64,
+    },
+    Estimator {
+        rtt: Rfc9002Rtt,
+        promise: Nanos,
+        probes: u32,
+    },
     Root(u64),
     Judged(Judgement),
-    Persistent { search: PersistentCongestion, found: bool },
+    Persistent {
+        search: PersistentCongestion,
+        found: bool,
+    },
     Prr(Box<Open>),
     Pacer(Paced),
     Trial(Box<TrialRow>),
+    /// Several flows through one bottleneck: when the last of them was through.
+    Flows(Option<Nanos>),
 }
 
 impl Subject {
@@ -176,6 +190,7 @@ impl Subject {
                 *self = Subject::Pacer(Paced { pacer, rate, now: Time(0), mss });
             }
             "trial" => *self = Subject::Trial(Box::new(trial(words)?)),
+            "flows" => *self = Subject::Flows(flows(words)?),
             _ => return self.go_on(name, words),
         }
         Ok(())
@@ -220,6 +235,7 @@ impl Subject {
             (Subject::Law(law), _) => return law.field(name),
             (Subject::Prr(open), _) => return open.field(name),
             (Subject::Trial(row), _) => return of_trial(row, name),
+            (Subject::Flows(last), "time") => amount_or_none(last.map(|last| last.0)),
             (Subject::Curve { curve, .. }, "k") => amount(curve.k_us() * 1_000),
             (Subject::Curve { curve, at, .. }, "w") => amount(curve.at(*at)),
             (Subject::Estimator { rtt, promise, probes }, _) => match name {
@@ -407,10 +423,35 @@ fn trial(words: &Words<'_>) -> Result<TrialRow, String> {
         parse_arms(words.plain(0).ok_or("which arm?")?).map_err(|error| error.to_string())?;
     let path = Path::parse(words.key("path").ok_or("needs `path=`")?)
         .map_err(|error| error.to_string())?;
-    let scenario = Scenario::new(path, words.need("bytes", 1)?);
+    let mut scenario = Scenario::new(path, words.need("bytes", 1)?);
+    if let Some(limit) = words.number("limit", 1)? {
+        scenario.limit = Nanos(limit);
+    }
     let comparison =
         Plan::new(arms, scenario).run(Keep::Rows, &|| {}).map_err(|error| error.to_string())?;
     comparison.rows.into_iter().next().ok_or_else(|| "has no row".to_owned())
+}
+
+/// `ARM@START` each: flows of the same size over the simulator's QUIC.
+fn flows(words: &Words<'_>) -> Result<Option<Nanos>, String> {
+    let path = Path::parse(words.key("path").ok_or("needs `path=`")?)
+        .map_err(|error| error.to_string())?;
+    let bytes = words.need("bytes", 1)?;
+    let mut flows = Vec::new();
+    for (arm, start) in words.all.iter().filter_map(|word| word.rsplit_once('@')) {
+        let arms = parse_arms(arm).map_err(|error| error.to_string())?;
+        let arm = arms.into_iter().next().ok_or("which arm?")?;
+        let start = Nanos(number(start, 1)?);
+        flows.push(SharingFlow { arm, app: App::Bulk(bytes), start, rtt_extra: Nanos::ZERO });
+    }
+    let outcome =
+        Scenario::new(path, bytes).run_flows(&flows, 1, None).map_err(|error| error.to_string())?;
+    let ends = outcome
+        .flows
+        .iter()
+        .zip(&flows)
+        .map(|(flow, plan)| Some(plan.start + flow.delivered_after?));
+    Ok(ends.collect::<Option<Vec<Nanos>>>().and_then(|ends| ends.into_iter().max()))
 }
 
 fn of_trial(row: &TrialRow, name: &str) -> Option<Value> {

@@ -44,6 +44,9 @@ pub(super) struct State {
     pub(super) lost: i64,
     pub(super) sacked: i64,
     pub(super) retrans: i64,
+    /// Reordering was seen, and its degree.
+    pub(super) seen: bool,
+    pub(super) degree: i64,
 }
 
 /// An ACK that the kernel got, and what it did until the next one.
@@ -278,6 +281,8 @@ impl Player<'_> {
             lost: field("lost"),
             sacked: field("sacked"),
             retrans: field("retrans"),
+            seen: field("reord_seen") > 0,
+            degree: field("reordering"),
         };
         let mut sent = Vec::new();
         while let Some((at, header)) = self.peer.receive(Duration::ZERO) {

@@ -138,6 +138,11 @@ fn judge(episode: &Episode, recording: &Recording) -> Verdict {
     let first = (first < steps).then(|| {
         let name = name(episode, recording, &ours, first);
         let mut text = differ(recording, &ours, first);
+        let seen = (0..first).find(|&at| recording.steps[at].state.seen != ours[at].state.seen);
+        if let Some(at) = seen {
+            text += "    only one has seen reordering from here on:\n";
+            text += &differ(recording, &ours, at);
+        }
         if !holds && beyond > first {
             text += "    more than one segment apart:\n";
             text += &differ(recording, &ours, beyond);

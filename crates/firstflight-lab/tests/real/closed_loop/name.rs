@@ -13,6 +13,7 @@ pub(super) enum Name {
     Timer,
     UnusedAtRepeat,
     HystartInRecovery,
+    MergedSegments,
     Unknown,
 }
 
@@ -36,7 +37,10 @@ impl Name {
                 "an unused window falls at the next send, in the kernel only at one of new data (tcp_output.c: tcp_write_xmit, tcp_cwnd_validate)"
             }
             Name::HystartInRecovery => {
-                "HyStart goes on in a recovery while the window is below the threshold, and sets that (tcp_cubic.c: cubictcp_acked, hystart_update)"
+                "HyStart goes on in a recovery while the window is below the threshold, and sets that, with another ACK than ours (tcp_cubic.c: cubictcp_acked, hystart_update)"
+            }
+            Name::MergedSegments => {
+                "SACKed segments are merged, and a duplicate of one counts as that of a repeat if any of them was repeated (tcp_input.c: tcp_shifted_skb, tcp_sacktag_one)"
             }
             Name::Unknown => "unknown",
         }
@@ -58,8 +62,11 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
     if cubic && same_losses && k.state.phase <= 1 && left(&k.state) != left(&o.state) {
         return Name::Hystart;
     }
-    let lowered = left(&k.state) && k.state.ssthresh == k.state.cwnd && !left(&o.state);
-    if cubic && same_losses && k.state.phase == 3 && lowered {
+    // Before PRR moves the window; ours finds it with another ACK.
+    let found = |state: &kernel::State| {
+        left(state) && before.is_some_and(|before| state.ssthresh == before.cwnd)
+    };
+    if cubic && same_losses && k.state.phase == 3 && found(&k.state) != found(&o.state) {
         return Name::HystartInRecovery;
     }
     if Clock::SHAKEN
@@ -72,6 +79,11 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
     let (kw, ow) = ((k.state.cwnd, k.state.ssthresh), (o.state.cwnd, o.state.ssthresh));
     if same_losses && idle > 200_000_000 && ow.0 <= kw.0 && ow.1 <= kw.1 {
         return Name::UnusedAtRepeat;
+    }
+    let apart = (0..=at).find(|&at| recording.steps[at].state.seen != ours[at].state.seen);
+    let reports = |at: usize| recording.steps[at].ack.is_some_and(|ack| ack.dsack);
+    if apart.is_some_and(|at| recording.steps[at].state.seen && reports(at)) {
+        return Name::MergedSegments;
     }
     if k.sent.len() == o.sent.len()
         && k.state.cwnd == o.state.cwnd

@@ -175,6 +175,8 @@ impl<'a> Ours<'a> {
             lost: field("tcpi_lost"),
             sacked: field("tcpi_sacked"),
             retrans: field("tcpi_retrans"),
+            seen: field("tcpi_reord_seen") > 0,
+            degree: field("tcpi_reordering"),
         }
     }
 }

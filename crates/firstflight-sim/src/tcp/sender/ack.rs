@@ -394,13 +394,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
     fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool, before: &Before) {
         let mut proof = None;
-        let reported = packet.duplicate().map(|range| (range, self.repeats.report(range.from)));
+        let reported = packet
+            .duplicate()
+            .filter(|_| self.linux.is_none_or(|linux| linux.believes))
+            .map(|range| (range, self.repeats.report(range.from)));
         if let Some((range, None)) = reported
-            && self.linux.is_some_and(|linux| linux.believes)
+            && self.linux.is_some()
             && range.to <= before.una
         {
             // Below `una` the kernel does not know what was repeated, and counts.
             proof = self.undo.on_dsack(Seq(range.from));
+        }
+        if let Some((range, _)) = reported {
+            self.note_both_copies(Seq(range.from));
         }
         if let Some((range, Some(repeat))) = reported {
             self.board.on_duplicate(Seq(range.from));
@@ -443,6 +449,23 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             let flags = self.board.flags(id);
             self.board.tx_count(id) > 1 && !flags.has(Flags::SACKED) && !flags.has(Flags::LOST)
         })
+    }
+
+    /// LINUX reordering-both: a duplicate of a repeated segment that is SACKed shows that the original
+    /// was late (`tcp_sacktag_one`).
+    fn note_both_copies(&mut self, start: Seq) {
+        let id = self.board.find(start);
+        let known = self.board.holds(id)
+            && self.board.start(id) == start
+            && self.board.tx_count(id) > 1
+            && self.board.flags(id).has(Flags::SACKED);
+        let fack = self.board.ledger().fack();
+        if let Some(linux) = self.linux.as_mut().filter(|_| known)
+            && linux.reordering.on_delivered(start, 1, fack, self.mss).is_some()
+            && let Some(rack) = self.marker.rack()
+        {
+            rack.see_reordering();
+        }
     }
 
     /// A time stamp shows that the segment at `una` was late, not lost: reordering. Returns whether

@@ -328,6 +328,16 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.episode
     }
 
+    /// The degree of reordering that loss detection goes by.
+    pub fn reordering(&self) -> Reordering {
+        self.linux.map_or_else(|| self.marker.reordering(), |linux| linux.reordering)
+    }
+
+    /// RACK has seen reordering.
+    pub fn reordering_seen(&self) -> bool {
+        self.marker.has_seen_reordering()
+    }
+
     /// Smallest RTT.
     pub fn min_rtt(&self) -> Option<Nanos> {
         self.rtt.min()
