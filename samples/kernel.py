@@ -5,7 +5,8 @@ TCP of the kernel and our startups in BPF send through an emulated link, what pa
 captured, and `replay --identify` says who it was: the table in docs/identify.md. Needs a program
 with `--features linux` and takes five minutes; the kernel's clock is real, so captures made again
 differ. Captures that are in FOLDER already are asked again and not made again. Right is what names
-the sender alone, or with startups that would have sent the same bytes in every round trip.
+the sender alone, or with startups that would have sent the same in every round trip, to two packets
+or a hundredth.
 """
 
 import json
@@ -28,7 +29,7 @@ PATHS = [
 SENDERS = [
     (None, "cubic", "hystart"),
     (None, "reno", "slowstart"),
-    (None, "bbr", "bbr"),
+    (None, "bbr", "kernel:bbr"),
     ("kernel:cubic(hystart=off)", "ff_no_hystart", "slowstart"),
     ("hystart++", "ff_hystartpp", "hystart++"),
     ("search", "ff_search", "search"),

@@ -22,7 +22,7 @@ from pathlib import Path
 SUFFIXES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz")
 FIELDS = (
     "frame.time_epoch ip.src ipv6.src tcp.srcport ip.dst ipv6.dst tcp.dstport tcp.stream tcp.seq tcp.len "
-    "tcp.ack tcp.flags.fin tcp.flags.ack tcp.flags.reset tcp.analysis.retransmission tcp.analysis.keep_alive tcp.analysis.zero_window_probe tcp.analysis.out_of_order"
+    "tcp.ack tcp.flags.fin tcp.flags.ack tcp.flags.reset tcp.analysis.retransmission tcp.analysis.keep_alive tcp.analysis.zero_window_probe tcp.analysis.out_of_order tcp.options.sack_le tcp.analysis.spurious_retransmission"
 ).split()
 # Short connections show nothing; `replay` leaves them out.
 LEAST = 15_000
@@ -49,6 +49,8 @@ class Stream:
         self.finished: int | None = None
         self.again = 0
         self.reordered = 0
+        self.sacked = False
+        self.spurious = False
         # Pieces that are out: begin, end, time; no time once they were sent again.
         self.out: list[tuple[int, int, float | None]] = []
         self.rtts: list[float] = []
@@ -100,11 +102,15 @@ def theirs(file: Path) -> dict[str, list[Stream]]:
         if length and not (row["tcp.analysis.keep_alive"] or row["tcp.analysis.zero_window_probe"]):
             here.send(sequence, length, now)
             here.again += length if row["tcp.analysis.retransmission"] else 0
+            here.spurious |= bool(row.get("tcp.analysis.spurious_retransmission"))
             here.reordered += length if row["tcp.analysis.out_of_order"] else 0
         if row["tcp.flags.fin"] in TRUE:
             here.finished = sequence + length
-        if row["tcp.flags.ack"] in TRUE and row["tcp.flags.reset"] not in TRUE:
-            back.acknowledge(int(row["tcp.ack"]), now)
+        back.sacked |= bool(row.get("tcp.options.sack_le"))
+        # What closes a connection may acknowledge its last bytes, or may be made up.
+        told = int(row["tcp.ack"])
+        if row["tcp.flags.ack"] in TRUE and (row["tcp.flags.reset"] not in TRUE or told <= back.highest + 1):
+            back.acknowledge(told, now)
     return found
 
 
@@ -139,6 +145,10 @@ def explained(connection: dict, stream: Stream, differs: list[str]) -> list[str]
         causes.append("the half before the capture is added")
     if stream.reordered and "retransmitted" in differs:
         causes.append("tshark calls retransmissions out of order")
+    if stream.spurious and "retransmitted" in differs:
+        causes.append("retransmitted after its ACK")
+    if stream.sacked and "RTT" in " ".join(differs):
+        causes.append("SACK told first")
     if not stream.rtts and "RTT" in " ".join(differs):
         causes.append("tshark has no sample")
     return causes

@@ -5,6 +5,7 @@ use firstflight::arm::Arm;
 use firstflight_log::{Extent, Fault};
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
+use firstflight_replay::run::Tried;
 use std::io::{Cursor, Read};
 
 /// Reads bytes as a file.
@@ -28,8 +29,8 @@ pub(super) fn follow(
         .iter()
         .map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") })
         .collect();
-    let mut replay =
-        Replay::new(Settings { identify: arms.clone(), arms, lines: 2, ..Settings::default() });
+    let identify = arms.iter().cloned().map(Tried::from).chain([Tried::bbr1()]).collect();
+    let mut replay = Replay::new(Settings { identify, arms, lines: 2, ..Settings::default() });
     match read("file", bytes, &mut replay) {
         Ok(extent) => {
             assert!(extent.connections > 0, "a file that is not refused holds a connection");

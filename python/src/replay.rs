@@ -7,7 +7,7 @@ use firstflight_lab::Error;
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::{Run as AbRun, Watch};
 use firstflight_lab::request::from_pairs;
-use firstflight_replay::advice::{AdviseRequest, Advised, named};
+use firstflight_replay::advice::{AdviseRequest, Advised, named, tried};
 use firstflight_replay::files::{GroupBy, OnBytes, follow};
 use firstflight_replay::replay::Settings;
 use firstflight_replay::report::page;
@@ -53,7 +53,7 @@ fn settings(
     (paced, iw): (Option<bool>, Option<u32>),
     lines: usize,
 ) -> Result<Settings, Error> {
-    let identify = identify.map(named).transpose()?.unwrap_or_default();
+    let identify = identify.map(tried).transpose()?.unwrap_or_default();
     Ok(Settings { arms: named(arms)?, paced, iw, lines, identify, ..Settings::default() })
 }
 

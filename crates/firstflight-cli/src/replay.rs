@@ -19,7 +19,7 @@ use firstflight_lab::size;
 use firstflight_log::quic::KeyLog;
 #[cfg(feature = "keylog")]
 use firstflight_path::input::read_text;
-use firstflight_replay::advice::named;
+use firstflight_replay::advice::{named, tried};
 use firstflight_replay::files::{self, GroupBy, OnBytes};
 use firstflight_replay::identify::DEFAULT_CANDIDATES;
 use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         },
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
-        identify: options.identify.as_deref().map(named).transpose()?.unwrap_or_default(),
+        identify: options.identify.as_deref().map(tried).transpose()?.unwrap_or_default(),
         events: events
             .as_ref()
             .map(|growing| growing.beside().to_owned())

@@ -57,6 +57,7 @@ const BOM: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// The first line that is no comment is text with cells.
 fn is_table(head: &[u8]) -> bool {
+    let head = &head[table::banner(head)..];
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut shown = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     let Some(first) = shown.next() else { return false };

@@ -29,9 +29,12 @@ const MOST_TOTAL: u64 = 1 << 60;
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let guarded = Lines { from: bytes, since_line_end: 0, read: 0 };
     let mut text = BufReader::with_capacity(1 << 16, guarded);
-    let layout = text.fill_buf().map(Layout::of).map_err(|error| {
-        Fault::new(file, Place::File, format!("cannot be read further: {error}"))
-    })?;
+    let unreadable =
+        |error| Fault::new(file, Place::File, format!("cannot be read further: {error}"));
+    let banner = text.fill_buf().map(banner).map_err(unreadable)?;
+    text.consume(banner);
+    let before = u64::from(banner > 0);
+    let layout = text.fill_buf().map(Layout::of).map_err(unreadable)?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
         .trim(csv::Trim::All)
@@ -69,7 +72,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
                 break;
             }
         }
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = record.position().map_or(0, csv::Position::line) + before;
         records += 1;
         if record.len() != names.len() {
             let what = format!("{} cells under {} columns", record.len(), names.len());
@@ -156,6 +159,17 @@ impl Layout {
             .then(|| cells(comment));
         Layout { delimiter, header }
     }
+}
+
+/// What stands in front of the line that bpftrace begins its output with; `Attaching 2 probes...`.
+const BANNER: &[u8] = b"Attaching ";
+
+/// The length of the line that bpftrace begins its output with, if this is such.
+pub(crate) fn banner(head: &[u8]) -> usize {
+    if !head.starts_with(BANNER) {
+        return 0;
+    }
+    memchr::memchr(b'\n', head).map_or(0, |end| end + 1)
 }
 
 /// The one of comma, semicolon and tab that a line has most of.

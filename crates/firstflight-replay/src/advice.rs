@@ -2,12 +2,13 @@
 //! and of `advise` in Python.
 
 use crate::files::{GroupBy, Watch, follow};
-use crate::identify::{self, Identity};
+use crate::identify::{DEFAULT_CANDIDATES, Identity};
 use crate::population::model::Today;
 use crate::population::own::Paths;
 use crate::population::{Accept, Entries};
 use crate::replay::{Named, Settings};
 use crate::results::Results;
+use crate::run::{BBR1, Tried};
 use crate::summary::ConnectionRow;
 use clap::Args;
 use firstflight::Nanos;
@@ -167,17 +168,32 @@ impl Advised {
 /// # Errors
 /// One line.
 pub fn named(text: &str) -> Result<Vec<Named>, Error> {
-    let outside = |arm: &NamedArm| {
-        Error::new(format!(
-            "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
-            arm.label
-        ))
-    };
     let ours = |named: NamedArm| match named.arm() {
         Ok(&arm) => Ok(Named { label: named.label, arm }),
         Err(_) => Err(outside(&named)),
     };
     parse_arms(text)?.into_iter().map(ours).collect()
+}
+
+/// The senders of a list that a recorded one may be: arms, and `kernel:bbr`, which is BBRv1.
+///
+/// # Errors
+/// One line for what is no sender, or none whose sending could be foretold.
+pub fn tried(text: &str) -> Result<Vec<Tried>, Error> {
+    let each = |named: NamedArm| match named.arm() {
+        Ok(&arm) => Ok(Named { label: named.label, arm }.into()),
+        Err(_) if named.full() == BBR1 => Ok(Tried::bbr1()),
+        Err(_) => Err(outside(&named)),
+    };
+    parse_arms(text)?.into_iter().map(each).collect()
+}
+
+/// Such an arm runs in the kernel alone.
+fn outside(arm: &NamedArm) -> Error {
+    Error::new(format!(
+        "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
+        arm.label
+    ))
 }
 
 /// The startup of an arm, by the name that the lists have.
@@ -236,6 +252,9 @@ fn identified(rows: &[&ConnectionRow], tcp: bool) -> (Option<String>, Baseline) 
     let best = sums.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| *name);
     let deployed = usual.iter().find(|name| ties.contains(name)).copied();
     let Some(arm) = deployed.or(best) else { return unknown("unknown sender".into()) };
+    if arm == BBR1 {
+        return unknown(format!("{arm}: BBRv1 sends, which runs in the kernel alone"));
+    }
     let by: Vec<&&Identity> =
         explained.iter().filter(|identity| identity.alike.iter().any(|name| name == arm)).collect();
     if !enough(by.len()) {
@@ -313,7 +332,7 @@ fn read(
         seen.push(arm.label.clone());
         new
     });
-    let identify = named(identify::DEFAULT_CANDIDATES)?;
+    let identify = tried(DEFAULT_CANDIDATES)?;
     let settings = Settings { arms, identify, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
     let mut entries = Entries::of(&replay, options.accept);

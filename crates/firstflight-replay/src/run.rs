@@ -16,6 +16,31 @@ pub struct Named {
     pub arm: Arm,
 }
 
+/// BBRv1 of Linux, which is no arm of ours.
+pub const BBR1: &str = "kernel:bbr";
+
+/// A sender that is tried.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// As typed.
+    pub(crate) label: String,
+    /// The arm; none is BBRv1.
+    pub(crate) arm: Option<Arm>,
+}
+
+impl Tried {
+    /// BBRv1 of Linux.
+    pub fn bbr1() -> Tried {
+        Tried { label: BBR1.into(), arm: None }
+    }
+}
+
+impl From<Named> for Tried {
+    fn from(named: Named) -> Tried {
+        Tried { label: named.label, arm: Some(named.arm) }
+    }
+}
+
 /// What is replayed, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -28,7 +53,7 @@ pub struct Settings {
     /// Connections whose course over time is kept, for the report.
     pub lines: usize,
     /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
-    pub identify: Vec<Named>,
+    pub identify: Vec<Tried>,
     /// File for what was understood, ACK by ACK.
     pub events: Option<std::path::PathBuf>,
     /// Secrets that open QUIC in captures, which are then read instead of TCP.

@@ -25,10 +25,11 @@ impl Refused {
 
     fn told(&self) -> Option<String> {
         let (first, bytes) = (self.first.as_ref()?, size(self.bytes));
-        Some(match self.count {
-            1 => format!("{bytes} of data were {first}"),
-            count => format!("{bytes} of data in {count} connections were {first}"),
-        })
+        let many =
+            if self.count > 1 { format!(" in {} connections", self.count) } else { String::new() };
+        // Where it was taken, or what else is wrong with it.
+        let verb = if first.starts_with("taken") { "were" } else { "are left out:" };
+        Some(format!("{bytes} of data{many} {verb} {first}"))
     }
 }
 
@@ -138,5 +139,30 @@ impl Tally {
             );
         }
         parts.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Refused;
+
+    #[test]
+    fn the_reason_for_a_refusal_ends_a_sentence() {
+        let told = |reasons: &[&str]| {
+            let mut refused = Refused::default();
+            for why in reasons {
+                refused.add(20_000, || (*why).to_owned());
+            }
+            refused.told()
+        };
+        assert_eq!(told(&[]), None);
+        assert_eq!(
+            told(&["taken at the receiver"]).as_deref(),
+            Some("20 kB of data were taken at the receiver")
+        );
+        assert_eq!(
+            told(&["began before the capture", "taken at the receiver"]).as_deref(),
+            Some("40 kB of data in 2 connections are left out: began before the capture")
+        );
     }
 }

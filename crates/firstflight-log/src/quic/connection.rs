@@ -9,6 +9,7 @@ use super::packet::{Kind, Long};
 use crate::qlog::{Packet, Sender, Space};
 use crate::step::Sink;
 use firstflight::{Nanos, Time};
+use std::collections::BTreeSet;
 
 /// What stands at the beginning of a handshake: enough for the random number and the cipher.
 const HELLO: usize = 256;
@@ -60,6 +61,9 @@ impl Hello {
     }
 }
 
+/// Numbers that are kept to know a packet again: the places of a capture are no further apart.
+const MOST_NUMBERS: usize = 4096;
+
 /// One side, 0 for the client.
 pub(super) struct Side {
     hello: Hello,
@@ -69,6 +73,8 @@ pub(super) struct Side {
     data: Option<Keys>,
     /// The largest number opened, by space.
     largest: [Option<u64>; 3],
+    /// The latest numbers opened, by space.
+    latest: [BTreeSet<u64>; 3],
     sender: Sender,
     detector: Detector,
     /// Data bytes in packets that were opened.
@@ -84,10 +90,23 @@ impl Side {
             handshake: None,
             data: None,
             largest: [None; 3],
+            latest: Default::default(),
             sender: Sender::new(name, ORIGIN.into()),
             detector: Detector::default(),
             sent: 0,
         }
+    }
+
+    /// Books a number that was opened. False if it was before.
+    fn is_new(&mut self, space: Space, number: u64) -> bool {
+        let largest = &mut self.largest[space as usize];
+        *largest = (*largest).max(Some(number));
+        let latest = &mut self.latest[space as usize];
+        let is_new = latest.insert(number);
+        if latest.len() > MOST_NUMBERS {
+            latest.pop_first();
+        }
+        is_new
     }
 }
 
@@ -105,6 +124,8 @@ pub(super) enum Fate {
     Opened,
     /// Its keys are not in the key log, or it is damaged.
     Sealed,
+    /// It was captured before, at another place: no number is used twice (RFC 9000 section 12.3).
+    Copy,
 }
 
 pub(super) struct Connection {
@@ -118,6 +139,8 @@ pub(super) struct Connection {
     pub last: Time,
     pub opened: u64,
     pub sealed: u64,
+    /// Packets that were captured before.
+    pub copies: u64,
 }
 
 impl Connection {
@@ -137,6 +160,7 @@ impl Connection {
             last: now,
             opened: 0,
             sealed: 0,
+            copies: 0,
         }
     }
 
@@ -286,9 +310,11 @@ impl Connection {
             self.sealed += 1;
             return (Fate::Sealed, Vec::new());
         };
+        if !self.sides[from].is_new(space, number) {
+            self.copies += 1;
+            return (Fate::Copy, Vec::new());
+        }
         self.opened += 1;
-        let largest = &mut self.sides[from].largest[space as usize];
-        *largest = (*largest).max(Some(number));
         let read = frames::read(&payload);
         if space == Space::Initial {
             read.crypto.iter().for_each(|(at, data)| self.sides[from].hello.add(*at, data));

@@ -70,6 +70,11 @@ pub fn read(
         Err(what) => sink.remark(Fault::new(file, place, what)),
         Ok(()) => {}
     }
+    if capture.copies > 0 {
+        let what =
+            format!("{} QUIC packets were captured twice; copies are dropped", capture.copies);
+        sink.note(Fault::new(file, Place::File, what));
+    }
     if capture.sealed > 0 {
         let what = format!(
             "{} of {} QUIC packets could not be opened; what hangs on them is an estimate",
@@ -114,6 +119,7 @@ struct Capture<'a> {
     versions: u64,
     opened: u64,
     sealed: u64,
+    copies: u64,
     told: u64,
     left_out: u64,
 }
@@ -138,6 +144,7 @@ impl<'k> Capture<'k> {
             versions: 0,
             opened: 0,
             sealed: 0,
+            copies: 0,
             told: 0,
             left_out: 0,
         }
@@ -417,6 +424,7 @@ impl<'k> Capture<'k> {
         self.pairs.retain(|_, known| *known != number);
         self.opened += connection.opened;
         self.sealed += connection.sealed;
+        self.copies += connection.copies;
         let (told, left_out) = connection.close(sink);
         self.told += told;
         self.left_out += left_out;

@@ -1,9 +1,10 @@
 //! What came of it, as `--json` has it.
 
+use super::hypothesis::Kind;
 use super::score::{Seen, after_loss, deviation, log_likelihood};
 use super::{Identifier, Round};
 use firstflight::Ratio;
-use firstflight::arm::{Arm, AvoidanceSpec};
+use firstflight::arm::AvoidanceSpec;
 use serde::Serialize;
 
 /// Fewer round trips say nothing.
@@ -14,6 +15,8 @@ const LEAST_BEFORE_LOSS: usize = 3;
 const ALIKE: f64 = 2.0;
 /// The mean round trip of what really ran lies within this of its prediction, as a logarithm.
 const FITS: f64 = 0.03;
+/// Two that would have sent this close, as a logarithm, cannot be told apart.
+const SAME: f64 = 0.01;
 /// Of a sender that is explained at least this share of round trips was its own choice.
 const OWN_CHOICE: f64 = 0.6;
 
@@ -32,8 +35,8 @@ pub struct Candidate {
     /// Mean deviation of what it would have sent from what was sent, per round trip until the first
     /// loss, as a ratio above 1: 1.05 is 5 %.
     pub deviation: f64,
-    /// In every round trip that was looked at it would have sent what the best one would have, to
-    /// the byte: no capture of this connection can tell the two.
+    /// In every round trip that was looked at it would have sent what the best one would have, to two
+    /// packets or a hundredth: no capture of this connection can tell the two.
     pub same: bool,
 }
 
@@ -60,7 +63,7 @@ pub struct Identity {
 
 struct Scored {
     startup: usize,
-    arm: Arm,
+    kind: Kind,
     initial_window: u64,
     likelihood: f64,
     deviation: f64,
@@ -70,8 +73,9 @@ struct Scored {
     predicted: Vec<u64>,
 }
 
-/// What a loss leaves of the window of this arm.
-fn beta(arm: &Arm) -> f64 {
+/// What a loss leaves of its window; BBRv1 takes none of it.
+fn beta(kind: &Kind) -> Option<f64> {
+    let Kind::Arm(arm) = kind else { return None };
     let beta = match &arm.avoidance {
         AvoidanceSpec::Reno(params) => params.beta,
         AvoidanceSpec::Cubic(params) => params.beta,
@@ -79,7 +83,7 @@ fn beta(arm: &Arm) -> f64 {
         AvoidanceSpec::Abba(params) => params.beta,
         AvoidanceSpec::Dctcp(_) | AvoidanceSpec::Prague(_) => Ratio::new(1, 2),
     };
-    beta.num() as f64 / beta.den() as f64
+    Some(beta.num() as f64 / beta.den() as f64)
 }
 
 impl Identifier {
@@ -136,15 +140,21 @@ impl Identifier {
             let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
             Scored {
                 startup: one.startup,
-                arm: one.arm,
+                kind: one.kind,
                 initial_window: one.initial_window,
                 likelihood,
                 deviation: sum / shown.len().max(1) as f64,
-                cut: level.map(|level| beta(&one.arm) * (-level).exp()),
+                cut: level.and_then(|level| Some(beta(&one.kind)? * (-level).exp())),
                 predicted: used.iter().map(|round| round.predicted[index]).collect(),
             }
         });
         each.collect()
+    }
+
+    /// No capture can tell the two.
+    fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
+        let mut both = one.predicted.iter().zip(&other.predicted);
+        both.all(|(one, other)| deviation(*one, *other, self.base.mss.max(1)).abs() <= SAME)
     }
 
     fn say(&self, scored: &[Scored], rounds: usize, idle_rounds: usize) -> Identity {
@@ -164,11 +174,14 @@ impl Identifier {
             .iter()
             .map(|one| Candidate {
                 startup: label(one),
-                arm: one.arm.to_string(),
+                arm: match one.kind {
+                    Kind::Arm(arm) => arm.to_string(),
+                    Kind::Bbr1 { .. } => label(one),
+                },
                 initial_window: one.initial_window,
                 log_likelihood: round(one.likelihood - top),
                 deviation: round(one.deviation.exp()),
-                same: best.first().is_some_and(|first| first.predicted == one.predicted),
+                same: best.first().is_some_and(|first| self.sends_alike(first, one)),
             })
             .collect();
         let mut identity = Identity {

@@ -9,21 +9,26 @@
 //! A round trip ends with the first ACK of something that was sent after it began.
 
 mod answer;
+mod bbr1;
+mod delivered;
 mod hypothesis;
 mod score;
 
 pub use answer::{Candidate, Identity};
 
-use crate::run::{Named, Settings, guessed};
+use crate::run::{Settings, Tried, guessed};
+use bbr1::{GROWTHS, PHASES};
+use delivered::Delivered;
 use firstflight::arm::{Arm, AvoidanceSpec, StartupSpec};
 use firstflight::startup::rapid_start;
 use firstflight::{Ack, Config, Event, Nanos, Sent, Seq, Time};
 use firstflight_log::step::Opening;
-use hypothesis::Hypothesis;
+use hypothesis::{Hypothesis, Kind};
 use score::Seen;
 
 /// The startups that are tried where none are named.
-pub const DEFAULT_CANDIDATES: &str = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr";
+pub const DEFAULT_CANDIDATES: &str =
+    "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:bbr";
 
 /// What comes after the startup: Reno leaves half of the window at a loss, CUBIC 0.7, some 0.85 with
 /// ABE (RFC 8511). Linux's CUBIC grows by a twentieth in each round trip until the first loss,
@@ -50,12 +55,13 @@ struct Round {
 #[derive(Clone, Debug)]
 pub struct Identifier {
     opening: Opening,
-    candidates: Vec<Named>,
+    candidates: Vec<Tried>,
     base: Config,
     /// Whether it paced: a first flight that left at once is no proof, since pacers let one pass.
     paced: Vec<bool>,
     hypotheses: Vec<Hypothesis>,
     rounds: Vec<Round>,
+    delivered: Delivered,
     /// Bytes sent before the first ACK, the time of the last of them, and a round trip.
     first: (u64, Time),
     handshake: Option<Nanos>,
@@ -86,6 +92,7 @@ impl Identifier {
             paced: settings.paced.map_or(vec![true, false], |paced| vec![paced]),
             hypotheses: Vec::new(),
             rounds: Vec::new(),
+            delivered: Delivered::default(),
             first: (0, opening.start),
             handshake: opening.handshake_rtt,
             sent: 0,
@@ -149,6 +156,7 @@ impl Identifier {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
+        self.delivered.on_sent(sent, self.base.mss);
         if self.hypotheses.is_empty() {
             self.first.0 = self.first.0.saturating_add(sent.bytes);
             self.first.1 = sent.now;
@@ -163,6 +171,7 @@ impl Identifier {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
+        let sample = self.delivered.on_ack(ack);
         if self.hypotheses.is_empty() {
             if ack.acked == 0 {
                 return;
@@ -184,7 +193,7 @@ impl Identifier {
         if self.repair.is_some_and(|until| ack.una >= until) {
             self.repair = None;
         }
-        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack));
+        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack, sample));
     }
 
     /// The first ACK is here: what may have sent the first flight.
@@ -195,10 +204,10 @@ impl Identifier {
         self.first.0 = flight;
         let standard = Config::standard_initial_window(mss);
         for (index, named) in self.candidates.iter().enumerate() {
-            for (paced, arm) in self.paced.iter().flat_map(|paced| arms(&named.arm, *paced)) {
-                for initial_window in initial_windows(&arm, flight, standard, mss) {
+            for (paced, kind) in named.kinds(&self.paced) {
+                for initial_window in initial_windows(&kind, flight, standard, mss) {
                     let base = Config { initial_window, paced, ..self.base };
-                    let one = Hypothesis::new(index, arm, base, &self.opening, rtt);
+                    let one = Hypothesis::new(index, kind, base, &self.opening, rtt);
                     self.hypotheses.push(one);
                 }
             }
@@ -240,6 +249,18 @@ impl Identifier {
     }
 }
 
+impl Tried {
+    /// What it may have been in full, and whether it paces.
+    fn kinds(&self, paced: &[bool]) -> Vec<(bool, Kind)> {
+        let Some(arm) = &self.arm else {
+            let each = |phase| GROWTHS.map(|growth| (true, Kind::Bbr1 { phase, growth }));
+            return PHASES.into_iter().flat_map(each).collect();
+        };
+        let full = paced.iter().flat_map(|paced| arms(arm, *paced));
+        full.map(|(paced, arm)| (paced, Kind::Arm(arm))).collect()
+    }
+}
+
 /// The arms of a candidate: itself with each cut, and Rapid Start also without its jump, for which
 /// it needs an RTT in time. Neither it nor what jumps is itself without a pacer.
 fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
@@ -263,11 +284,11 @@ fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
 }
 
 /// Initial windows that may be behind a first flight, bytes.
-fn initial_windows(arm: &Arm, flight: u64, standard: u64, mss: u64) -> Vec<u64> {
-    let jumps = match &arm.startup {
-        StartupSpec::Jump(_) => true,
-        StartupSpec::Rapid(params) => params.jump.is_some(),
-        _ => false,
+fn initial_windows(kind: &Kind, flight: u64, standard: u64, mss: u64) -> Vec<u64> {
+    let jumps = match kind {
+        Kind::Arm(Arm { startup: StartupSpec::Jump(_), .. }) => true,
+        Kind::Arm(Arm { startup: StartupSpec::Rapid(params), .. }) => params.jump.is_some(),
+        Kind::Arm(_) | Kind::Bbr1 { .. } => false,
     };
     let mut windows = vec![standard];
     if jumps {

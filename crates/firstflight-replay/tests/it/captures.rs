@@ -357,6 +357,48 @@ fn packets_that_the_capture_missed_are_told() {
 }
 
 #[test]
+fn packets_that_the_kernel_dropped_are_told() {
+    let moments = transfer(LINK, 500);
+    let packets = packets(&moments, Ip::V4, true);
+    // isb_ifdrop is 5, isb_osdrop 7; then the end of the options.
+    let count = |code: u16, count: u64| {
+        [&code.to_le_bytes()[..], &8_u16.to_le_bytes(), &count.to_le_bytes()].concat()
+    };
+    let statistics = |ifdrop: u64, osdrop: u64| {
+        let body = [&[0; 12][..], &count(5, ifdrop), &count(7, osdrop), &[0; 4]].concat();
+        let length = ((12 + body.len()) as u32).to_le_bytes();
+        [&5_u32.to_le_bytes()[..], &length, &body, &length].concat()
+    };
+    for (block, told) in [
+        (Vec::new(), None),
+        (statistics(0, 0), None),
+        (statistics(30, 12), Some("42 packets were dropped while capturing")),
+    ] {
+        let bytes = [pcapng(&packets), block].concat();
+        let (extent, replay) = replayed("dropped.pcapng", bytes);
+        assert_eq!(extent.map(|extent| extent.connections), Ok(1));
+        let remarks: Vec<String> = replay.remarks.iter().map(ToString::to_string).collect();
+        assert_eq!(remarks.len(), usize::from(told.is_some()), "{remarks:?}");
+        assert!(told.is_none_or(|told| remarks[0].contains(told)), "{remarks:?}");
+    }
+}
+
+#[test]
+fn whose_queue_the_first_loss_came_from_is_told() {
+    let kinds = |queue: u64| {
+        let link = Link { queue, ..LINK };
+        let row =
+            download("queue", pcap(PLAIN, &packets(&transfer(link, 3000), Ip::V4, true), plain));
+        let kinds: Vec<&str> = row.findings.iter().map(|finding| finding.kind).collect();
+        [kinds.contains(&"own_queue"), kinds.contains(&"foreign_queue")]
+    };
+    // A queue of two round trips, which it fills; one of a tenth of a round trip; one between.
+    assert_eq!(kinds(200), [true, false]);
+    assert_eq!(kinds(8), [false, true]);
+    assert_eq!(kinds(50), [false, false]);
+}
+
+#[test]
 fn a_capture_that_is_cut_off_gives_what_was_before_the_cut() {
     let moments = transfer(LINK, 1000);
     let mut bytes = pcap(PLAIN, &packets(&moments, Ip::V4, true), plain);

@@ -518,6 +518,28 @@ fn the_initial_window_is_the_one_that_the_log_states() {
 }
 
 #[test]
+fn a_blocked_sender_is_limited_by_its_receiver() {
+    let moments = moments();
+    let text = quiche(&moments);
+    let limited = |text: String| {
+        let row = row("a.sqlog", text);
+        row.findings.iter().find(|one| one.kind == "receiver_limited").map(|one| one.value)
+    };
+    assert_eq!(limited(text.clone()), None);
+    for frame in ["data_blocked", "stream_data_blocked", "STREAM_DATA_BLOCKED"] {
+        // From the first half of its packets on it says that it is blocked.
+        let half = text.lines().count() / 2;
+        let lines: Vec<String> = text.lines().enumerate().map(|(at, line)| {
+            if at < half { return line.to_owned(); }
+            let blocked = format!("\"frames\":[{{\"frame_type\":\"{frame}\",\"limit\":1}},{{\"frame_type\":\"stream\"");
+            line.replacen("\"frames\":[{\"frame_type\":\"stream\"", &blocked, 1)
+        }).collect();
+        let share = limited(lines.join("\n")).unwrap_or_else(|| panic!("{frame}: not told"));
+        assert!((25.0..=75.0).contains(&share), "{frame}: {share} %");
+    }
+}
+
+#[test]
 fn json_that_is_no_qlog_is_named_as_what_it_is() {
     let fault = |text: &str| replayed("a.json", text).0.expect_err("no qlog").to_string();
     let other = fault("{\"rows\": [1, 2], \"arms\": {}}");

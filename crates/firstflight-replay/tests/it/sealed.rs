@@ -416,3 +416,39 @@ fn what_cannot_be_opened_is_told() {
         let _ = replayed(damaged, &keylog);
     }
 }
+
+/// Each record of the capture once more, a few microseconds later: what passes two places of a host.
+fn doubled(capture: &[u8]) -> Vec<u8> {
+    let (head, mut rest) = capture.split_at(24);
+    let mut all = head.to_vec();
+    while !rest.is_empty() {
+        let length = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes")) as usize;
+        let (record, after) = rest.split_at(16 + length);
+        all.extend(record);
+        let nanos = u32::from_le_bytes(record[4..8].try_into().expect("four bytes"));
+        all.extend(&record[..4]);
+        all.extend((nanos + 3_000).min(999_999_999).to_le_bytes());
+        all.extend(&record[8..]);
+        rest = after;
+    }
+    all
+}
+
+#[test]
+fn packets_that_were_captured_twice_count_once() {
+    let moments = with_losses(&transfer(Link::USUAL, 600));
+    for style in [PLAIN, Style { ids: [0, 8], at_once: true, changes: true, ..PLAIN }] {
+        let (capture, keylog) = sealed(&moments, style);
+        let once = replayed(capture.clone(), &keylog).expect("a connection");
+        let twice = replayed(doubled(&capture), &keylog).expect("a connection");
+        let json = |rows: &[ConnectionRow]| serde_json::to_string(rows).expect("rows are JSON");
+        assert_eq!(json(&twice.0), json(&once.0), "{style:?}");
+        assert_eq!(twice.1, "", "copies are no damage");
+        let keys = KeyLog::parse(&keylog).expect("a key log");
+        let mut replay = Replay::new(Settings::default());
+        let bytes = Box::new(Cursor::new(doubled(&capture)));
+        firstflight_log::read::with_keys("a.pcap", bytes, &keys, &mut replay).expect("a file");
+        let notes: Vec<String> = replay.notes.iter().map(ToString::to_string).collect();
+        assert!(notes.iter().any(|note| note.contains("were captured twice")), "{notes:?}");
+    }
+}

@@ -210,6 +210,24 @@ fn a_header_behind_a_mark_is_one() {
 }
 
 #[test]
+fn what_bpftrace_prints_is_read() {
+    let header = "time_ns,connection,acked_bytes,inflight_bytes,rtt_us,lost_bytes";
+    let mut text = format!("Attaching 2 probes...\n{header}\n");
+    for index in 0..60_u64 {
+        let _ = writeln!(text, "{},{},1448,14480,20000,0", 1_000_000 * index, index % 2);
+    }
+    let (extent, replay) = replayed("trace.txt", text.clone());
+    assert_eq!(extent.map(|extent| extent.connections), Ok(2));
+    assert_eq!(replay.remarks, []);
+    // A row that is none is named by its own line, the 63rd.
+    text.push_str("@retransmitted: 3\n");
+    let (extent, replay) = replayed("trace.txt", text);
+    assert_eq!(extent.map(|extent| extent.connections), Ok(2));
+    let remarks: Vec<String> = replay.remarks.iter().map(ToString::to_string).collect();
+    assert!(remarks[0].contains(":63:") || remarks[0].contains("line 63"), "{remarks:?}");
+}
+
+#[test]
 fn what_is_read_by_nobody_is_named() {
     let tar = [vec![b'a'; 257], b"ustar\0".to_vec(), vec![0; 300]].concat();
     let record = |seconds: u32| {

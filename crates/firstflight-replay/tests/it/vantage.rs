@@ -359,6 +359,26 @@ fn steps_of_the_clock_are_taken_out() {
 }
 
 #[test]
+fn a_proxy_that_answers_for_the_receiver_is_told() {
+    let plan = Plan { rtt: 30 * MS, stamps: false, sender_opens: true, ..Plan::usual() };
+    let (packets, _) = connection(&plan);
+    let seen = along(&packets, 0.0);
+    let proxy = |seen: &[Seen]| {
+        let capture = read(seen).expect("a connection").capture.expect("a record");
+        assert_eq!(capture.vantage, Vantage::Sender, "{capture:?}");
+        (capture.proxy_ms, capture.line().is_some_and(|line| line.contains("a proxy answers")))
+    };
+    assert_eq!(proxy(&seen), (None, false));
+    // The SYN crosses the satellite; data are answered on this side of it.
+    let mut over_satellite = seen.clone();
+    let syn = over_satellite.iter().position(is_syn).expect("a SYN");
+    over_satellite[syn + 1..].iter_mut().for_each(|seen| seen.at += 570 * MS);
+    let (time, told) = proxy(&over_satellite);
+    let off = (time.expect("a proxy") / 30.0 - 1.0).abs();
+    assert!(off < 0.2 && told, "{time:?}");
+}
+
+#[test]
 fn data_the_other_way_is_told() {
     let good = good(3);
     // A second connection in the file, of which the receiving end was captured.

@@ -7,7 +7,7 @@ mod matrix;
 use capture::{Kind, file, logs};
 use firstflight_lab::Testbed;
 use firstflight_lab::testbed::sim;
-use firstflight_replay::advice::named;
+use firstflight_replay::advice::tried;
 use firstflight_replay::files::follow_bytes;
 use firstflight_replay::identify::{DEFAULT_CANDIDATES, Identity};
 use firstflight_replay::replay::Settings;
@@ -34,7 +34,7 @@ const TCP: &str = "slowstart,hystart,hystart++,search,best,rapid@(pace=on),\
                    jumpstart@(pace=on),bbr,limited,plumb@(pace=on)";
 
 fn identified(name: &str, bytes: Vec<u8>, candidates: &str) -> Identity {
-    let settings = Settings { identify: named(candidates).expect("arms"), ..Settings::default() };
+    let settings = Settings { identify: tried(candidates).expect("arms"), ..Settings::default() };
     let (replay, files) = follow_bytes(name, bytes, settings).expect("a connection");
     let results = Results::new(&replay, files);
     results.connections[0].identified.clone().expect("it was asked")
