@@ -195,7 +195,9 @@ impl Session {
         if self.wants_entries && self.entries.len() < MOST_RESULTS {
             self.entries.extend(followed.and_then(Entry::of));
         }
-        replayed.into_iter().for_each(|row| self.keep(row));
+        if let Some(row) = replayed {
+            self.keep(row);
+        }
         self.replay.done.truncate(self.shown);
     }
 
@@ -216,7 +218,9 @@ impl Session {
         let before = self.replay.done.len();
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
         let open: Vec<_> = self.replay.done[before..].iter().map(ConnectionRow::of).collect();
-        open.into_iter().for_each(|row| self.keep(row));
+        for row in open {
+            self.keep(row);
+        }
         self.tell_of_broken();
         let file = FileRow {
             file: "live".to_owned(),
@@ -312,7 +316,9 @@ mod tests {
         assert_eq!(left, (0, 0, 0));
         // Of those that a report shows what they were made from stays, and they come first.
         session.shown = 3;
-        (0..5).for_each(|number| tell(&mut session, all + number, LEAST_ACKS as u32, true));
+        for number in 0..5 {
+            tell(&mut session, all + number, LEAST_ACKS as u32, true);
+        }
         assert_eq!(session.replay.done.len(), 3);
     }
 
