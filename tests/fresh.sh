@@ -65,6 +65,10 @@ mkdir -p "$root/src"
 git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - 2>/dev/null | tar -xf - -C "$root/src"
 echo "fresh: $(chroot "$root" dpkg-query -W | wc -l) packages after $((SECONDS - begun)) s"
 
+# The program that `make test` has built, if it has: its server and its client meet Debian's list of hosts.
+program=${CARGO_TARGET_DIR:-target}/debug/firstflight
+[ ! -x "$program" ] || cp "$program" "$root/firstflight"
+
 toolchain=$(rustc --print sysroot)
 cargo=${CARGO_HOME:-$HOME/.cargo}
 cargo fetch --locked --quiet
@@ -90,6 +94,18 @@ echo "fresh: packages installed; building what is made of them"
 cargo check --quiet --locked --workspace --all-features
 python3 -m venv /venv && /venv/bin/pip --version >/dev/null
 chromium --version >/dev/null && chromedriver --version >/dev/null
+# In a network of its own, so that no port is taken.
+[ ! -x /firstflight ] || timeout 120 unshare --net bash -euo pipefail -c '
+    grep -qE "^::1[[:space:]]+localhost" /etc/hosts
+    ip link set lo up
+    /firstflight serve 2>/dev/null & server=$!
+    until [ "$(ss -lun | grep -c :4433)" = 2 ]; do sleep 0.1; done
+    for host in localhost 127.0.0.1 "[::1]"; do
+        /firstflight fetch "https://$host:4433/bytes/100kB" --insecure >/dev/null
+    done
+    kill -INT $server
+    wait $server
+    echo "fresh: fetch reaches serve as localhost, over IPv4 and over IPv6"'
 PROVE
 export FULL=${FULL:-} CI=true CARGO_HOME=$cargo CARGO_TARGET_DIR=/target
 export PATH=$toolchain/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root

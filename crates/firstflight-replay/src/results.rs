@@ -67,7 +67,12 @@ pub struct Results {
 impl Results {
     /// Of a replay that has read all its files.
     pub fn new(replay: &Replay, files: Vec<FileRow>) -> Results {
-        let connections: Vec<ConnectionRow> = replay.done.iter().map(ConnectionRow::of).collect();
+        Results::of(replay.done.iter().map(ConnectionRow::of).collect(), replay, files)
+    }
+
+    /// Of connections that the replay no longer holds: a row takes far less memory
+    /// than what it is made from.
+    pub fn of(connections: Vec<ConnectionRow>, replay: &Replay, files: Vec<FileRow>) -> Results {
         let mut arms: Vec<String> = Vec::new();
         for row in connections.iter().flat_map(|connection| &connection.startups) {
             if !arms.contains(&row.arm) {

@@ -3,7 +3,6 @@
 use crate::row_file::held;
 use firstflight_linux::kernel::{ARMS, COLUMNS, Row};
 use firstflight_log::live::Ended;
-use firstflight_replay::replay::Followed;
 use firstflight_replay::summary::{ConnectionRow, StartupRow};
 use firstflight_trial::row::Holds;
 use serde_json::{Map, Value};
@@ -37,7 +36,7 @@ pub(super) fn cells(
     startups: &[String],
     controller: Option<&str>,
     ended: Ended,
-    followed: Option<&Followed>,
+    replayed: Option<&ConnectionRow>,
 ) -> Map<String, Value> {
     // Of a connection that lacks records nobody knows whether its tail was seen.
     let tail_unseen = (ended.missing == 0).then_some(ended.tail_unseen);
@@ -45,10 +44,9 @@ pub(super) fn cells(
     let mut cells = row.cells(COLUMNS);
     cells.insert("missing_records".to_owned(), ended.missing.into());
     cells.insert("open_loop".to_owned(), true.into());
-    let replayed = followed.map(ConnectionRow::of);
     for startup in startups {
         let of = |one: &&StartupRow| one.arm == *startup;
-        let found = replayed.as_ref().and_then(|row| row.startups.iter().find(of));
+        let found = replayed.and_then(|row| row.startups.iter().find(of));
         for (name, _, cell) in CELLS {
             cells.insert(format!("{startup}.{name}"), found.map_or(Value::Null, cell));
         }

@@ -22,6 +22,7 @@ use firstflight_replay::population::{Entry, to_toml};
 use firstflight_replay::replay::{Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
+use firstflight_replay::summary::ConnectionRow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -63,16 +64,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let open = |file| RowFile::open(file, columns(&labels));
     let rows = options.out.as_deref().map(open).transpose()?;
     let mut session = Session {
-        replay: Replay::new(settings),
-        live: Live::new(),
-        controllers: HashMap::new(),
         rows,
-        startups: labels,
-        entries: Vec::new(),
+        shown: if options.report.is_some() { report::MOST_ROWS } else { 0 },
         wants_entries: options.population.is_some(),
-        seen: Seen::default(),
-        told: 0,
-        broken: false,
+        ..Session::new(settings, labels)
     };
     session.follow(&watch, options, stop)?;
     session.finish(watch, options)
@@ -85,6 +80,10 @@ struct Session {
     /// The controllers of open connections.
     controllers: HashMap<u32, String>,
     rows: Option<RowFile>,
+    /// Results of connections that are over: the first [`MOST_RESULTS`].
+    kept: Vec<ConnectionRow>,
+    /// Of so many of them the report needs what they were made from, tens of kilobytes each.
+    shown: usize,
     /// The startups of its columns.
     startups: Vec<String>,
     entries: Vec<Entry>,
@@ -97,6 +96,24 @@ struct Session {
 }
 
 impl Session {
+    /// Nothing was seen yet, and nothing is wanted but results.
+    fn new(settings: Settings, startups: Vec<String>) -> Session {
+        Session {
+            replay: Replay::new(settings),
+            live: Live::new(),
+            controllers: HashMap::new(),
+            rows: None,
+            kept: Vec::new(),
+            shown: 0,
+            startups,
+            entries: Vec::new(),
+            wants_entries: false,
+            seen: Seen::default(),
+            told: 0,
+            broken: false,
+        }
+    }
+
     fn follow(&mut self, watch: &Watch, options: &Options, stop: Stop) -> Result<(), Error> {
         let began = Instant::now();
         whisper("watching; nothing is changed; Ctrl-C ends it");
@@ -130,7 +147,7 @@ impl Session {
             counts.watched,
             counts.watched + counts.others,
             self.live.open(),
-            self.replay.done.len() as u64 + self.replay.beyond,
+            self.kept.len() as u64 + self.replay.beyond,
         );
         if counts.dropped > 0 {
             let _ = write!(line, ", {} records dropped", counts.dropped);
@@ -171,14 +188,23 @@ impl Session {
         self.seen.tail_unseen += u64::from(ended.tail_unseen);
         let controller = self.controllers.remove(&record.connection);
         let followed = self.replay.done.get(before);
+        let replayed = followed.map(ConnectionRow::of);
         if let (Some(rows), Some(row)) = (&mut self.rows, row) {
-            rows.add(cells(*row, &self.startups, controller.as_deref(), ended, followed));
+            rows.add(cells(*row, &self.startups, controller.as_deref(), ended, replayed.as_ref()));
         }
         if self.wants_entries && self.entries.len() < MOST_RESULTS {
             self.entries.extend(followed.and_then(Entry::of));
         }
-        if self.replay.done.len() > MOST_RESULTS {
-            self.replay.done.truncate(MOST_RESULTS);
+        if let Some(row) = replayed {
+            self.keep(row);
+        }
+        self.replay.done.truncate(self.shown);
+    }
+
+    fn keep(&mut self, row: ConnectionRow) {
+        if self.kept.len() < MOST_RESULTS {
+            self.kept.push(row);
+        } else {
             self.replay.beyond += 1;
         }
     }
@@ -189,7 +215,12 @@ impl Session {
         drop(watch);
         let rows = self.rows.as_mut().map(RowFile::finish);
         self.seen.open = self.live.open() as u64;
+        let before = self.replay.done.len();
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
+        let open: Vec<_> = self.replay.done[before..].iter().map(ConnectionRow::of).collect();
+        for row in open {
+            self.keep(row);
+        }
         self.tell_of_broken();
         let file = FileRow {
             file: "live".to_owned(),
@@ -199,7 +230,7 @@ impl Session {
             fault: None,
             notes: Vec::new(),
         };
-        let results = Results::new(&self.replay, vec![file]);
+        let results = Results::of(self.kept, &self.replay, vec![file]);
         if let Some(file) = &options.report {
             let page = report::page(&self.replay, &results, &command_line());
             write_whole(file, |out| out.write_all(page.as_bytes()))?;
@@ -221,5 +252,87 @@ impl Session {
         }
         let lost = rows.is_some_and(|health| health.lost > 0);
         Ok(if short_of.is_empty() && !lost { Done::Well } else { Done::Short })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstflight::Time;
+    use firstflight_log::Segment;
+    use firstflight_log::live::{Opened, Record, What};
+    use firstflight_replay::replay::LEAST_ACKS;
+
+    /// What the kernel tells of a connection with so many ACKs, up to its end or not.
+    fn tell(session: &mut Session, connection: u32, acks: u32, ends: bool) {
+        let begin = u64::from(connection) * 1_000_000;
+        let mut serial = 0;
+        let mut take = |at: u64, what: What, controller: Option<&str>| {
+            let record = Record { connection, serial, now: Time(begin + at), what };
+            serial += 1;
+            session.take(Heard { record, controller: controller.map(str::to_owned), row: None });
+        };
+        let opened = Opened { first_seq: 1, mss: 1000, ..Opened::default() };
+        take(0, What::Opened(opened), Some("cubic"));
+        for number in 0..acks {
+            let segment = Segment {
+                now: Time(begin + 10 + u64::from(number)),
+                seq: 1 + number * 1000,
+                has_ack: true,
+                window: 60_000,
+                payload: 1000,
+                headers: 40,
+                ..Segment::default()
+            };
+            take(10 + u64::from(number), What::Sent(segment), None);
+        }
+        for number in 0..acks {
+            let at = 100_000 + u64::from(number);
+            let segment = Segment {
+                now: Time(begin + at),
+                ack: 1 + (number + 1) * 1000,
+                has_ack: true,
+                window: 60_000,
+                headers: 40,
+                ..Segment::default()
+            };
+            take(at, What::Arrived(segment), None);
+        }
+        if ends {
+            take(200_000, What::Closed(u64::from(acks) * 1000), None);
+        }
+    }
+
+    #[test]
+    fn connections_that_end_leave_a_bounded_number_of_results_and_nothing_else() {
+        let mut session = Session::new(Settings::default(), Vec::new());
+        let all = MOST_RESULTS as u32 + 50;
+        for connection in 0..all {
+            tell(&mut session, connection, LEAST_ACKS as u32, true);
+        }
+        assert_eq!((session.kept.len(), session.replay.beyond), (MOST_RESULTS, 50));
+        assert_eq!(session.seen.closed, u64::from(all));
+        let left = (session.live.open(), session.controllers.len(), session.replay.done.len());
+        assert_eq!(left, (0, 0, 0));
+        // Of those that a report shows what they were made from stays, and they come first.
+        session.shown = 3;
+        for number in 0..5 {
+            tell(&mut session, all + number, LEAST_ACKS as u32, true);
+        }
+        assert_eq!(session.replay.done.len(), 3);
+    }
+
+    #[test]
+    fn connections_whose_end_is_never_told_are_given_up_beyond_a_bound() {
+        let mut session = Session::new(Settings::default(), Vec::new());
+        let all = MOST_CONTROLLERS as u32 + 10;
+        for connection in 0..all {
+            tell(&mut session, connection, 1, false);
+        }
+        assert!(session.controllers.len() <= MOST_CONTROLLERS);
+        assert!(session.live.open() <= 1 << 16, "{} are open", session.live.open());
+        let given_up = session.live.lost_ends();
+        assert_eq!(session.live.open() as u64 + given_up, u64::from(all), "each is somewhere");
+        assert_eq!(session.replay.incomplete, given_up, "the replay has forgotten them, too");
     }
 }

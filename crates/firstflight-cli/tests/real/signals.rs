@@ -110,6 +110,14 @@ struct Running {
     folder: tempfile::TempDir,
 }
 
+/// Processor time of its own code so far, in the kernel's ticks of 10 ms.
+fn computed(child: &Child) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    let words: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
+    let ticks = words.get(12).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    Duration::from_millis(ticks * 10)
+}
+
 impl Running {
     /// Starts it in a folder of its own, and waits until it computes or listens.
     fn start(wrapper: &[&str], arguments: &[&str]) -> Running {
@@ -140,11 +148,8 @@ impl Running {
         // It waits for signals from its first instants on; then it has to get somewhere.
         while began.elapsed() < PATIENCE {
             assert!(child.try_wait().expect("ours").is_none(), "it ended: {arguments:?}");
-            let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
-            let words: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
-            let ticks = words.get(12).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
             // What reads inputs first has read them by then.
-            let computes = ticks >= 200;
+            let computes = computed(&child) >= Duration::from_secs(2);
             if computes || (waits && began.elapsed() > Duration::from_secs(3)) {
                 break;
             }
@@ -160,9 +165,12 @@ impl Running {
     }
 
     fn end(mut self) -> (Output, tempfile::TempDir) {
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), computed(&self.child));
         while self.child.try_wait().expect("ours").is_none() {
-            if began.elapsed() > PATIENCE {
+            // On a busy machine it gets little of a processor: then real time tells nothing.
+            let worked = computed(&self.child).saturating_sub(before);
+            if began.elapsed() > PATIENCE && (worked > PATIENCE || began.elapsed() > PATIENCE * 10)
+            {
                 let _ = self.child.kill();
                 panic!("it does not end");
             }

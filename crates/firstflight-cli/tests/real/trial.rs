@@ -138,8 +138,13 @@ fn what_is_open_at_the_end_has_a_row_and_counters_are_for_prometheus() {
     for name in ["drawn_total{arm=\"kernel:cubic\"}", "rows_total{arm=\"kernel:reno\"}", "open 1"] {
         assert!(metrics.contains(&format!("firstflight_trial_{name}")), "{name}: {metrics}");
     }
-    let young = trial(&["report", &folder]);
-    assert_eq!(young.status.code(), Some(2), "nothing is a minute old: {}", said(&young));
+    let number = |of: &Value, key: &str| of[key].as_u64().unwrap_or_else(|| panic!("{key}: {of}"));
+    let oldest = rows.iter().map(|row| number(row, "start_s")).min().expect("rows");
+    // On a busy machine some are.
+    if oldest + number(&state, "maturity_s") > number(&state, "ended_s") {
+        let young = trial(&["report", &folder]);
+        assert_eq!(young.status.code(), Some(1), "nothing is a minute old: {}", said(&young));
+    }
     // No address of either end in any file of the folder.
     for entry in fs::read_dir(&folder).expect("the folder") {
         let file = entry.expect("a file").path();

@@ -22,7 +22,7 @@ pub const BODY: &str = include_str!("body.html");
 /// Draws the page from the data.
 pub const SCRIPT: &str = include_str!("page.js");
 /// Rows of the table of connections.
-const MOST_ROWS: usize = 500;
+pub const MOST_ROWS: usize = 500;
 /// Inner signals of one startup that are drawn.
 const MOST_SIGNALS: usize = 16;
 /// Values of the delivery rate that are drawn.
