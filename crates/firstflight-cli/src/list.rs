@@ -248,8 +248,9 @@ impl Output for Paths {
             for path in self.paths.iter().filter(|path| path.kind() == kind) {
                 // The first clause; what we assumed follows it.
                 let about = path.about.split(';').next().unwrap_or_default();
-                let aliases: String = path.aliases().map(|alias| format!(" [{alias}]")).collect();
-                sheet.row([path.name, &format!("{about}{aliases}")]);
+                let mut what = about.to_owned();
+                path.aliases().for_each(|alias| what.extend([" [", alias, "]"]));
+                sheet.row([path.name, &what]);
             }
             sheet
         };

@@ -144,15 +144,27 @@ impl Builtin {
 
     /// What kind of network it is.
     pub fn kind(&self) -> &'static str {
+        const SATELLITE: &[&str] = &["geo", "leo", "quicly15/geo", "quicly15/leo", "ngtcp2/sat"];
+        const MOBILE: &[&str] = &[
+            "4g",
+            "5g",
+            "quicly15/lte",
+            "quicly15/5g",
+            "quicly15/docomo-office",
+            "quicly15/docomo-mall",
+            "quicly15/au-office",
+        ];
+        const FIXED: &[&str] =
+            &["gvisor", "neqo/dsl", "quicly15/dsl", "quicly15/congested", "quicly15/public"];
         match self.name {
-            "geo" | "leo" | "quicly15/geo" | "quicly15/leo" | "ngtcp2/sat" => "satellite",
-            name if name.starts_with("pico/") => "satellite",
-            "4g" | "5g" | "quicly15/lte" | "quicly15/5g" => "mobile",
-            "quicly15/docomo-office" | "quicly15/docomo-mall" | "quicly15/au-office" => "mobile",
-            name if name.ends_with("-cell") => "mobile",
-            "gvisor" | "neqo/dsl" | "quicly15/dsl" | "quicly15/congested" => "fixed or Wi-Fi",
-            "quicly15/public" => "fixed or Wi-Fi",
-            name if name.contains("wifi") || name.starts_with("pantheon6/") => "fixed or Wi-Fi",
+            name if SATELLITE.contains(&name) || name.starts_with("pico/") => "satellite",
+            name if MOBILE.contains(&name) || name.ends_with("-cell") => "mobile",
+            name if FIXED.contains(&name)
+                || name.contains("wifi")
+                || name.starts_with("pantheon6/") =>
+            {
+                "fixed or Wi-Fi"
+            }
             _ => "laboratory",
         }
     }

@@ -113,8 +113,7 @@ fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
         return None;
     }
     let (needs, words) = match word {
-        "rtt" | "latency" | "delay" => ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`"),
-        "rate" | "bw" | "bandwidth" | "speed" => {
+        "rtt" | "latency" | "delay" | "rate" | "bw" | "bandwidth" | "speed" => {
             ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`")
         }
         "queue" | "buffer" => ("path", "a path has it: `--path geo,queue=1bdp`"),

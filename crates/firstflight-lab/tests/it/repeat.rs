@@ -150,8 +150,11 @@ fn results_that_move_with_the_phase_are_noted() {
                 .fold((1.0_f64, 0.0_f64), |(low, high), loss| (low.min(loss), high.max(loss)));
             high - low > 0.01
         });
-        let said =
-            comparison.warnings.iter().find(|warning| warning.starts_with("timing matters: ")).cloned();
+        let said = comparison
+            .warnings
+            .iter()
+            .find(|warning| warning.starts_with("timing matters: "))
+            .cloned();
         (moved, said)
     };
     let mut seen = [0; 2];

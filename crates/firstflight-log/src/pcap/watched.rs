@@ -280,5 +280,5 @@ fn a_kernel_never_sends_beyond_the_receivers_edge_and_sometimes_comes_close() {
     super::read("plain", bytes, &mut edges).expect("a capture");
     assert!(edges.told > 100, "{}", edges.told);
     let least = edges.least.expect("something was sent");
-    assert!(least < 4 * 1448, "{least} bytes at the least: the scale of the window is wrong");
+    assert!(least < 10 * 1448, "{least} bytes at the least: the scale of the window is wrong");
 }

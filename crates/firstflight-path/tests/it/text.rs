@@ -207,7 +207,7 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
         ("rate=1Mbit,rtt=101s", format!("rtt=101s: is too large; {TIMES}")),
         ("rate=1Mbit,rtt=0.0000001us", format!("rtt=0.0000001us: is too small; {TIMES}")),
         ("rate=1Mbit,rtt=30ms,queue=30", format!("queue=30: the unit is missing; {QUEUES}")),
-        ("rate=1Mbit,rtt=30ms,queue=30km", format!("queue=30km: unknown unit; {QUEUES}")),
+        ("rate=1Mbit,rtt=30ms,queue=30km", format!("queue=30km: unknown unit (did you mean `30kB`?); {QUEUES}")),
         ("rate=1Mbit,rtt=30ms,queue=-1ms", format!("queue=-1ms: is negative; {QUEUES}")),
         ("rate=1Mbit,rtt=30ms,queue=deep", format!("queue=deep: is not a number; {QUEUES}")),
         ("rate=1Mbit,rtt=30ms,queue=1.5pkt", "queue=1.5pkt: is no count of packets; allowed: 1pkt to 1000000000pkt".to_owned()),
