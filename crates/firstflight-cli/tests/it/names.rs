@@ -177,7 +177,7 @@ fn places() -> Vec<(Vec<String>, Vec<String>)> {
                 (_, words) if line.trim_start().starts_with('-') => {
                     // `-o, --out <FILE>  What it is` or `--json[=<FILE>]`.
                     let forms = words.iter().take_while(|word| word.starts_with(['-', '<']));
-                    if let Some(at) = forms.clone().position(|word| is_file(word)) {
+                    if let Some(at) = forms.clone().position(is_file) {
                         let form = if words[at].starts_with('-') { at } else { at - 1 };
                         let option = words[form].split(['[', '=']).next().unwrap_or_default();
                         takes.push(option.to_owned());
