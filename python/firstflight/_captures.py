@@ -19,7 +19,7 @@ from ._text import grid, html
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """One file or several: qlog, pcap, pcapng, CSV, each plain, gzip or zstd."""
 
-_IDENTIFY = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr"
+_IDENTIFY = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:bbr"
 
 
 def _names(files: Files) -> list[str]:

@@ -9,7 +9,7 @@ use crate::rows::{Rows, pretty};
 use crate::run::{command_line, on_threads};
 use crate::sheet::Sheet;
 use crate::stop::graceful;
-use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
+use crate::terminal::{CAUTION, QUIET, TITLE, note, whisper, width, wrap};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::run::Sink as RowSink;
@@ -111,7 +111,7 @@ impl Outputs {
         }
         give(self.json.as_ref(), analysis)?;
         for warning in &analysis.warnings {
-            whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+            note(warning);
         }
         Ok(())
     }

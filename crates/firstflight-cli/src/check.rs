@@ -6,7 +6,7 @@ use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, fitted, give, names};
 use crate::rows::Rows;
 use crate::sheet::{Field, Sheet, Side};
-use crate::terminal::{CAUTION, whisper, width, wrap};
+use crate::terminal::{note, width, wrap};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::diff::Setting;
@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let allowed = options.tolerance.as_deref().map(tolerances).transpose().map_err(option)?;
     let diff = diff::read(&options.against, &options.now)?;
     for Setting { name, before, after } in &diff.settings {
-        whisper(&format!("{CAUTION}note:{CAUTION:#} {name} was {before} and is {after}"));
+        note(&format!("{name} was {before} and is {after}"));
     }
     let allowed = allowed.map_or_else(|| diff.usual_tolerances(), Ok)?;
     let judged = diff.judge(&allowed).map_err(option)?;

@@ -16,7 +16,7 @@ use crate::run::{command_line, on_threads};
 use crate::sharing::{self, Each, spooled};
 use crate::sheet::Sheet;
 use crate::stop::{Stop, graceful};
-use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
+use crate::terminal::{QUIET, TITLE, note, whisper, width, wrap};
 use crate::traces::Outputs;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::request::Asked;
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     give(options.json.as_ref(), &comparison)?;
     for warning in &comparison.warnings {
-        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+        note(warning);
     }
     if let Some(stopped) = plan.cut_short(&comparison.plan, comparison.stopped) {
         return Ok(Done::Because(stopped));
@@ -65,7 +65,7 @@ fn page(comparison: &Comparison, plain: bool) -> String {
     let inside = module.and_then(|module| {
         let page = inside::page(comparison, &command_line(), &module);
         let page = page.map_err(|why| {
-            whisper(&format!("{CAUTION}note:{CAUTION:#} the report has no sliders: {why}"));
+            note(&format!("the report has no sliders: {why}"));
         });
         page.ok()
     });
@@ -91,7 +91,7 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     give(json, &spooled)?;
     let shared = spooled.sharing;
     for warning in &shared.warnings {
-        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+        note(warning);
     }
     if let Some(stopped) = plan.plan.cut_short(&shared.plan.plan, shared.stopped) {
         return Ok(Done::Because(stopped));

@@ -11,7 +11,7 @@ use crate::results::{lay_out, sheet};
 use crate::rows::Rows;
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::sheet::Sheet;
-use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
+use crate::terminal::{QUIET, TITLE, note, say};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     for (cell, answer) in cells.iter().zip(&answers) {
         let whose = if cells.len() > 1 { format!("{}: ", name(cell)) } else { String::new() };
         for warning in answer.warnings() {
-            whisper(&format!("{CAUTION}note:{CAUTION:#} {whose}{warning}"));
+            note(&format!("{whose}{warning}"));
         }
     }
     Ok(if answers.iter().all(Answer::complete) { Done::Well } else { Done::Short })

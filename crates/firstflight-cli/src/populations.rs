@@ -8,7 +8,7 @@ use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::{on_threads, threads};
 use crate::sheet::{Field, Sheet, Side};
-use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper, width, wrap};
+use crate::terminal::{CAUTION, QUIET, TITLE, note, say, whisper, width, wrap};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
 use firstflight_lab::population::calibrate::{Calibration, Family, LEAST_FLOWS};
@@ -195,7 +195,7 @@ fn show(options: &DescribeOptions) -> Result<Done, Error> {
     })?;
     output::show(&Described { population: &population, description: &description })?;
     for warning in population.warnings() {
-        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+        note(&warning);
     }
     for (bound, share) in description.clipped.iter().filter(|(_, share)| *share > 0.01) {
         whisper(&format!(

@@ -11,7 +11,7 @@ use crate::output::{check_before, give, is_for_people};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
 use crate::run::command_line;
-use crate::terminal::{CAUTION, whisper};
+use crate::terminal::{CAUTION, note, whisper};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::size;
@@ -144,11 +144,6 @@ fn page(replay: &Replay, results: &Results, options: &Options) -> String {
         Some(module) => inside::replay_page(replay, results, &command_line(), &module),
         None => report::page(replay, results, &command_line()),
     }
-}
-
-/// Says what is worth knowing beside the results.
-pub(crate) fn note(line: &str) {
-    whisper(&format!("{CAUTION}note:{CAUTION:#} {line}"));
 }
 
 /// Says what was left out of files and what was wrong with them, and ends as they deserve.

@@ -94,5 +94,12 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
 /// Prints a line to standard error, if anybody listens there. A line break that a name in it has is
 /// shown.
 pub(crate) fn whisper(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", shown(&wrap(line, 0, width())));
+    let _ = writeln!(anstream::stderr(), "{}", shown(&line.replace('\n', "\\n")));
+}
+
+/// Prints a note below an answer to standard error, as wide as the answer.
+pub(crate) fn note(text: &str) {
+    let text = wrap(&format!("note: {text}"), 0, width());
+    let text = text.strip_prefix("note:").unwrap_or_default();
+    let _ = writeln!(anstream::stderr(), "{}", shown(&format!("{CAUTION}note:{CAUTION:#}{text}")));
 }

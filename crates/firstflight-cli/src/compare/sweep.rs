@@ -10,7 +10,7 @@ use crate::rows::Rows;
 use crate::run::{command_line, on_threads};
 use crate::sheet::{Field, Sheet, Side};
 use crate::stop::graceful;
-use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
+use crate::terminal::{QUIET, TITLE, note, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sweep::{Axis, BYTES, Best, JUDGED, Judged, Sweep, SweepPlan, SweepRow};
 use firstflight_lab::table::figure;
@@ -37,7 +37,7 @@ pub(super) fn run(options: &Options) -> Result<Done, Error> {
     }
     give(options.json.as_ref(), &sweep)?;
     for warning in sweep.warnings() {
-        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+        note(&warning);
     }
     let (through, points) = (sweep.through(), sweep.points.len());
     if through < points {

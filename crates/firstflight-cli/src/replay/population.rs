@@ -1,8 +1,9 @@
 //! `firstflight population from-traces`.
 
-use super::{finish, follow, note};
+use super::{finish, follow};
 use crate::done::Done;
 use crate::run::command_line;
+use crate::terminal::note;
 use crate::terminal::say;
 use clap::Args;
 use firstflight_lab::Error;

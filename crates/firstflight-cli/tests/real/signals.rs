@@ -57,7 +57,10 @@ const LONG: &[Long] = &[
         "stopping after the trials under way",
     ),
     computes(
-        &["compare", "--sweep", SWEPT, "--repeat", "40", "--arms", "rapid", "--json", "out.json"],
+        &[
+            "compare", "--bytes", "10MB", "--sweep", SWEPT, "--repeat", "40", "--arms", "rapid",
+            "--json", "out.json",
+        ],
         "stopping with what is done so far",
     ),
     computes(
