@@ -74,7 +74,8 @@ def test_what_the_page_computes_is_what_the_program_computes(browser, report, op
     assert [arm for arm, _ in shown] == [row["arm"] for row in rows]
     for (_, text), row in zip(shown, rows):
         value = float("".join(c for c in text.split("printed")[0] if c.isdigit() or c == "."))
-        assert abs(value - row["ttlb_ms"]) <= 0.06 * max(1, row["ttlb_ms"] / 1000), (text, row["ttlb_ms"])
+        # A decimal below a second, whole milliseconds above.
+        assert abs(value - row["ttlb_ms"]) <= (0.06 if row["ttlb_ms"] < 1000 else 0.51), (text, row["ttlb_ms"])
 
 
 def test_a_simulator_of_another_version_computes_nothing(browser, report, open_page, tmp_path):
