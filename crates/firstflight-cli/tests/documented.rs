@@ -233,7 +233,7 @@ impl Place {
         // What a file is, is told by its first bytes and not by its name.
         let made = place.run(
             "firstflight compare --arms rapid --bytes 1MB --trace server.sqlog && firstflight compare --arms rapid --bytes 1MB --trace trace.csv \
-             && mkdir captures && cp samples/satellite.pcap.gz captures/ && cp server.sqlog one.pcap && gzip -c server.sqlog > one.pcap.gz",
+             && mkdir captures && cp samples/lossy-mobile/*.sqlog.gz captures/ && cp server.sqlog one.pcap && gzip -c server.sqlog > one.pcap.gz",
         );
         assert!(made.status.success(), "traces: {}", String::from_utf8_lossy(&made.stderr));
         place
