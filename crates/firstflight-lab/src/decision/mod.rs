@@ -87,7 +87,7 @@ pub fn decide(question: &Question<'_>, of: &Evidence<'_>) -> Decision {
     } else if !enough {
         let least = worlds.iter().map(World::flows).min().unwrap_or(0);
         decision.withhold(&format!(
-            "a world with {least} connections says nothing, {LEAST} are needed; run more"
+            "too few simulated connections, {least} for a set of assumptions where {LEAST} are needed; raise `--flows`"
         ));
     } else {
         rule::apply(&mut decision, &worlds);
