@@ -246,7 +246,7 @@ impl Output for Paths {
         let of = |kind: &str| {
             let mut sheet = listed(kind);
             for path in self.paths.iter().filter(|path| path.kind() == kind) {
-                // The first clause; what we assumed follows it.
+                // The first clause; our assumptions follow it.
                 let about = path.about.split(';').next().unwrap_or_default();
                 let mut what = about.to_owned();
                 path.aliases().for_each(|alias| what.extend([" [", alias, "]"]));

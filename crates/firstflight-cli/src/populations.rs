@@ -148,7 +148,7 @@ impl Output for Listed {
             let columns = [("population", Side::Left), ("what it is", Side::Prose)];
             let mut sheet = Sheet::new("built-in populations", columns);
             for population in &self.populations {
-                // The first clause; the rest is told of one.
+                // The first clause; `populations NAME` prints all of it.
                 let about = population.about.split([';', ':']).next().unwrap_or_default();
                 sheet.row([population.name.as_str(), about]);
             }

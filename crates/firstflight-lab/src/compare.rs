@@ -413,7 +413,7 @@ impl Plan {
         self.rounds(rounds, &|trial| self.trial(trial, keep, takes, arrived), tick, stop)
     }
 
-    /// Whether and why these trials are enough; `wall` is how long they took, in real time.
+    /// Returns why these trials are enough, or `None` if more are needed; `wall` is their duration if they run in real time.
     fn after(&self, stages: Stages, done: &[Vec<Done>], wall: Option<Duration>) -> Option<Stopped> {
         let limit = ms(self.scenario.limit.0);
         let time = |done: &Done| done.row.ttlb_ms.unwrap_or(limit);

@@ -341,7 +341,7 @@ impl SharingPlan {
         self
     }
 
-    /// Whether and why these trials are enough; `wall` is how long they took, in real time.
+    /// Returns why these trials are enough, or `None` if more are needed; `wall` is their duration if they run in real time.
     fn after(
         &self,
         stages: Stages,

@@ -139,7 +139,19 @@ impl Builtin {
     /// # Errors
     /// One line with the nearest name.
     pub fn named(name: &str) -> Result<&'static Builtin, Error> {
-        find(name)
+        let lower = name.to_lowercase();
+        let ours = ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(name, |(_, ours)| ours);
+        BUILTINS.iter().find(|builtin| builtin.name == ours).ok_or_else(|| {
+            if name.starts_with(|c: char| c.is_ascii_digit()) {
+                return Error::new(format!(
+                    "`{name}` is no known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`"
+                ));
+            }
+            let nearest = suggestion(name, BUILTINS.iter().map(|builtin| builtin.name));
+            Error::new(format!(
+                "`{name}` is no known path{nearest}; allowed: a name of `firstflight paths`, key=value items, or a .toml file"
+            ))
+        })
     }
 
     /// What kind of network it is.
@@ -174,20 +186,4 @@ impl Builtin {
         let name = self.name;
         ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
     }
-}
-
-pub(crate) fn find(name: &str) -> Result<&'static Builtin, Error> {
-    let lower = name.to_lowercase();
-    let ours = ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(name, |(_, ours)| ours);
-    BUILTINS.iter().find(|builtin| builtin.name == ours).ok_or_else(|| {
-        if name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Error::new(format!(
-                "`{name}` is no known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`"
-            ));
-        }
-        let nearest = suggestion(name, BUILTINS.iter().map(|builtin| builtin.name));
-        Error::new(format!(
-            "`{name}` is no known path{nearest}; allowed: a name of `firstflight paths`, key=value items, or a .toml file"
-        ))
-    })
 }

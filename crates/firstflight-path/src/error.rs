@@ -82,6 +82,11 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("trials", "repeat"),
 ];
 
+/// Our name for what other tools call `word`.
+pub fn synonym(word: &str) -> Option<&'static str> {
+    SYNONYMS.iter().find(|(other, _)| *other == word).map(|(_, ours)| *ours)
+}
+
 /// The known name that a user most likely meant by `name`: the same thing in the words of another
 /// tool, the rest of a name that was cut short, or the nearest spelling in any case.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -92,18 +97,13 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     // `hystartpp` is `hystart++`.
     let folded = |name: &str| name.to_lowercase().replace('+', "p");
     let name = folded(name);
-    let same = |known: &str| {
-        let dashes = name.len() - name.trim_start_matches('-').len();
-        SYNONYMS
-            .iter()
-            .any(|(word, ours)| name[dashes..] == **word && known.trim_start_matches('-') == *ours)
-    };
+    let ours = synonym(name.trim_start_matches('-'));
     let letters = name.chars().count();
     let best = known
         .into_iter()
         .map(|known| {
             let spelled = folded(known);
-            let rank = if same(known) {
+            let rank = if ours.is_some_and(|ours| known.trim_start_matches('-') == ours) {
                 (0, 0)
             } else if letters >= 3 && spelled.starts_with(&name) {
                 (1, spelled.len())

@@ -160,7 +160,7 @@ pub use direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Rate, Reorder, Steps,
     WanderingRate,
 };
-pub use error::{Error, nearest, suggestion};
+pub use error::{Error, nearest, suggestion, synonym};
 pub use fate::{DropCause, Fate};
 pub use forward::{Departure, Forward, ForwardPath};
 pub use held::Ack;

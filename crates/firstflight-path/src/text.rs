@@ -4,7 +4,7 @@
 //! other keys override them), then build the path. Files are read in [`toml_file`] and in
 //! [`crate::Trace::load`], nowhere else.
 
-use crate::builtin;
+use crate::builtin::Builtin;
 use crate::error::Error;
 use crate::input::{self, MOST_TEXT};
 use crate::keys::{Keys, is_flag, nearest_key};
@@ -27,7 +27,7 @@ fn insert_items<'a>(keys: &mut Keys, items: impl Iterator<Item = &'a str>) -> Re
 
 /// Puts a built-in path underneath the keys. Its name is kept only if nothing is changed.
 fn insert_base(keys: &mut Keys, name: &str) -> Result<(), Error> {
-    let found = builtin::find(name)?;
+    let found = Builtin::named(name)?;
     let mut below = Keys::default();
     insert_items(&mut below, found.text.split(','))?;
     if keys.is_empty() {

@@ -147,8 +147,8 @@ impl Folder {
         write_own(&self.state_file(), |out| writeln!(out, "{state:#}"))
     }
 
-    /// What the arms did, of connections that began long enough ago, over or not; or why there is
-    /// no answer yet.
+    /// Compares the arms over connections that began long enough ago, open ones included. The inner
+    /// error says why there is no answer yet.
     ///
     /// # Errors
     /// One line if the folder cannot be read or the rows cannot be analysed.

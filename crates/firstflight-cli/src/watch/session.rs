@@ -82,7 +82,7 @@ struct Session {
     rows: Option<RowFile>,
     /// Results of connections that are over: the first [`MOST_RESULTS`].
     kept: Vec<ConnectionRow>,
-    /// Of so many of them the report needs what they were made from, tens of kilobytes each.
+    /// Number of results whose traces the report draws; a trace takes tens of kilobytes.
     shown: usize,
     /// The startups of its columns.
     startups: Vec<String>,
@@ -263,7 +263,7 @@ mod tests {
     use firstflight_log::live::{Opened, Record, What};
     use firstflight_replay::replay::LEAST_ACKS;
 
-    /// What the kernel tells of a connection with so many ACKs, up to its end or not.
+    /// Feeds the records of one connection with `acks` ACKs, and of its end if `ends`.
     fn tell(session: &mut Session, connection: u32, acks: u32, ends: bool) {
         let begin = u64::from(connection) * 1_000_000;
         let mut serial = 0;

@@ -126,7 +126,7 @@ fn same_ack(row: &Value, arm: &str, mss: u32, kernels: u32) -> Result<(), String
     if u64::from(kernels).abs_diff(window) <= 3 { Ok(()) } else { Err(line()) }
 }
 
-/// What the arm in the kernel reports, and what the replay of the same connection found.
+/// Compares the exit that the kernel arm reports with the exit that the replay finds.
 fn same_exit(row: &Value, name: &str, exit: &Exit) -> Result<(), String> {
     assert_eq!(row["arm"], name, "the controller that ran: {row}");
     let reason = exit.reason.expect("no false alarm").name();

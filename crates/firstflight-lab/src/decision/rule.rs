@@ -179,7 +179,7 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
 }
 
 impl Decision {
-    /// What may be had without the price of the arm that is named.
+    /// Says which arm gains without the price of the recommended one.
     fn without_price(&self, named: &ArmRow) -> String {
         let others = || self.arms.iter().filter(|row| row.arm != named.arm);
         if let Some(row) = gentlest(others()) {

@@ -4,6 +4,7 @@
 use crate::error::nearest;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use firstflight_path::synonym;
 use std::error::Error as _;
 
 /// The line for an error of the argument parser. Where it knows no nearest name itself, as in
@@ -112,22 +113,20 @@ fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
     if has(word) {
         return None;
     }
-    let (needs, words) = match word {
-        "rtt" | "latency" | "delay" | "rate" | "bw" | "bandwidth" | "speed" => {
-            ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`")
-        }
-        "queue" | "buffer" => ("path", "a path has it: `--path geo,queue=1bdp`"),
-        "loss" | "plr" => ("path", "a path has it: `--path geo,loss=0.1%`"),
+    let (needs, words) = match synonym(word).unwrap_or(word) {
+        "rtt" | "rate" => ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`"),
+        "queue" => ("path", "a path has it: `--path geo,queue=1bdp`"),
+        "loss" => ("path", "a path has it: `--path geo,loss=0.1%`"),
         "o" | "output" | "out" if has("report") => {
             ("json", "`--json FILE` writes data, `--report FILE` a page")
         }
         "o" | "output" | "out" => ("json", "`--json FILE` writes data"),
         // An option of all commands.
         "csv" => return Some("`--format csv` prints data"),
-        "n" | "runs" | "trials" | "count" => ("repeat", "`--repeat 20` runs 20 trials of each arm"),
+        "n" | "repeat" => ("repeat", "`--repeat 20` runs 20 trials of each arm"),
         "t" | "time" | "duration" => ("limit", "`--limit 30s` ends a trial"),
-        "cc" | "congestion" | "algorithm" | "algorithms" => ("arms", "`--arms` names algorithms"),
-        "P" | "parallel" | "streams" => ("flows", "`--flows 4` runs four at a time"),
+        "congestion" | "algorithms" | "arms" => ("arms", "`--arms` names algorithms"),
+        "P" | "parallel" | "flows" => ("flows", "`--flows 4` runs four at a time"),
         _ => return None,
     };
     has(needs).then_some(words)
