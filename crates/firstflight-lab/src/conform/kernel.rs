@@ -42,7 +42,7 @@ pub(super) fn counterpart(name: &str) -> Option<String> {
     const AVOIDANCE: &str = "cubic(profile=linux)";
     const RECOVERY: &str = "prr(mode=linux)";
     match name {
-        "reno" => return Some(format!("slowstart/reno/{RECOVERY}")),
+        "reno" => return Some(format!("slowstart/reno(profile=linux)/{RECOVERY}")),
         "cubic" => return Some(format!("hystart/{AVOIDANCE}/{RECOVERY}")),
         "cubic(hystart=off)" => return Some(format!("slowstart/{AVOIDANCE}/{RECOVERY}")),
         _ => {}
