@@ -15,14 +15,13 @@ fn document(arms: &str, rules: Rules) -> Value {
     serde_json::from_str(&to_json(&vectors).expect("text")).expect("JSON")
 }
 
-/// The event of a step, read by column names as a runner in another language does.
-fn event_of(step: &[Value], columns: &[&str]) -> Event {
+/// The event of a step, whose columns of [`EVENT`] are `places`.
+fn event_of(step: &[Value], places: &[usize]) -> Event {
     let name = step[0].as_str().expect("a name");
     let now = Time(step[1].as_u64().expect("a time"));
     let mut event = Event::blank(name, now).expect("a known event");
-    for field in EVENT {
-        let index = columns.iter().position(|column| *column == field.name).expect("a column");
-        let text = match &step[index] {
+    for (field, index) in EVENT.iter().zip(places) {
+        let text = match &step[*index] {
             Value::Null => continue,
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -41,7 +40,10 @@ fn every_answer_follows_from_the_file_alone() {
     let vectors = standard(Rules::Both).expect("vectors");
     let document: Value = serde_json::from_str(&to_json(&vectors).expect("text")).expect("JSON");
     let columns = columns();
-    let answer = |name: &str| columns.iter().position(|column| *column == name).expect("a column");
+    // By name, as a runner in another language finds them.
+    let place = |name: &str| columns.iter().position(|column| *column == name).expect("a column");
+    let places: Vec<usize> = EVENT.iter().map(|field| place(field.name)).collect();
+    let [cwnd, phase, ssthresh] = ["cwnd", "phase", "ssthresh"].map(place);
     let mut exits = 0;
     for vector in document["vectors"].as_array().expect("a list") {
         let (arm, config) = (vector["arm"].as_str().expect("a text"), &vector["config"]);
@@ -71,14 +73,14 @@ fn every_answer_follows_from_the_file_alone() {
         assert!(steps.len() > 300, "{}: {} steps", vector["name"], steps.len());
         for (index, step) in steps.iter().enumerate() {
             let step = step.as_array().expect("a list");
-            controller.tell(&event_of(step, &columns));
+            controller.tell(&event_of(step, &places));
             assert_eq!(
                 (controller.cwnd(), controller.phase().name()),
-                (number(&step[answer("cwnd")]), step[answer("phase")].as_str().expect("a text")),
+                (number(&step[cwnd]), step[phase].as_str().expect("a text")),
                 "{}, step {index}",
                 vector["name"]
             );
-            assert_eq!(controller.ssthresh(), step[answer("ssthresh")].as_u64());
+            assert_eq!(controller.ssthresh(), step[ssthresh].as_u64());
         }
         exits += u32::from(controller.exit().is_some());
     }

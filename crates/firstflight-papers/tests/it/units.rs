@@ -257,8 +257,8 @@ fn a_run_that_is_stopped_keeps_the_documents_that_are_through() {
 #[test]
 fn documents_side_by_side_give_what_they_give_alone_and_in_order() {
     let effort = || Effort::new(Scale::Glance, &|_| {});
-    let sources = ["prr", "early-retransmit", "neqo", "careful", "hystart++"]
-        .map(|name| source(name).expect("a document"));
+    let sources =
+        ["early-retransmit", "neqo", "careful"].map(|name| source(name).expect("a document"));
     let go = AtomicBool::new(false);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
     let together = pool.install(|| reproduce(&sources, &effort(), &go)).expect("runs");
