@@ -200,6 +200,7 @@ browser: web ## reports of every kind and the playground in headless Chromium, a
 
 shots: web site ## pictures of every page at two widths, light and dark, and tables at 80 and 120 columns, target/shots; what looks wrong is an error
 	$(BUILD)
+	python3 docs/site/pictures.py $(TARGET)/debug/firstflight docs --reports
 	VENV=$(TARGET)/venv tests/browser/shots.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm $(TARGET)/site $(TARGET)/shots
 
 bare: ## the core crate without std and without alloc
