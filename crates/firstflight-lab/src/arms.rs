@@ -10,7 +10,7 @@ use firstflight::arm::{
 };
 use firstflight_path::Error;
 
-/// Who sends.
+/// The sender.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sender {
     /// One of ours: startup, avoidance, recovery and sender options.
@@ -35,12 +35,12 @@ pub enum Sender {
 pub struct NamedArm {
     /// As typed.
     pub label: String,
-    /// What it means.
+    /// The sender it stands for.
     pub sender: Sender,
 }
 
 impl NamedArm {
-    /// What it is in full: the arm with all that differs from the defaults, or the kernel's
+    /// The full name: the arm with all options that differ from the defaults, or the kernel's
     /// controller.
     pub fn full(&self) -> String {
         match &self.sender {
@@ -173,11 +173,21 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
             let own = own_names::listed().into_iter().map(|(_, name)| name);
             nearest(name, names().chain(stacks).chain(own)).map(named)
         }
-        ArmError::UnknownAvoidance(name) => of(name, AVOIDANCES),
+        ArmError::UnknownAvoidance(name) => {
+            let name = lower(name);
+            if STARTUPS.iter().any(|part| part.name == name) {
+                return Some(format!(", it is a startup; `{name}` runs it"));
+            }
+            of(&name, AVOIDANCES)
+        }
+        ArmError::Parentheses(_) if text.contains('@') && !text.contains("@(") => {
+            let (arm, options) = text.split_once('@')?;
+            Some(format!("; sender options stand in them: `{arm}@({options})`"))
+        }
         ArmError::UnknownRecovery(name) => of(name, RECOVERIES),
-        ArmError::UnknownOption { key, known, .. } => sender_option(text, key)
-            .map(|arm| format!("; it is one of the sender: `{arm}`"))
-            .or_else(|| nearest(key, known.iter().map(|doc| doc.key)).map(named)),
+        ArmError::UnknownOption { key, known, .. } => {
+            nearest(key, known.iter().map(|doc| doc.key)).map(named)
+        }
         _ => None,
     }
 }
@@ -259,8 +269,19 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     match Arm::parse(text) {
         Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),
         Err(error) => {
-            let near = meant(text.trim(), &error);
             let all = "; `firstflight arms` lists all";
+            if matches!(error, ArmError::Empty) {
+                return Err(Error::new(
+                    "an arm is missing; allowed: names with commas between them",
+                ));
+            }
+            if let ArmError::UnknownOption { part, key, .. } = error
+                && let Some(arm) = sender_option(text.trim(), key)
+            {
+                let what = format!("{part} has no option `{key}`, the sender has: `{arm}`{all}");
+                return Err(Error::new(what));
+            }
+            let near = meant(text.trim(), &error);
             Err(Error::new(match near {
                 Some(near) => format!("{error}{near}{all}"),
                 None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error}{all}"),

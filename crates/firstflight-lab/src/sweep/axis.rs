@@ -5,7 +5,7 @@
 //! it begins at zero, and is rounded to three digits: its values are the same text on every
 //! machine, and people can type them.
 
-use firstflight_path::{Base, typed};
+use firstflight_path::{Base, Path, typed};
 
 /// The key that is the size of the object; every other one is a key of the path.
 pub const BYTES: &str = "bytes";
@@ -58,6 +58,13 @@ impl Axis {
         }
         if values.len() > MOST {
             return Err(format!("{} values; allowed: at most {MOST}", values.len()));
+        }
+        // A path refuses a key that it does not have; values are judged where the path is known.
+        if let (Err(error), true) =
+            (Path::parse(&format!("rapid-slide,{key}={}", values[0])), key != BYTES)
+            && error.to_string().contains("unknown key")
+        {
+            return Err(error.to_string());
         }
         for (index, value) in values.iter().enumerate() {
             if values[..index].contains(value) {
@@ -182,7 +189,7 @@ mod tests {
             ("rate=1M..1G:4", "1M 10Mbit 100Mbit 1G"),
             ("bytes=100kB..10MB:3", "100kB 1MB 10MB"),
             ("loss=0..4%:3", "0% 2% 4%"),
-            ("loss=0.001..0.1:3", "0.001 0.01 0.1"),
+            ("loss=0.1%..10%:3", "0.1% 1% 10%"),
             ("ack=1..16", "1 2 4 8 16"),
         ];
         for (text, expected) in rows {
