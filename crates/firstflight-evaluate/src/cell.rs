@@ -13,9 +13,9 @@ use firstflight_path::{Codepoint, Error, Path};
 /// One flow of a cell.
 #[derive(Clone, Debug)]
 pub struct PlannedFlow {
-    /// Who sends; `None` is the seat.
+    /// The sender; `None` is the evaluated algorithm or its baseline.
     pub arm: Option<NamedArm>,
-    /// What rules call it.
+    /// Name in rules.
     pub role: String,
     /// When it starts, but for what chance adds.
     pub start: Nanos,
@@ -23,11 +23,11 @@ pub struct PlannedFlow {
     pub spread: Option<Nanos>,
     /// When it ends, if before the cell.
     pub stop: Option<Nanos>,
-    /// What it carries.
+    /// Traffic.
     pub app: App,
     /// Its size is by chance: the mean of this is `app`.
     pub sizes: Option<LogNormal>,
-    /// What its round trip is longer than the path's.
+    /// Extra RTT on top of the path's.
     pub rtt_extra: Nanos,
     /// Its own longer ways, in place of the cell's: from when, by how much more than that.
     pub steps: Vec<(Nanos, Nanos)>,
@@ -43,7 +43,7 @@ pub struct PlannedFlow {
     pub reverse: bool,
     /// Its receiver reports no mark.
     pub hides_marks: bool,
-    /// What its receiver claims beside that.
+    /// Further false claims of its receiver.
     pub lie: Option<Lie>,
     /// Its sender skips one packet number in so many.
     pub skips: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Cell {
     pub time: Nanos,
     /// Flows.
     pub flows: Vec<PlannedFlow>,
-    /// What `t90_s` and `overshoot` count from.
+    /// Event from which `t90_s` and `overshoot` count.
     pub event: Option<Nanos>,
     /// Longer ways of all flows: from when, by how much.
     pub steps: Vec<(Nanos, Nanos)>,
@@ -107,7 +107,7 @@ pub struct Cell {
     pub solo: Option<String>,
     /// Each packet is late by up to one packet time, by chance.
     pub phase: bool,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u32,
     /// Its rules.
     pub judges: Vec<Judge>,

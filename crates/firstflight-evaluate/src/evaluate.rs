@@ -20,28 +20,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is to be evaluated, and how.
+/// An evaluation to run, with its settings.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The battery.
     pub battery: Battery,
     /// Indices of its criteria, see [`Battery::select`].
     pub criteria: Vec<usize>,
-    /// Who is evaluated.
+    /// The evaluated algorithm.
     pub algorithm: NamedArm,
-    /// Who has the same seat.
+    /// Baseline run in the same scenarios.
     pub baseline: NamedArm,
-    /// How much is run.
+    /// Amount of work to run.
     pub effort: Effort,
     /// The first seed.
     pub seed: u64,
-    /// What its author declares of the algorithm.
+    /// The author's declarations about the algorithm.
     pub declaration: Declaration,
     /// Where it runs. Only the simulator has all cells; others leave out what they cannot carry.
     pub testbed: &'static dyn Testbed,
 }
 
-/// How much there is to run.
+/// Amount of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Job {
     /// Cells.
@@ -170,7 +170,7 @@ impl Evaluation {
         self.testbed.info().name == sim::BED.info().name
     }
 
-    /// How much there is to run.
+    /// Amount of work.
     ///
     /// # Errors
     /// Those of [`Evaluation::cells`].

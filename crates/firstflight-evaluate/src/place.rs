@@ -45,7 +45,7 @@ pub struct Course {
 /// A run over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Courses {
-    /// Who sat in the seat.
+    /// Algorithm or baseline in this run.
     pub seat: String,
     /// Flows, at most eight.
     pub flows: Vec<Course>,
@@ -60,13 +60,13 @@ pub struct Courses {
 pub struct Place {
     /// The cell.
     pub cell: String,
-    /// What it is.
+    /// Description.
     pub about: String,
     /// The path.
     pub path: String,
     /// The seed.
     pub seed: u64,
-    /// What its rules read.
+    /// Values that its rules read.
     pub figures: Vec<Figure>,
     /// The algorithm's run and the baseline's.
     pub runs: Vec<Courses>,

@@ -25,7 +25,7 @@ fn with_unit(value: f64, unit: &str) -> String {
 }
 
 impl CellRow {
-    /// What was measured, of what, over which horizon.
+    /// Measure, role and horizon.
     pub fn what(&self) -> String {
         let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
         format!("{}{of} ({})", self.metric, self.window)
@@ -41,7 +41,7 @@ impl CellRow {
         self.baseline.map_or("-".into(), |value| with_unit(value, self.unit))
     }
 
-    /// How much worse, with its interval; empty where nothing was compared.
+    /// Deterioration with its interval; empty if nothing was compared.
     pub fn worse(&self) -> String {
         let Some(difference) = self.difference else { return String::new() };
         let shown = |value: f64| {
@@ -137,7 +137,7 @@ impl CriterionRow {
 }
 
 impl Report {
-    /// How many criteria came to what, in one line.
+    /// Number of criteria by verdict, in one line.
     pub fn summary(&self) -> String {
         let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
             let number = self.number(verdict);
@@ -154,7 +154,7 @@ impl Report {
         )
     }
 
-    /// How it was done, in one line.
+    /// One line about the method.
     pub fn method(&self) -> String {
         format!(
             "battery {} {} (SHA-256 {}), firstflight {}, testbed {}, {}: {} cells, {} runs, seeds from {}; {} relative rules judged together (Holm, 5 %), {} below 0.05 by themselves",
@@ -225,7 +225,7 @@ impl Report {
     }
 }
 
-/// Who has the same seat where nobody else is named.
+/// Baseline in the same scenarios if none is named.
 pub const DEFAULT_BASELINE: &str = "slowstart/cubic/prr";
 
 #[cfg(test)]

@@ -58,11 +58,11 @@ impl Reaches {
 pub struct Connection {
     /// The rule that it is for, in two words.
     pub name: &'static str,
-    /// What it crosses.
+    /// The path.
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
-    /// What it puts to the test.
+    /// Rules that it tests.
     pub reaches: Reaches,
 }
 
@@ -143,10 +143,10 @@ pub const CONNECTIONS: &[Connection] = &[
     ),
 ];
 
-/// What stands behind the fields of the event in each step: the controller right after it.
+/// State of the controller right after the event, behind the event's fields in each step.
 pub const ANSWERS: [&str; 4] = ["cwnd", "ssthresh", "pacing_rate_bytes_per_s", "phase"];
 
-/// What a controller of a vector is built from.
+/// Configuration of a vector's controller.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConfigRow {
     /// `quic` or `tcp`.
@@ -167,7 +167,7 @@ pub struct ConfigRow {
     pub nxt: u64,
     /// When the controller is built, ns.
     pub now_ns: u64,
-    /// What an oracle is told, bytes; no other arm looks at it.
+    /// Exit window of an oracle, bytes; other arms ignore it.
     pub oracle_exit_bytes: u64,
 }
 
@@ -180,16 +180,16 @@ pub struct Vector {
     pub arm: String,
     /// The documents that its parts follow.
     pub documents: Vec<&'static str>,
-    /// What the connection crossed.
+    /// Path of the connection.
     pub path: String,
     /// Object size, bytes.
     pub object_bytes: u64,
-    /// What the controller is built from.
+    /// Configuration of the controller.
     pub config: ConfigRow,
     /// The same for programs in Rust.
     #[serde(skip)]
     pub begin: Begin,
-    /// What the controller was told.
+    /// Events that the controller received.
     #[serde(skip)]
     pub events: Vec<Event>,
 }
@@ -205,8 +205,8 @@ pub struct Apart {
     pub found: u64,
 }
 
-/// How far from a vector's window another may be, bytes: a packet or 1 %. Differences add up over
-/// the steps, for nothing sets the controller right.
+/// Allowed distance from a vector's window, bytes: a packet or 1 %. Differences add up over the
+/// steps, for nothing sets the controller right.
 pub const fn tolerance(mss: u64, cwnd: u64) -> u64 {
     let percent = cwnd / 100;
     if percent > mss { percent } else { mss }

@@ -35,7 +35,7 @@ pub struct Record {
     pub what: What,
 }
 
-/// What happened.
+/// Event of a connection.
 #[derive(Clone, Debug)]
 pub enum What {
     /// Before the first data.
@@ -48,7 +48,7 @@ pub enum What {
     Closed(u64),
 }
 
-/// What an established connection begins with.
+/// Initial values of an established connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
     /// Sequence number of the first byte of data.
@@ -61,7 +61,7 @@ pub struct Opened {
     pub handshake: Option<Nanos>,
 }
 
-/// What became of a connection.
+/// Outcome of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Records that are missing: what was told of it is given up.

@@ -3,7 +3,7 @@
 use super::sample::Interval;
 use serde::{Deserialize, Serialize};
 
-/// What a row is worth.
+/// Evidential weight of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Gate {
     /// A consequence of the algebra on an ideal path: must hold to the stated tolerance.
@@ -39,7 +39,7 @@ impl Gate {
     }
 }
 
-/// What counts as holding.
+/// Condition for a claim to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accept {

@@ -23,7 +23,7 @@ use firstflight_lab::{Error, NamedArm, Population, Sender, parse_arms, size};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// What is asked besides the captures.
+/// Options of `advise` besides the captures.
 #[derive(Args, Clone, Debug)]
 pub struct AdviseRequest {
     /// The arm that runs today, which the others are compared with [default: identified]
@@ -94,9 +94,9 @@ pub struct Asked {
 pub struct Advised {
     /// The answer.
     pub advice: Advice,
-    /// What was read and assumed.
+    /// Input and assumptions.
     pub evidence: Evidence,
-    /// What the captures say.
+    /// Replay of the captures.
     pub replay: Results,
     /// The A/B test; its recommendation is the answer's.
     pub analysis: Analysis,

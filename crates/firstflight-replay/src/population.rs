@@ -27,10 +27,10 @@ pub enum Accept {
     Doubtful,
 }
 
-/// What all connections of a replay add.
+/// Totals over all connections of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
-    /// What those add that are taken.
+    /// Contributions of the connections used.
     pub taken: Vec<Entry>,
     /// Connections that are too short to show a rate and a round trip.
     pub short: u64,
@@ -58,7 +58,7 @@ impl Entries {
         entries
     }
 
-    /// What was left out for a doubt, in a sentence.
+    /// Connections left out as doubtful, in a sentence.
     pub fn doubts(&self) -> Option<String> {
         let doubt = self.doubt.as_ref()?;
         let are = if self.doubtful == 1 { "connection is" } else { "connections are" };

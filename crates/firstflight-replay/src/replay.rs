@@ -20,14 +20,14 @@ use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
 use firstflight_table::guard::{Broken, Tally, guarded};
 use std::collections::HashMap;
 
-/// What the real sender said about its own window.
+/// The real sender's reports on its own window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sender {
     /// Its largest window, bytes.
     pub cwnd_most: u64,
     /// When it first had a threshold, and its window then: the end of its startup.
     pub left: Option<(Time, u64)>,
-    /// How its startup left, where the trace is one of ours.
+    /// Exit of its startup, if the trace is ours.
     pub recorded: Option<Recorded>,
     /// The threshold it first set, bytes.
     pub ssthresh: Option<u64>,
@@ -40,13 +40,13 @@ pub struct Sender {
 /// One connection, followed to its end.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// What was known when it began.
+    /// Knowledge at the start.
     pub opening: Opening,
     /// The startups.
     pub runs: Vec<Run>,
     /// Delivered bytes over time.
     pub meter: Meter,
-    /// What the ACKs tell.
+    /// Signals in the ACKs.
     pub signals: Signals,
     /// RTT samples, ns.
     pub rtts: Spread,
@@ -70,7 +70,7 @@ pub struct Followed {
     pub mss: u64,
     /// Most in flight, bytes.
     pub inflight_most: u64,
-    /// What the sender said.
+    /// Reports of the sender.
     pub sender: Sender,
     /// Losses that proved to be none.
     pub spurious: u64,
@@ -78,7 +78,7 @@ pub struct Followed {
     pub line: Option<Line>,
     /// Which startup it was, if that was asked.
     pub identity: Option<Identity>,
-    /// How well it was captured, where it was.
+    /// Quality of the capture, if there was one.
     pub quality: Option<Quality>,
     identifier: Option<Identifier>,
     initial: u64,
@@ -108,9 +108,9 @@ pub struct Replay {
     pub beyond: u64,
     /// Connections that their reader gave up: they are in no result.
     pub incomplete: u64,
-    /// What was wrong with files that could be read in part.
+    /// Faults of files that were read in part.
     pub remarks: Vec<Fault>,
-    /// What was left out of files, and why.
+    /// Parts of files left out, with reasons.
     pub notes: Vec<Fault>,
     /// The group of connections whose trace names none.
     pub group: Option<String>,
@@ -151,7 +151,7 @@ impl Replay {
         self.live.clear();
     }
 
-    /// What to say of connections that were given up for an internal error since the last time.
+    /// Reports connections that were given up for an internal error since the last call.
     pub fn take_broken(&mut self) -> Option<String> {
         std::mem::take(&mut self.broken).remark()
     }
@@ -388,7 +388,7 @@ impl Followed {
         (!self.opening.stated.loss_unknown).then_some(ratio)
     }
 
-    /// What the startups took for the initial window, bytes.
+    /// Initial window that the startups assumed, bytes.
     pub fn initial_window(&self) -> u64 {
         self.initial
     }

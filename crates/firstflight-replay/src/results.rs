@@ -7,7 +7,7 @@ use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How the verdicts on one startup spread over all connections.
+/// Verdicts on one startup over all connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct VerdictRow {
     /// The arm as asked for.
@@ -30,7 +30,7 @@ pub struct VerdictRow {
     pub bdp_ratio_p90: Option<f64>,
 }
 
-/// How a measure of what was captured spreads over the connections.
+/// Distribution of one capture measure over the connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct CapturedRow {
     /// The measure, as the connections name it.
@@ -102,8 +102,8 @@ impl Results {
             .map_err(|error| Error::new(error.to_string()))
     }
 
-    /// What is wrong with captures of connections: the line of the one, or how many there are and
-    /// the first as an example, apart for doubtful ones.
+    /// Faults of captures of connections: the line of the only one, or their number with the first
+    /// as an example, doubtful ones apart.
     pub fn capture_lines(&self) -> Vec<String> {
         let (doubtful, others): (Vec<_>, Vec<_>) = self
             .connections

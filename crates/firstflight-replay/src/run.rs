@@ -12,7 +12,7 @@ use firstflight_log::step::Opening;
 pub struct Named {
     /// As typed.
     pub label: String,
-    /// What it means.
+    /// The arm.
     pub arm: Arm,
 }
 
@@ -41,7 +41,7 @@ impl From<Named> for Tried {
     }
 }
 
-/// What is replayed, and how.
+/// Input and settings of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The startups.
@@ -61,7 +61,7 @@ pub struct Settings {
     pub keylog: Option<std::sync::Arc<firstflight_log::quic::KeyLog>>,
 }
 
-/// How a startup left, in the replay.
+/// Exit of a startup in the replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Left {
     /// The controller's own record.
@@ -90,9 +90,9 @@ pub struct Run {
     pub named: Named,
     /// The trace says that this arm ran, and tells all it was told.
     pub exact: bool,
-    /// How it left.
+    /// The exit, if any.
     pub left: Option<Left>,
-    /// What it aimed at last, before it left.
+    /// Last aim before the exit.
     pub aim: Option<Aim>,
     /// Its window at the end.
     pub cwnd: u64,

@@ -27,8 +27,8 @@ impl Heard {
     }
 }
 
-/// What the controller of a simulated connection was told, in order, with what it was built from:
-/// what vectors are made of.
+/// Events that the controller of a simulated connection received, in order, with its configuration:
+/// the content of vectors.
 ///
 /// # Errors
 /// One line if the scenario cannot run.

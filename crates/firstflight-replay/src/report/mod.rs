@@ -17,7 +17,7 @@ use serde::Serialize;
 
 /// Styles besides those of all pages.
 pub const STYLE: &str = include_str!("style.css");
-/// What stands below title and lead.
+/// Content below title and lead.
 pub const BODY: &str = include_str!("body.html");
 /// Draws the page from the data.
 pub const SCRIPT: &str = include_str!("page.js");
@@ -33,11 +33,11 @@ const RATES: usize = 700;
 pub struct Data<'a> {
     /// The heading.
     pub title: String,
-    /// What it comes to, in a sentence or two.
+    /// Result in a sentence or two.
     pub finding: String,
     /// The command line that makes the page again.
     pub command: &'a str,
-    /// What wrote it.
+    /// Version of the program that wrote it.
     pub version: String,
     /// A window at exit between these two shares of the BDP is right.
     right_bdp: [f64; 2],
@@ -136,7 +136,7 @@ impl Data<'_> {
     }
 }
 
-/// What the page of a replay has of its own.
+/// Parts of a replay's page.
 #[cfg(feature = "advice")]
 pub const PAGE: Page<'_> = Page {
     kind: "replay",
@@ -154,7 +154,7 @@ pub fn page(replay: &Replay, results: &Results, command: &str) -> String {
     PAGE.fill(&data.title, &data.version, &data.to_json())
 }
 
-/// What that page shows, each startup drawn as on every page.
+/// Data of that page, with each startup drawn as on every page.
 #[cfg(feature = "advice")]
 pub fn data<'a>(replay: &Replay, results: &'a Results, command: &'a str) -> Data<'a> {
     let looks = firstflight_lab::report::looks(results.arms.iter().map(String::as_str));
