@@ -127,9 +127,9 @@ HOOKS = [name for name, hook in vars(Startup).items() if callable(hook) and not 
 def hooks_of(startup: type[Startup]) -> set[str]:
     """The hooks that a class overrides: the others cost nothing. A class that overrides none is refused, and so is a method that looks like
     a misspelt hook."""
-    own = {name: method for kind in startup.__mro__ if issubclass(kind, Startup) and kind is not Startup for name, method in vars(kind).items()}
-    for name, method in own.items():
-        if name.startswith("_") or name in HOOKS or not callable(method):
+    names = {name for kind in startup.__mro__ if issubclass(kind, Startup) and kind is not Startup for name in vars(kind)}
+    for name in sorted(names):
+        if name.startswith("_") or name in HOOKS or not callable(getattr(startup, name)):
             continue
         near = difflib.get_close_matches(name, HOOKS, 1, 0.75)
         if near or name.startswith("on_"):
