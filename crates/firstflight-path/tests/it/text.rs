@@ -52,7 +52,7 @@ fn each_unit_is_understood() {
         ("rate=0.57Mbit , rtt=56000us, queue=21000B", "rate=570kbit,rtt=56ms,queue=21kB"),
         ("queue=0.25bdp,rate=933.1Mbit,rtt=1.5ms", "rate=933.1Mbit,rtt=1.5ms,queue=0.25bdp"),
         (
-            "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.06%",
+            "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.0006",
             "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.06%",
         ),
         (
@@ -137,7 +137,7 @@ fn a_name_is_overridden_by_the_keys_behind_it() {
 fn a_toml_file_gives_the_same_path_as_inline_text() {
     let place = file(
         "dsl.toml",
-        "name = \"my line\"\nsource = \"measured, twice\"\nrate = \"30Mbit\"\nrtt = \"30ms\"\nloss = \"0.5%\"\nqueue = \"50ms\"\n",
+        "name = \"my line\"\nsource = \"measured, twice\"\nrate = \"30Mbit\"\nrtt = \"30ms\"\nloss = 0.005\nqueue = \"50ms\"\n",
     );
     let path = parse(place.to_str().expect("UTF-8"));
     assert_eq!(path, parse("rate=30Mbit,rtt=30ms,queue=50ms,loss=0.5%"));
