@@ -333,16 +333,16 @@ fn read(
         new
     });
     let identify = tried(DEFAULT_CANDIDATES)?;
-    let settings = Settings { arms, identify, ..Settings::default() };
+    let settings = Settings { arms, identify, entries: true, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
-    let mut entries = Entries::of(&replay, options.accept);
+    let mut entries = Entries::of(&replay.done, replay.short, options.accept);
     let names: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
     let about = format!("{} recorded connections: {}", entries.taken.len(), listed(&names));
     if entries.taken.is_empty() {
         return Err(entries
             .refusal(&names, "; capture transfers of a second or more, where the sender stands"));
     }
-    let results = Results::new(&replay, rows);
+    let results = Results::new(replay, rows);
     let takes = |of: &&ConnectionRow| options.accept.is_some() || !of.is_doubtful();
     let taken: Vec<&ConnectionRow> = results.connections.iter().filter(takes).collect();
     let tcp = taken.iter().filter(|connection| connection.transport == "tcp").count();

@@ -10,7 +10,7 @@ mod text;
 
 pub use entry::Entry;
 
-use crate::replay::Replay;
+use crate::replay::Outcome;
 use firstflight_path::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,16 +41,16 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Of everything that was followed.
-    pub fn of(replay: &Replay, accept: Option<Accept>) -> Entries {
-        let mut entries = Entries { short: replay.short, ..Entries::default() };
-        for followed in &replay.done {
-            if followed.is_doubtful() && accept != Some(Accept::Doubtful) {
+    /// Of connections that were replayed for it, beside `short` ones.
+    pub fn of(done: &[Outcome], short: u64, accept: Option<Accept>) -> Entries {
+        let mut entries = Entries { short, ..Entries::default() };
+        for Outcome { row, entry, .. } in done {
+            if row.is_doubtful() && accept != Some(Accept::Doubtful) {
                 entries.doubtful += 1;
-                let line = followed.quality.as_ref().map(|of| of.remarks.join("; "));
+                let line = row.capture.as_ref().map(|of| of.remarks.join("; "));
                 entries.doubt = entries.doubt.or(line);
-            } else if let Some(entry) = Entry::of(followed) {
-                entries.taken.push(entry);
+            } else if let Some(entry) = entry {
+                entries.taken.push(entry.clone());
             } else {
                 entries.short += 1;
             }

@@ -8,14 +8,17 @@ use crate::events::Events;
 use crate::identify::{Identifier, Identity};
 use crate::line::Line;
 use crate::meter::Meter;
+use crate::population::Entry;
+use crate::report::LineData;
 use crate::run::guessed;
 pub use crate::run::{Aim, Left, Named, Run, Settings};
 use crate::signals::Signals;
 use crate::spread::Spread;
+use crate::summary::ConnectionRow;
 use firstflight::arm::Arm;
 use firstflight::{Ack, Event, Nanos, Sent, Time};
 use firstflight_log::Fault;
-use firstflight_log::quality::{Quality, Trust};
+use firstflight_log::quality::Quality;
 use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
 use firstflight_table::guard::{Broken, Tally, guarded};
 use std::collections::HashMap;
@@ -86,6 +89,17 @@ pub struct Followed {
     timed_out: bool,
 }
 
+/// A connection that is over. It takes a tenth of the memory of [`Followed`], from which it is made.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its row.
+    pub row: ConnectionRow,
+    /// What it adds to a population, if that was asked and it is long enough.
+    pub entry: Option<Entry>,
+    /// Its course over time, for the report.
+    pub(crate) line: Option<LineData>,
+}
+
 /// The startups that are replayed where none are named.
 pub const DEFAULT_ARMS: &str =
     "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump";
@@ -100,8 +114,8 @@ pub struct Replay {
     settings: Settings,
     live: HashMap<Id, Box<Followed>>,
     opened: Id,
-    /// Connections followed to their end, in order of their ends.
-    pub done: Vec<Followed>,
+    /// Connections that are over, in order of their ends.
+    pub done: Vec<Outcome>,
     /// Connections with too few ACKs to tell anything.
     pub short: u64,
     /// Connections beyond what is kept.
@@ -143,6 +157,12 @@ impl Replay {
         self.live.remove(&id);
         self.incomplete += 1;
         self.broken.add(broken);
+    }
+
+    /// Keeps so many outcomes at most; later ones are counted.
+    pub fn keep(&mut self, most: usize) {
+        self.beyond += self.done.len().saturating_sub(most) as u64;
+        self.done.truncate(most);
     }
 
     /// Forgets what is still open in a file whose reader has failed.
@@ -195,16 +215,15 @@ impl Sink for Replay {
 
     fn close(&mut self, id: Id) {
         let Some(mut live) = self.live.remove(&id) else { return };
-        if let Err(broken) = guarded(|| live.finish()) {
-            return self.give_up(id, broken);
-        }
         if live.acks < LEAST_ACKS {
             self.short += u64::from(live.acks > 0);
-        } else if self.done.len() >= MOST_RESULTS {
-            self.beyond += 1;
-        } else {
-            self.done.push(*live);
+            return;
         }
+        match guarded(|| live.finish(self.settings.entries)) {
+            Ok(outcome) => self.done.push(outcome),
+            Err(broken) => return self.give_up(id, broken),
+        }
+        self.keep(MOST_RESULTS);
     }
 
     fn abandon(&mut self, id: Id) {
@@ -393,7 +412,7 @@ impl Followed {
         self.initial
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, wants_entry: bool) -> Outcome {
         for run in &mut self.runs {
             run.cwnd = run.controller.cwnd();
         }
@@ -403,10 +422,11 @@ impl Followed {
             self.runs.clear();
             self.identity = None;
         }
-    }
-
-    /// Its capture leaves a doubt about its numbers.
-    pub fn is_doubtful(&self) -> bool {
-        self.quality.as_ref().is_some_and(|quality| quality.trust == Trust::Doubtful)
+        let row = ConnectionRow::of(self);
+        Outcome {
+            line: LineData::of(self, &row),
+            entry: wants_entry.then(|| Entry::of(self)).flatten(),
+            row,
+        }
     }
 }

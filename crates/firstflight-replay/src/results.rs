@@ -1,11 +1,13 @@
 //! The results of a replay, as `--json` has them.
 
 use crate::replay::Replay;
+use crate::report::LineData;
 use crate::summary::{ConnectionRow, Verdict};
 pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::Write;
 
 /// How the verdicts on one startup spread over all connections.
 #[derive(Clone, Debug, Serialize)]
@@ -62,17 +64,21 @@ pub struct Results {
     pub short: u64,
     /// Connections beyond what is kept.
     pub beyond: u64,
+    /// The course of the first ones over time, for the report.
+    #[serde(skip)]
+    pub(crate) lines: Vec<LineData>,
 }
 
 impl Results {
     /// Of a replay that has read all its files.
-    pub fn new(replay: &Replay, files: Vec<FileRow>) -> Results {
-        Results::of(replay.done.iter().map(ConnectionRow::of).collect(), replay, files)
-    }
-
-    /// Of connections that the replay no longer holds: a row takes far less memory
-    /// than what it is made from.
-    pub fn of(connections: Vec<ConnectionRow>, replay: &Replay, files: Vec<FileRow>) -> Results {
+    pub fn new(replay: Replay, files: Vec<FileRow>) -> Results {
+        let Replay { done, short, beyond, .. } = replay;
+        let mut lines = Vec::new();
+        let mut connections = Vec::with_capacity(done.len());
+        for outcome in done {
+            lines.extend(outcome.line.map(|line| line.at(connections.len())));
+            connections.push(outcome.row);
+        }
         let mut arms: Vec<String> = Vec::new();
         for row in connections.iter().flat_map(|connection| &connection.startups) {
             if !arms.contains(&row.arm) {
@@ -87,8 +93,9 @@ impl Results {
             captured: captured(&connections),
             connections,
             verdicts,
-            short: replay.short,
-            beyond: replay.beyond,
+            short,
+            beyond,
+            lines,
         }
     }
 
@@ -97,8 +104,19 @@ impl Results {
     /// # Errors
     /// One line; never with values of ours.
     pub fn to_json(&self) -> Result<String, Error> {
-        serde_json::to_string_pretty(self)
-            .map(|text| text + "\n")
+        let mut text = Vec::new();
+        self.write_json(&mut text)?;
+        String::from_utf8(text).map_err(|error| Error::new(error.to_string()))
+    }
+
+    /// The same, written piece by piece.
+    ///
+    /// # Errors
+    /// One line if `out` fails.
+    pub fn write_json(&self, mut out: impl Write) -> Result<(), Error> {
+        serde_json::to_writer_pretty(&mut out, self)
+            .map_err(std::io::Error::from)
+            .and_then(|()| out.write_all(b"\n"))
             .map_err(|error| Error::new(error.to_string()))
     }
 

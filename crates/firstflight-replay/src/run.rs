@@ -54,6 +54,8 @@ pub struct Settings {
     pub lines: usize,
     /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
     pub identify: Vec<Tried>,
+    /// What each connection adds to a population is wanted.
+    pub entries: bool,
     /// File for what was understood, ACK by ACK.
     pub events: Option<std::path::PathBuf>,
     /// Secrets that open QUIC in captures, which are then read instead of TCP.

@@ -6,7 +6,7 @@
 //! frame is filled with [`STYLE`], [`BODY`], [`SCRIPT`] and [`Data`].
 
 use crate::line::{Line, Moment};
-use crate::replay::{Followed, Replay};
+use crate::replay::Followed;
 use crate::results::{CapturedRow, Results, VerdictRow};
 use crate::shown::{mbps, ms};
 use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE};
@@ -50,7 +50,7 @@ pub struct Data<'a> {
     connections: &'a [ConnectionRow],
     /// Connections in all.
     count: usize,
-    lines: Vec<LineData>,
+    lines: &'a [LineData],
 }
 
 /// A startup and how it is drawn on every page.
@@ -62,7 +62,7 @@ struct ArmData<'a> {
 
 /// The course of a connection; lists of one kind have one length, `null` is unknown.
 #[derive(Clone, Debug, Serialize)]
-struct LineData {
+pub(crate) struct LineData {
     /// Which connection.
     connection: usize,
     /// How much is drawn, ms.
@@ -89,20 +89,14 @@ struct Signal {
 }
 
 impl<'a> Data<'a> {
-    /// Of what was followed. `looks` says how each of [`Results::arms`] is drawn.
-    pub fn new(
-        replay: &Replay,
-        results: &'a Results,
-        looks: &[usize],
-        command: &'a str,
-    ) -> Data<'a> {
+    /// Of the results. `looks` says how each of [`Results::arms`] is drawn.
+    pub fn new(results: &'a Results, looks: &[usize], command: &'a str) -> Data<'a> {
         let title = match &results.connections[..] {
             [one] => format!("Replay of {}", one.name),
             all => format!("Replay of {} connections", all.len()),
         };
         let look = |index: usize| looks.get(index).copied().unwrap_or(index);
         let arms = results.arms.iter().enumerate();
-        let drawn = replay.done.iter().zip(&results.connections).take(MOST_ROWS).enumerate();
         Data {
             title,
             finding: results.finding(),
@@ -121,9 +115,7 @@ impl<'a> Data<'a> {
             captured: &results.captured,
             connections: &results.connections[..results.connections.len().min(MOST_ROWS)],
             count: results.connections.len(),
-            lines: drawn
-                .filter_map(|(index, (followed, row))| line(index, followed, row))
-                .collect(),
+            lines: &results.lines,
         }
     }
 }
@@ -149,16 +141,16 @@ pub const PAGE: Page<'_> = Page {
 
 /// The page: what a replay has to show, in the frame of all pages; `command` made it.
 #[cfg(feature = "advice")]
-pub fn page(replay: &Replay, results: &Results, command: &str) -> String {
-    let data = data(replay, results, command);
+pub fn page(results: &Results, command: &str) -> String {
+    let data = data(results, command);
     PAGE.fill(&data.title, &data.version, &data.to_json())
 }
 
 /// What that page shows, each startup drawn as on every page.
 #[cfg(feature = "advice")]
-pub fn data<'a>(replay: &Replay, results: &'a Results, command: &'a str) -> Data<'a> {
+pub fn data<'a>(results: &'a Results, command: &'a str) -> Data<'a> {
     let looks = firstflight_lab::report::looks(results.arms.iter().map(String::as_str));
-    Data::new(replay, results, &looks, command)
+    Data::new(results, &looks, command)
 }
 
 /// Microseconds and thousandths of Mbit/s are finer than anything that is drawn.
@@ -174,35 +166,52 @@ fn range(followed: &Followed, row: &ConnectionRow) -> f64 {
     if last > 0.0 && all > last * 4.0 { last * 3.0 } else { all }
 }
 
-fn line(connection: usize, followed: &Followed, row: &ConnectionRow) -> Option<LineData> {
-    let line = followed.line.as_ref()?;
-    let to_ms = range(followed, row);
-    let start = followed.opening.start;
-    let at = |now: Time| fine(ms(now.since(start).0));
-    let moments: Vec<&Moment> =
-        line.moments.iter().filter(|moment| at(moment.now) <= to_ms).collect();
-    let rates: Vec<(f64, f64)> =
-        followed.meter.series(RATES).into_iter().map(|(at, rate)| (ms(at), mbps(rate))).collect();
-    let rates = smooth(&rates, row.min_rtt_ms.unwrap_or(0.0)).into_iter();
-    let gaps = line.gaps.iter().map(|(now, gap)| (at(*now), *gap as f64 / 1e6));
-    Some(LineData {
-        connection,
-        to_ms,
-        t_ms: moments.iter().map(|moment| at(moment.now)).collect(),
-        rtt_ms: moments.iter().map(|moment| moment.rtt.map(|rtt| fine(ms(rtt)))).collect(),
-        inflight: moments.iter().map(|moment| moment.inflight).collect(),
-        sender_cwnd: known(&moments, |moment| moment.sender_cwnd),
-        cwnds: (0..row.startups.len())
-            .map(|run| known(&moments, |moment| moment.cwnds.get(run).copied().flatten()))
-            .collect(),
-        signals: (0..row.startups.len()).map(|run| signals(line, run, &moments)).collect(),
-        losses_ms: line.losses.iter().map(|(now, _)| at(*now)).filter(|at| *at <= to_ms).collect(),
-        gaps_ms: gaps.filter(|(at, _)| *at <= to_ms).collect(),
-        rates: rates
-            .filter(|(at, _)| *at <= to_ms)
-            .map(|(at, rate)| (fine(at), fine(rate)))
-            .collect(),
-    })
+impl LineData {
+    /// Of a connection, if its course was kept.
+    pub(crate) fn of(followed: &Followed, row: &ConnectionRow) -> Option<LineData> {
+        let line = followed.line.as_ref()?;
+        let to_ms = range(followed, row);
+        let start = followed.opening.start;
+        let at = |now: Time| fine(ms(now.since(start).0));
+        let moments: Vec<&Moment> =
+            line.moments.iter().filter(|moment| at(moment.now) <= to_ms).collect();
+        let rates: Vec<(f64, f64)> = followed
+            .meter
+            .series(RATES)
+            .into_iter()
+            .map(|(at, rate)| (ms(at), mbps(rate)))
+            .collect();
+        let rates = smooth(&rates, row.min_rtt_ms.unwrap_or(0.0)).into_iter();
+        let gaps = line.gaps.iter().map(|(now, gap)| (at(*now), *gap as f64 / 1e6));
+        Some(LineData {
+            connection: 0,
+            to_ms,
+            t_ms: moments.iter().map(|moment| at(moment.now)).collect(),
+            rtt_ms: moments.iter().map(|moment| moment.rtt.map(|rtt| fine(ms(rtt)))).collect(),
+            inflight: moments.iter().map(|moment| moment.inflight).collect(),
+            sender_cwnd: known(&moments, |moment| moment.sender_cwnd),
+            cwnds: (0..row.startups.len())
+                .map(|run| known(&moments, |moment| moment.cwnds.get(run).copied().flatten()))
+                .collect(),
+            signals: (0..row.startups.len()).map(|run| signals(line, run, &moments)).collect(),
+            losses_ms: line
+                .losses
+                .iter()
+                .map(|(now, _)| at(*now))
+                .filter(|at| *at <= to_ms)
+                .collect(),
+            gaps_ms: gaps.filter(|(at, _)| *at <= to_ms).collect(),
+            rates: rates
+                .filter(|(at, _)| *at <= to_ms)
+                .map(|(at, rate)| (fine(at), fine(rate)))
+                .collect(),
+        })
+    }
+
+    /// As the one of this connection.
+    pub(crate) fn at(self, connection: usize) -> LineData {
+        LineData { connection, ..self }
+    }
 }
 
 /// A value at each moment, up to the last that is known: a startup that left has no window.

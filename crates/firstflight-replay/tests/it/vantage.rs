@@ -18,7 +18,7 @@ fn cases(share: u64) -> u64 {
 fn read(seen: &[Seen]) -> Result<ConnectionRow, String> {
     let (extent, replay) = replayed("x.pcap", pcap(seen, RAW));
     extent.map_err(|fault| fault.to_string())?;
-    let mut rows = Results::new(&replay, Vec::new()).connections;
+    let mut rows = Results::new(replay, Vec::new()).connections;
     if rows.len() == 1 { Ok(rows.remove(0)) } else { Err(format!("{} connections", rows.len())) }
 }
 
@@ -400,7 +400,7 @@ fn doubtful_connections_enter_populations_only_on_request() {
     let entries = |seen: &[Seen], accept| {
         let (extent, replay) = replayed("x.pcap", pcap(seen, RAW));
         assert!(extent.is_ok(), "{extent:?}");
-        Entries::of(&replay, accept)
+        Entries::of(&replay.done, replay.short, accept)
     };
     let fine = entries(&good.seen, None);
     assert_eq!((fine.taken.len(), fine.doubtful, fine.doubts()), (1, 0, None));

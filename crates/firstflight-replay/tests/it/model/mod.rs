@@ -142,7 +142,7 @@ pub(crate) fn rows(file: &str, bytes: impl Into<Vec<u8>>) -> Vec<ConnectionRow> 
         panic!("{file} is refused: {fault}");
     }
     assert_eq!(replay.remarks, [], "{file} is whole");
-    Results::new(&replay, Vec::new()).connections
+    Results::new(replay, Vec::new()).connections
 }
 
 /// The one row of a file.
