@@ -38,7 +38,7 @@ pub(super) fn follow(
         }
         Err(fault) => assert!(!fault.to_string().contains('\n'), "a refusal is one line: {fault}"),
     }
-    let entries: Vec<_> = replay.done.iter().filter_map(|outcome| outcome.entry.clone()).collect();
+    let entries: Vec<_> = replay.entries.iter().flatten().cloned().collect();
     let results = Results::new(replay, Vec::new());
     for connection in &results.connections {
         assert!(connection.loss_ratio.is_none_or(f64::is_finite), "{connection:?}");

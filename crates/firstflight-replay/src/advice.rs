@@ -335,7 +335,7 @@ fn read(
     let identify = tried(DEFAULT_CANDIDATES)?;
     let settings = Settings { arms, identify, entries: true, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
-    let mut entries = Entries::of(&replay.done, replay.short, options.accept);
+    let mut entries = Entries::of(&replay, options.accept);
     let names: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
     let about = format!("{} recorded connections: {}", entries.taken.len(), listed(&names));
     if entries.taken.is_empty() {

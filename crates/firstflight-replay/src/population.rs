@@ -10,7 +10,7 @@ mod text;
 
 pub use entry::Entry;
 
-use crate::replay::Outcome;
+use crate::replay::Replay;
 use firstflight_path::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,10 +41,10 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Of connections that were replayed for it, beside `short` ones.
-    pub fn of(done: &[Outcome], short: u64, accept: Option<Accept>) -> Entries {
-        let mut entries = Entries { short, ..Entries::default() };
-        for Outcome { row, entry, .. } in done {
+    /// Of a replay that was asked for them.
+    pub fn of(replay: &Replay, accept: Option<Accept>) -> Entries {
+        let mut entries = Entries { short: replay.short, ..Entries::default() };
+        for (row, entry) in replay.done.iter().zip(&replay.entries) {
             if row.is_doubtful() && accept != Some(Accept::Doubtful) {
                 entries.doubtful += 1;
                 let line = row.capture.as_ref().map(|of| of.remarks.join("; "));

@@ -89,17 +89,6 @@ pub struct Followed {
     timed_out: bool,
 }
 
-/// A connection that is over. It takes a tenth of the memory of [`Followed`], from which it is made.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Its row.
-    pub row: ConnectionRow,
-    /// What it adds to a population, if that was asked and it is long enough.
-    pub entry: Option<Entry>,
-    /// Its course over time, for the report.
-    pub(crate) line: Option<LineData>,
-}
-
 /// The startups that are replayed where none are named.
 pub const DEFAULT_ARMS: &str =
     "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump";
@@ -114,8 +103,13 @@ pub struct Replay {
     settings: Settings,
     live: HashMap<Id, Box<Followed>>,
     opened: Id,
-    /// Connections that are over, in order of their ends.
-    pub done: Vec<Outcome>,
+    /// Connections that are over, in order of their ends. A row takes a twentieth of the memory of
+    /// [`Followed`], from which it is made.
+    pub done: Vec<ConnectionRow>,
+    /// What each of them adds to a population, if that was asked; none of one that is too short.
+    pub entries: Vec<Option<Entry>>,
+    /// The course of the first of them over time, for the report.
+    pub(crate) lines: Vec<LineData>,
     /// Connections with too few ACKs to tell anything.
     pub short: u64,
     /// Connections beyond what is kept.
@@ -141,6 +135,8 @@ impl Replay {
             live: HashMap::new(),
             opened: 0,
             done: Vec::new(),
+            entries: Vec::new(),
+            lines: Vec::new(),
             short: 0,
             beyond: 0,
             incomplete: 0,
@@ -159,10 +155,11 @@ impl Replay {
         self.broken.add(broken);
     }
 
-    /// Keeps so many outcomes at most; later ones are counted.
+    /// Keeps so many rows at most; later ones are counted.
     pub fn keep(&mut self, most: usize) {
         self.beyond += self.done.len().saturating_sub(most) as u64;
         self.done.truncate(most);
+        self.entries.truncate(most);
     }
 
     /// Forgets what is still open in a file whose reader has failed.
@@ -219,11 +216,21 @@ impl Sink for Replay {
             self.short += u64::from(live.acks > 0);
             return;
         }
-        match guarded(|| live.finish(self.settings.entries)) {
-            Ok(outcome) => self.done.push(outcome),
-            Err(broken) => return self.give_up(id, broken),
+        let wants_entry = self.settings.entries;
+        let made = guarded(|| {
+            let row = live.finish();
+            let entry = wants_entry.then(|| Entry::of(&live));
+            (LineData::of(&live, &row, self.done.len()), entry, row)
+        });
+        match made {
+            Ok((line, entry, row)) => {
+                self.lines.extend(line);
+                self.entries.extend(entry);
+                self.done.push(row);
+                self.keep(MOST_RESULTS);
+            }
+            Err(broken) => self.give_up(id, broken),
         }
-        self.keep(MOST_RESULTS);
     }
 
     fn abandon(&mut self, id: Id) {
@@ -412,7 +419,7 @@ impl Followed {
         self.initial
     }
 
-    fn finish(&mut self, wants_entry: bool) -> Outcome {
+    fn finish(&mut self) -> ConnectionRow {
         for run in &mut self.runs {
             run.cwnd = run.controller.cwnd();
         }
@@ -422,11 +429,6 @@ impl Followed {
             self.runs.clear();
             self.identity = None;
         }
-        let row = ConnectionRow::of(self);
-        Outcome {
-            line: LineData::of(self, &row),
-            entry: wants_entry.then(|| Entry::of(self)).flatten(),
-            row,
-        }
+        ConnectionRow::of(self)
     }
 }

@@ -72,13 +72,7 @@ pub struct Results {
 impl Results {
     /// Of a replay that has read all its files.
     pub fn new(replay: Replay, files: Vec<FileRow>) -> Results {
-        let Replay { done, short, beyond, .. } = replay;
-        let mut lines = Vec::new();
-        let mut connections = Vec::with_capacity(done.len());
-        for outcome in done {
-            lines.extend(outcome.line.map(|line| line.at(connections.len())));
-            connections.push(outcome.row);
-        }
+        let Replay { done: connections, short, beyond, lines, .. } = replay;
         let mut arms: Vec<String> = Vec::new();
         for row in connections.iter().flat_map(|connection| &connection.startups) {
             if !arms.contains(&row.arm) {

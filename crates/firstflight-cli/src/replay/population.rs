@@ -29,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let settings = Settings { entries: true, ..Settings::default() };
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
     let names: Vec<String> = files.iter().map(|row| row.file.clone()).collect();
-    let entries = Entries::of(&replay.done, replay.short, options.accept);
+    let entries = Entries::of(&replay, options.accept);
     let text =
         to_toml(&entries.taken, &command_line()).ok_or_else(|| entries.refusal(&names, ""))?;
     say(&text)?;

@@ -172,7 +172,7 @@ impl Session {
         self.seen.incomplete += u64::from(ended.missing > 0);
         self.seen.tail_unseen += u64::from(ended.tail_unseen);
         let controller = self.controllers.remove(&record.connection);
-        let replayed = self.replay.done.get(before).map(|outcome| &outcome.row);
+        let replayed = self.replay.done.get(before);
         if let (Some(rows), Some(row)) = (&mut self.rows, row) {
             rows.add(cells(*row, &self.startups, controller.as_deref(), ended, replayed));
         }
@@ -186,8 +186,7 @@ impl Session {
         let rows = self.rows.as_mut().map(RowFile::finish);
         self.seen.open = self.live.open() as u64;
         // How long those will be that are open is not known.
-        let over = self.replay.done.iter().filter_map(|outcome| outcome.entry.clone());
-        let entries: Vec<Entry> = over.collect();
+        let entries: Vec<Entry> = self.replay.entries.drain(..).flatten().collect();
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
         self.replay.keep(MOST_RESULTS);
         self.tell_of_broken();

@@ -167,8 +167,12 @@ fn range(followed: &Followed, row: &ConnectionRow) -> f64 {
 }
 
 impl LineData {
-    /// Of a connection, if its course was kept.
-    pub(crate) fn of(followed: &Followed, row: &ConnectionRow) -> Option<LineData> {
+    /// Of the connection with that number, if its course was kept.
+    pub(crate) fn of(
+        followed: &Followed,
+        row: &ConnectionRow,
+        connection: usize,
+    ) -> Option<LineData> {
         let line = followed.line.as_ref()?;
         let to_ms = range(followed, row);
         let start = followed.opening.start;
@@ -184,7 +188,7 @@ impl LineData {
         let rates = smooth(&rates, row.min_rtt_ms.unwrap_or(0.0)).into_iter();
         let gaps = line.gaps.iter().map(|(now, gap)| (at(*now), *gap as f64 / 1e6));
         Some(LineData {
-            connection: 0,
+            connection,
             to_ms,
             t_ms: moments.iter().map(|moment| at(moment.now)).collect(),
             rtt_ms: moments.iter().map(|moment| moment.rtt.map(|rtt| fine(ms(rtt)))).collect(),
@@ -206,11 +210,6 @@ impl LineData {
                 .map(|(at, rate)| (fine(at), fine(rate)))
                 .collect(),
         })
-    }
-
-    /// As the one of this connection.
-    pub(crate) fn at(self, connection: usize) -> LineData {
-        LineData { connection, ..self }
     }
 }
 

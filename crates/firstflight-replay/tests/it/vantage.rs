@@ -400,7 +400,7 @@ fn doubtful_connections_enter_populations_only_on_request() {
     let entries = |seen: &[Seen], accept| {
         let (extent, replay) = replayed("x.pcap", pcap(seen, RAW));
         assert!(extent.is_ok(), "{extent:?}");
-        Entries::of(&replay.done, replay.short, accept)
+        Entries::of(&replay, accept)
     };
     let fine = entries(&good.seen, None);
     assert_eq!((fine.taken.len(), fine.doubtful, fine.doubts()), (1, 0, None));
