@@ -192,7 +192,7 @@ fn a_connection_that_lacks_a_record_is_given_up() {
         let mut some = whole.clone();
         some.remove(lost);
         let (kept, ended) = watched(&some);
-        assert!(ended.is_some_and(|ended| ended.missing > 0 && !ended.tail_unseen), "{lost}");
+        assert_eq!(ended, Some(Ended { missing: 1, tail_unseen: false }), "{lost}");
         assert_eq!(kept.closed, 0, "{lost}: nothing is guessed");
     }
     // Its end itself: whoever watches ends, and knows of no loss.
@@ -287,11 +287,13 @@ fn tightened(mut bytes: Vec<u8>) -> (Vec<u8>, u64) {
     }
     assert_eq!(places.len(), frames.len(), "every packet is a segment");
     let servers = connections(&bytes).iter().map(|of| server_of(of)).collect::<Vec<_>>();
-    // Of each connection, by its client: the latest ACK, and how far the sender has gone since.
+    // Of each sender: the latest ACK that it received, and how far it has gone since.
     let mut open: BTreeMap<Endpoint, (usize, u32, u32)> = BTreeMap::new();
     let mut write = |place: usize, ack: u32, nxt: u32, unit: u64| {
         let tcp = place + usize::from(bytes[place] & 15) * 4;
-        let window = u64::from(nxt.wrapping_sub(ack)).div_ceil(unit).max(1);
+        // The ACK of a FIN lies behind all data.
+        let ahead = u64::from(nxt.wrapping_sub(ack).cast_signed().max(0).cast_unsigned());
+        let window = ahead.div_ceil(unit).max(1);
         let window = u16::try_from(window).expect("less than the receiver offered");
         bytes[tcp + 14..tcp + 16].copy_from_slice(&window.to_be_bytes());
     };
@@ -299,7 +301,7 @@ fn tightened(mut bytes: Vec<u8>) -> (Vec<u8>, u64) {
         let segment = &frame.segment;
         if servers.contains(&frame.from) {
             let end = segment.seq.wrapping_add(segment.payload);
-            if let Some((_, _, nxt)) = open.get_mut(&frame.to)
+            if let Some((_, _, nxt)) = open.get_mut(&frame.from)
                 && end.wrapping_sub(*nxt) < 1 << 31
             {
                 *nxt = end;
@@ -307,12 +309,12 @@ fn tightened(mut bytes: Vec<u8>) -> (Vec<u8>, u64) {
         } else if segment.syn {
             unit = 1 << segment.scale.expect("the option");
         } else {
-            let before = open.get(&frame.from).copied();
+            let before = open.get(&frame.to).copied();
             if let Some((place, ack, nxt)) = before {
                 write(place, ack, nxt, unit);
             }
             let nxt = before.map_or(segment.ack, |(_, _, nxt)| nxt);
-            open.insert(frame.from, (place, segment.ack, nxt));
+            open.insert(frame.to, (place, segment.ack, nxt));
         }
     }
     for (place, ack, nxt) in open.into_values() {
