@@ -1,6 +1,6 @@
 //! What the ACKs say about the path, in words that a person can act on.
 
-use crate::replay::Followed;
+use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};
 use crate::signals::Signals;
 use firstflight::Nanos;

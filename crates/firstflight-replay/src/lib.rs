@@ -26,10 +26,12 @@
 
 #[cfg(feature = "advice")]
 pub mod advice;
+mod course;
 pub mod events;
 pub mod files;
 mod finding;
 pub mod findings;
+pub mod followed;
 pub mod identify;
 pub mod line;
 pub mod meter;

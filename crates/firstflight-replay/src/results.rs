@@ -1,7 +1,7 @@
 //! The results of a replay, as `--json` has them.
 
+use crate::course::Course;
 use crate::replay::Replay;
-use crate::report::LineData;
 use crate::summary::{ConnectionRow, Verdict};
 pub use firstflight_log::FileRow;
 use firstflight_path::Error;
@@ -66,7 +66,7 @@ pub struct Results {
     pub beyond: u64,
     /// The course of the first ones over time, for the report.
     #[serde(skip)]
-    pub(crate) lines: Vec<LineData>,
+    pub(crate) lines: Vec<Course>,
 }
 
 impl Results {

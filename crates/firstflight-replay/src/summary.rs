@@ -2,8 +2,8 @@
 //! would have left.
 
 use crate::findings::{Finding, findings};
+use crate::followed::Followed;
 use crate::identify::Identity;
-use crate::replay::Followed;
 use crate::run::{Left, Run};
 use crate::shown::{Shown, mbps, ms};
 use firstflight::startup::ExitReason;

@@ -1,6 +1,6 @@
 //! What a recorded connection says of its path.
 
-use crate::replay::Followed;
+use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};
 
 /// Fewer ACKs that found losses are no overshoot.
