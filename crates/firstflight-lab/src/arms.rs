@@ -8,6 +8,7 @@ use crate::stacks::{STACK_ARMS, StackArm};
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
 };
+use firstflight::options::OptionDoc;
 use firstflight_path::Error;
 
 /// Who sends.
@@ -112,6 +113,21 @@ impl NamedArm {
         let own = Box::new(Own { startup: Some(startup), ..Own::default() });
         Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { own, rest } })
     }
+}
+
+/// The value with which `arm`, given an option such as `k=1/2`, reads as the plain arm. It is found by
+/// trying the words that the option takes, whole numbers up to 1 000, and fractions with denominators
+/// up to 100. `None` if none of these is the default.
+pub fn default_of(
+    doc: &OptionDoc,
+    plain: &Arm,
+    arm: impl Fn(&str) -> Option<Arm>,
+) -> Option<String> {
+    let words = doc.values.split([',', ' ', ':', '(', ')']).filter(|word| !word.is_empty());
+    let fractions = (2..=100).flat_map(|den| (1..=4 * den).map(move |num| format!("{num}/{den}")));
+    let numbers = (0..=1_000).map(|whole: u32| whole.to_string()).chain(fractions);
+    let mut values = words.map(str::to_owned).chain(numbers);
+    values.find(|value| arm(&format!("{}={value}", doc.key)).as_ref() == Some(plain))
 }
 
 /// What the arm itself is where something else starts.
