@@ -12,9 +12,9 @@ use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
 use firstflight::event::Transport;
 use firstflight::fields::{EVENT, Value};
-use firstflight::{Begin, Event};
+use firstflight::{Begin, Event, Nanos};
 use firstflight_path::{Error, Path};
-use firstflight_sim::tcp;
+use firstflight_sim::{App, Response, tcp};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -62,13 +62,23 @@ pub struct Connection {
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
+    /// The object is three responses with this pause between them, if it is not zero.
+    pub pause: Nanos,
     /// What it puts to the test.
     pub reaches: Reaches,
 }
 
 impl Connection {
     const fn new(name: &'static str, reaches: Reaches, path: &'static str, bytes: u64) -> Self {
-        Connection { name, path, bytes, reaches }
+        Connection { name, path, bytes, pause: Nanos::ZERO, reaches }
+    }
+
+    fn app(&self) -> App {
+        if self.pause == Nanos::ZERO {
+            return App::Bulk(self.bytes);
+        }
+        let pauses = [Nanos::ZERO, self.pause, self.pause];
+        App::Responses(pauses.map(|pause| Response { pause, bytes: self.bytes / 3 }).to_vec())
     }
 
     /// The scenario on these hosts.
@@ -86,7 +96,7 @@ impl Connection {
     pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
         let arm = named.arm()?;
         let scenario = self.on(host)?;
-        let (begin, events) = listen(named, &scenario, 1)?;
+        let (begin, events) = listen(named, &scenario, self.app(), 1)?;
         Ok(Vector {
             name: format!("{}, {}, {}", named.label, host.transport(), self.name),
             arm: named.full(),
@@ -141,6 +151,10 @@ pub const CONNECTIONS: &[Connection] = &[
         "rate=10Mbit,rtt=40ms,queue=2bdp,reorder=2%:20ms",
         600_000,
     ),
+    Connection {
+        pause: Nanos::from_secs(6),
+        ..Connection::new("idle", Reaches::Growth, "rate=10Mbit,rtt=40ms,queue=4bdp", 1_200_000)
+    },
 ];
 
 /// What stands behind the fields of the event in each step: the controller right after it.

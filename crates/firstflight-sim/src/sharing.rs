@@ -10,9 +10,9 @@ use crate::app::App;
 use crate::back::{Back, Way};
 use crate::flow::{Ends, Flow, Hosted, Late};
 use crate::hosts::Hosts;
-use crate::instrumented::{Combined, Core};
+use crate::instrumented::{Combined, Company, Core};
 use crate::later::Later;
-use crate::observe::{Nobody, Observer};
+use crate::observe::{Nobody, Observer, Tape};
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::goes_ahead;
@@ -128,6 +128,9 @@ pub fn run_arms_with(
     observer: Option<&mut dyn Observer>,
 ) -> Result<SharedOutcome, Error> {
     match observer {
+        Some(mut observer) if observer.listens() => {
+            run_in_company::<_, Tape, _>(shared, plans, arrangement, &mut observer)
+        }
         Some(mut observer) => run_arranged(shared, plans, arrangement, &mut observer),
         None => run_arranged(shared, plans, arrangement, &mut Nobody),
     }
@@ -153,12 +156,22 @@ pub(crate) fn run_arranged<S: Combined, O: Observer>(
     arrangement: &Arrangement,
     observer: &mut O,
 ) -> Result<SharedOutcome, Error> {
+    run_in_company::<S, Nobody, O>(shared, plans, arrangement, observer)
+}
+
+/// The same, each controller in this company.
+fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
+    shared: &Shared<'_>,
+    plans: Vec<FlowPlan<S>>,
+    arrangement: &Arrangement,
+    observer: &mut O,
+) -> Result<SharedOutcome, Error> {
     match shared.host {
         Hosts::Quic(host) => {
-            run_between::<quic::Ends<S>, Nobody, O>(shared, host, plans, arrangement, observer)
+            run_between::<quic::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
         Hosts::Tcp(host) => {
-            run_between::<tcp::Ends<S>, Nobody, O>(shared, host, plans, arrangement, observer)
+            run_between::<tcp::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
     }
 }

@@ -40,6 +40,7 @@ use crate::arms::NamedArm;
 use crate::scenario::Scenario;
 use crate::stacks::StackArm;
 use firstflight_path::{Error, Path};
+use firstflight_sim::App;
 use serde::Serialize;
 
 /// What came of it on every connection.
@@ -127,7 +128,7 @@ pub fn of_foreign(
     seed: u64,
     judge: Judge,
 ) -> Result<Verdict, Error> {
-    let (begin, events) = listen(against, scenario, seed)?;
+    let (begin, events) = listen(against, scenario, App::Bulk(scenario.bytes), seed)?;
     let mut core = begin.controller();
     let mut judge = judge;
     if let Err(error) = foreign.begin(&begin) {
