@@ -122,7 +122,7 @@ fn fell(row: &CellRow, old: &OlderRow, tolerance: f64) -> Option<String> {
     (low > high + tolerance).then(|| {
         let [was, is] =
             [old.difference, row.difference].map(|value| value.map_or("-".into(), figure));
-        format!("{} in {} is worse than the baseline's by {is}, was {was}", row.what(), row.cell)
+        format!("{} in {} is worse than the baseline's by {is}, was {was}", row.what(), row.place)
     })
 }
 

@@ -125,7 +125,7 @@ fn line(what: &str, rows: &[&CellRow]) -> String {
 fn by_rule(rows: &[CellRow]) -> Vec<(String, Vec<&CellRow>)> {
     let mut groups: Vec<(String, Vec<&CellRow>)> = Vec::new();
     for row in rows {
-        let what = row.what();
+        let what = row.key();
         match groups.iter_mut().find(|(known, _)| *known == what) {
             Some((_, rows)) => rows.push(row),
             None => groups.push((what, vec![row])),

@@ -116,6 +116,22 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// What runs in it.
+    pub(crate) fn about<'a>(&self, battery: &'a Battery) -> &'a str {
+        let criterion = &battery.criteria[self.criterion];
+        let scenario = &criterion.scenario[self.scenario];
+        if scenario.about.is_empty() { &criterion.title } else { &scenario.about }
+    }
+
+    /// The same with the path and the number of flows.
+    pub(crate) fn place(&self, battery: &Battery) -> String {
+        let flows = match self.flows.len() {
+            1 => String::new(),
+            flows => format!(", {flows} flows"),
+        };
+        format!("{}{flows}: {}", self.path, self.about(battery))
+    }
+
     /// When the last of the flows that stay starts: both horizons count from there.
     pub fn newcomer(&self) -> Nanos {
         let stays = self.flows.iter().filter(|flow| flow.stop.is_none());

@@ -146,10 +146,7 @@ fn find(battery: &Battery, name: &str) -> Result<(Cell, String), Error> {
     let all: Vec<usize> = (0..battery.criteria.len()).collect();
     let all = cells(battery, &all, Effort::Full)?;
     if let Some(cell) = all.iter().find(|cell| cell.id == name) {
-        let criterion = &battery.criteria[cell.criterion];
-        let scenario = &criterion.scenario[cell.scenario];
-        let about = if scenario.about.is_empty() { &criterion.title } else { &scenario.about };
-        return Ok((cell.clone(), about.clone()));
+        return Ok((cell.clone(), cell.about(battery).to_owned()));
     }
     let near = firstflight_lab::nearest(name, all.iter().map(|cell| cell.id.as_str()));
     let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));

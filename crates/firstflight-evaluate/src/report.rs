@@ -125,6 +125,8 @@ impl Basis {
 pub struct CellRow {
     /// The cell's name.
     pub cell: String,
+    /// What runs there, for people.
+    pub place: String,
     /// What was measured.
     pub metric: String,
     /// Flows of which role.
