@@ -126,6 +126,35 @@ impl Reproduction {
         }
     }
 
+    /// The answer in one sentence.
+    pub fn finding(&self) -> String {
+        use Verdict::{
+            Confirmed, Exact, Fails, Larger, NotSeen, Opposite, SameDirection, SizeOpen, Smaller,
+            WithinBound,
+        };
+        let of = |verdicts: &[Verdict]| -> usize {
+            verdicts.iter().map(|verdict| self.count.number(*verdict)).sum()
+        };
+        let parts = [
+            (of(&[WithinBound]), "within the accepted bounds"),
+            (
+                of(&[SizeOpen, Smaller, Larger, SameDirection]),
+                "with the same direction but another size, an open one or none published",
+            ),
+            (of(&[NotSeen, Fails]), "not seen"),
+            (of(&[Opposite]), "opposite"),
+        ];
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<String> =
+            parts.map(|(number, words)| format!(", {number} {words}")).collect();
+        let parts = parts.concat();
+        let judged = of(Verdict::MEASURED) + of(&[Fails]);
+        let confirmed = of(&[Confirmed, Exact]);
+        format!(
+            "Of {judged} published results that can be judged, {confirmed} are confirmed{parts}."
+        )
+    }
+
     /// Every consequence of the algebra came out.
     pub fn sound(&self) -> bool {
         self.count.number(Verdict::Fails) == 0

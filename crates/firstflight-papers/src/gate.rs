@@ -27,7 +27,7 @@ impl Gate {
     /// All, the one that counts most first.
     pub const ALL: [Gate; 5] = [Gate::Unit, Gate::Direction, Gate::Band, Gate::Quoted, Gate::Seen];
 
-    /// The letter in tables.
+    /// The letter in data.
     pub const fn letter(self) -> &'static str {
         match self {
             Gate::Unit => "U",
@@ -37,6 +37,23 @@ impl Gate {
             Gate::Seen => "-",
         }
     }
+
+    /// What the published number asks, for people.
+    const fn words(self) -> &'static str {
+        match self {
+            Gate::Unit => "exact",
+            Gate::Direction => "direction",
+            Gate::Band => "size",
+            Gate::Quoted => "quoted",
+            Gate::Seen => "-",
+        }
+    }
+}
+
+/// The letters of gates in words: `GB` is `direction, size`.
+pub fn gate_words(letters: &str) -> String {
+    let gates = Gate::ALL.into_iter().filter(|gate| letters.contains(gate.letter()));
+    gates.map(Gate::words).collect::<Vec<_>>().join(", ")
 }
 
 /// What counts as holding.
