@@ -119,7 +119,7 @@ class AbResult(Reported[_engine.Shard]):
 
     @property
     def decision(self) -> dict[str, Any]:
-        """Which arm to deploy, at what price, and its effects in every world of assumptions; `sentence` says it."""
+        """Which arm to deploy, at what price, and its effects under every assumption; `sentence` says it."""
         decision: dict[str, Any] = self.data["decision"]
         return decision
 
