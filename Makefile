@@ -131,7 +131,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	NIGHT=1 cargo test --locked -p firstflight-linux --features bpf,native --test it equal
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
 	NIGHT=1 cargo test --locked -p firstflight-lab --features linux --test real closed_loop -- --nocapture
-	NIGHT=1 cargo test --locked --release -p firstflight-lab --test it planted_populations
+	NIGHT=1 FIRSTFLIGHT_DRAWS=1000 cargo test --locked --release -p firstflight-lab --test it decision
 	cargo build --locked --release && tests/advise_seeds.py $(TARGET)/release/firstflight --full
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
@@ -200,6 +200,7 @@ browser: web ## reports of every kind and the playground in headless Chromium, a
 
 shots: web site ## pictures of every page at two widths, light and dark, and tables at 80 and 120 columns, target/shots; what looks wrong is an error
 	$(BUILD)
+	python3 docs/site/pictures.py $(TARGET)/debug/firstflight docs --reports
 	VENV=$(TARGET)/venv tests/browser/shots.sh $(TARGET)/debug/firstflight $(TARGET)/web/engine.wasm $(TARGET)/site $(TARGET)/shots
 
 bare: ## the core crate without std and without alloc

@@ -13,6 +13,7 @@ only ACKs that end with a segment.
 
 import hashlib
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -51,6 +52,8 @@ class Stream:
         self.reordered = 0
         self.sacked = False
         self.spurious = False
+        self.reset = False
+        self.revived = False
         # Pieces that are out: begin, end, time; no time once they were sent again.
         self.out: list[tuple[int, int, float | None]] = []
         self.rtts: list[float] = []
@@ -83,7 +86,8 @@ class Stream:
 def theirs(file: Path) -> dict[str, list[Stream]]:
     """Streams by `from > to`, in the order of the file."""
     wanted = [part for field in FIELDS for part in ("-e", field)]
-    asked = ["tshark", "-n", "-r", str(file), "-Y", "tcp && !icmp && !icmpv6", "-T", "fields", "-E", "occurrence=l", *wanted]
+    # Its dissector of VNC takes minutes for a megabyte.
+    asked = ["tshark", "-n", "--disable-protocol", "vnc", "-r", str(file), "-Y", "tcp && !icmp && !icmpv6", "-T", "fields", "-E", "occurrence=l", *wanted]
     done = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
     streams: dict[tuple[str, str], Stream] = {}
     found: dict[str, list[Stream]] = defaultdict(list)
@@ -110,7 +114,10 @@ def theirs(file: Path) -> dict[str, list[Stream]]:
         # What closes a connection may acknowledge its last bytes, or may be made up.
         told = int(row["tcp.ack"])
         if row["tcp.flags.ack"] in TRUE and (row["tcp.flags.reset"] not in TRUE or told <= back.highest + 1):
+            back.revived |= back.reset and told > back.acked
             back.acknowledge(told, now)
+        if row["tcp.flags.reset"] in TRUE:
+            here.reset = back.reset = True
     return found
 
 
@@ -147,6 +154,8 @@ def explained(connection: dict, stream: Stream, differs: list[str]) -> list[str]
         causes.append("tshark calls retransmissions out of order")
     if stream.spurious and "retransmitted" in differs:
         causes.append("retransmitted after its ACK")
+    if stream.revived and "bytes" in differs:
+        causes.append("acknowledged after a reset")
     if stream.sacked and "RTT" in " ".join(differs):
         causes.append("SACK told first")
     if not stream.rtts and "RTT" in " ".join(differs):
@@ -158,8 +167,7 @@ def compare(connections: list[dict], streams: dict[str, list[Stream]]) -> tuple[
     """The numbers of a capture, what differs, why."""
     rows, differs, causes = [], [], []
     for one in connections:
-        name = " ".join(one["name"].split(" ")[-5:])
-        name = name[name.index(name.split(" > ")[0].split(" ")[-1]) :].split(" [")[0]
+        name = re.findall(r"\S+ > \S+", one["name"])[-1]
         waiting = streams.get(name, [])
         # The same ports again: the one with the nearest bytes.
         stream = min(waiting, key=lambda known: abs(known.bytes() - one["bytes"]), default=None)

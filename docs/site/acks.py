@@ -19,31 +19,29 @@ STARTUPS += ["bbr(aggregation=on)", "plumb"]
 ASKS = [4, 8, 16, 32]
 POOR = "25"
 BYTES = "10MB"
-HEAD = """# What each startup needs of the ACK rate
+HEAD = """# How few ACKs each startup can work with
 
-One transfer of {bytes} per cell, CUBIC and PRR behind every startup: completion time, packets lost, why startup ended with
-which window over the BDP. The paths have nothing random, so there is no interval; one trial shows a mechanism and no average.
-Made by `docs/regenerate.sh acks`.
+Each cell is one transfer of {bytes} with CUBIC and PRR: completion time, packet loss, exit reason and window at the exit in BDP. The
+paths have no randomness, so one trial shows the mechanism. `docs/regenerate.sh acks` regenerates this page.
 
-* The receiver: `ack=25` on a path acknowledges every 25 packets, or after 25 ms; `ack=4/rtt` four times per idle round trip,
-  however many packets come.
-* The sender: `@(acks=8)` has a QUIC sender ask for eight ACKs per round trip (ACK_FREQUENCY, draft-ietf-quic-ack-frequency-14):
-  one per eighth of its window, at the latest after an eighth of its smallest RTT. It asks with its first packet, and again when the
-  window has changed. What the receiver did by itself no longer matters then.
+* Receiver: `ack=25` on a path acknowledges every 25 packets, or after 25 ms; `ack=4/rtt` acknowledges four times per idle round trip.
+* Sender: `@(acks=8)` makes a QUIC sender request eight ACKs per round trip (ACK_FREQUENCY, draft-ietf-quic-ack-frequency-14): one per
+  eighth of its window, at the latest after an eighth of its minimum RTT. It asks with the first packet and whenever the window has
+  changed. This replaces the receiver's own policy.
 
-What it shows:
+Results:
 
-* Slow start, SEARCH and Rapid Start need 2 to 7 % more time with four ACKs per round trip, 27 to 66 % more with one: the wait for ACKs,
-  round after round.
-* What looks at RTTs within a round trip loses its eyes first. HyStart's train needs an ACK per few packets: at `ack=25` only its
-  delay test is left, at four ACKs per round trip nothing. HyStart++ wants 8 samples in a round (RFC 9406): at `ack=25` it leaves with 3.6 BDP
-  for 2.5 on the first path, with four ACKs it is slow start.
-* `bbr` needs ACKs for its rate: with one per round trip it sees no growth and leaves at a few per cent of the BDP. What the draft has
-  against that, room for aggregated ACKs, is off by default here; `bbr(aggregation=on)` goes on, at slow start's loss.
-* `plumb` exits at 0.99 of the BDP without loss where every second packet is acknowledged; behind fewer ACKs it loses, and with four per round
-  trip it overshoots as slow start does.
-* Asking mends it with fewer ACKs than `ack=2` sends: 16 per round trip give HyStart++ and HyStart their exit on the first path, 8 give
-  `bbr` about two thirds of the lost time back, 8 give `plumb` its exit. Four, the number that the BBR draft asks for, are too few for all of these.
+* Slow start, SEARCH and Rapid Start take 2 to 7 % longer with four ACKs per round trip and 27 to 66 % longer with one, because every round
+  waits for ACKs.
+* Algorithms that sample the RTT within a round trip fail first. HyStart's train needs an ACK per few packets: at `ack=25` only its delay
+  test remains, at four ACKs per round trip nothing does. HyStart++ needs 8 samples per round (RFC 9406): on the first path it exits at
+  3.6 BDP with `ack=25` instead of 2.5, and with four ACKs it equals slow start.
+* `bbr` needs ACKs for its rate: with one per round trip it sees no growth and exits at a few per cent of the BDP. The draft's remedy, an
+  allowance for aggregated ACKs, is off by default; with `bbr(aggregation=on)` it continues, with slow start's loss.
+* `plumb` exits at 0.99 of the BDP without loss if every second packet is acknowledged. With fewer ACKs it loses packets; with four per
+  round trip it overshoots like slow start.
+* Requests help, with fewer ACKs than `ack=2` sends: 16 per round trip restore the exits of HyStart++ and HyStart on the first path, 8
+  recover two thirds of `bbr`'s lost time, and 8 restore `plumb`'s exit. Four, as the BBR draft suggests, are too few for all of these.
 """
 
 
@@ -72,10 +70,10 @@ def main():
     program = sys.argv[1]
     print(HEAD.format(bytes=BYTES))
     for path in PATHS:
-        print(f"## `{path}`\n\nWhat the receiver does by itself:\n")
+        print(f"## `{path}`\n\nThe receiver acknowledges by its own policy:\n")
         columns = [compare(program, path, receiver, STARTUPS) for receiver in RECEIVERS]
         table([f"`ack={receiver}`" for receiver in RECEIVERS], columns)
-        print(f"What a sender gets that asks a receiver with `ack={POOR}`:\n")
+        print(f"The sender requests ACKs from a receiver with `ack={POOR}`:\n")
         asked = [
             compare(program, path, POOR, [f"{name}@(acks={n})" for name in STARTUPS]) for n in ASKS
         ]

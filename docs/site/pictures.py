@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages from traces: `pictures.py PROGRAM DOCS [--write]`.
+"""Draws the pictures of the documentation: `pictures.py PROGRAM DOCS [--write | --reports | --reports --write]`.
 
 A page says what a picture shows in a comment above it,
 
@@ -8,11 +8,16 @@ A page says what a picture shows in a comment above it,
 and shows the command that leaves the trace, `firstflight compare ... --trace NAME.csv`. The command
 runs, and the columns of the trace are drawn one above the other, a line for each arm. With --write
 pictures are written; without, one that is not what would be written is an error.
+
+With --reports it is about REPORTS, the screenshots of reports. Their bytes depend on the browser, so
+pictures/reports.sha256 has the hash of the page that each one shows; another hash is an error.
 """
 
 import csv
+import hashlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,6 +50,18 @@ NAMES = {
     "lost_bytes": "bytes lost so far, kB",
     "delivered_bytes": "bytes delivered, kB",
     "pacing_mbps": "pacing rate, Mbit/s",
+}
+# Picture: its command, the option that the check makes quicker, width, height, and pixels from the top of the page.
+REPORTS = {
+    "report.png": ("compare --plain-report", None, 1180, 1800, 0),
+    "window.png": ("compare --arms slowstart,hystart++,rapid --plain-report", None, 1180, 500, 806),
+    "geo.png": (
+        "ab --population geo --flows 100000 --baseline hystart --arms slowstart,hystart++,search,best,rapid-nojump,rapid",
+        ("--flows 100000", "--flows 1000"),
+        1200,
+        1110,
+        0,
+    ),
 }
 WIDTH, PANEL, LEFT, TOP, GAP = 720, 170, 56, 34, 34
 
@@ -156,7 +173,49 @@ def picture(program, page, name, columns, begin, end):
         return draw(series(f"{folder}/{name}.csv", columns, begin, end), columns, begin, end)
 
 
+def report(program, command, folder):
+    """The page of a command, in a folder of its own so that its bytes do not depend on one."""
+    subprocess.run([program, *shlex.split(command), "--report", "page.html"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return Path(folder) / "page.html"
+
+
+def screenshot(page, file, width, height, top):
+    """What is seen of a page in Chromium, `top` pixels below its beginning."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        sys.exit("pictures: no chromium")
+    frame = page.parent / "frame.html"
+    style = f"border:0;width:{width}px;height:4000px;margin-top:-{top}px"
+    frame.write_text(f'<!doctype html><body style="margin:0;overflow:hidden"><iframe src="{page.name}" style="{style}"></iframe>')
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files", "--virtual-time-budget=5000"]
+    profile = f"--user-data-dir={page.parent}/profile"
+    size = f"--window-size={width},{height}"
+    subprocess.run([browser, *flags, profile, size, f"--screenshot={file}", f"file://{frame}"], check=True, capture_output=True)
+
+
+def reports(program, docs, write):
+    """Screenshots of reports: makes them and notes what they show, or says which show something else by now."""
+    noted = Path(docs) / "pictures/reports.sha256"
+    known = dict(reversed(line.split()) for line in noted.read_text().splitlines()) if noted.exists() else {}
+    now = {}
+    for name, (command, quicker, width, height, top) in REPORTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            quick = command.replace(*quicker) if quicker else command
+            now[name] = hashlib.sha256(report(program, quick, folder).read_bytes()).hexdigest()
+            if write and now[name] != known.get(name):
+                page = report(program, command, folder)
+                screenshot(page, (Path(docs) / "pictures" / name).resolve(), width, height, top)
+                print(f"pictures: {name}")
+    if write:
+        noted.write_text("".join(f"{digest}  {name}\n" for name, digest in now.items()))
+    elif now != known:
+        changed = [name for name in now if now[name] != known.get(name)]
+        sys.exit(f"older than the report that they show (docs/regenerate.sh pictures): {', '.join(changed)}")
+
+
 def main(program, docs, *options):
+    if "--reports" in options:
+        return reports(str(Path(program).resolve()), docs, "--write" in options)
     stale = []
     for page in sorted(Path(docs).rglob("*.md")):
         text = page.read_text()

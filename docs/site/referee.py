@@ -80,7 +80,7 @@ def first(answer: dict, rule: str) -> str | None:
 def table(program: str, title: str, against: str, controllers: dict[str, str]) -> str:
     """One table, and the first time of each difference."""
     answers = {name: held(program, controller, against) for name, controller in controllers.items()}
-    lines = [f"### {title}\n\nHeld against `{against}`: `firstflight conform CONTROLLER --against {against}`.\n"]
+    lines = [f"### {title}\n\nCompared with `{against}`: `firstflight conform CONTROLLER --against {against}`.\n"]
     lines += ["| rule | " + " | ".join(answers) + " |", "|---|" + "---|" * len(answers)]
     for rule, name in RULES.items():
         cells = [cell(answer, rule) for answer in answers.values()]
@@ -116,7 +116,7 @@ def stacks(program: str, s2n: list[str]) -> list[str]:
         table(program, "CUBIC", "slowstart/cubic/immediate", cubic),
         table(program, "NewReno", "slowstart/reno/immediate", reno),
         *(table(program, "CUBIC with hybrid slow start", "hystart/cubic/immediate", {"s2n-quic": f"exec:{example}"}) for example in s2n),
-        table(program, "A planted cut, and no difference", "slowstart/cubic/immediate", planted),
+        table(program, "Control: a planted cut, and ours itself", "slowstart/cubic/immediate", planted),
     ]
 
 

@@ -50,29 +50,29 @@ WIDTH, LINE, LEFT, RIGHT, MOST = 900, 44, 412, 590, 2.0
 HEAD = """<!-- Written by docs/site/results.py from results.csv; do not edit. -->
 # Published results beside ours
 
-A sentence and a picture for each document whose numbers are reproduced here. A claim is answered
-by its first row that is held against something; the picture has a line for each claim.
+One sentence and one picture per reproduced publication. The first testable row of a claim decides its verdict; the picture has a line per
+claim.
 
-*Confirmed in size*: an effect beyond noise whose whole interval lies between two thirds and one and
-a half times what was published, or in the published range, and in the band that was accepted
-beforehand. *Size open*: the interval reaches across an end of that band. *Same direction, smaller*
-or *larger*: beyond noise, another size, given as a factor of the published effect. *Within the
-accepted bounds*: as was asked for, but no size was published. *Not seen*: the
-95 % interval reaches no effect, or a stated condition is not met. *Opposite*: beyond noise on the
-other side. *Exact*: what follows from the algebra, and has to come out. Intervals are paired
-bootstrap over seeds or connections; how many each measurement takes, and by which rule, stands in
-[`samples.toml`](../crates/firstflight-papers/papers/samples.toml).
+| verdict | meaning |
+|---|---|
+| confirmed in size | the whole interval lies within two thirds to one and a half times the published effect, or in the published range, and in the band accepted beforehand |
+| size open | the interval crosses an end of that band |
+| same direction, smaller or larger | significant, of another size, given as a factor of the published effect |
+| within the accepted bounds | as required, but no size was published |
+| not seen | the 95 % interval includes no effect, or a stated condition does not hold |
+| opposite | significant in the other direction |
+| exact | follows from the algebra and must hold |
 
-All {rows} rows, with intervals, what was accepted, assumptions and remarks, stand in
-[results.csv](results.csv) and in the page that this command writes:
+Intervals are paired bootstrap over seeds or connections; [`samples.toml`](../crates/firstflight-papers/papers/samples.toml) states how many
+each measurement takes. All {rows} rows, with intervals, accepted bands, assumptions and remarks, are in [results.csv](results.csv) and in
+the page that this command writes:
 
 <!-- notest: reproduce --all: takes minutes; `make browser` runs its quick form -->
 ```sh
 firstflight reproduce --all --report published.html
 ```
 
-What was published, claim by claim, and what we had to assume stands in
-[`crates/firstflight-papers/papers`](../crates/firstflight-papers/papers).
+[`crates/firstflight-papers/papers`](../crates/firstflight-papers/papers) lists the publications claim by claim, with our assumptions.
 """
 
 

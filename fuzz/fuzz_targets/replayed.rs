@@ -30,30 +30,25 @@ pub(super) fn follow(
         .map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") })
         .collect();
     let identify = arms.iter().cloned().map(Tried::from).chain([Tried::bbr1()]).collect();
-    let mut replay = Replay::new(Settings { identify, arms, lines: 2, ..Settings::default() });
+    let mut replay =
+        Replay::new(Settings { identify, arms, lines: 2, entries: true, ..Settings::default() });
     match read("file", bytes, &mut replay) {
         Ok(extent) => {
             assert!(extent.connections > 0, "a file that is not refused holds a connection");
         }
         Err(fault) => assert!(!fault.to_string().contains('\n'), "a refusal is one line: {fault}"),
     }
-    let results = Results::new(&replay, Vec::new());
+    let entries: Vec<_> = replay.entries.iter().flatten().cloned().collect();
+    let results = Results::new(replay, Vec::new());
     for connection in &results.connections {
         assert!(connection.loss_ratio.is_none_or(f64::is_finite), "{connection:?}");
         for startup in &connection.startups {
             assert!(startup.cwnd.is_none_or(|cwnd| cwnd > 0), "a window of nothing: {startup:?}");
         }
     }
-    let _ = firstflight_replay::population::to_toml(
-        &replay
-            .done
-            .iter()
-            .filter_map(firstflight_replay::population::Entry::of)
-            .collect::<Vec<_>>(),
-        "",
-    );
-    if replay.done.first().is_some_and(|followed| followed.sent % DRAWN == 0) {
-        let data = firstflight_replay::report::Data::new(&replay, &results, &[], "");
+    let _ = firstflight_replay::population::to_toml(&entries, "");
+    if results.connections.first().is_some_and(|row| row.bytes % DRAWN == 0) {
+        let data = firstflight_replay::report::Data::new(&results, &[], "");
         let _ = data.to_json();
     }
 }

@@ -119,7 +119,7 @@ class AbResult(Reported[_engine.Shard]):
 
     @property
     def decision(self) -> dict[str, Any]:
-        """Which arm to deploy, at what price, and its effects in every world of assumptions; `sentence` says it."""
+        """Which arm to deploy, at what price, and its effects under every assumption; `sentence` says it."""
         decision: dict[str, Any] = self.data["decision"]
         return decision
 
@@ -141,17 +141,17 @@ class AbResult(Reported[_engine.Shard]):
         """The rows of `results` of one kind of part."""
         return [row for row in self.results.to_dicts() if row["part"] == part]
 
-    def plot_ttlb_reduction(self, *, by: Part | Literal["percentile"] = "group", ax: Axes | None = None) -> Axes:
-        """How much shorter downloads are than under the baseline, by part of the connections or by percentile. Needs matplotlib."""
+    def plot_ttlb_reduction(self, *, by: Part | Literal["percentile"] = "group", ax: Axes | None = None, title: str | None = "auto") -> Axes:
+        """Reduction of the completion time against the baseline, by part or percentile. `title=None` omits the title. Needs matplotlib."""
         from . import plots
 
-        return plots.reduction(self, by=by, ax=ax)
+        return plots.reduction(self, by=by, ax=ax, title=title)
 
-    def plot_pareto(self, *, ax: Axes | None = None) -> Axes:
-        """Time against loss over all connections: what each arm gains, and what it costs. Needs matplotlib."""
+    def plot_pareto(self, *, ax: Axes | None = None, title: str | None = "auto") -> Axes:
+        """Completion time and loss of each arm over all connections. `title=None` omits the title. Needs matplotlib."""
         from . import plots
 
-        return plots.pareto(self, ax=ax)
+        return plots.pareto(self, ax=ax, title=title)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         header = ["arm", "completion\np50 ms", "completion\np95 ms", "completion\np99 ms", "completion\nmean ms", "shorter by\nmean %", "95 %"]

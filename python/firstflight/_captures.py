@@ -10,6 +10,7 @@ from typing import final
 from . import _engine
 from ._answer import Reported
 from ._arm import ArmLike, as_list
+from ._engine import Refused
 from ._options import Number
 from ._progress import progress as progress_bar
 from ._request import request
@@ -23,7 +24,10 @@ _IDENTIFY = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:
 
 
 def _names(files: Files) -> list[str]:
-    return [os.fspath(files)] if isinstance(files, (str, os.PathLike)) else [os.fspath(file) for file in files]
+    names = [os.fspath(files)] if isinstance(files, (str, os.PathLike)) else [os.fspath(file) for file in files]
+    if not names:
+        raise Refused("files: none; allowed: one or more captures, qlogs or tables")
+    return names
 
 
 def replay(

@@ -129,23 +129,23 @@ class Comparison(Reported[_engine.Comparison]):
         """Every trial was finished within the limit."""
         return self._inner.complete
 
-    def plot_window(self, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-        """The congestion window of each arm's first trial over time, with the path's limits. Needs matplotlib."""
+    def plot_window(self, *, arms: Sequence[str] | None = None, ax: Axes | None = None, title: str | None = "auto") -> Axes:
+        """Congestion window of each arm's first trial over time, with the path's limits. `title=None` omits the title. Needs matplotlib."""
         from . import plots
 
-        return plots.window(self, arms=arms, ax=ax)
+        return plots.window(self, arms=arms, ax=ax, title=title)
 
-    def plot_ttlb_reduction(self, *, baseline: str | None = None, ax: Axes | None = None) -> Axes:
-        """How much shorter downloads are than under `baseline` (the first arm), seed by seed. Needs matplotlib."""
+    def plot_ttlb_reduction(self, *, baseline: str | None = None, ax: Axes | None = None, title: str | None = "auto") -> Axes:
+        """Reduction of the completion time against `baseline` (the first arm), paired by seed. `title=None` omits the title. Needs matplotlib."""
         from . import plots
 
-        return plots.reduction_of_comparison(self, baseline=baseline, ax=ax)
+        return plots.reduction_of_comparison(self, baseline=baseline, ax=ax, title=title)
 
-    def plot_pareto(self, *, ax: Axes | None = None) -> Axes:
-        """Time against loss: what each arm gains, and what it costs. Needs matplotlib."""
+    def plot_pareto(self, *, ax: Axes | None = None, title: str | None = "auto") -> Axes:
+        """Completion time and loss of each arm. `title=None` omits the title. Needs matplotlib."""
         from . import plots
 
-        return plots.pareto_of_comparison(self, ax=ax)
+        return plots.pareto_of_comparison(self, ax=ax, title=title)
 
     def _title(self) -> str:
         what = self.experiment

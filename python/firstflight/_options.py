@@ -7,7 +7,8 @@ from fractions import Fraction
 from ._engine import Refused
 
 Value = str | int | float | Fraction
-Number = int | str
+Number = float | str
+"""A whole number, also as a float (`1e6`), or a text."""
 
 
 def value(given: Value) -> str:
@@ -35,13 +36,13 @@ def with_options(text: str, options: Mapping[str, Value]) -> str:
 
 
 def number(given: Number) -> str:
-    """A whole number, to be judged by the engine in the words of the command line."""
-    return str(given)
+    """A number as text; the engine judges it as the command line does. `1e6` is `1000000`."""
+    return str(int(given) if isinstance(given, float) and given.is_integer() else given)
 
 
 def size(given: Number) -> str:
-    """An amount of bytes: `10MB`, or a number of bytes."""
-    return f"{given}B" if isinstance(given, int) else given
+    """A size: `10MB`, or a number of bytes."""
+    return given if isinstance(given, str) else f"{number(given)}B"
 
 
 def folder_of(file: str | os.PathLike[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ._engine import Ack, Context, Ready, Window
+from ._engine import Ack, Context, Ready, Refused, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,56 +41,55 @@ Verdict = Leave | Aim | Hold | None
 
 
 class Startup:
-    """A startup of your own: subclass it, override what differs from slow start, and name the class among the arms.
+    """Your own startup: subclass it, override the hooks that differ from slow start, and pass the class as an arm.
 
     >>> import firstflight as ff
     >>> class Gentle(ff.Startup):
-    ...     def grow(self, ack, acked, window, cx):
-    ...         if cx.limited:
-    ...             window.open(acked / 2)
-    >>> result = ff.compare("rapid-slide", arms=["slowstart", Gentle], bytes="1MB")
-    >>> slow, gentle = result.rows.column("ttlb_ms")
-    >>> gentle > slow
+    ...     def sample(self, ack, window, cx):
+    ...         if ack.rtt is not None and ack.rtt > 1.25 * ack.min_rtt:
+    ...             return ff.Leave("delay", estimate=ack.rtt)
+    >>> result = ff.compare("rapid-slide", arms=["slowstart", Gentle])
+    >>> slow, gentle = result.rows.column("loss_ratio")
+    >>> gentle < slow / 10
     True
 
-    Every trial makes a fresh object with no arguments. The hooks are those of the Rust trait of the same name, in the same order within
-    one acknowledgement: `on_rtt`, `sample`, (losses), `grow`. Times are whole nanoseconds, amounts bytes; `cwnd < ssthresh` means
-    startup goes on. An exception in a hook ends the comparison and is raised there. Loss is answered by the arm's recovery: a startup
-    written in Python brings none of its own.
+    Every trial makes a fresh object without arguments. The hooks are those of the Rust trait of the same name, in the same order within
+    one acknowledgement: `on_rtt`, `sample`, (losses), `grow`. Times are whole nanoseconds, sizes bytes; startup lasts while
+    `cwnd < ssthresh`. `compare` raises any exception of a hook. The arm's recovery handles losses; a startup in Python has none of its own.
     """
 
     name: ClassVar[str | None] = None
-    """What the arm is called; the class's name if `None`."""
+    """Name of the arm; the class's name if `None`."""
 
     def start(self, now: int, nxt: int) -> None:
         """The connection starts; `nxt` is its first packet or sequence number."""
 
     def on_rtt(self, now: int, rtt: int, cx: Context) -> None:
-        """Every valid RTT sample, whatever the phase."""
+        """Called for every valid RTT sample, in any phase."""
 
     def before_send(self, ready: Ready, window: Window, cx: Context) -> None:
-        """Before the first packet of a burst, whatever the phase: a first window may be enlarged here."""
+        """Called before the first packet of a burst, in any phase. It may enlarge the first window."""
 
     def sample(self, ack: Ack, window: Window, cx: Context) -> Verdict:
-        """Below the threshold and outside recovery, before losses of this ACK are looked at. `window` is a copy."""
+        """Called below the threshold and outside recovery, before the losses of this ACK. `window` is a copy."""
         return None
 
     def grow(self, ack: Ack, acked: int, window: Window, cx: Context) -> Verdict:
-        """Below the threshold and outside recovery, after losses: slow start. `acked` is what may count, `cx.limited` whether it may."""
+        """Called below the threshold and outside recovery, after the losses: slow start. `acked` bytes may count if `cx.limited`."""
         if cx.limited:
             window.open(cx.cap(acked))
         return None
 
     def beside_avoidance(self, ack: Ack, acked: int, window: Window, cx: Context) -> float | None:
-        """At or above the threshold: the window below which avoidance may not fall on this ACK. `window` is a copy."""
+        """Called at or above the threshold: a lower bound for avoidance's window on this ACK. `window` is a copy."""
         return None
 
     def reached(self) -> str:
-        """The window reached its threshold: the reason to record."""
+        """Exit reason to record when the window reaches its threshold."""
         return "threshold"
 
     def on_congestion(self, signal: str, ack: Ack, window: Window, cx: Context) -> None:
-        """The first reaction to `loss` or `ecn` of every episode. `window` is a copy: the arm's avoidance and recovery decide."""
+        """Called first for `loss` or `ecn` in every episode. `window` is a copy: avoidance and recovery of the arm decide."""
 
     def on_timeout(self, timeout: str, now: int, nxt: int) -> None:
         """A timeout: `rto`, `rto_again` or `persistent_congestion`."""
@@ -98,26 +98,26 @@ class Startup:
         """Sending resumes after a pause longer than the timeout."""
 
     def save(self) -> object:
-        """What `restore` needs if the loss that is about to be answered turns out to be a false alarm."""
+        """State that `restore` needs if the loss turns out to be spurious."""
         return None
 
     def restore(self, saved: object) -> None:
-        """The loss was a false alarm."""
+        """The loss was spurious."""
 
     def pacing_gain(self) -> float:
         """Pacing rate over window per round trip, below the threshold."""
         return 2.0
 
     def phase(self) -> str:
-        """What it is doing, for traces: `startup`, `jump`, `rapid`, `css`, `lss`, `drain`."""
+        """Phase, for traces: `startup`, `jump`, `rapid`, `css`, `lss`, `drain`."""
         return "startup"
 
     def rounds(self) -> int | None:
-        """Rounds it has counted, if it counts any."""
+        """Rounds counted, if it counts any."""
         return None
 
     def signals(self) -> dict[str, float]:
-        """Its inner signals, for traces: times in ns, amounts in bytes."""
+        """Internal signals, for traces: times in ns, sizes in bytes."""
         return {}
 
 
@@ -125,5 +125,17 @@ HOOKS = [name for name, hook in vars(Startup).items() if callable(hook) and not 
 
 
 def hooks_of(startup: type[Startup]) -> set[str]:
-    """The hooks that a class overrides: the others cost nothing."""
-    return {hook for hook in HOOKS if getattr(startup, hook) is not getattr(Startup, hook)}
+    """The hooks that a class overrides: the others cost nothing. A class that overrides none is refused, and so is a method that looks like
+    a misspelt hook."""
+    names = {name for kind in startup.__mro__ if issubclass(kind, Startup) and kind is not Startup for name in vars(kind)}
+    for name in sorted(names):
+        if name.startswith("_") or name in HOOKS or not callable(getattr(startup, name)):
+            continue
+        near = difflib.get_close_matches(name, HOOKS, 1, 0.75)
+        if near or name.startswith("on_"):
+            guess = f" (did you mean `{near[0]}`?)" if near else f"; allowed: {', '.join(HOOKS)}"
+            raise Refused(f"arm {startup.__name__}: `{name}` is not a hook of Startup{guess}; helper methods start with an underscore")
+    hooks = {hook for hook in HOOKS if getattr(startup, hook) is not getattr(Startup, hook)}
+    if not hooks:
+        raise Refused(f"arm {startup.__name__}: overrides no hook of Startup and would be slow start; allowed: one or more of {', '.join(HOOKS)}")
+    return hooks

@@ -114,11 +114,11 @@ class Sweep(Reported[_engine.Sweep]):
         """Every trial was finished within the limit."""
         return self._inner.complete
 
-    def plot_map(self, *, measure: str = "ttlb_ms", ax: Axes | None = None) -> Axes:
-        """The best arm at each point of two keys, or the values of each arm over one. Needs matplotlib."""
+    def plot_map(self, *, measure: str = "ttlb_ms", ax: Axes | None = None, title: str | None = "auto") -> Axes:
+        """Best arm at each point of two keys, or values of each arm over one key. `title=None` omits the title. Needs matplotlib."""
         from . import plots
 
-        return plots.sweep_map(self, measure=measure, ax=ax)
+        return plots.sweep_map(self, measure=measure, ax=ax, title=title)
 
     def _grid(self) -> tuple[list[str], list[list[str]]]:
         """Of two keys the best arm and its margin in time; of one the completion times."""

@@ -32,8 +32,13 @@ def _axes(ax: Axes | None, height: float = 4.0) -> Axes:
     return axes
 
 
-def _finish(ax: Axes, title: str, x: str, y: str) -> Axes:
-    ax.set_title(title, loc="left", fontsize="medium")
+Title = str | None
+"""Title of a plot: `"auto"` describes it, `None` leaves it out."""
+
+
+def _finish(ax: Axes, title: Title, auto: str, x: str, y: str) -> Axes:
+    if title is not None:
+        ax.set_title(auto if title == "auto" else title, loc="left", fontsize="medium")
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)
@@ -50,7 +55,7 @@ def _marks(arms: Sequence[str]) -> dict[str, str]:
     return {arm: _MARKS[look % len(_MARKS)] for arm, look in zip(arms, looks(arms), strict=True)}
 
 
-def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | None = None, title: Title = "auto") -> Axes:
     """See `Comparison.plot_window`."""
     shown = result.arms if arms is None else list(arms)
     for arm in shown:
@@ -87,18 +92,30 @@ def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | 
             axes.plot(row["exit_time_ms"], row["exit_cwnd"] / scale, "o", color=colour, markersize=5)
         if losses:
             axes.plot([losses[0][0]], [losses[0][1] / scale], "x", color=colour, markersize=6)
-    right = axes.get_xlim()[1]
-    axes.annotate("BDP", (right, what["bdp_bytes"] / scale), ha="right", va="bottom", fontsize="small", color=_QUIET)
-    if what["queue_bytes"]:
-        axes.annotate("BDP and queue", (right, full / scale), ha="right", va="bottom", fontsize="small", color=_QUIET)
+    levels = [("BDP", what["bdp_bytes"])] + ([("BDP + queue", full)] if what["queue_bytes"] else [])
+    for label, level in levels:
+        # Beside the axis, where no line runs through it.
+        axes.annotate(
+            label,
+            (1.0, level / scale),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            ha="left",
+            va="center",
+            fontsize="small",
+            color=_QUIET,
+            annotation_clip=False,
+        )
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.legend(frameon=False, fontsize="small")
     name = what["path_name"] or what["path"]
-    return _finish(axes, f"Window over {name}; ● startup ends, × first loss", "time since the first byte, ms", f"congestion window, {unit}")
+    auto = f"Congestion window on {name}; ● end of startup, × first loss"
+    return _finish(axes, title, auto, "time since the first byte, ms", f"congestion window, {unit}")
 
 
-def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", ax: Axes | None = None) -> Axes:
+def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", ax: Axes | None = None, title: Title = "auto") -> Axes:
     """See `AbResult.plot_ttlb_reduction`."""
     competitors = result.arms[1:]
     if by == "percentile":
@@ -110,8 +127,8 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
         axes.axhline(0, color=_QUIET, linewidth=0.8)
         axes.legend(frameon=False, fontsize="small")
         axes.set_xlim(0, 100)
-        title = f"{result.experiment['population']}: percentiles of the completion time, against {result.arms[0]}"
-        return _finish(axes, title, "percentile of connections", "shorter by, %")
+        auto = f"{result.experiment['population']}: completion time by percentile, against {result.arms[0]}"
+        return _finish(axes, title, auto, "percentile of connections", "reduction, %")
     parts = result.part("all") + ([] if by == "all" else result.part(by))
     names = list(dict.fromkeys(row["name"] for row in parts))
     flows = {row["name"]: row["flows"] for row in parts}
@@ -126,11 +143,11 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
     axes.set_yticks(range(len(names)), [f"{name} ({flows[name]})" for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    title = f"{result.experiment['population']}: mean completion time against {result.arms[0]}, 95 % intervals"
-    return _finish(axes, title, "shorter by, %", "")
+    auto = f"{result.experiment['population']}: mean completion time against {result.arms[0]}, 95 % intervals"
+    return _finish(axes, title, auto, "reduction, %", "")
 
 
-def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, ax: Axes | None = None) -> Axes:
+def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, ax: Axes | None = None, title: Title = "auto") -> Axes:
     """See `Comparison.plot_ttlb_reduction`."""
     base = result.arms[0] if baseline is None else baseline
     if base not in result.arms:
@@ -153,8 +170,8 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
     axes.margins(x=0.15)
     axes.set_yticks(range(len(arms)), arms)
     axes.set_ylim(len(arms) - 0.5, -0.7)
-    title = f"Completion time against {base}" + (f", median and extremes of {len(seeds)} trials" if len(seeds) > 1 else "")
-    return _finish(axes, title, "shorter by, %", "")
+    auto = f"Completion time against {base}" + (f", median and range of {len(seeds)} trials" if len(seeds) > 1 else "")
+    return _finish(axes, title, auto, "reduction, %", "")
 
 
 def _room(ends: tuple[float, float], least: float) -> tuple[float, float]:
@@ -191,7 +208,7 @@ def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
+def pareto(result: AbResult, *, ax: Axes | None = None, title: Title = "auto") -> Axes:
     """See `AbResult.plot_pareto`."""
     points = [
         {
@@ -206,11 +223,11 @@ def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
     ]
     axes = _axes(ax)
     _scatter(axes, points)
-    title = f"{result.experiment['population']}, {result.flows} connections: time against loss; filled: no other is better in both"
-    return _finish(axes, title, "mean completion time, ms", "mean loss, %")
+    auto = f"{result.experiment['population']}, {result.flows} connections; filled: no other arm is better in both"
+    return _finish(axes, title, auto, "mean completion time, ms", "mean loss, %")
 
 
-def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
+def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None, title: Title = "auto") -> Axes:
     """See `Comparison.plot_pareto`."""
     rows = result.rows.to_dicts()
     points: list[dict[str, Any]] = []
@@ -232,10 +249,10 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
         )
     axes = _axes(ax)
     _scatter(axes, points)
-    return _finish(axes, "Time against loss; filled: no other is better in both", "completion time, ms", "loss, %")
+    return _finish(axes, title, "Time and loss; filled: no other arm is better in both", "completion time, ms", "loss, %")
 
 
-def sweep_map(result: Sweep, *, measure: str = "ttlb_ms", ax: Axes | None = None) -> Axes:
+def sweep_map(result: Sweep, *, measure: str = "ttlb_ms", ax: Axes | None = None, title: Title = "auto") -> Axes:
     """See `Sweep.plot_map`."""
     labels = {"ttlb_ms": ("completion time, ms", 1.0), "loss_ratio": ("loss, %", 100.0)}
     if measure not in labels:
@@ -253,7 +270,7 @@ def sweep_map(result: Sweep, *, measure: str = "ttlb_ms", ax: Axes | None = None
         axes.set_xticks(range(len(values)), values)
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        return _finish(axes, f"{label.split(',')[0].capitalize()} over {across}", across, label)
+        return _finish(axes, title, f"{label.split(',')[0].capitalize()} over {across}", across, label)
     down, lines = keys[0]
     axes = _axes(ax, 1.5 + 0.6 * len(lines))
     for row in result.best:
@@ -272,6 +289,6 @@ def sweep_map(result: Sweep, *, measure: str = "ttlb_ms", ax: Axes | None = None
     axes.set_yticks(range(len(lines)), lines)
     axes.set_xlim(-0.5, len(values) - 0.5)
     axes.set_ylim(len(lines) - 0.5, -0.5)
-    _finish(axes, f"Best arm by {label.split(',')[0]}, and its margin over the best of the others", across, down)
+    _finish(axes, title, f"Best arm by {label.split(',')[0]}, with its margin over the second", across, down)
     axes.grid(visible=False)
     return axes

@@ -16,7 +16,7 @@ use firstflight_lab::table::{TIME_RATIO, change, figure};
 use firstflight_lab::trial::{EpisodeRow, TrialRow, ms};
 use pyo3::prelude::*;
 
-/// What is to be compared.
+/// The requested comparison.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Plan {
     asked: Asked,

@@ -97,7 +97,7 @@ impl EvaluationPlan {
     }
 }
 
-/// What came of an evaluation.
+/// Result of an evaluation.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct EvaluationReport {
     asked: Evaluation,

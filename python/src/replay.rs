@@ -74,7 +74,7 @@ pub(crate) fn replay(
     let results = supervised(py, &run, None, None, || {
         let settings = settings(&arms, identify.as_deref(), (paced, iw), 0)?;
         let (replay, rows) = follow(&files, settings, GroupBy::Trace, &watched(&run.stop))?;
-        Ok(Results::new(&replay, rows))
+        Ok(Results::new(replay, rows))
     })?;
     Ok(Replayed { results, files, arms, paced, iw, identify })
 }
@@ -157,7 +157,7 @@ impl Replayed {
             let settings = settings(&self.arms, identify, (self.paced, self.iw), LINES)?;
             let (replay, rows) =
                 follow(&self.files, settings, GroupBy::Trace, &watched(&run.stop))?;
-            Ok(page(&replay, &Results::new(&replay, rows), command))
+            Ok(page(&Results::new(replay, rows), command))
         })
     }
 }

@@ -243,7 +243,7 @@ impl Window {
     }
 }
 
-/// What a startup may know about its connection.
+/// Facts that a startup may use about its connection.
 #[pyclass(frozen, get_all, module = "firstflight")]
 pub struct Context {
     mss: u64,

@@ -10,7 +10,7 @@ use firstflight_lab::request::{CompareRequest, from_pairs};
 use firstflight_lab::sweep::{Axis, JUDGED, SweepRow};
 use pyo3::prelude::*;
 
-/// What is to be swept.
+/// Plan of a sweep.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct SweepPlan {
     inner: lab::sweep::SweepPlan,

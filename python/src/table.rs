@@ -289,8 +289,8 @@ impl Batches {
         let index = self.schema.index_of(name).map_err(|_| {
             let names = self.column_names();
             let near = firstflight_lab::nearest(name, names.iter().map(String::as_str));
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            refuse(format!("no column `{name}`{near} There are {}", names.join(", ")))
+            let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+            refuse(format!("no column `{name}`{near}; there are {}", names.join(", ")))
         })?;
         let mut values = Vec::with_capacity(self.__len__());
         for batch in &self.batches {

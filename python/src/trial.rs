@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What came of a field test.
+/// Result of a field test.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct TrialAnswer {
     inner: Answer,

@@ -5,6 +5,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.container import ErrorbarContainer
+from matplotlib.text import Annotation
 
 import firstflight as ff
 
@@ -37,6 +38,13 @@ def test_a_window_is_drawn_for_every_arm(comparison: ff.Comparison) -> None:
     assert only is not None and len(only.get_texts()) == 1
     with pytest.raises(ff.Refused, match="is not in this comparison"):
         comparison.plot_window(arms=["best"])
+
+
+def test_a_title_may_be_left_out_and_limits_stand_beside_the_axis(comparison: ff.Comparison, tested: ff.AbResult) -> None:
+    assert comparison.plot_window(title=None).get_title(loc="left") == ""
+    assert tested.plot_pareto(title="Figure 1").get_title(loc="left") == "Figure 1"
+    limits = {text.get_text(): text.xy for text in comparison.plot_window().texts if isinstance(text, Annotation)}
+    assert set(limits) == {"BDP", "BDP + queue"} and {x for x, _ in limits.values()} == {1.0}
 
 
 def test_it_draws_where_it_is_told(comparison: ff.Comparison, tested: ff.AbResult) -> None:

@@ -116,7 +116,7 @@ class Endless(ff.Startup):
             pass
 
 
-class NeverMade(ff.Startup):
+class NeverMade(Endless):
     """Is never there."""
 
     def __init__(self) -> None:

@@ -8,10 +8,6 @@ import pytest
 import firstflight as ff
 
 
-class Untouched(ff.Startup):
-    """Defines nothing: slow start."""
-
-
 class SlowStart(ff.Startup):
     """Slow start, spelt out."""
 
@@ -75,7 +71,7 @@ GROUNDS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("ground", GROUNDS, ids=str)
-@pytest.mark.parametrize(("ours", "theirs"), [("slowstart", Untouched), ("slowstart", SlowStart), ("limited(int=on)", Limited)])
+@pytest.mark.parametrize(("ours", "theirs"), [("slowstart", SlowStart), ("limited(int=on)", Limited)])
 def test_the_same_algorithm_in_python_does_the_same(ground: dict[str, Any], ours: str, theirs: type[ff.Startup]) -> None:
     result = ff.compare(arms=[ours, theirs], **ground)
     rust, python = rows(result)
@@ -221,12 +217,43 @@ def test_what_a_hook_raises_comes_out_where_the_run_was_asked_for() -> None:
 
 
 def test_what_makes_no_startup_raises_too() -> None:
-    class Unmakeable(ff.Startup):
+    class Unmakeable(SlowStart):
         def __init__(self) -> None:
             raise LookupError("no such thing")
 
     with pytest.raises(LookupError, match="no such thing"):
         ff.compare(arms=Unmakeable)
+
+
+def test_a_class_without_a_hook_or_with_a_misspelt_one_is_refused() -> None:
+    class Idle(ff.Startup):
+        def _helper(self) -> None:
+            pass
+
+    with pytest.raises(ff.Refused, match=r"arm Idle: overrides no hook .* allowed: one or more of start, on_rtt"):
+        ff.compare(arms=Idle)
+
+    class Typo(SlowStart):
+        def grwo(self) -> None:
+            pass
+
+    with pytest.raises(ff.Refused, match=r"arm Typo: `grwo` is not a hook of Startup \(did you mean `grow`\?\)"):
+        ff.Arm(Typo)
+
+    class Unknown(SlowStart):
+        def on_ack(self) -> None:
+            pass
+
+    with pytest.raises(ff.Refused, match="`on_ack` is not a hook of Startup; allowed: start, on_rtt"):
+        ff.ab(arms=Unknown, flows=100)
+
+    class Helped(Typo):
+        grwo = None  # type: ignore[assignment]
+
+        def half(self) -> None:
+            pass
+
+    assert ff.Arm(Helped).is_own, "a method that resembles no hook is the author's own"
 
 
 def test_answers_that_mean_nothing_are_refused() -> None:

@@ -190,8 +190,36 @@ def test_the_tour_says_what_is_seen(page, program, stop):
     page.open()
     button = next(one for one in page.browser.find_elements(By.CSS_SELECTOR, "#tour button") if one.text == stop["title"])
     page.after(button.click)
-    assert page.text("#tour p") == stop["says"]
+    assert page.text("#tour p") == stop["says"] and button.get_attribute("aria-pressed") == "true"
     assert stop["plan"]["arms"] in page.text("#command")
+    # The finding states the measure that the story is about, and the arms differ in it.
+    finding = page.text("#finding")
+    label, values = finding.split(": ", 1)
+    if "measure" in stop:
+        assert label == stop["measure"]["label"]
+        numbers = re.findall(r"\d+\.\d", values)
+        assert len(numbers) == len(rows) and len(set(numbers)) > 1, finding
+    else:
+        assert "is fastest" in label, finding
+    page.slide("loss", 100)
+    assert page.text("#tour p") == "" and page.script("return document.querySelectorAll('#tour [aria-pressed=true]').length") == 0
+
+
+def test_rate_and_round_trip_keep_the_queue_in_bdps_and_a_covered_line_is_wider(page):
+    page.open("#path=rapid-slide&bytes=3MB&arms=slowstart,hystart%2B%2B,plumb")
+    assert page.text("#queue-shown") == "1 BDP" and "queue=" not in page.text("#command")
+    for key in ("rtt", "rate"):
+        page.slide(key, 900)
+        assert page.text("#queue-shown") == "1 BDP" and "queue=1bdp" in page.text("#command"), key
+    # Neither leaves slow start here, so that one line lies on the other.
+    classes = page.script("return [...document.querySelectorAll('#window .line.window')].map((line) => line.getAttribute('class'))")
+    assert classes == ["line window under-1", "line window", "line window"], classes
+
+
+def test_a_save_button_names_its_chart(page):
+    page.open()
+    names = [button.accessible_name for button in page.browser.find_elements(By.CSS_SELECTOR, "figure .save")]
+    assert names[:2] == ["Save as SVG: cwnd and bytes in flight", "Save as PNG: cwnd and bytes in flight"], names
 
 
 def test_the_heat_map_has_every_path_and_a_cell_leads_there(page):

@@ -16,28 +16,27 @@ enum Action {
     Load {
         /// The arm, as `kernel list` names it
         arm: String,
-        /// Let it stay until `kernel unload`
+        /// Keep it loaded until `kernel unload`
         #[arg(long)]
         pin: bool,
         #[command(flatten)]
         who: Who,
     },
-    /// Put back what standard input tells once it ends; run by `kernel load` beside itself
+    /// Undo the changes listed on standard input once it ends; run by `kernel load`
     #[command(hide = true)]
     Undo,
-    /// Take a pinned arm out of the kernel
+    /// Unload a pinned arm
     Unload {
         /// The arm, or `all`
         arm: String,
     },
-    /// List the arms that can be loaded, and which are
+    /// List the arms, and which of them are loaded
     List,
-    /// Print how startups end, live: of a pinned arm, or loading it until Ctrl-C
+    /// Print startup exits live, of a pinned arm or of one loaded until Ctrl-C
     Trace {
         /// The arm
         arm: String,
-        /// Write the reports into this file, too: .csv, .parquet, .qlog or .sqlog; it appears at
-        /// the end
+        /// Also write the exits to this file at the end: .csv, .parquet, .qlog or .sqlog
         #[arg(long, value_name = "FILE")]
         out: Option<std::path::PathBuf>,
     },

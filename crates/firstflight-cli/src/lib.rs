@@ -330,5 +330,15 @@ fn refuse(line: &str) -> ExitCode {
 
 /// A command that ends with a code above 0 says why, in one line.
 fn say_why(line: &str) {
-    terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(line))));
+    terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(&plain(line)))));
+}
+
+/// The operating system's words without its numbers: `(os error 2)` tells a reader nothing.
+fn plain(line: &str) -> String {
+    let mut parts = line.split(" (os error ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'));
+    }
+    out.replace("Is a directory", "is a folder, and a file is needed")
 }

@@ -3,12 +3,12 @@
 use crate::done::Done;
 use crate::output::{Output, fitted, prose, show};
 use crate::rows::Rows;
-use crate::sheet::{Field, Sheet, Side};
+use crate::sheet::{Sheet, Side};
 use clap::Args;
 use firstflight::arm::SenderParams;
-use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
+use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
-use firstflight_lab::{Error, STACK_ARMS, own};
+use firstflight_lab::{Error, STACK_ARMS, default_of, own};
 use firstflight_path::{Builtin, Path, builtins, suggestion};
 
 #[derive(Args, Debug)]
@@ -61,16 +61,19 @@ impl Arms {
     /// One part: a line about it and its source, and a table of its options.
     fn one(&self) -> Vec<Sheet> {
         let mut sheets = Vec::new();
-        for (header, _, parts) in KINDS {
+        for ((header, _, parts), start) in
+            KINDS.into_iter().zip(["", "slowstart/", "slowstart/cubic/"])
+        {
             for part in parts.iter().filter(|part| self.wants(part.name)) {
+                let before = format!("{start}{}(", part.name);
                 let mut about = described(header);
                 about.row([part.name, part.summary, part.source]);
                 sheets.push(about);
-                sheets.extend(options(part.options));
+                sheets.extend(options(part.options, &before));
             }
         }
         if self.wants(SENDER) {
-            sheets.extend(options(SenderParams::DOCS));
+            sheets.extend(options(SenderParams::DOCS, "slowstart@("));
         }
         for short in SHORT_NAMES.iter().filter(|short| self.wants(short.name)) {
             let columns =
@@ -179,12 +182,22 @@ fn described(header: &str) -> Sheet {
     Sheet::new("", columns)
 }
 
-/// The options of a part, if it has any.
-fn options(docs: &[OptionDoc]) -> Option<Sheet> {
-    let columns = [("option", Side::Left), ("values", Side::Prose), ("meaning", Side::Prose)];
+/// The options of a part, if it has any; one of them between `before` and `)` makes an arm.
+fn options(docs: &[OptionDoc], before: &str) -> Option<Sheet> {
+    let columns = [
+        ("option", Side::Left),
+        ("values", Side::Prose),
+        ("default", Side::Left),
+        ("meaning", Side::Prose),
+    ];
     let mut sheet = Sheet::new("options", columns);
+    let plain = Arm::parse(before.trim_end_matches(['@', '('])).ok();
     for doc in docs {
-        sheet.row([Field::from(format!("{}=", doc.key)), doc.values.into(), doc.meaning.into()]);
+        let set = |option: &str| Arm::parse(&format!("{before}{option})")).ok();
+        let default = plain.as_ref().and_then(|plain| default_of(doc, plain, set));
+        let default = default.unwrap_or_else(|| "-".to_owned());
+        let key = format!("{}=", doc.key);
+        sheet.row([key.as_str(), doc.values, &default, doc.meaning]);
     }
     (!docs.is_empty()).then_some(sheet)
 }

@@ -96,6 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
         identify: options.identify.as_deref().map(tried).transpose()?.unwrap_or_default(),
+        entries: false,
         events: events
             .as_ref()
             .map(|growing| growing.beside().to_owned())
@@ -111,9 +112,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
     events.map_or(Ok(()), Growing::finish)?;
-    let results = Results::new(&replay, files);
+    let results = Results::new(replay, files);
     if let Some(file) = &options.report {
-        let page = page(&replay, &results, options);
+        let page = page(&results, options);
         write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &results)?;
@@ -134,15 +135,15 @@ fn keylog(file: &std::path::Path) -> Result<std::sync::Arc<KeyLog>, Error> {
 }
 
 /// The report, with the replay inside where there is one that does as was asked here.
-fn page(replay: &Replay, results: &Results, options: &Options) -> String {
+fn page(results: &Results, options: &Options) -> String {
     let plain = options.plain_report
         || options.pace != Pace::Auto
         || options.iw.is_some()
         || options.keylog.is_some();
     let module = if plain { None } else { engine::as_text() };
     match module {
-        Some(module) => inside::replay_page(replay, results, &command_line(), &module),
-        None => report::page(replay, results, &command_line()),
+        Some(module) => inside::replay_page(results, &command_line(), &module),
+        None => report::page(results, &command_line()),
     }
 }
 

@@ -14,7 +14,8 @@ use clap::Args;
 use comfy_table::Color;
 use firstflight_lab::Error;
 use firstflight_papers::{
-    Chapter, Effort, Item, Point, Reproduction, SOURCES, Scale, Source, Verdict, reproduce,
+    Chapter, Effort, Item, Point, Reproduction, SOURCES, Scale, Source, Verdict, gate_words,
+    reproduce,
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -141,18 +142,17 @@ impl Output for List {
             let document = wrap(source.document, 0, width());
             format!("{TITLE}{}{TITLE:#}\n{document}\n{}\n", source.name, fitted(sheet))
         };
-        let keys = "U must hold by algebra, G a direction, B a band around the published size, Q quoted only";
         let all: Vec<String> = self.0.iter().zip(&sheets).map(about).collect();
-        format!("{}\n{QUIET}{}{QUIET:#}\n", all.join("\n"), wrap(keys, 0, width()))
+        all.join("\n")
     }
 
     fn sheets(&self) -> Vec<Sheet> {
         let sheet = |source: &&Source| {
             let title = format!("{}: {}", source.name, source.document);
-            let columns = [("row", Side::Left), ("kind", Side::Left), ("published", Side::Prose)];
+            let columns = [("row", Side::Left), ("asks", Side::Left), ("published", Side::Prose)];
             let mut sheet = Sheet::new(title, columns);
             for item in &source.items {
-                sheet.row([item.id, item.gates, item.published]);
+                sheet.row([item.id, &gate_words(item.gates), item.published]);
             }
             sheet
         };
@@ -188,7 +188,9 @@ impl Output for Reproduction {
         let partial = self.partial.map_or(String::new(), |partial| {
             format!("{CAUTION}{}{CAUTION:#}\n", wrap(&partial.words(), 0, width()))
         });
-        format!("{chapters}{}\n{partial}", wrap(&summary(self), 0, width()))
+        let quick = if self.quick { " A quick run: wider intervals." } else { "" };
+        let answer = wrap(&format!("{}{quick}", self.finding()), 0, width());
+        format!("{TITLE}{answer}{TITLE:#}\n{partial}{chapters}")
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -233,7 +235,7 @@ impl Output for Reproduction {
 /// Columns of a document's table.
 const COLUMNS: [(&str, Side); 7] = [
     ("row", Side::Left),
-    ("kind", Side::Left),
+    ("asks", Side::Left),
     ("published", Side::Prose),
     ("measured", Side::Prose),
     ("ours [95 %]", Side::Prose),
@@ -266,7 +268,7 @@ const RAW: [&str; 18] = [
 /// A document, row by row.
 fn sheet(chapter: &Chapter) -> Sheet {
     let title = format!("{}: {}", chapter.name, chapter.document);
-    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["kind", "accepted", "published"]);
+    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["asks", "accepted", "published"]);
     let mut before = "";
     for row in &chapter.rows {
         let published = if row.id == before { "" } else { row.claim };
@@ -289,7 +291,8 @@ fn sheet(chapter: &Chapter) -> Sheet {
             | Verdict::NotRun => None,
         };
         let verdict = Field { colour, ..Field::from(row.says.as_str()) };
-        let cells = [row.key.as_str(), &row.gates, published, &measured, &row.ours, &row.accepted];
+        let asks = gate_words(&row.gates);
+        let cells = [row.key.as_str(), &asks, published, &measured, &row.ours, &row.accepted];
         sheet.row(cells.map(Field::from).into_iter().chain([verdict]));
     }
     sheet
@@ -343,10 +346,4 @@ fn tried(sweep: &[Point]) -> String {
     let points: Vec<String> =
         sweep.iter().map(|point| format!("{}: {}", point.setting, point.ours)).collect();
     format!(" [{}]", points.join("; "))
-}
-
-fn summary(all: &Reproduction) -> String {
-    let quick =
-        if all.quick { "; a quick run: fewer seeds and connections, wider intervals" } else { "" };
-    format!("{}{quick}", all.count.words())
 }

@@ -280,6 +280,8 @@ mod with_quic {
     ) -> Result<(Server, String), Error> {
         // An address has no `=`; an arm may have several.
         let (address, arm) = listen.split_once('=').unwrap_or((listen, &options.arm));
+        // The lab's refusal suggests a name; the stack then refuses what it cannot run.
+        firstflight_lab::parse_arms(arm)?;
         let plan = Plan {
             initial_window: Some(options.iw),
             ..Plan::parse(arm).map_err(|why| Error::new(why.0))?

@@ -32,24 +32,25 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Give new TCP connections of a service arms by chance, until Ctrl-C, and write a row of each
+    /// Assign arms at random to new TCP connections of a service, until Ctrl-C; write a row per
+    /// connection
     #[cfg(target_os = "linux")]
     #[command(after_help = crate::examples::TRIAL_START)]
     Start(Box<start::StartOptions>),
-    /// How a trial in a folder stands: connections per arm, effect, counters
+    /// Show the status of a trial: connections per arm, effect, counters
     #[cfg(all(target_os = "linux", feature = "bpf"))]
     Status(running::InFolder),
-    /// End a trial in a folder
+    /// Stop a trial
     #[cfg(all(target_os = "linux", feature = "bpf"))]
     Stop(running::InFolder),
-    /// Change the shares of the arms of a trial that runs: a new epoch begins
+    /// Change the shares of a running trial, which starts a new epoch
     #[cfg(all(target_os = "linux", feature = "bpf"))]
     Shares(running::SharesOptions),
-    /// What each arm of a trial in a folder did, of connections that began long enough ago
+    /// Compare the arms of a trial, over connections that are old enough
     #[cfg(all(target_os = "linux", feature = "bpf"))]
     Report(running::ReportOptions),
-    /// What each arm did, from a table of connections with a column that says the arm: CSV, JSON
-    /// lines or Parquet
+    /// Compare arms in a table of connections with a column for the arm: CSV, JSON lines or
+    /// Parquet
     #[command(after_help = crate::examples::TRIAL_ANALYSE)]
     Analyse(Box<AnalyseOptions>),
 }
@@ -61,7 +62,7 @@ struct AnalyseOptions {
     files: Vec<PathBuf>,
     #[command(flatten)]
     request: FieldRequest,
-    /// Write the answer as JSON to a file, `-` for standard output instead of the tables
+    /// Write the result as JSON to a file, or to standard output (`-`) instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the report, one self-contained HTML page

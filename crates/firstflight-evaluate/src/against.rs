@@ -6,7 +6,7 @@ use firstflight_path::Error;
 use serde::Deserialize;
 use std::fmt::Write as _;
 
-/// What is read of the older report.
+/// Content of the older report.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Older {
     version: String,
@@ -35,18 +35,18 @@ struct OlderRow {
     interval: Option<[f64; 2]>,
 }
 
-/// How a criterion stands against the older report.
+/// A criterion compared with the older report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Section of the RFC.
     pub section: String,
-    /// What it is called.
+    /// Name.
     pub title: String,
-    /// What it came to before; nothing if it was not asked for then.
+    /// Earlier verdict; `None` if it was not requested then.
     pub before: Option<Verdict>,
-    /// What it comes to now.
+    /// Verdict now.
     pub now: Verdict,
-    /// What has become worse, in sentences; empty if nothing has.
+    /// Deteriorations in sentences; empty if none.
     pub worse: Vec<String>,
 }
 
@@ -122,11 +122,11 @@ fn fell(row: &CellRow, old: &OlderRow, tolerance: f64) -> Option<String> {
     (low > high + tolerance).then(|| {
         let [was, is] =
             [old.difference, row.difference].map(|value| value.map_or("-".into(), figure));
-        format!("{} in {} is worse than the baseline's by {is}, was {was}", row.what(), row.cell)
+        format!("{} in {} is worse than the baseline's by {is}, was {was}", row.what(), row.place)
     })
 }
 
-/// What has become worse as a table for a pull request.
+/// Deteriorations as a table for a pull request.
 pub fn markdown(changes: &[Change], older: &Older, now: &Report) -> String {
     let fallen = changes.iter().filter(|change| !change.worse.is_empty()).count();
     let mut out = format!(

@@ -48,7 +48,7 @@ const VERSION: &str = "VERSION";
 /// Criteria with what they are run on.
 #[derive(Clone, Debug)]
 pub struct Battery {
-    /// What it is called in a citation.
+    /// Version, for citations.
     pub version: String,
     /// SHA-256 over names and contents of its files, hexadecimal.
     pub sha256: String,

@@ -13,9 +13,9 @@ use firstflight_path::{Codepoint, Error, Path};
 /// One flow of a cell.
 #[derive(Clone, Debug)]
 pub struct PlannedFlow {
-    /// Who sends; `None` is the seat.
+    /// The sender; `None` is the evaluated algorithm or its baseline.
     pub arm: Option<NamedArm>,
-    /// What rules call it.
+    /// Name in rules.
     pub role: String,
     /// When it starts, but for what chance adds.
     pub start: Nanos,
@@ -23,11 +23,11 @@ pub struct PlannedFlow {
     pub spread: Option<Nanos>,
     /// When it ends, if before the cell.
     pub stop: Option<Nanos>,
-    /// What it carries.
+    /// Traffic.
     pub app: App,
     /// Its size is by chance: the mean of this is `app`.
     pub sizes: Option<LogNormal>,
-    /// What its round trip is longer than the path's.
+    /// Extra RTT on top of the path's.
     pub rtt_extra: Nanos,
     /// Its own longer ways, in place of the cell's: from when, by how much more than that.
     pub steps: Vec<(Nanos, Nanos)>,
@@ -43,7 +43,7 @@ pub struct PlannedFlow {
     pub reverse: bool,
     /// Its receiver reports no mark.
     pub hides_marks: bool,
-    /// What its receiver claims beside that.
+    /// Further false claims of its receiver.
     pub lie: Option<Lie>,
     /// Its sender skips one packet number in so many.
     pub skips: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Cell {
     pub time: Nanos,
     /// Flows.
     pub flows: Vec<PlannedFlow>,
-    /// What `t90_s` and `overshoot` count from.
+    /// Event from which `t90_s` and `overshoot` count.
     pub event: Option<Nanos>,
     /// Longer ways of all flows: from when, by how much.
     pub steps: Vec<(Nanos, Nanos)>,
@@ -107,7 +107,7 @@ pub struct Cell {
     pub solo: Option<String>,
     /// Each packet is late by up to one packet time, by chance.
     pub phase: bool,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u32,
     /// Its rules.
     pub judges: Vec<Judge>,
@@ -116,6 +116,22 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// What runs in it.
+    pub(crate) fn about<'a>(&self, battery: &'a Battery) -> &'a str {
+        let criterion = &battery.criteria[self.criterion];
+        let scenario = &criterion.scenario[self.scenario];
+        if scenario.about.is_empty() { &criterion.title } else { &scenario.about }
+    }
+
+    /// The same with the path and the number of flows.
+    pub(crate) fn place(&self, battery: &Battery) -> String {
+        let flows = match self.flows.len() {
+            1 => String::new(),
+            flows => format!(", {flows} flows"),
+        };
+        format!("{}{flows}: {}", self.path, self.about(battery))
+    }
+
     /// When the last of the flows that stay starts: both horizons count from there.
     pub fn newcomer(&self) -> Nanos {
         let stays = self.flows.iter().filter(|flow| flow.stop.is_none());

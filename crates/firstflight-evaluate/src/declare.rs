@@ -10,7 +10,7 @@ use firstflight_lab::{NamedArm, Sender};
 use firstflight_path::Error;
 use serde::{Deserialize, Serialize};
 
-/// What marks mean to an algorithm, and with that what its packets carry.
+/// Response of an algorithm to marks, which decides the ECN field of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecn {

@@ -1,6 +1,6 @@
 //! How many seeds are run, and whether fewer cells.
 
-/// How much is run.
+/// Amount of work to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Five seeds, and fewer cells where a scenario says so. Intervals are too wide to judge many

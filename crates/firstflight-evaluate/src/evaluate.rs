@@ -20,28 +20,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is to be evaluated, and how.
+/// An evaluation to run, with its settings.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The battery.
     pub battery: Battery,
     /// Indices of its criteria, see [`Battery::select`].
     pub criteria: Vec<usize>,
-    /// Who is evaluated.
+    /// The evaluated algorithm.
     pub algorithm: NamedArm,
-    /// Who has the same seat.
+    /// Baseline run in the same scenarios.
     pub baseline: NamedArm,
-    /// How much is run.
+    /// Amount of work to run.
     pub effort: Effort,
     /// The first seed.
     pub seed: u64,
-    /// What its author declares of the algorithm.
+    /// The author's declarations about the algorithm.
     pub declaration: Declaration,
     /// Where it runs. Only the simulator has all cells; others leave out what they cannot carry.
     pub testbed: &'static dyn Testbed,
 }
 
-/// How much there is to run.
+/// Amount of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Job {
     /// Cells.
@@ -170,7 +170,7 @@ impl Evaluation {
         self.testbed.info().name == sim::BED.info().name
     }
 
-    /// How much there is to run.
+    /// Amount of work.
     ///
     /// # Errors
     /// Those of [`Evaluation::cells`].
@@ -349,7 +349,7 @@ pub fn evaluate(
             per_cell[*cell].push((seed, values));
         }
     }
-    let (rows, tests, marked) = judged(&cells, &per_cell);
+    let (rows, tests, marked) = judged(&evaluation.battery, &cells, &per_cell);
     let criteria = criteria(evaluation, &cells, &rows, (&broken, &left_out));
     Ok(Report {
         firstflight: env!("CARGO_PKG_VERSION"),
@@ -456,7 +456,11 @@ fn seeded(
 
 /// Every rule of every cell, settled together, with the number of relative ones and how many of
 /// them are marked.
-fn judged(cells: &[Cell], per_cell: &[Vec<OneSeed>]) -> (Vec<Vec<CellRow>>, u32, u32) {
+fn judged(
+    battery: &Battery,
+    cells: &[Cell],
+    per_cell: &[Vec<OneSeed>],
+) -> (Vec<Vec<CellRow>>, u32, u32) {
     let column = |cell: usize, judge: usize, who: usize| -> Vec<Option<f64>> {
         let seeds = cells[cell].seeds as usize;
         per_cell[cell].iter().take(seeds).map(|(_, values)| values[judge][who]).collect()
@@ -476,6 +480,7 @@ fn judged(cells: &[Cell], per_cell: &[Vec<OneSeed>]) -> (Vec<Vec<CellRow>>, u32,
                 .map(|bytes| bytes as f64 * 8e3 / cell.path.link_bps().max(1) as f64);
             let readings = Readings {
                 cell: &cell.id,
+                place: cell.place(battery),
                 judge,
                 seeds: seeds.collect(),
                 ours: column(index, place, 0),

@@ -10,6 +10,7 @@ use firstflight_lab::stats::holm::holm;
 #[derive(Clone, Debug)]
 pub(crate) struct Readings<'a> {
     pub(crate) cell: &'a str,
+    pub(crate) place: String,
     pub(crate) judge: &'a Judge,
     pub(crate) seeds: Vec<u64>,
     pub(crate) ours: Vec<Option<f64>>,
@@ -143,6 +144,7 @@ impl Readings<'_> {
         let chance = compared.chance.filter(|_| relative);
         CellRow {
             cell: self.cell.to_owned(),
+            place: self.place.clone(),
             metric: judge.metric.clone(),
             of: judge.of.clone(),
             window: judge.window.name(),
@@ -237,6 +239,7 @@ mod tests {
         let all = |values: [f64; 10]| values.map(Some).to_vec();
         let readings = Readings {
             cell: "a",
+            place: String::new(),
             judge,
             seeds: (1..=10).collect(),
             ours: all(ours),
@@ -311,6 +314,7 @@ mod tests {
             let rule = judge(text);
             let readings = Readings {
                 cell: "a",
+                place: String::new(),
                 judge: &rule,
                 seeds: vec![1, 2],
                 ours: vec![None; 2],

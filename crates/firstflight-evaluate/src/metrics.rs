@@ -9,6 +9,8 @@ use firstflight_path::Error;
 pub struct MetricDoc {
     /// Its name in the battery, with its unit at the end.
     pub name: &'static str,
+    /// Its name for people.
+    pub words: &'static str,
     /// Unit, empty for a share or an index.
     pub unit: &'static str,
     /// True if a lower value is worse.
@@ -25,6 +27,7 @@ pub struct MetricDoc {
 
 const PLAIN: MetricDoc = MetricDoc {
     name: "",
+    words: "",
     unit: "",
     high_is_good: false,
     logarithm: false,
@@ -33,8 +36,13 @@ const PLAIN: MetricDoc = MetricDoc {
     doc: "",
 };
 
-const fn of(name: &'static str, unit: &'static str, doc: &'static str) -> MetricDoc {
-    MetricDoc { name, unit, doc, ..PLAIN }
+const fn of(
+    name: &'static str,
+    words: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+) -> MetricDoc {
+    MetricDoc { name, words, unit, doc, ..PLAIN }
 }
 
 const fn good(metric: MetricDoc) -> MetricDoc {
@@ -57,118 +65,178 @@ const fn after_event(metric: MetricDoc) -> MetricDoc {
 pub const METRICS: &[MetricDoc] = &[
     good(of(
         "util",
+        "use of the bottleneck",
         "",
         "goodput of the flows over the bottleneck's rate; where the rate varies, over its mean in the window",
     )),
-    good(of("x_mbps", "Mbit/s", "goodput of the flows together")),
-    of("loss", "", "fraction of sent packets that the path dropped"),
+    good(of("x_mbps", "goodput", "Mbit/s", "goodput of the flows together")),
+    of("loss", "packet loss", "", "fraction of sent packets that the path dropped"),
     of(
         "queue_p50_ms",
+        "median queueing delay",
         "ms",
         "bytes queued at the bottleneck over its rate (in an outage, the rate before it), over time: median",
     ),
     of(
         "queue_p95_ms",
+        "queueing delay p95",
         "ms",
         "the 95th percentile of it: the queueing delay that other traffic experiences",
     ),
-    of("queue_p99_ms", "ms", "the 99th percentile of it"),
-    of("standing_ms", "ms", "the 10th percentile of it: the standing queue"),
-    good(of("jain", "", "Jain's index of the flows' goodput; 1 is equal")),
+    of("queue_p99_ms", "queueing delay p99", "ms", "the 99th percentile of it"),
+    of("standing_ms", "standing queue", "ms", "the 10th percentile of it: the standing queue"),
+    good(of("jain", "Jain's fairness index", "", "Jain's index of the flows' goodput; 1 is equal")),
     times(of(
         "conv_s",
+        "time to fair shares",
         "s",
         "from the newcomer's start until all flows stay within 0.8 to 1.25 of an equal share for 5 s, in bins of the longer of 1 s and 5 RTT",
     )),
     of(
         "starved",
+        "starvation",
         "",
         "1 if a flow stays below a tenth of its equal share in three consecutive windows of the longer of 5 s and 50 RTT, from 5 s after its start",
     ),
-    of("gap_s", "s", "the longest time in which a flow delivers nothing, to a tenth of a second"),
-    of("ratio", "", "goodput per flow of the role over that of all other flows"),
+    of(
+        "gap_s",
+        "longest pause in delivery",
+        "s",
+        "the longest time in which a flow delivers nothing, to a tenth of a second",
+    ),
+    of(
+        "ratio",
+        "goodput over that of other flows",
+        "",
+        "goodput per flow of the role over that of all other flows",
+    ),
     of(
         "rtt_p95_ms",
+        "round trip p95",
         "ms",
         "idle round trip of the flows plus the queueing delay at its 95th percentile",
     ),
-    harm(of("harm_x", "", "loss of goodput against the same flows alone: (alone - now) / alone")),
+    harm(of(
+        "harm_x",
+        "lost goodput",
+        "",
+        "loss of goodput against the same flows alone: (alone - now) / alone",
+    )),
     harm(of(
         "harm_fct",
+        "added completion time",
         "",
         "increase of `fct_ms` against the same flows alone: (now - alone) / now",
     )),
-    harm(of("harm_rtt", "", "increase of their p95 round trip: (now - alone) / now")),
-    harm(of("harm_kept", "", "decrease of their 1 - loss: (alone - now) / alone")),
+    harm(of(
+        "harm_rtt",
+        "added round trip p95",
+        "",
+        "increase of their p95 round trip: (now - alone) / now",
+    )),
+    harm(of(
+        "harm_kept",
+        "added packet loss",
+        "",
+        "decrease of their 1 - loss: (alone - now) / alone",
+    )),
     after_event(of(
         "t90_s",
+        "time to regain nine tenths of the goodput",
         "s",
         "from the event until goodput stays at nine tenths of its later mean for 5 s, in windows of the longer of 1 s and 5 RTT; to the end if it never does",
     )),
     after_event(of(
         "overshoot_ms",
+        "queueing delay p99 after the event",
         "ms",
         "99th percentile of the queueing delay in the 10 s after the event",
     )),
     after_event(of(
         "overshoot_loss",
+        "packet loss after the event",
         "",
         "fraction of packets sent in the 10 s after the event that were dropped",
     )),
     times(of(
         "fct_ms",
+        "completion time",
         "ms",
         "completion time from the first byte sent to the last delivered, geometric mean of the flows; an unfinished flow counts until the end of the run",
     )),
     of(
         "frame_p95_ms",
+        "frame delay p95",
         "ms",
         "media: 95th percentile of the time from writing a frame until all of it has arrived in order, of frames written in the window; a lost frame counts until the end of the run",
     ),
-    of("frame_late", "", "fraction of those frames that take longer than 150 ms"),
-    harm(of("harm_frame", "", "increase of `frame_p95_ms`: (now - alone) / now")),
-    of("unfinished", "", "fraction of the finite flows that did not finish"),
+    of("frame_late", "late frames", "", "fraction of those frames that take longer than 150 ms"),
+    harm(of(
+        "harm_frame",
+        "added frame delay p95",
+        "",
+        "increase of `frame_p95_ms`: (now - alone) / now",
+    )),
+    of("unfinished", "unfinished flows", "", "fraction of the finite flows that did not finish"),
     of(
         "spurious",
+        "spurious losses",
         "",
         "fraction of sent packets that were declared lost although the path had not dropped them, over the whole run",
     ),
-    of("timeouts", "", "probe or retransmission timeouts per flow, over the whole run"),
+    of(
+        "timeouts",
+        "timeouts per flow",
+        "",
+        "probe or retransmission timeouts per flow, over the whole run",
+    ),
     good(of(
         "closed",
+        "connections closed for false acknowledgements",
         "",
         "fraction of the flows whose sender closed the connection because its receiver acknowledged a skipped packet number",
     )),
-    of("rate_pps", "packets/s", "packets per second that a flow sends"),
-    of("packets_per_rtt", "", "packets that a flow sends per idle round trip"),
+    of("rate_pps", "packet rate", "packets/s", "packets per second that a flow sends"),
+    of(
+        "packets_per_rtt",
+        "packets per round trip",
+        "",
+        "packets that a flow sends per idle round trip",
+    ),
     times(of(
         "ect0_rate_pps",
+        "packet rate under classic marks",
         "packets/s",
         "`rate_pps` where marks count as losses (RFC 3168); unknown for an algorithm that sends ECT(1)",
     )),
     good(of(
         "packets_10_rtt",
+        "packets per round trip after ten",
         "",
         "packets per idle round trip from the 10th to the 20th round trip of a flow",
     )),
     times(of(
         "gain",
+        "gain of a lying receiver",
         "",
         "gain of a lying receiver: packets sent in the first ten idle round trips of a flow over those with an honest receiver",
     )),
     good(of(
         "backoff",
+        "timer backoff",
         "",
         "after the last ACK: the smallest ratio of a gap between two expiries of the timer to the one before, from the third gap on, while gaps are below 60 s; packets within a millisecond of the first are one expiry, those of the first idle round trip none",
     )),
     of(
         "silent_packets",
+        "packets sent into silence",
         "",
         "packets sent after the last ACK over (the window at that time in packets, plus two); should be below 1",
     ),
-    of("in_recovery", "", "1 if a recovery episode was open at the last ACK"),
+    of("in_recovery", "open recovery", "", "1 if a recovery episode was open at the last ACK"),
     of(
         "breaker",
+        "tripped circuit breaker",
         "",
         "1 if a flow of the role would trip a circuit breaker: more than a tenth of its packets lost in each of three consecutive windows of 5 s, or over 60 s in at least half of whose windows it sent",
     ),

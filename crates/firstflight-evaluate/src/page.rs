@@ -1,10 +1,12 @@
 //! The pages of an evaluation and of one of its cells: self-contained files, with the parts of all other
 //! reports.
 
+use crate::metrics::METRICS;
 use crate::place::Place;
 use crate::report::Report;
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 const STYLES: &[&str] = &[STILL_STYLE, include_str!("page/evaluate.css")];
 
@@ -32,6 +34,8 @@ struct Data<'a> {
     summary: String,
     method: String,
     sentences: Vec<(String, String)>,
+    /// Metrics for people, by their names.
+    names: BTreeMap<&'static str, &'static str>,
     decided: Vec<String>,
     places: Vec<Shown<'a>>,
     evaluation: &'a Report,
@@ -60,6 +64,7 @@ impl Report {
             summary: self.summary(),
             method: self.method(),
             sentences: self.sentences(),
+            names: METRICS.iter().map(|metric| (metric.name, metric.words)).collect(),
             decided: self.criteria.iter().map(crate::report::CriterionRow::decided).collect(),
             places: places
                 .iter()

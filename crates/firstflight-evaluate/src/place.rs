@@ -45,7 +45,7 @@ pub struct Course {
 /// A run over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Courses {
-    /// Who sat in the seat.
+    /// Algorithm or baseline in this run.
     pub seat: String,
     /// Flows, at most eight.
     pub flows: Vec<Course>,
@@ -60,13 +60,13 @@ pub struct Courses {
 pub struct Place {
     /// The cell.
     pub cell: String,
-    /// What it is.
+    /// Description.
     pub about: String,
     /// The path.
     pub path: String,
     /// The seed.
     pub seed: u64,
-    /// What its rules read.
+    /// Values that its rules read.
     pub figures: Vec<Figure>,
     /// The algorithm's run and the baseline's.
     pub runs: Vec<Courses>,
@@ -146,10 +146,7 @@ fn find(battery: &Battery, name: &str) -> Result<(Cell, String), Error> {
     let all: Vec<usize> = (0..battery.criteria.len()).collect();
     let all = cells(battery, &all, Effort::Full)?;
     if let Some(cell) = all.iter().find(|cell| cell.id == name) {
-        let criterion = &battery.criteria[cell.criterion];
-        let scenario = &criterion.scenario[cell.scenario];
-        let about = if scenario.about.is_empty() { &criterion.title } else { &scenario.about };
-        return Ok((cell.clone(), about.clone()));
+        return Ok((cell.clone(), cell.about(battery).to_owned()));
     }
     let near = firstflight_lab::nearest(name, all.iter().map(|cell| cell.id.as_str()));
     let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));

@@ -4,7 +4,7 @@ use crate::schema::Rule;
 use firstflight_path::Error;
 use serde::{Deserialize, Serialize};
 
-/// What a criterion, or a rule in one cell, comes to. None of them says that an algorithm is
+/// Verdict on a criterion, or on a rule in one cell. None of them says that an algorithm is
 /// compliant: the RFC is no checklist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
@@ -45,7 +45,7 @@ impl Verdict {
         }
     }
 
-    /// How bad it is, for what has become worse.
+    /// Severity, used to find what has become worse.
     pub const fn rank(self) -> u8 {
         match self {
             Verdict::Concern => 2,
@@ -97,7 +97,7 @@ impl From<Rule> for RuleName {
     }
 }
 
-/// What a verdict rests on.
+/// Basis of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -125,7 +125,9 @@ impl Basis {
 pub struct CellRow {
     /// The cell's name.
     pub cell: String,
-    /// What was measured.
+    /// What runs there, for people.
+    pub place: String,
+    /// Measure.
     pub metric: String,
     /// Flows of which role.
     pub of: String,
@@ -137,7 +139,7 @@ pub struct CellRow {
     pub high_is_good: bool,
     /// Difference, interval and margin are of natural logarithms.
     pub logarithm: bool,
-    /// How it was judged.
+    /// Rule that judged it.
     pub rule: RuleName,
     /// Seeds that were run.
     pub seeds: u32,
@@ -152,7 +154,7 @@ pub struct CellRow {
     pub interval: Option<[f64; 2]>,
     /// Upper end of the one-sided 95 % interval.
     pub upper: Option<f64>,
-    /// How much worse is not worse, for relative rules.
+    /// Margin of relative rules: a smaller deterioration does not count.
     pub margin: Option<f64>,
     /// The limit, for rules with one.
     pub limit: Option<f64>,
@@ -165,9 +167,9 @@ pub struct CellRow {
     pub marked: bool,
     /// The seed that was worst.
     pub worst_seed: Option<u64>,
-    /// What it comes to.
+    /// Verdict.
     pub verdict: Verdict,
-    /// What the verdict rests on; null for a number without one.
+    /// Basis of the verdict; null for a number without one.
     pub basis: Option<Basis>,
 }
 
@@ -176,23 +178,23 @@ pub struct CellRow {
 pub struct CriterionRow {
     /// Section of the RFC.
     pub section: String,
-    /// What it is called.
+    /// Name.
     pub title: String,
     /// The RFC's own word.
     pub strength: String,
     /// Where it says so.
     pub source: String,
-    /// What was done.
+    /// Description of the procedure.
     pub about: String,
-    /// What it comes to.
+    /// Verdict.
     pub verdict: Verdict,
     /// Why, where no number says so.
     pub reason: Option<String>,
     /// Conventions of the battery.
     pub ours: Vec<String>,
-    /// What only the author can say.
+    /// Questions for the author.
     pub author: Vec<String>,
-    /// What of it was not run.
+    /// Parts that were not run.
     pub missing: Vec<String>,
     /// The row that decided.
     pub deciding: Option<usize>,
@@ -218,11 +220,11 @@ pub struct Report {
     pub version: String,
     /// Its hash.
     pub sha256: String,
-    /// What was evaluated, as it was asked for.
+    /// The evaluated algorithm, as requested.
     pub algorithm: String,
     /// In full.
     pub algorithm_full: String,
-    /// Who had the same seat.
+    /// Baseline that ran in the same scenarios.
     pub baseline: String,
     /// In full.
     pub baseline_full: String,
@@ -240,18 +242,18 @@ pub struct Report {
     pub tests: u32,
     /// Of these, with a probability below 0.05 before they were.
     pub marked: u32,
-    /// What a reader has to know.
+    /// Caveats.
     pub notes: Vec<String>,
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
-    /// What went wrong with the algorithm itself.
+    /// Failures of the algorithm itself.
     pub broken: Vec<String>,
     /// In the order of the RFC.
     pub criteria: Vec<CriterionRow>,
 }
 
 impl Report {
-    /// How many criteria came to this.
+    /// Number of criteria with this verdict.
     pub fn number(&self, verdict: Verdict) -> usize {
         self.criteria.iter().filter(|row| row.verdict == verdict).count()
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::{Table, Value};
 
-/// What a criterion comes to whatever is measured.
+/// Fixed verdict of a criterion, independent of measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -23,18 +23,18 @@ pub enum Answer {
 pub struct Criterion {
     /// Section of the RFC, such as `5.1.3`; several where one answer serves both.
     pub criterion: String,
-    /// What it is called.
+    /// Name.
     pub title: String,
     /// The RFC's own word: `must`, `should`, `ought`, or what it does instead.
     pub strength: String,
     /// Where the RFC says so.
     pub source: String,
-    /// What was done, for people.
+    /// Description of the procedure.
     pub about: String,
     /// Conventions that are the battery's and not the RFC's.
     #[serde(default)]
     pub ours: Vec<String>,
-    /// What only the author can say.
+    /// Questions for the author.
     #[serde(default)]
     pub author: Vec<String>,
     /// The answer if no rule finds something.
@@ -43,7 +43,7 @@ pub struct Criterion {
     pub not_run: Option<String>,
     /// Why it does not apply unless a declaration says so.
     pub not_applicable: Option<String>,
-    /// What of it is not run, where something is.
+    /// Parts that are not run, if any.
     #[serde(default)]
     pub missing: Vec<String>,
     /// It looks at the flows of the algorithm in all cells of the battery.
@@ -51,7 +51,7 @@ pub struct Criterion {
     pub everywhere: bool,
     /// It counts cells of all criteria that pass a queue of this kind: `drop-tail`.
     pub covers: Option<String>,
-    /// What is run.
+    /// Scenarios to run.
     #[serde(default)]
     pub scenario: Vec<Scenario>,
     /// Rules for every cell, with `everywhere`.
@@ -73,7 +73,7 @@ impl Criterion {
 pub struct Scenario {
     /// Name within the criterion.
     pub id: String,
-    /// What it is, if the name does not say it.
+    /// Description, if the name does not say it.
     #[serde(default)]
     pub about: String,
     /// Path; `$name` stands for a value of the cell, here and in other texts.
@@ -138,9 +138,9 @@ fn endless() -> String {
 pub struct Flow {
     /// An arm, or `@algorithm`: the algorithm, and then the baseline in its seat.
     pub who: String,
-    /// What rules call it; `algorithm` for that, `other` for others.
+    /// Name in rules; `algorithm` for that, `other` for others.
     pub role: Option<String>,
-    /// How many.
+    /// Number of flows.
     #[serde(default = "one")]
     pub count: Value,
     /// When the first starts. Each start is later by up to a round trip, by chance.
@@ -183,7 +183,7 @@ pub struct Flow {
     /// Their senders skip one packet number in so many on average, and close the connection of a
     /// receiver that acknowledges one (RFC 9000 section 21.4); 0 for none. QUIC only.
     pub skips: Option<Value>,
-    /// What their receivers claim that is not so: `optimistic`, `duplicates`, `reneges` or `delays`.
+    /// False claims of their receivers: `optimistic`, `duplicates`, `reneges` or `delays`.
     pub lie: Option<String>,
 }
 
@@ -208,7 +208,7 @@ impl Flow {
         self.who == SEAT
     }
 
-    /// What rules call it.
+    /// Name in rules.
     pub fn role(&self) -> &str {
         let seat = if self.is_seat() { "algorithm" } else { "other" };
         self.role.as_deref().unwrap_or(seat)
@@ -242,7 +242,7 @@ impl Window {
     }
 }
 
-/// How a metric is judged. Metrics are turned so that more is worse.
+/// Rule that judges a metric. Metrics are turned so that more is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -265,7 +265,7 @@ pub enum Rule {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Judge {
-    /// What is measured: one of [`crate::METRICS`].
+    /// Metric: one of [`crate::METRICS`].
     pub metric: String,
     /// Over which horizon.
     #[serde(default)]
@@ -273,9 +273,9 @@ pub struct Judge {
     /// Flows of which role; `all`.
     #[serde(default = "all")]
     pub of: String,
-    /// How it is judged.
+    /// Rule that judges it.
     pub rule: Rule,
-    /// How much worse is not worse: in units of the metric, or of its logarithm.
+    /// Margin: a smaller deterioration, in units of the metric or of its logarithm, does not count.
     #[serde(default = "margin")]
     pub margin: f64,
     /// The margin is at least this share of what the queue holds, for delays in ms.

@@ -1,5 +1,6 @@
 //! Reports in sentences.
 
+use crate::metrics::metric_named;
 use crate::report::{Basis, CellRow, CriterionRow, Report, RuleName, Verdict};
 
 /// A number with what a reader needs of it: three digits.
@@ -25,10 +26,22 @@ fn with_unit(value: f64, unit: &str) -> String {
 }
 
 impl CellRow {
-    /// What was measured, of what, over which horizon.
-    pub fn what(&self) -> String {
+    /// Metric, role and horizon by their names in the battery.
+    pub fn key(&self) -> String {
         let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
         format!("{}{of} ({})", self.metric, self.window)
+    }
+
+    /// The same for people.
+    pub fn what(&self) -> String {
+        let words = metric_named(&self.metric).map_or(self.metric.as_str(), |metric| metric.words);
+        let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
+        let window = match self.window {
+            "start" => " in the first seconds",
+            "steady" => " in the steady state",
+            _ => "",
+        };
+        format!("{words}{of}{window}")
     }
 
     /// The algorithm's value.
@@ -41,7 +54,7 @@ impl CellRow {
         self.baseline.map_or("-".into(), |value| with_unit(value, self.unit))
     }
 
-    /// How much worse, with its interval; empty where nothing was compared.
+    /// Deterioration with its interval; empty if nothing was compared.
     pub fn worse(&self) -> String {
         let Some(difference) = self.difference else { return String::new() };
         let shown = |value: f64| {
@@ -117,7 +130,7 @@ impl CriterionRow {
                     row.what(),
                     row.ours(),
                     row.theirs(),
-                    row.cell
+                    row.place
                 )
             }
             (None, None) if self.verdict == Verdict::Author => "for the author to answer".into(),
@@ -137,24 +150,33 @@ impl CriterionRow {
 }
 
 impl Report {
-    /// How many criteria came to what, in one line.
+    /// The answer in one line: what has to be explained, and the number of criteria by verdict.
     pub fn summary(&self) -> String {
         let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
             let number = self.number(verdict);
             let name = match verdict {
-                Verdict::Author => "for the author to answer",
+                Verdict::Concern if number > 1 => "concerns",
+                Verdict::Pass => "passed",
+                Verdict::Report => "informational",
+                Verdict::Author => "for the author",
                 other => other.name(),
             };
             (number > 0).then(|| format!("{number} {name}"))
         });
         let counted = counted.collect::<Vec<_>>().join(", ");
-        format!(
-            "{} by the criteria of RFC 9743, beside {}: {counted}",
-            self.algorithm, self.baseline
-        )
+        let concerns = self.criteria.iter().filter(|row| row.verdict == Verdict::Concern);
+        let named: Vec<String> =
+            concerns.map(|row| format!("{} ({})", row.title, row.section)).collect();
+        let Report { algorithm, baseline, .. } = self;
+        let found = if named.is_empty() {
+            format!("Nothing to explain for {algorithm} beside {baseline}.")
+        } else {
+            format!("{algorithm} beside {baseline} has to explain: {}.", named.join("; "))
+        };
+        format!("{found} Criteria of RFC 9743: {counted}.")
     }
 
-    /// How it was done, in one line.
+    /// One line about the method.
     pub fn method(&self) -> String {
         format!(
             "battery {} {} (SHA-256 {}), firstflight {}, testbed {}, {}: {} cells, {} runs, seeds from {}; {} relative rules judged together (Holm, 5 %), {} below 0.05 by themselves",
@@ -179,19 +201,20 @@ impl Report {
             let concerns = criterion.concerns();
             let mut told: Vec<String> = Vec::new();
             for row in &concerns {
-                let key = row.what();
+                let key = row.key();
                 if told.contains(&key) {
                     continue;
                 }
-                let same = concerns.iter().filter(|other| other.what() == key).count();
+                let same = concerns.iter().filter(|other| other.key() == key).count();
                 let more = match same {
                     1 => String::new(),
-                    2 => " (and another cell)".to_owned(),
-                    _ => format!(" (and {} other cells)", same - 1),
+                    2 => "; so it is in another cell".to_owned(),
+                    _ => format!("; so it is in {} other cells", same - 1),
                 };
                 told.push(key);
                 let why = row.why(&self.baseline);
-                let sentence = format!("{} {}: {why}{more}.", criterion.section, criterion.title);
+                let (section, title, place) = (&criterion.section, &criterion.title, &row.place);
+                let sentence = format!("{section} {title}: {why} ({place}{more}).");
                 lines.push((sentence, self.command(row)));
             }
         }
@@ -225,7 +248,7 @@ impl Report {
     }
 }
 
-/// Who has the same seat where nobody else is named.
+/// Baseline in the same scenarios if none is named.
 pub const DEFAULT_BASELINE: &str = "slowstart/cubic/prr";
 
 #[cfg(test)]

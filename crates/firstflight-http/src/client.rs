@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// What to fetch, and how.
+/// Objects to fetch, with settings.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     /// Where it is: `https://HOST:PORT/PATH`.
@@ -59,7 +59,7 @@ impl Fetch {
     }
 }
 
-/// What is certain about what arrived.
+/// Verification of the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
     /// Every byte is what stands at its offset.
@@ -91,7 +91,7 @@ pub struct Fetched {
     pub fields: HeaderMap,
     /// Bytes that arrived.
     pub bytes: u64,
-    /// What is certain about them.
+    /// Verification of the bytes.
     pub verified: Verified,
     /// The arm that the server says it sends with.
     pub arm: Option<String>,

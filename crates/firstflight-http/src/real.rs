@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-/// What the sender and the receiver are.
+/// Stacks of sender and receiver.
 pub const STACKS: &str = "HTTP/3 of noq 1.4 to iroh-quinn 0.16, over UDP sockets";
 
 /// How long both ends may say nothing.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a trial measured at its ends. Times count from the moment the first byte of the response
+/// Measurements of a trial at both ends. Times count from the moment the first byte of the response
 /// was handed to the sender.
 #[derive(Clone, Debug)]
 pub struct Measured {
@@ -46,13 +46,13 @@ pub struct Measured {
     pub retransmitted_bytes: u64,
     /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows.
     pub recoveries_below_ssthresh: u64,
-    /// How startup ended, if it did.
+    /// Exit of the startup, if any.
     pub exit: Option<Exit>,
     /// Recovery episodes.
     pub episodes: Vec<Episode>,
     /// Largest window, bytes.
     pub cwnd_max: u64,
-    /// What the controller says of itself at the end.
+    /// State of the controller at the end.
     pub status: Option<Status>,
     /// When the object began, on the controller's clock.
     begin: Time,

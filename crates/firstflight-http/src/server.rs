@@ -35,7 +35,7 @@ const BUFFER: usize = 4 << 20;
 /// Handshakes that may wait to be looked at, and bytes of each that are kept.
 const WAITING: (usize, u64) = (1 << 10, 8 << 10);
 
-/// How a server ended.
+/// Outcome of a server's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Every response that was begun was finished.

@@ -27,7 +27,7 @@ pub trait Watch: std::fmt::Debug + Send + Sync {
     fn ends(&self, complete: bool, status: Option<Status>);
 }
 
-/// What a server is made of.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Where it listens; port 0 takes a free one, the same at all of them. Of several, those that
@@ -41,22 +41,22 @@ pub struct ServerOptions {
     pub folder: Option<PathBuf>,
     /// Also its files and folders whose names begin with a dot.
     pub hidden: bool,
-    /// Who it says it is.
+    /// Certificate of the server.
     pub certificate: Certificate,
     /// Where it counts what it does; several servers may share one.
     pub meter: Meter,
-    /// What it does not do.
+    /// Limits.
     pub limits: Limits,
     /// UDP payload of its largest packets from the first one on, bytes; `None` begins with 1200
     /// and looks for more.
     pub datagram: Option<u16>,
-    /// What its controllers' times count from.
+    /// Time zero of its controllers.
     pub origin: Instant,
-    /// What hears everything that every controller is told.
+    /// Recorder of the events of every controller.
     pub recorder: Option<SharedRecorder>,
-    /// Who follows every response.
+    /// Observer of every response.
     pub watch: Option<Arc<dyn Watch>>,
-    /// What connections of a client learn starts its next one, where the arm is `careful`.
+    /// Path state by client, which starts its next connection where the arm is `careful`.
     pub resume: Option<Memory>,
     /// A trial that draws the arm of each connection instead of `plan`, and writes its row.
     pub trial: Option<Trial>,

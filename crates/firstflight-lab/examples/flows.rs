@@ -153,15 +153,16 @@ fn row(name: &str, pairs: &[[[f64; 3]; 2]], ratio: bool) -> String {
 const INTRODUCTION: &str = "\
 # Agreement where flows share a bottleneck
 
-Written by `sudo cargo run -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md`.
+An endless flow runs alone for 5 s; then a newcomer with an object joins. *Jain* is the fairness index of both while the newcomer is
+active, *harm* the share of its solo throughput that the first flow loses in that time, *completion* the newcomer's time.
 
-An endless flow, and 5 s later a newcomer with an object of its own. *Jain* is the index of what both delivered while the newcomer was
-there; *harm* what the incumbent delivered less in that time than alone, as a share of that; *completion* the newcomer's. Two pairs of
-testbeds: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) beside TCP of the running kernel behind an emulated link, and QUIC in the
-simulator beside noq in virtual time. Medians, with the smallest and the largest, of 15 seeds in virtual time and 3 of the kernel; each seed has a round trip
-that is up to half a millisecond longer and starts that are late by up to 1 ms, since who loses a packet first decides most of the rest. Differences above 10 % or 10 points are set in bold; their reasons stand at the end.
+Two pairs of testbeds are compared: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) with TCP of the running kernel
+behind an emulated link, and QUIC in the simulator with noq in virtual time. Cells show the median, smallest and largest of 15 seeds in
+virtual time and of 3 in the kernel. Each seed adds up to 0.5 ms of RTT and delays starts by up to 1 ms, because the first lost packet
+decides most of the rest. Differences above 10 % or 10 points are bold and explained at the end.
 
-What `linux` does otherwise: all are connected before the first one sends, so that no handshake waits in a queue.
+On `linux`, all connections are established before the first one sends, so no handshake waits in a queue.
+`sudo cargo run -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md` regenerates the tables.
 ";
 
 fn main() -> Result<(), Error> {

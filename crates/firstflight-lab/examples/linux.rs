@@ -140,9 +140,8 @@ fn load() -> String {
 fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Downloads over a geostationary satellite\n");
     println!(
-        "150 Mbit/s, 600 ms, a queue of one BDP. *Clean*: ACKs return as they come. *Grid*: the return path of a satellite terminal, frames of 40 ms\n\
-         and capacity that is granted as it is used (`return=geo_cold`). Seconds until the last byte was delivered, median of {REPEAT} (extremes);\n\
-         exit: reason and window in BDP."
+        "150 Mbit/s, 600 ms, a queue of one BDP. *Clean*: ACKs return undelayed. *Grid*: the return path of a satellite terminal with frames of 40 ms and capacity\n\
+         granted on use (`return=geo_cold`). Cells show seconds until the last byte was delivered, median of {REPEAT} (extremes), and the exit with its window in BDP."
     );
     for (name, path) in [("clean", "geo"), ("grid", "geo,return=geo_cold")] {
         for megabytes in [1_u64, 5, 30] {
@@ -227,10 +226,10 @@ const SEEDS: u32 = 5;
 fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Recoveries under bursts of loss and policers\n");
     println!(
-        "The experiment of section 5 of RFC 6937 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
-         bounds of PRR, {SEEDS} seeds each, counts pooled. *Retransmitted*: repeats of all data packets. *Lost again*: repeats that the kernel found lost\n\
-         (`TCPLostRetransmit`). *Slow start after*: recoveries that ended with the window below the threshold. Receivers acknowledge every\n\
-         packet behind a hole (`tcp_comp_sack_nr=0`), as those of 2011 did, or collect ACKs, as Linux does since 4.18."
+        "The experiment of RFC 6937 section 5 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
+         bounds of PRR, {SEEDS} seeds each, counts pooled. *Retransmitted*: share of data packets. *Lost again*: retransmissions that the kernel found lost\n\
+         (`TCPLostRetransmit`). *Slow start after*: recoveries that ended with the window below ssthresh. Receivers acknowledge every packet behind a\n\
+         hole (`tcp_comp_sack_nr=0`), as in 2011, or compress SACKs, as Linux does since 4.18."
     );
     let arms: Vec<&str> = kernel(&RECOVERIES).into_iter().chain([HYSTART_OFF.0]).collect();
     let receivers = [
@@ -282,9 +281,8 @@ const AGREEMENT: [(&str, u64); 4] = [
 fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Agreement with the simulator\n");
     println!(
-        "The same path, object and seeds by kernel TCP (median of {REPEAT}) and by the simulator's TCP, with the kernel's CUBIC and its rule that a repeat\n\
-         lost again is no second cut; an ACK per packet behind holes on both sides. *Read*: until the last byte was read in order.\n\
-         In bold: more than 10 % apart."
+        "The same path, object and seeds in kernel TCP (median of {REPEAT}) and in the simulator's TCP, with the kernel's CUBIC and its rule for lost\n\
+         retransmissions. Both acknowledge every packet behind holes. *Read*: until the last byte was read in order. Differences above 10 % are bold."
     );
     let pairs: Vec<Pair> = STARTUPS
         .into_iter()
@@ -348,7 +346,7 @@ const PLUMB: [Pair; 4] = [
 fn plumb(wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Plumb\n");
     println!(
-        "As above; ACKs are collected behind holes, as Linux does. *Window open*: the receiver offers 32 MB from the start\n\
+        "As above; receivers compress SACKs, as Linux does. *Window open*: the receiver offers 32 MB from the start\n\
          (`net.ipv4.tcp_rmem=\"4096 33554432 67108864\"`)."
     );
     for (path, bytes) in SOUNDED {
@@ -377,9 +375,9 @@ fn main() -> Result<(), Error> {
     let version = release.split('-').next().unwrap_or_default().trim();
     println!("# Results in kernel TCP\n");
     println!(
-        "Written by the example `linux` of `firstflight-lab` on Linux {version}: our controllers as BPF, the kernel's own beside them, behind an"
+        "The example `linux` of `firstflight-lab` measured these results on Linux {version}: our controllers in BPF and the kernel's own, behind an"
     );
-    println!("emulated link in real time. How to read and repeat it: [linux.md](linux.md).");
+    println!("emulated link in real time. [How to read and repeat it](linux.md).");
     let parts: [(&str, Part); 4] =
         [("geo", geo), ("recovery", recovery), ("agreement", agreement), ("plumb", plumb)];
     parts.into_iter().filter(|(name, _)| part(name)).try_for_each(|(_, run)| run(&wanted))

@@ -26,29 +26,29 @@ pub struct Advice {
     pub deploy: Option<String>,
     /// Recorded connections behind it.
     pub connections: usize,
-    /// What runs today.
+    /// The current sender.
     pub baseline: Baseline,
     /// Whether the model reproduces what was captured.
     pub model: Model,
-    /// What a terminal shows below the finding.
+    /// Lines that a terminal shows below the finding.
     pub lines: Vec<Line>,
 }
 
 /// A line of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// What it is about.
+    /// Topic.
     pub about: &'static str,
-    /// What it says.
+    /// Text.
     pub text: String,
 }
 
-/// What runs today.
+/// The current sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Baseline {
     /// The arm.
     pub arm: String,
-    /// How it is known.
+    /// Source of this knowledge.
     pub why: String,
     /// It is known: asked for, named by the logs, or identified.
     pub known: bool,
@@ -104,27 +104,27 @@ impl Model {
     }
 }
 
-/// What was read, for the page.
+/// Input of the recommendation, for the page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// The files.
     pub files: Vec<FileRow>,
     /// Their connections.
     pub paths: Vec<PathRow>,
-    /// What was assumed: what, and why.
+    /// Assumptions with their reasons.
     pub assumed: Vec<(String, String)>,
     /// Connections that show no rate and no round trip.
     pub left_out: u64,
-    /// What was left out since its capture leaves a doubt, in a sentence.
+    /// Connections left out for a doubtful capture, in a sentence.
     pub doubts: Option<String>,
 }
 
 /// A connection: the path as its ACKs show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathRow {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// What wrote the trace.
+    /// Program that wrote the trace.
     pub origin: String,
     /// `quic` or `tcp`.
     pub transport: &'static str,
@@ -136,13 +136,13 @@ pub struct PathRow {
     pub rate_mbps: Option<f64>,
     /// The path may carry more.
     pub rate_is_lower_bound: bool,
-    /// What the queue adds when it is full, ms.
+    /// Queueing delay of a full queue, ms.
     pub buffer_ms: Option<f64>,
     /// Declared lost, of what was sent, percent.
     pub loss_pct: Option<f64>,
-    /// What else the ACKs say, in sentences.
+    /// Further findings from the ACKs, in sentences.
     pub findings: Vec<String>,
-    /// How each startup would have left on the recorded ACKs: arm, verdict, window in BDP.
+    /// Exit of each startup on the recorded ACKs: arm, verdict, window in BDP.
     pub exits: Vec<(String, &'static str, Option<f64>)>,
 }
 

@@ -8,9 +8,10 @@ use crate::stacks::{STACK_ARMS, StackArm};
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
 };
+use firstflight::options::OptionDoc;
 use firstflight_path::Error;
 
-/// Who sends.
+/// The sender.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sender {
     /// One of ours: startup, avoidance, recovery and sender options.
@@ -35,12 +36,12 @@ pub enum Sender {
 pub struct NamedArm {
     /// As typed.
     pub label: String,
-    /// What it means.
+    /// The sender it stands for.
     pub sender: Sender,
 }
 
 impl NamedArm {
-    /// What it is in full: the arm with all that differs from the defaults, or the kernel's
+    /// The full name: the arm with all options that differ from the defaults, or the kernel's
     /// controller.
     pub fn full(&self) -> String {
         match &self.sender {
@@ -114,6 +115,21 @@ impl NamedArm {
     }
 }
 
+/// The value with which `arm`, given an option such as `k=1/2`, reads as the plain arm. It is found by
+/// trying the words that the option takes, whole numbers up to 1 000, and fractions with denominators
+/// up to 100. `None` if none of these is the default.
+pub fn default_of(
+    doc: &OptionDoc,
+    plain: &Arm,
+    arm: impl Fn(&str) -> Option<Arm>,
+) -> Option<String> {
+    let words = doc.values.split([',', ' ', ':', '(', ')']).filter(|word| !word.is_empty());
+    let fractions = (2..=100).flat_map(|den| (1..=4 * den).map(move |num| format!("{num}/{den}")));
+    let numbers = (0..=1_000).map(|whole: u32| whole.to_string()).chain(fractions);
+    let mut values = words.map(str::to_owned).chain(numbers);
+    values.find(|value| arm(&format!("{}={value}", doc.key)).as_ref() == Some(plain))
+}
+
 /// What the arm itself is where something else starts.
 const STAND_IN: &str = "slowstart";
 
@@ -173,11 +189,21 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
             let own = own_names::listed().into_iter().map(|(_, name)| name);
             nearest(name, names().chain(stacks).chain(own)).map(named)
         }
-        ArmError::UnknownAvoidance(name) => of(name, AVOIDANCES),
+        ArmError::UnknownAvoidance(name) => {
+            let name = lower(name);
+            if STARTUPS.iter().any(|part| part.name == name) {
+                return Some(format!(", it is a startup; `{name}` runs it"));
+            }
+            of(&name, AVOIDANCES)
+        }
+        ArmError::Parentheses(_) if text.contains('@') && !text.contains("@(") => {
+            let (arm, options) = text.split_once('@')?;
+            Some(format!("; sender options stand in them: `{arm}@({options})`"))
+        }
         ArmError::UnknownRecovery(name) => of(name, RECOVERIES),
-        ArmError::UnknownOption { key, known, .. } => sender_option(text, key)
-            .map(|arm| format!("; it is one of the sender: `{arm}`"))
-            .or_else(|| nearest(key, known.iter().map(|doc| doc.key)).map(named)),
+        ArmError::UnknownOption { key, known, .. } => {
+            nearest(key, known.iter().map(|doc| doc.key)).map(named)
+        }
         _ => None,
     }
 }
@@ -259,8 +285,19 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     match Arm::parse(text) {
         Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),
         Err(error) => {
-            let near = meant(text.trim(), &error);
             let all = "; `firstflight arms` lists all";
+            if matches!(error, ArmError::Empty) {
+                return Err(Error::new(
+                    "an arm is missing; allowed: names with commas between them",
+                ));
+            }
+            if let ArmError::UnknownOption { part, key, .. } = error
+                && let Some(arm) = sender_option(text.trim(), key)
+            {
+                let what = format!("{part} has no option `{key}`, the sender has: `{arm}`{all}");
+                return Err(Error::new(what));
+            }
+            let near = meant(text.trim(), &error);
             Err(Error::new(match near {
                 Some(near) => format!("{error}{near}{all}"),
                 None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error}{all}"),

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What to compare.
+/// Plan of a comparison.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The arms, in the order of the table.
@@ -43,7 +43,7 @@ pub struct Plan {
     pub resume: Option<Resume>,
 }
 
-/// What is to be kept of the trials with the first seed.
+/// Data to keep of the trials with the first seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// Only the rows.
@@ -64,7 +64,7 @@ pub type Takes<'a> = &'a (dyn Fn(usize, Log) -> Result<(), Error> + Sync);
 pub struct ExperimentRow {
     /// Where it ran.
     pub testbed: &'static str,
-    /// What sends and receives there, where that is not our own code.
+    /// Stacks of sender and receiver, where they are not our own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stacks: Option<&'static str>,
     /// `quic` or `tcp`.
@@ -116,13 +116,13 @@ pub struct ExperimentRow {
 /// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What was compared.
+    /// The compared plan.
     pub plan: Plan,
     /// One row per trial: arms in order, seeds in order within each.
     pub rows: Vec<TrialRow>,
     /// Events of the trials with the first seed, one per arm, if they were to be kept.
     pub records: Vec<Recording>,
-    /// What a reader has to know before believing a number.
+    /// Caveats to read before the numbers.
     pub warnings: Vec<String>,
     /// Why no further stage of trials followed, if trials ran in stages.
     pub stopped: Option<Stopped>,
@@ -175,7 +175,7 @@ impl Plan {
         }
     }
 
-    /// How many trials of each arm a signal left of this plan, in words, if it cut the run short.
+    /// Number of trials per arm that a signal left of this plan, in words, if it cut the run short.
     pub fn cut_short(&self, ran: &Plan, stopped: Option<Stopped>) -> Option<String> {
         let done = ran.repeat;
         if self.stages.is_some() {
@@ -716,7 +716,7 @@ impl Comparison {
         ExperimentRow { stopped: self.stopped, ..self.plan.resolved() }
     }
 
-    /// What its trials say about the times of the arms.
+    /// Statistics of the arms' times over its trials.
     pub fn repeats(&self) -> Repeats {
         let limit = ms(self.plan.scenario.limit.0);
         let arm = |(index, arm): (usize, &NamedArm)| {

@@ -147,7 +147,7 @@ pub struct Setting {
     pub after: String,
 }
 
-/// What differs between two answers.
+/// Differences between two results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Diff {
     /// Settings that differ: if these are not what was meant to differ, nothing below means much.
@@ -164,7 +164,7 @@ pub struct Diff {
     /// Those of them that the second answer lacks: path or part, and arm.
     #[serde(skip)]
     pub gone: Vec<(String, String)>,
-    /// What is in both: the path of a comparison or the part of a test, and the arm.
+    /// Identity in both: the path of a comparison or the part of a test, and the arm.
     #[serde(skip)]
     pub both: Vec<(String, String)>,
     /// The names of all measures that are held against each other.

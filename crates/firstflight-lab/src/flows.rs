@@ -16,13 +16,13 @@ use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_arms_with, ru
 /// One flow of several.
 #[derive(Clone, Debug)]
 pub struct SharingFlow {
-    /// Who sends.
+    /// The sender.
     pub arm: NamedArm,
     /// What.
     pub app: App,
     /// When its first data leaves, unless its handshake has to wait (see [`FlowPlan::start`]).
     pub start: Nanos,
-    /// What its round trip is longer than the path's.
+    /// Extra RTT on top of the path's.
     pub rtt_extra: Nanos,
 }
 
@@ -143,7 +143,7 @@ impl Scenario {
     }
 }
 
-/// What became of flows that shared a path, on whatever testbed they did.
+/// Outcome of flows that shared a path, on any testbed.
 #[derive(Clone, Debug, Default)]
 pub struct Together {
     /// One by one, in the order in which they were asked for. Times count from each flow's own first
@@ -155,7 +155,7 @@ pub struct Together {
     pub starts: Vec<Option<Time>>,
     /// Bytes delivered in order by each flow at each multiple of the sampling time, zero included.
     pub delivered: Vec<Vec<u64>>,
-    /// What each flow had sent and lost at the same times, if the arrangement asks for it and the
+    /// Bytes sent and lost by each flow at the same times, if the arrangement asks for it and the
     /// testbed knows.
     pub counted: Vec<Vec<Counted>>,
     /// Bytes that waited at the bottleneck at each multiple of the arrangement's time, likewise.
@@ -163,7 +163,7 @@ pub struct Together {
 }
 
 impl Together {
-    /// What each flow delivered between two samples.
+    /// Bytes delivered by each flow between two samples.
     pub fn between(&self, from: usize, to: usize) -> Vec<u64> {
         let at = |sample: usize| self.delivered.get(sample).or(self.delivered.last());
         match (at(from), at(to)) {

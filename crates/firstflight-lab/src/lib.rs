@@ -42,7 +42,7 @@ pub mod tolerance;
 pub mod trial;
 pub mod vectors;
 
-pub use arms::{DEFAULT_ARMS, NamedArm, Sender, own_arm, parse_arms};
+pub use arms::{DEFAULT_ARMS, NamedArm, Sender, default_of, own_arm, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::nearest;
 pub use firstflight_path::Error;

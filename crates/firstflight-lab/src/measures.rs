@@ -10,7 +10,7 @@ use crate::report::Better;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a measure holds; every one may be missing.
+/// Type of a measure's value; every one may be missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Holds {
     /// Text.
@@ -36,10 +36,9 @@ pub enum Holds {
 pub struct Measure {
     /// Its name in JSON; a unit stands at its end.
     pub name: &'static str,
-    /// What it adds to the name of a column, where that is another: a record without a part of its
-    /// own in the names of its columns has none.
+    /// Prefix of this record's columns, where it differs: a record without a prefix has none.
     pub part: &'static str,
-    /// What it holds.
+    /// Type of the value.
     pub holds: Holds,
     /// The unit of the value; empty for a plain number, a word and a record.
     pub unit: &'static str,
@@ -51,7 +50,7 @@ pub struct Measure {
     pub shown: Option<Shown>,
 }
 
-/// How people see a measure.
+/// Presentation of a measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shown {
     /// Name of the column in the data of a report.
@@ -105,7 +104,7 @@ impl Cell<'_> {
 #[serde(transparent)]
 pub struct Name<'a>(pub &'a str);
 
-/// What can stand in a record.
+/// Value of a record's field.
 pub trait Field {
     /// What it holds.
     const HOLDS: Holds;
@@ -196,7 +195,7 @@ pub struct Column {
     pub name: String,
     /// Where it stands: `exit.reason`, for [`Field::cell`].
     pub path: String,
-    /// What it is.
+    /// The measure.
     pub measure: &'static Measure,
 }
 

@@ -4,7 +4,7 @@ use firstflight::{Exit, Nanos};
 use firstflight_sim::{Drops, Episode, Stop};
 use hdrhistogram::Histogram;
 
-/// What one trial measured. `None` is a measure that the testbed cannot know, or that does not
+/// Measurements of one trial. `None` is a measure that the testbed cannot know, or that does not
 /// apply: a testbed fills in what it measured and leaves the rest to [`Outcome::default`].
 /// Definitions are those of `docs/metrics.md`.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +45,11 @@ pub struct Outcome {
     pub slow_starts_after_recovery: Option<u64>,
     /// Data packets dropped by the path, by cause.
     pub drops: Option<Drops>,
-    /// How slow start ended, if it did and somebody saw it.
+    /// Exit from slow start, if it happened and was observed.
     pub exit: Option<Exit>,
     /// Recovery episodes.
     pub episodes: Option<Vec<Episode>>,
-    /// What the flow's delivered packets waited at the bottleneck.
+    /// Queueing delay of the flow's delivered packets at the bottleneck.
     pub queueing: Option<Queueing>,
     /// The sender closed the connection: its receiver acknowledged a packet number that was skipped.
     pub closed: Option<bool>,

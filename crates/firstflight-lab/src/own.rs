@@ -56,7 +56,7 @@ impl OwnStartup {
         OwnStartup::new(name, Arc::default(), make)
     }
 
-    /// What it is called.
+    /// Name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -16,7 +16,7 @@ pub struct Moment {
     pub signals: Vec<Option<u64>>,
 }
 
-/// What one flow did: an observer that keeps it.
+/// Recording of one flow, as an observer.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     names: Vec<&'static str>,

@@ -179,7 +179,7 @@ pub(crate) struct Times {
     pub(crate) loss: Vec<Option<f64>>,
 }
 
-/// What all trials say about the times of the arms.
+/// Statistics of the arms' times over all trials.
 #[derive(Clone, Debug)]
 pub struct Repeats {
     arms: Vec<Times>,
@@ -232,7 +232,7 @@ impl Repeats {
         (arm > 0 && self.trials() > 1).then(|| self.between(arm, 0))
     }
 
-    /// How an arm's time stands among the others'.
+    /// Rank of an arm's time among the others'.
     pub fn mark(&self, arm: usize) -> Mark {
         if self.trials() > 1 { self.marks[arm] } else { Mark::None }
     }

@@ -11,7 +11,7 @@ use firstflight_path::{
 pub use firstflight_sim::Hosts;
 use firstflight_sim::tcp;
 
-/// What all trials of a comparison share, wherever they run.
+/// Settings common to all trials of a comparison, on any testbed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The path.
@@ -159,7 +159,7 @@ impl Scenario {
         }
     }
 
-    /// What a controller is built with on these hosts, for arms that name no initial window.
+    /// Configuration of a controller on these hosts, for arms that name no initial window.
     pub fn config(&self) -> Config {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }

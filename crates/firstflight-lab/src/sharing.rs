@@ -32,13 +32,13 @@ pub struct SharingPlan {
     pub apart: Nanos,
     /// Starts and timers of several flows are late by up to this, see [`Shared::jitter`](firstflight_sim::Shared::jitter).
     pub jitter: Nanos,
-    /// What every flow of the arm carries.
+    /// Traffic of every flow of the arm.
     pub app: App,
     /// The same in words.
     pub app_name: String,
 }
 
-/// What several flows share, as in `--json`.
+/// Settings common to several flows, as in `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SharingExperiment {
     #[serde(flatten)]
@@ -50,7 +50,7 @@ pub struct SharingExperiment {
     cross: Vec<String>,
 }
 
-/// What a row of one flow is read from.
+/// Input of one flow's row.
 #[derive(Clone, Copy, Debug)]
 pub struct OfFlow<'a> {
     trial: &'a Trial<'a>,
@@ -113,7 +113,7 @@ impl Shares {
     }
 }
 
-/// What a row of a trial is read from.
+/// Input of a trial's row.
 #[derive(Debug)]
 pub struct OfTrial<'a> {
     arm: &'a NamedArm,
@@ -213,14 +213,14 @@ fn stopped() -> Error {
     Error::new("stopped before every trial had run")
 }
 
-/// What became of it.
+/// Outcome.
 #[derive(Clone, Debug)]
 pub struct Sharing {
-    /// What was run.
+    /// The plan that ran.
     pub plan: SharingPlan,
     /// One row per trial: arms in order, seeds in order within each.
     pub rows: Vec<SharingRow>,
-    /// What to know before believing a number, but for [`Sharing::unfinished`].
+    /// Caveats, except for [`Sharing::unfinished`].
     pub warnings: Vec<String>,
     /// Why no further stage of trials followed, if trials ran in stages.
     pub stopped: Option<Stopped>,
@@ -455,7 +455,7 @@ impl Sharing {
         resolved
     }
 
-    /// What its trials say about the times of the arms: the median over the flows of each.
+    /// Statistics of the arms' times over its trials: the median over the flows of each.
     pub fn repeats(&self) -> Repeats {
         let plan = &self.plan.plan;
         let limit = ms(plan.scenario.limit.0);
@@ -475,7 +475,7 @@ impl Sharing {
         self.rows.iter().all(|row| row.complete)
     }
 
-    /// How many flows the limit stopped, if any.
+    /// Number of flows that the limit stopped, in words, if any.
     pub fn unfinished(&self) -> Option<String> {
         let flows =
             || self.rows.iter().flat_map(|row| &row.flows).filter(|flow| flow.role == "arm");

@@ -7,7 +7,7 @@
 pub struct StackArm {
     /// Stack and controller: `noq:cubic`.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub summary: &'static str,
     /// Whose code it is.
     pub source: &'static str,

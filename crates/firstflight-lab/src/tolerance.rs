@@ -6,12 +6,12 @@ use crate::report::Better;
 use firstflight_path::Error;
 use std::fmt::Write as _;
 
-/// How much worse one measure may become.
+/// Allowed deterioration of one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// The measure, as the data call it (`ttlb_ms`; of a test `ttlb_ms_p95`).
     pub measure: String,
-    /// How much, never negative.
+    /// The largest allowed deterioration, never negative.
     pub most: Most,
 }
 
@@ -75,7 +75,7 @@ pub fn tolerances(text: &str) -> Result<Vec<Tolerance>, Error> {
 }
 
 impl Diff {
-    /// What is looked at where nothing is named: completion time, loss, queueing delay, timeouts.
+    /// Measures checked by default: completion time, loss, queueing delay, timeouts.
     ///
     /// # Errors
     /// Never: both lists are read.

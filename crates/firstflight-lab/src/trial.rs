@@ -12,20 +12,20 @@ pub fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// What a row is made of.
+/// Input of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
     /// Name of the testbed.
     pub testbed: &'static str,
-    /// What was transferred over what.
+    /// Object and path of the transfer.
     pub scenario: &'a Scenario,
-    /// Who sent.
+    /// The sender's arm.
     pub arm: &'a NamedArm,
     /// Seed of the path's draws.
     pub seed: u64,
     /// The bound that no sender beats, where there is one.
     pub ideal: Option<Nanos>,
-    /// What the testbed measured.
+    /// Measurements of the testbed.
     pub outcome: &'a Outcome,
 }
 

@@ -12,9 +12,9 @@ use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
 use firstflight::event::Transport;
 use firstflight::fields::{EVENT, Value};
-use firstflight::{Begin, Event};
+use firstflight::{Begin, Event, Nanos};
 use firstflight_path::{Error, Path};
-use firstflight_sim::tcp;
+use firstflight_sim::{App, Response, tcp};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -58,17 +58,27 @@ impl Reaches {
 pub struct Connection {
     /// The rule that it is for, in two words.
     pub name: &'static str,
-    /// What it crosses.
+    /// The path.
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
-    /// What it puts to the test.
+    /// The object is three responses with this pause between them, if it is not zero.
+    pub pause: Nanos,
+    /// Rules that it tests.
     pub reaches: Reaches,
 }
 
 impl Connection {
     const fn new(name: &'static str, reaches: Reaches, path: &'static str, bytes: u64) -> Self {
-        Connection { name, path, bytes, reaches }
+        Connection { name, path, bytes, pause: Nanos::ZERO, reaches }
+    }
+
+    fn app(&self) -> App {
+        if self.pause == Nanos::ZERO {
+            return App::Bulk(self.bytes);
+        }
+        let pauses = [Nanos::ZERO, self.pause, self.pause];
+        App::Responses(pauses.map(|pause| Response { pause, bytes: self.bytes / 3 }).to_vec())
     }
 
     /// The scenario on these hosts.
@@ -86,7 +96,7 @@ impl Connection {
     pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
         let arm = named.arm()?;
         let scenario = self.on(host)?;
-        let (begin, events) = listen(named, &scenario, 1)?;
+        let (begin, events) = listen(named, &scenario, self.app(), 1)?;
         Ok(Vector {
             name: format!("{}, {}, {}", named.label, host.transport(), self.name),
             arm: named.full(),
@@ -141,12 +151,16 @@ pub const CONNECTIONS: &[Connection] = &[
         "rate=10Mbit,rtt=40ms,queue=2bdp,reorder=2%:20ms",
         600_000,
     ),
+    Connection {
+        pause: Nanos::from_secs(6),
+        ..Connection::new("idle", Reaches::Growth, "rate=10Mbit,rtt=40ms,queue=4bdp", 1_200_000)
+    },
 ];
 
-/// What stands behind the fields of the event in each step: the controller right after it.
+/// State of the controller right after the event, behind the event's fields in each step.
 pub const ANSWERS: [&str; 4] = ["cwnd", "ssthresh", "pacing_rate_bytes_per_s", "phase"];
 
-/// What a controller of a vector is built from.
+/// Configuration of a vector's controller.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConfigRow {
     /// `quic` or `tcp`.
@@ -167,7 +181,7 @@ pub struct ConfigRow {
     pub nxt: u64,
     /// When the controller is built, ns.
     pub now_ns: u64,
-    /// What an oracle is told, bytes; no other arm looks at it.
+    /// Exit window of an oracle, bytes; other arms ignore it.
     pub oracle_exit_bytes: u64,
 }
 
@@ -180,16 +194,16 @@ pub struct Vector {
     pub arm: String,
     /// The documents that its parts follow.
     pub documents: Vec<&'static str>,
-    /// What the connection crossed.
+    /// Path of the connection.
     pub path: String,
     /// Object size, bytes.
     pub object_bytes: u64,
-    /// What the controller is built from.
+    /// Configuration of the controller.
     pub config: ConfigRow,
     /// The same for programs in Rust.
     #[serde(skip)]
     pub begin: Begin,
-    /// What the controller was told.
+    /// Events that the controller received.
     #[serde(skip)]
     pub events: Vec<Event>,
 }
@@ -205,8 +219,8 @@ pub struct Apart {
     pub found: u64,
 }
 
-/// How far from a vector's window another may be, bytes: a packet or 1 %. Differences add up over
-/// the steps, for nothing sets the controller right.
+/// Allowed distance from a vector's window, bytes: a packet or 1 %. Differences add up over the
+/// steps, for nothing sets the controller right.
 pub const fn tolerance(mss: u64, cwnd: u64) -> u64 {
     let percent = cwnd / 100;
     if percent > mss { percent } else { mss }

@@ -100,7 +100,7 @@ impl Namespace {
         })
     }
 
-    /// What TCP has counted in this namespace.
+    /// TCP counters of this namespace.
     ///
     /// # Errors
     /// If the namespace cannot be entered, or its counters cannot be read.

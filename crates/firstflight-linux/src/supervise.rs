@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a command may take to end after it was told to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What runs where.
+/// A command and its place.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The program and its arguments.
@@ -36,12 +36,12 @@ pub struct Job {
     pub uploads: bool,
 }
 
-/// How it went.
+/// Outcome.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Exit code of the command; 128 and the number of the signal if one ended it.
     pub code: u8,
-    /// What the link did.
+    /// Report of the link.
     pub report: Report,
 }
 

@@ -30,7 +30,7 @@ use transfer::{read_all, write_all};
 const PORT: u16 = 5001;
 /// How often the sender is asked.
 const ASK: Duration = Duration::from_micros(100);
-/// Who sends a flow.
+/// Sender of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
     /// A socket of the kernel with this congestion controller, by the kernel's name.
@@ -39,7 +39,7 @@ pub enum Source<'a> {
     Programs(Programs<'a>),
 }
 
-/// What to measure.
+/// Plan of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
     /// The path between sender and receiver.
@@ -48,7 +48,7 @@ pub struct Trial<'a> {
     pub options: LinkOptions,
     /// Size of the object, bytes.
     pub bytes: u64,
-    /// Who sends.
+    /// The sender.
     pub source: Source<'a>,
     /// When to give up.
     pub limit: Duration,
@@ -56,7 +56,7 @@ pub struct Trial<'a> {
     pub receiver: &'a [(String, String)],
 }
 
-/// What the kernel says about the sender at one moment. What it does not know is zero.
+/// The kernel's report on the sender at one moment. What it does not know is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Since the first byte was written.
@@ -124,7 +124,7 @@ impl Info {
     }
 }
 
-/// What the sender's namespace counted over the trial.
+/// Counters of the sender's namespace over the trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Repeats that the kernel found lost again (`TCPLostRetransmit`).
@@ -152,7 +152,7 @@ impl Counters {
     }
 }
 
-/// What came out.
+/// Result.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Every byte was acknowledged within the limit.
@@ -166,9 +166,9 @@ pub struct Measured {
     pub delivered: u64,
     /// The sender's last word.
     pub last: Info,
-    /// What its namespace counted.
+    /// Counters of its namespace.
     pub counters: Counters,
-    /// What the link did.
+    /// Report of the link.
     pub link: Report,
 }
 
@@ -179,13 +179,13 @@ pub struct Several<'a> {
     pub path: &'a Path,
     /// Seed and MTU.
     pub options: LinkOptions,
-    /// Who sends what; at least one that ends, or the trial takes all of the limit.
+    /// Flows with their senders; at least one that ends, or the trial takes all of the limit.
     pub flows: &'a [Flow<'a>],
     /// When to give up, from the first byte on.
     pub limit: Duration,
     /// Settings of the receivers' namespace: names below `/proc/sys`, and values.
     pub receiver: &'a [(String, String)],
-    /// How often to note what each has delivered; never if zero.
+    /// Interval at which to record each flow's delivered bytes; never if zero.
     pub sample: Duration,
     /// The trial takes all of its time, whoever is through before.
     pub whole: bool,
@@ -194,7 +194,7 @@ pub struct Several<'a> {
 /// One flow of several.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow<'a> {
-    /// Who sends.
+    /// The sender.
     pub source: Source<'a>,
     /// Size of the object, bytes; `None` for one that does not end and is not waited for.
     pub bytes: Option<u64>,
@@ -202,7 +202,7 @@ pub struct Flow<'a> {
     pub start: Duration,
 }
 
-/// What became of one of several flows. Times count from its own first byte.
+/// Outcome of one of several flows. Times count from its own first byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfFlow {
     /// When that was written, since the start of the trial; `None` if the trial was over before.
@@ -219,16 +219,16 @@ pub struct OfFlow {
     pub last: Info,
 }
 
-/// What came out of several.
+/// Results of several flows.
 #[derive(Clone, Debug)]
 pub struct MeasuredSeveral {
     /// One by one, as asked for.
     pub flows: Vec<OfFlow>,
     /// Bytes read of each flow at each multiple of the sampling time, zero included.
     pub delivered: Vec<Vec<u64>>,
-    /// What the senders' namespace counted, of all flows.
+    /// Counters of the senders' namespace, over all flows.
     pub counters: Counters,
-    /// What the link did.
+    /// Report of the link.
     pub link: Report,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What was found in one file.
+/// Findings in one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileRow {
     /// As named.
@@ -13,8 +13,8 @@ pub struct FileRow {
     pub records: u64,
     /// Connections found.
     pub connections: u64,
-    /// What is wrong with it, if anything: then its results are partial.
+    /// Fault of the file, if any: then its results are partial.
     pub fault: Option<String>,
-    /// What was left out, and why.
+    /// Parts left out, with reasons.
     pub notes: Vec<String>,
 }

@@ -35,7 +35,7 @@ pub struct Record {
     pub what: What,
 }
 
-/// What happened.
+/// Event of a connection.
 #[derive(Clone, Debug)]
 pub enum What {
     /// Before the first data.
@@ -48,7 +48,7 @@ pub enum What {
     Closed(u64),
 }
 
-/// What an established connection begins with.
+/// Initial values of an established connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
     /// Sequence number of the first byte of data.
@@ -61,7 +61,7 @@ pub struct Opened {
     pub handshake: Option<Nanos>,
 }
 
-/// What became of a connection.
+/// Outcome of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Records that are missing: what was told of it is given up.
@@ -74,6 +74,8 @@ pub struct Ended {
 #[derive(Default)]
 pub struct Live {
     connections: HashMap<u32, Connection>,
+    /// Records of connections whose first one was lost, which tell nothing.
+    headless: HashMap<u32, u32>,
     lost_ends: u64,
     broken: HashMap<String, u64>,
 }
@@ -149,10 +151,7 @@ impl Live {
             return None;
         }
         let Some(connection) = self.connections.get_mut(&record.connection) else {
-            // Its first record was lost, so all of it is missing.
-            let over = matches!(record.what, What::Closed(_));
-            let missing = record.serial.max(1);
-            return over.then_some(Ended { missing, tail_unseen: false });
+            return self.take_headless(record);
         };
         connection.received = connection.received.saturating_add(1);
         connection.highest = connection.highest.max(record.serial);
@@ -172,6 +171,20 @@ impl Live {
             What::Arrived(_) | What::Opened(_) => {}
         }
         None
+    }
+
+    /// A record of a connection whose first one was lost.
+    fn take_headless(&mut self, record: &Record) -> Option<Ended> {
+        if !matches!(record.what, What::Closed(_)) {
+            if self.headless.len() >= MOST_CONNECTIONS {
+                self.headless.clear();
+            }
+            *self.headless.entry(record.connection).or_default() += 1;
+            return None;
+        }
+        let received = self.headless.remove(&record.connection).unwrap_or(0);
+        let missing = record.serial.saturating_sub(received).max(1);
+        Some(Ended { missing, tail_unseen: false })
     }
 
     /// Connections that are open.

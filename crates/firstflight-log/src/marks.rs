@@ -3,7 +3,7 @@
 
 use crate::segment::Segment;
 
-/// What an ACK newly covers.
+/// Newly acknowledged data of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Covered {
     /// Payload bytes, cumulative and by SACK.
@@ -16,7 +16,7 @@ pub struct Covered {
     pub overtaken: bool,
 }
 
-/// What an ACK newly reports.
+/// New reports of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Marked packets; with the echo of RFC 3168 one for each time that it begins.

@@ -99,12 +99,12 @@ pub struct Quality {
     /// The rest of the near half, which RTTs are to grow by, ns.
     #[serde(skip)]
     pub to_add_ns: u64,
-    /// What is wrong, one sentence each.
+    /// Faults, one sentence each.
     pub remarks: Vec<String>,
 }
 
 impl Quality {
-    /// What is wrong, in one line; none if nothing is.
+    /// Faults in one line; `None` without any.
     pub fn line(&self) -> Option<String> {
         (!self.remarks.is_empty()).then(|| {
             let mark = if self.trust == Trust::Doubtful { "doubtful: " } else { "" };

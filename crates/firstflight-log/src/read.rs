@@ -6,7 +6,7 @@ use crate::{input, iperf, kernel_text, pcap, qlog, table};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// What a file is.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// qlog, or quicly's own log.
@@ -94,14 +94,14 @@ fn unread(head: &[u8]) -> Option<String> {
         (b"PAR1", "a Parquet file", "give it by name and not through a pipe"),
         (b"SQLite format 3\0", "a SQLite database", "write its table as CSV"),
         (b"\x89HDF", "an HDF5 file", "write its table as CSV"),
-        (b"\x7fELF", "a program", "it is no trace"),
-        (b"%PDF", "a PDF", "it is no trace"),
-        (b"\x89PNG", "a picture", "it is no trace"),
-        (b"\xff\xd8\xff", "a picture", "it is no trace"),
-        (b"<!DOCTYPE", "a web page", "it is no trace"),
-        (b"<!doctype", "a web page", "it is no trace"),
-        (b"<html", "a web page", "it is no trace"),
-        (b"<?xml", "XML", "it is no trace"),
+        (b"\x7fELF", "a program", "not a trace"),
+        (b"%PDF", "a PDF", "not a trace"),
+        (b"\x89PNG", "a picture", "not a trace"),
+        (b"\xff\xd8\xff", "a picture", "not a trace"),
+        (b"<!DOCTYPE", "a web page", "not a trace"),
+        (b"<!doctype", "a web page", "not a trace"),
+        (b"<html", "a web page", "not a trace"),
+        (b"<?xml", "XML", "not a trace"),
         (
             b"tracing",
             "a trace-cmd recording",

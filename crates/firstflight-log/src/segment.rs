@@ -11,7 +11,7 @@ pub struct Segment {
     pub now: Time,
     /// Sequence number of its first byte.
     pub seq: u32,
-    /// What it acknowledges.
+    /// Acknowledgment number.
     pub ack: u32,
     /// It opens the connection.
     pub syn: bool,
@@ -35,7 +35,7 @@ pub struct Segment {
     pub headers: u32,
     /// Bytes of the TCP options.
     pub options: u32,
-    /// What was kept ends before the options do.
+    /// Whether the captured bytes end before the options do.
     pub cut: bool,
     /// Time stamp and echo.
     pub stamps: Option<(u32, u32)>,

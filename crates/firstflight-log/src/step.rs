@@ -15,11 +15,11 @@ pub type Id = usize;
 /// A connection of which enough is known to drive controllers: opened just before its first ACK.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// What it is called: the file, and within the file what tells it apart.
+    /// Name: the file and, within the file, what identifies it.
     pub name: String,
     /// The group of a population it belongs to, where the trace says so.
     pub group: Option<String>,
-    /// What wrote it, for people: `qlog of noq`, `capture`, `own trace`.
+    /// Program that wrote it, for people: `qlog of noq`, `capture`, `own trace`.
     pub origin: String,
     /// Whose rules.
     pub transport: Transport,
@@ -39,13 +39,13 @@ pub struct Opening {
     pub paced: Option<bool>,
     /// RTT sample of the handshake.
     pub handshake_rtt: Option<Nanos>,
-    /// What really ran, told by the trace itself: then the replay of that arm is exact.
+    /// The arm that really ran, as the trace states: then the replay of that arm is exact.
     pub ran: Option<Ran>,
-    /// What the log states and packets do not show.
+    /// Statements of the log that packets do not show.
     pub stated: Stated,
 }
 
-/// What a log states about a connection from its beginning on.
+/// Values that a log states about a connection from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
     /// The initial window, bytes.
@@ -56,12 +56,12 @@ pub struct Stated {
     pub coarse: Option<Nanos>,
 }
 
-/// What a trace of our own says about the controller that wrote it.
+/// Facts in a trace of ours about the controller that wrote it.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The arm in full.
     pub arm: String,
-    /// What the connection told it.
+    /// Configuration from the connection.
     pub config: Config,
     /// Best exit in bytes, for the oracle.
     pub oracle_exit: u64,
@@ -72,7 +72,7 @@ pub struct Ran {
     pub path: Option<(u64, u64)>,
 }
 
-/// How the startup that really ran left, as the trace has it.
+/// Exit of the startup that really ran, as recorded in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Why.
@@ -122,7 +122,7 @@ pub enum Step {
     Unsure(Unsure),
 }
 
-/// What a trace does not hold.
+/// Gap in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsure {
     /// The size of a full segment: no end's SYN says it, so it comes from the segments.
@@ -156,7 +156,7 @@ pub trait Sink {
     }
 }
 
-/// How much of a file there was.
+/// Size of the input read from a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Bytes read, after decompression.

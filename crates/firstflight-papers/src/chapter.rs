@@ -15,18 +15,18 @@ pub(crate) fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// What came out for one document.
+/// Results of one document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chapter {
     /// Its name.
     pub name: &'static str,
     /// Document and version.
     pub document: &'static str,
-    /// What it states about its experiments.
+    /// Statements about its experiments.
     pub stated: &'static str,
-    /// What it leaves unsaid.
+    /// Assumptions that it does not state.
     pub assumptions: &'static [Assumption],
-    /// What its rows say together.
+    /// Joint finding of its rows.
     pub findings: Vec<String>,
     /// Its rows, in the order of the list; several gates or cases of one number stand together.
     pub rows: Vec<Row>,
@@ -38,7 +38,7 @@ pub struct Chapter {
     pub unmatched: Vec<String>,
 }
 
-/// How many rows ended how: an object with the keys of the verdicts.
+/// Number of rows by verdict: an object with the keys of the verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count([usize; Verdict::ALL.len()]);
 
@@ -124,6 +124,35 @@ impl Reproduction {
             sources,
             count,
         }
+    }
+
+    /// The answer in one sentence.
+    pub fn finding(&self) -> String {
+        use Verdict::{
+            Confirmed, Exact, Fails, Larger, NotSeen, Opposite, SameDirection, SizeOpen, Smaller,
+            WithinBound,
+        };
+        let of = |verdicts: &[Verdict]| -> usize {
+            verdicts.iter().map(|verdict| self.count.number(*verdict)).sum()
+        };
+        let parts = [
+            (of(&[WithinBound]), "within the accepted bounds"),
+            (
+                of(&[SizeOpen, Smaller, Larger, SameDirection]),
+                "with the same direction but another size, an open one or none published",
+            ),
+            (of(&[NotSeen, Fails]), "not seen"),
+            (of(&[Opposite]), "opposite"),
+        ];
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<String> =
+            parts.map(|(number, words)| format!(", {number} {words}")).collect();
+        let parts = parts.concat();
+        let judged = of(Verdict::MEASURED) + of(&[Fails]);
+        let confirmed = of(&[Confirmed, Exact]);
+        format!(
+            "Of {judged} published results that can be judged, {confirmed} are confirmed{parts}."
+        )
     }
 
     /// Every consequence of the algebra came out.

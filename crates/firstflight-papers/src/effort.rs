@@ -11,9 +11,9 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     toml::from_str(include_str!("../papers/samples.toml")).expect("papers/samples.toml can be read")
 });
 
-/// How much to spend, and what one run's documents share.
+/// Budget of a run, and state that its documents share.
 pub struct Effort<'a> {
-    /// How many seeds and connections.
+    /// Number of seeds and connections.
     pub scale: Scale,
     /// Called with what is being measured now; by documents side by side, on several threads.
     pub tell: &'a (dyn Fn(&str) + Sync),
@@ -23,7 +23,7 @@ pub struct Effort<'a> {
     pub(crate) web: OnceLock<Fitted>,
 }
 
-/// How many seeds and connections an effort has.
+/// Number of seeds and connections of an effort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Enough to see that every row is measured and nothing else: for tests. Intervals say nothing.
@@ -40,7 +40,7 @@ impl<'a> Effort<'a> {
         Effort { scale, tell, look: &|| (), web: OnceLock::new() }
     }
 
-    /// How many seeds, draws or connections a measurement takes: `document.name` of
+    /// Number of seeds, draws or connections of a measurement: `document.name` of
     /// `papers/samples.toml`.
     ///
     /// # Panics

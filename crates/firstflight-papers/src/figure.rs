@@ -10,9 +10,9 @@ use serde::Serialize;
 /// One picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it shows, in a few words.
+    /// Short title.
     pub name: String,
-    /// How to read it, and under which assumption.
+    /// Instructions for reading it, with its assumption.
     pub how: String,
     /// Rows of the list that it belongs to.
     pub rows: Vec<&'static str>,
@@ -20,15 +20,15 @@ pub struct Figure {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// How points are drawn.
+    /// Shape of points.
     pub shape: Shape,
-    /// What is drawn.
+    /// Data series.
     pub series: Vec<Series>,
     /// Ranges of the value axis that were published, shaded.
     pub bands: Vec<Band>,
 }
 
-/// How points are drawn.
+/// Shape of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
@@ -75,7 +75,7 @@ pub struct Series {
 /// A published range of values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Band {
-    /// What it is.
+    /// Name.
     pub name: String,
     /// Smallest.
     pub from: f64,

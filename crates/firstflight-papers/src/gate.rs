@@ -3,7 +3,7 @@
 use super::sample::Interval;
 use serde::{Deserialize, Serialize};
 
-/// What a row is worth.
+/// Evidential weight of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Gate {
     /// A consequence of the algebra on an ideal path: must hold to the stated tolerance.
@@ -27,7 +27,7 @@ impl Gate {
     /// All, the one that counts most first.
     pub const ALL: [Gate; 5] = [Gate::Unit, Gate::Direction, Gate::Band, Gate::Quoted, Gate::Seen];
 
-    /// The letter in tables.
+    /// The letter in data.
     pub const fn letter(self) -> &'static str {
         match self {
             Gate::Unit => "U",
@@ -37,9 +37,26 @@ impl Gate {
             Gate::Seen => "-",
         }
     }
+
+    /// What the published number asks, for people.
+    const fn words(self) -> &'static str {
+        match self {
+            Gate::Unit => "exact",
+            Gate::Direction => "direction",
+            Gate::Band => "size",
+            Gate::Quoted => "quoted",
+            Gate::Seen => "-",
+        }
+    }
 }
 
-/// What counts as holding.
+/// The letters of gates in words: `GB` is `direction, size`.
+pub fn gate_words(letters: &str) -> String {
+    let gates = Gate::ALL.into_iter().filter(|gate| letters.contains(gate.letter()));
+    gates.map(Gate::words).collect::<Vec<_>>().join(", ")
+}
+
+/// Condition for a claim to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accept {

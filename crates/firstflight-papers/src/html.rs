@@ -1,7 +1,7 @@
 //! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn
 //! by the script inside it, with the code of the other reports.
 
-use crate::{Chapter, Count, Figure, Reproduction, Row, Verdict};
+use crate::{Chapter, Count, Figure, Reproduction, Row, Verdict, gate_words};
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE, text};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -84,10 +84,10 @@ fn note(row: &Row) -> String {
 /// One row; `published` is said once per number.
 fn row(row: &Row, published: &str) -> String {
     format!(
-        "<tr><td class=\"id\">{}<td data-l=\"gate\">{}<td class=\"published\" data-l=\"published:\">{}<td>{}{}{}{}<td class=\"ours\" data-l=\"ours:\">{}\
+        "<tr><td class=\"id\">{}<td data-l=\"asks:\">{}<td class=\"published\" data-l=\"published:\">{}<td>{}{}{}{}<td class=\"ours\" data-l=\"ours:\">{}\
          <td data-l=\"accepted:\">{}<td class=\"v {}\">{}</tr>\n",
         row.key,
-        row.gates,
+        gate_words(&row.gates),
         text(published),
         text(&row.measure),
         case_of(row),
@@ -147,7 +147,7 @@ fn chapter(chapter: &Chapter) -> String {
     let mut out = format!(
         "<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{0}: {1}</h2><p class=\"how\">Stated: {2}.</p><p class=\"counts\">{3}.</p>{5}\n\
          <div class=\"figures\" id=\"figures-{0}\"></div>\n<details class=\"table\"><summary>All {4} rows</summary>\
-         <table class=\"rows\"><thead><tr><th>row<th>gate<th>published<th>measured<th>ours [95 %]<th>accepted<th>verdict</thead><tbody>\n",
+         <table class=\"rows\"><thead><tr><th>row<th>asks<th>published<th>measured<th>ours [95 %]<th>accepted<th>verdict</thead><tbody>\n",
         chapter.name,
         text(chapter.document),
         text(chapter.stated),
@@ -182,8 +182,8 @@ fn body(all: &Reproduction) -> String {
         let _ = write!(out, "<a href=\"#{0}\">{0}</a>", chapter.name);
     }
     out.push_str(
-        "</nav>\n<p class=\"how\">Every row of our list of experiments stands below, also those that do not come out. U follows from the \
-         algebra and must hold; G is a direction, B a band around the published size; Q is quoted; - is measured for the reader. A verdict \
+        "</nav>\n<p class=\"how\">Every row of our list of experiments stands below, also those that do not come out. Each asks for \
+         a value that follows from the algebra (exact), for a direction, for the published size, or for nothing (-). A verdict \
          states size: an effect beyond noise inside the accepted band is confirmed in size, one outside it is named with both numbers, and \
          one whose interval reaches no effect is not seen. Intervals are 95 %, paired bootstrap, each row by itself: of a hundred \
          directions behind which there is nothing, two or three would be seen by chance.</p>\n<h3 class=\"after\">What was not seen or came out the other way, and what breaks it</h3>\n",
@@ -209,20 +209,7 @@ impl Reproduction {
 }
 
 fn page(all: &Reproduction, command: &str) -> String {
-    let count = &all.count;
-    let of = |verdicts: &[Verdict]| -> usize {
-        verdicts.iter().map(|verdict| count.number(*verdict)).sum()
-    };
-    let other_size = [Verdict::SizeOpen, Verdict::Smaller, Verdict::Larger, Verdict::SameDirection];
-    let finding = format!(
-        "Of {} results that can be judged, {} are confirmed, {} within the accepted bounds, {} have the same direction but another size, an open one or none published, {} not seen, {} opposite.",
-        of(Verdict::MEASURED) + of(&[Verdict::Fails]),
-        of(&[Verdict::Confirmed, Verdict::Exact]),
-        of(&[Verdict::WithinBound]),
-        of(&other_size),
-        of(&[Verdict::NotSeen, Verdict::Fails]),
-        of(&[Verdict::Opposite]),
-    );
+    let finding = all.finding();
     let lead = format!(
         "{}{} published numbers of {} documents, measured again.{}",
         all.partial.map_or(String::new(), |partial| format!("Only a part ({}). ", partial.words())),

@@ -57,7 +57,7 @@ pub(crate) fn own_exit(outcome: &Outcome) -> Option<&Exit> {
 pub(crate) struct Sender<'a> {
     /// Its arm.
     pub arm: &'a NamedArm,
-    /// What it carries.
+    /// Traffic.
     pub app: App,
     /// When it starts.
     pub start: Nanos,

@@ -50,7 +50,7 @@ pub use chapter::{Chapter, Count, Partial, Reproduction};
 pub use documents::{SOURCES, source};
 pub use effort::{Effort, Scale};
 pub use figure::Figure;
-pub use gate::{Accept, Gate};
+pub use gate::{Accept, Gate, gate_words};
 pub use row::{Point, Row, Try};
 pub use run::reproduce;
 pub use sample::{Interval, RESAMPLES};

@@ -1,7 +1,7 @@
 //! What came of each claim, on one Markdown page (`reproduce --markdown`). All rows stand in the CSV
 //! and in the HTML report.
 
-use crate::{Chapter, Count, Gate, Reproduction, Row, Verdict};
+use crate::{Chapter, Count, Gate, Reproduction, Row, Verdict, gate_words};
 use std::fmt::Write as _;
 
 fn cell(text: &str) -> String {
@@ -35,8 +35,16 @@ fn claim_line(chapter: &Chapter, row: &Row) -> String {
         if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
     let others =
         Count::of(chapter.rows.iter().filter(|other| other.id == row.id && other.key != row.key));
-    let cells =
-        [row.id, &row.gates, row.claim, &measure, &row.ours, &row.says, &others.words()].map(cell);
+    let cells = [
+        row.id,
+        &gate_words(&row.gates),
+        row.claim,
+        &measure,
+        &row.ours,
+        &row.says,
+        &others.words(),
+    ]
+    .map(cell);
     format!("| {} |\n", cells.join(" | "))
 }
 
@@ -71,8 +79,8 @@ fn page(all: &Reproduction, command: &str) -> String {
          Written by `{command}` with firstflight {}{}. One line per claim: the first row that is held against something, and how the other\n\
          rows of the claim ended. All {} rows, with what was accepted, assumptions and remarks, stand in the CSV (`--csv`) and in the\n\
          report (`--report`); what was published and what we had to assume stands in `crates/firstflight-papers/papers`.\n\n\
-         Gates: **U** follows from the algebra and must hold; **G** is a direction, **B** a band around the published size; **Q** is\n\
-         quoted; **-** is measured for the reader. A verdict states size: *confirmed in size* is an effect beyond noise inside the\n\
+         A claim asks for a value that follows from the algebra (*exact*), for a *direction*, for the published *size*, or for nothing\n\
+         (*-*); *quoted* claims are not measured. A verdict states size: *confirmed in size* is an effect beyond noise inside the\n\
          accepted band (without a band: two thirds to one and a half times the published effect); *same direction, smaller* or *larger*\n\
          gives both numbers; *not seen* is an effect whose 95 % interval reaches no effect, or a condition that is not met;\n\
          *opposite* lies beyond noise on the other side. Intervals are paired bootstrap, {} resamples, over seeds (laboratory) or\n\
@@ -92,7 +100,7 @@ fn page(all: &Reproduction, command: &str) -> String {
             chapter.findings.iter().map(|finding| format!("{finding}\n\n")).collect();
         let _ = write!(
             text,
-            "\n<a id=\"{0}\"></a>\n## {0}: {1}\n\nStated: {2}\n\n{3}\n\n{4}| claim | gate | published | measured | ours [95 %] | verdict | other rows |\n|---|---|---|---|---|---|---|\n",
+            "\n<a id=\"{0}\"></a>\n## {0}: {1}\n\nStated: {2}\n\n{3}\n\n{4}| claim | asks | published | measured | ours [95 %] | verdict | other rows |\n|---|---|---|---|---|---|---|\n",
             chapter.name,
             chapter.document,
             chapter.stated,

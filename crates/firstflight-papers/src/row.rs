@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Point {
     /// The setting.
     pub setting: String,
-    /// What came out.
+    /// Result.
     pub ours: String,
 }
 
@@ -20,7 +20,7 @@ pub struct Point {
 pub struct Try {
     /// The set-up.
     pub setting: String,
-    /// What came out.
+    /// Result.
     pub ours: String,
     /// The row's condition is met under it.
     pub flips: bool,
@@ -51,20 +51,19 @@ pub struct Row {
     /// The number, and which of its rows this is: unique in a document, given when the document is
     /// whole.
     pub key: String,
-    /// What it is worth: the letters of its gates.
+    /// Evidential weight: the letters of its gates.
     pub gates: String,
     /// Arm, size or path, where a number has several.
     pub case: String,
-    /// What was published, in words; filled in from the list.
+    /// Published claim, in words; filled in from the list.
     pub claim: &'static str,
-    /// What was published, as a number of this row's unit; null where only a direction or nothing
-    /// was.
+    /// Published value, in this row's unit; null where only a direction or nothing was published.
     pub published: Option<Published>,
-    /// What is measured.
+    /// Measure.
     pub measure: String,
-    /// What came out, for people.
+    /// Measured value in words.
     pub ours: String,
-    /// What came out, as a number.
+    /// Measured value as a number.
     pub measured: Option<f64>,
     /// Unit of the number.
     pub unit: &'static str,
@@ -72,17 +71,17 @@ pub struct Row {
     pub interval: Option<[f64; 2]>,
     /// The measured effect over the published one (a level: one over the other).
     pub ratio: Option<f64>,
-    /// What the list of experiments accepts.
+    /// Range that the list of experiments accepts.
     pub accepted: String,
-    /// How it ended.
+    /// Verdict.
     pub verdict: Verdict,
     /// The same in words, with the sizes.
     pub says: String,
     /// Names of the assumptions it rests on.
     pub assumptions: Vec<&'static str>,
-    /// What a reader should know: why it was not run, which assumption breaks it.
+    /// Caveats: why it was not run, which assumption breaks it.
     pub note: String,
-    /// What other settings give.
+    /// Values under other settings.
     pub sweep: Vec<Point>,
     /// The gate that counts most.
     #[serde(skip)]

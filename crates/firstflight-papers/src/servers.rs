@@ -377,7 +377,7 @@ pub(crate) struct Fitted {
     pub residual: f64,
     /// The connections of the fit with these knobs, under its baseline.
     pub served: Vec<Counted>,
-    /// What is known of them.
+    /// Knowledge about them.
     pub known: Known,
 }
 

@@ -15,7 +15,7 @@ pub struct Item {
     pub id: &'static str,
     /// Letters of its gates.
     pub gates: &'static str,
-    /// What was published, shortly.
+    /// Published claim, in short.
     pub published: &'static str,
     /// Why it is only quoted, where it is.
     #[serde(default, skip_serializing)]
@@ -170,7 +170,7 @@ impl Spec {
 pub struct Assumption {
     /// The name that rows refer to.
     pub name: &'static str,
-    /// What we chose.
+    /// Our choice.
     pub value: &'static str,
 }
 
@@ -180,7 +180,7 @@ pub struct Assumption {
 pub struct Points {
     /// The name that experiments ask for.
     pub name: &'static str,
-    /// What they are, with their unit.
+    /// Meaning and unit.
     pub what: &'static str,
     /// Where each lies; 0, 1, 2, ... where nothing is said.
     at: Option<Vec<f64>>,
@@ -249,17 +249,17 @@ pub struct Source {
     pub name: &'static str,
     /// Document and version.
     pub document: &'static str,
-    /// What it states about its experiments.
+    /// Statements about its experiments.
     pub stated: &'static str,
     /// Its claims.
     pub items: Vec<Item>,
-    /// What it leaves unsaid.
+    /// Assumptions that it does not state.
     pub assumptions: Vec<Assumption>,
     /// Published points.
     pub points: Vec<Points>,
     /// Arms that our experiments compare.
     pub arms: &'static [&'static str],
-    /// How many measurements a run says that it begins, by what the [`Effort`] hears.
+    /// Number of measurements that a run announces to the [`Effort`].
     pub steps: u64,
     pub(crate) measure: Measure,
 }

@@ -160,14 +160,14 @@ impl Values {
     }
 }
 
-/// What was measured for a document.
+/// Measurements for a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// What the claims ask for.
+    /// Values that the claims ask for.
     pub values: Values,
     /// Pictures.
     pub figures: Vec<Figure>,
-    /// What the rows say together, in words made from their numbers.
+    /// Joint finding of the rows, in words made from their numbers.
     pub findings: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use super::gate::{Accept, Gate, short};
 use super::sample::Interval;
 use serde::Serialize;
 
-/// How a row ended. The names are stable keys of the JSON.
+/// Outcome of a row. The names are stable keys of the JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -112,16 +112,16 @@ impl Verdict {
 pub struct Published {
     /// The number, in the unit of the row.
     pub value: f64,
-    /// What it would be without an effect: 0 of a change, 1 of a ratio; null for a level, which
-    /// has no direction.
+    /// Value without an effect: 0 for a change, 1 for a ratio; null for a level, which has no
+    /// direction.
     pub neutral: Option<f64>,
     /// "Up to": the best cell of several.
     pub up_to: bool,
     /// The range, where the source gives one; the number is its middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// What the last printed digit is worth, in the unit of the row: an effect below it was
-    /// published as none.
+    /// Size of the last printed digit, in the unit of the row: an effect below it was published as
+    /// none.
     #[serde(skip)]
     pub resolution: f64,
 }
@@ -183,9 +183,9 @@ impl Published {
 /// A condition of the list of experiments, with its gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Check {
-    /// What it is worth.
+    /// Evidential weight.
     pub gate: Gate,
-    /// What is accepted.
+    /// Accepted range.
     pub accept: Accept,
 }
 

@@ -154,7 +154,7 @@ impl Builtin {
         })
     }
 
-    /// What kind of network it is.
+    /// Kind of network.
     pub fn kind(&self) -> &'static str {
         const SATELLITE: &[&str] = &["geo", "leo", "quicly15/geo", "quicly15/leo", "ngtcp2/sat"];
         const MOBILE: &[&str] = &[

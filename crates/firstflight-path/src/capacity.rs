@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter};
 /// IP bytes of a full packet: the unit of `pkt`, and what every queue must be able to hold.
 pub const PACKET: u64 = 1500;
 
-/// How much may wait in front of a link. The packet in service is not counted.
+/// Capacity in front of a link. The packet in service is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// Bytes.

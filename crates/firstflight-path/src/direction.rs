@@ -8,7 +8,7 @@ use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
 use crate::value;
 use std::sync::Arc;
 
-/// How fast a direction sends.
+/// Rate of a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// Bits per second, all IP bytes counted.
@@ -119,7 +119,7 @@ impl PlayedTrace {
         &self.file
     }
 
-    /// How it is played.
+    /// Playback options.
     pub fn options(&self) -> &TraceOptions {
         &self.options
     }
@@ -206,7 +206,7 @@ impl Steps {
     }
 }
 
-/// What happens to packets of one direction beyond rate, queue and independent loss. The default is
+/// Effects on packets of one direction beyond rate, queue and independent loss. The default is
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {

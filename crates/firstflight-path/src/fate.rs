@@ -1,6 +1,6 @@
 //! What becomes of a packet.
 
-/// What will happen to an offered packet. All times in nanoseconds.
+/// Fate of an offered packet. All times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It reaches the far end.

@@ -19,12 +19,12 @@ use crate::rich::{Served, Settings, Tail};
 use crate::server::Server;
 use std::collections::VecDeque;
 
-/// What was decided about a packet.
+/// Decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// The caller's name for it.
     pub id: u64,
-    /// What becomes of it.
+    /// Fate of the packet.
     pub fate: Fate,
 }
 

@@ -16,7 +16,7 @@ pub const MOST_TEXT: u64 = 16 << 20;
 /// Bound on files that programs write: packet-delivery traces, measured paths, sums of a test. 256
 /// MiB.
 pub const MOST_DATA: u64 = 256 << 20;
-/// How long a pipe may stay silent.
+/// Longest silence of a pipe.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes read at a time.

@@ -61,9 +61,9 @@ impl Link {
         }
     }
 
-    /// What becomes of `count` packets of `len` bytes that are handed in together at `now`, if each of them
-    /// arrives, once and unmarked, and the link can tell so at once. They are handed in when
-    /// [`Link::take_off`] says so, and not before; otherwise nothing has happened.
+    /// Offers `count` packets of `len` bytes together at `now`, if each of them arrives, once and
+    /// unmarked, and the link can tell so at once. They are handed in when [`Link::take_off`] says
+    /// so, and not before; otherwise nothing has happened.
     #[inline(always)]
     pub fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
         match &mut self.kind {

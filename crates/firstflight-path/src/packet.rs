@@ -30,7 +30,7 @@ pub struct Offered {
     pub id: u64,
     /// IP bytes.
     pub len: u32,
-    /// What flow queues tell apart: a flow, or all that a tunnel carries.
+    /// Identity in flow queues: a flow, or all that a tunnel carries.
     pub flow: u32,
     /// Its ECN field.
     pub codepoint: Codepoint,

@@ -165,7 +165,7 @@ impl Path {
         self
     }
 
-    /// What else happens to forward packets.
+    /// Sets further effects on forward packets.
     #[must_use]
     pub fn with_effects(mut self, effects: Effects) -> Self {
         self.forward.effects = effects;
@@ -193,7 +193,7 @@ impl Path {
         self
     }
 
-    /// What else happens to reverse packets.
+    /// Sets further effects on reverse packets.
     #[must_use]
     pub fn with_up_effects(mut self, effects: Effects) -> Self {
         self.reverse.effects = effects;
@@ -214,7 +214,7 @@ impl Path {
         self
     }
 
-    /// How the return path releases acknowledgements.
+    /// Sets the release of acknowledgements on the return path.
     #[must_use]
     pub fn with_release(mut self, release: Release) -> Self {
         self.release = release;
@@ -303,12 +303,12 @@ impl Path {
         self.reverse.loss_ppb
     }
 
-    /// What else happens to forward packets.
+    /// Further effects on forward packets.
     pub fn effects(&self) -> &Effects {
         &self.forward.effects
     }
 
-    /// What else happens to reverse packets.
+    /// Further effects on reverse packets.
     pub fn up_effects(&self) -> &Effects {
         &self.reverse.effects
     }
@@ -323,27 +323,27 @@ impl Path {
         self.overhead
     }
 
-    /// How the return path releases acknowledgements.
+    /// Release of acknowledgements on the return path.
     pub fn release(&self) -> &Release {
         &self.release
     }
 
-    /// How many waiting acknowledgements of a flow survive thinning; nothing if there is none.
+    /// Number of a flow's waiting acknowledgements that survive thinning; `None` without thinning.
     pub fn thin(&self) -> Option<u64> {
         self.thin
     }
 
-    /// What the receiving host merges before it acknowledges: packets that arrive within this time
-    /// (ns), up to this many bytes. The links do not do it; it is for whoever plays the
-    /// receiver. `return=nic` implies 20 us and 64 KiB.
+    /// Receive aggregation of the host: packets that arrive within this time (ns), up to this many
+    /// bytes, are merged before they are acknowledged. The links do not do it; it is for whoever
+    /// plays the receiver. `return=nic` implies 20 us and 64 KiB.
     pub fn receive_aggregation(&self) -> Option<(u64, u64)> {
         let of_nic =
             (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
         self.gro.or(of_nic)
     }
 
-    /// How the receiving host merges acknowledgements that only add SACKs: for how long (ns), and
-    /// how many. For whoever plays the receiver; QUIC knows nothing of it.
+    /// SACK compression of the receiving host: holding time (ns) and count of acknowledgements that
+    /// only add SACKs. For whoever plays the receiver; QUIC knows nothing of it.
     pub fn sack_compression(&self) -> Option<(u64, u64)> {
         self.comp_sack
     }
@@ -396,12 +396,12 @@ impl Path {
         Queue::Time(self.rtt).bytes(self.rate_bps(), self.rtt).unwrap_or(u64::MAX)
     }
 
-    /// What may wait in front of the forward link, in bytes; nothing if unlimited.
+    /// Queue capacity of the forward link, bytes; `None` if unlimited.
     pub fn queue_bytes(&self) -> Option<u64> {
         self.forward.queue.bytes(self.link_bps(), self.rtt)
     }
 
-    /// What may wait in front of the reverse link, in bytes; nothing if unlimited.
+    /// Queue capacity of the reverse link, bytes; `None` if unlimited.
     pub fn up_queue_bytes(&self) -> Option<u64> {
         self.reverse.queue.bytes(self.up_bps(), self.rtt)
     }

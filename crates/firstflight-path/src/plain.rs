@@ -70,8 +70,8 @@ impl Flight {
         self.busy.saturating_add(serving).saturating_add(self.propagation)
     }
 
-    /// How long the next one waits, and when it arrives, ns. Only as many as [`Flight::latest`] was asked
-    /// about and found before the end of time.
+    /// Queueing delay and arrival time of the next packet, ns. Only as many as [`Flight::latest`]
+    /// was asked about and found before the end of time.
     #[inline(always)]
     pub fn next_arrival(&mut self) -> (u64, u64) {
         let start = self.busy;

@@ -10,7 +10,7 @@ pub use crate::draw::{inverse_normal, normal, uniform};
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a random value is for. The numbers are part of the result format: append, never renumber.
+/// Purpose of a random value. The numbers are part of the result format: append, never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Purpose {

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::value;
 
-/// How the return path releases acknowledgements.
+/// Release of acknowledgements on a return path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Release {
     /// As the reverse link sends them.
@@ -71,7 +71,7 @@ impl BatchSettings {
         Self { on_first: true, period: (10_000, 60_000), cap: 64, spacing: (1_000, 3_000) };
 }
 
-/// What changes every 15 s.
+/// Changes at each handover, every 15 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandoverSettings {
     /// Largest change of each one-way delay against its nominal value, in ns.

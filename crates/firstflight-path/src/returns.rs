@@ -18,7 +18,7 @@ use crate::release::Release;
 use crate::serial::Serial;
 use std::collections::VecDeque;
 
-/// What was decided about an acknowledgement.
+/// Decision about an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
     /// It reaches the sender.

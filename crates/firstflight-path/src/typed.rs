@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What a bare number and a bare prefix mean.
+/// Meaning of a bare number and a bare prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Bits per second: `10M` is 10 Mbit.

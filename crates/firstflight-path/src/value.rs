@@ -144,7 +144,7 @@ impl Quantity {
     }
 }
 
-/// What is wrong with a number whose unit is none of these: `unknown unit (did you mean `10MB`?)`.
+/// Describes a number with an unknown unit: `unknown unit (did you mean `10MB`?)`.
 pub fn no_unit<'a>(number: &str, unit: &str, units: impl Iterator<Item = &'a str>) -> String {
     if unit.is_empty() {
         return "the unit is missing".to_owned();

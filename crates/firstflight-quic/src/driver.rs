@@ -40,10 +40,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// arrival. Numbers are positions in the order of sending, over all packet number spaces; quinn
 /// names neither acknowledged nor lost packets.
 pub type SharedRecorder = Arc<Mutex<dyn Recorder<ArmController> + Send>>;
-/// What can be seen of a stack's own controller, which steers while one of ours hears the same calls:
-/// after every call the window (0 before the first), the threshold (`None` while never set, and of a
-/// controller that has none) and the pacing rate that it asks its stack for. A recorder of the one of
-/// ours reads here what the stack's own made of an event.
+/// Observable state of a stack's own controller, which steers while one of ours receives the same
+/// calls: after every call the window (0 before the first), the threshold (`None` while never set,
+/// and for a controller without one) and the pacing rate it requests from its stack. A recorder of
+/// the one of ours reads here what the stack's own made of an event.
 pub type SharedState = Arc<Mutex<State>>;
 
 /// The rate inside a train, bytes per second: a packet in little more than a microsecond. The pacers
@@ -54,18 +54,18 @@ const AT_ONCE: u64 = 1_000_000_000;
 /// timeout that idle rules compare with.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(25);
 
-/// What a controller says of itself: the proof that an arm ran.
+/// State that a controller reports: the proof that an arm ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
     /// The arm.
     pub arm: Arm,
-    /// What it is doing.
+    /// Current phase.
     pub phase: Phase,
     /// Congestion window, bytes.
     pub cwnd: u64,
     /// Slow-start threshold, bytes; `None` while never set.
     pub ssthresh: Option<u64>,
-    /// How startup ended, once it has.
+    /// Exit of the startup, if any.
     pub exit: Option<Exit>,
     /// The controller's counters.
     pub stats: Stats,

@@ -40,8 +40,8 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)?))
 }
 
-/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK
-/// whose losses may still follow counts.
+/// State of a connection's controller; `None` if it is not one of ours. An ACK whose losses may
+/// still follow counts.
 pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
     controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
 }
@@ -140,7 +140,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// What it says of itself.
+    /// Reported state.
     pub fn status(&self) -> Status {
         self.driver.status()
     }

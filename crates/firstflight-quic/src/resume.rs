@@ -46,11 +46,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much is kept, and for how long.
+/// Size and lifetime of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a set may be used after it was learnt. The RFC leaves it to configuration, minutes
-    /// to hours.
+    /// Lifetime of a set after it was learned. The RFC leaves it to configuration, minutes to
+    /// hours.
     pub lifetime: Duration,
     /// Clients that are remembered; about 100 bytes each.
     pub clients: usize,

@@ -104,7 +104,7 @@ impl congestion_controller::Endpoint for Endpoint {
     }
 }
 
-/// What the stack keeps for us with each packet.
+/// Data that the stack keeps for us with each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
     /// Position in the order of sending.
@@ -143,7 +143,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// What it says of itself.
+    /// Reported state.
     pub fn status(&self) -> Status {
         self.driver.status()
     }

@@ -63,10 +63,10 @@ pub const COLUMNS: &[&str] = &[
 /// What rows have besides where slots of time are drawn.
 const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
 
-/// What a trial may be told besides its arms.
+/// Options of a trial besides its arms.
 #[derive(Clone, Debug, Default)]
 pub struct TrialOptions {
-    /// What is drawn, and who takes part.
+    /// Randomization and enrolment.
     pub design: Design,
     /// The largest shares that arms may ever get: `rapid=80%`; 1/k of k arms if it is empty.
     pub max_share: String,
@@ -102,7 +102,7 @@ impl fmt::Debug for Trial {
     }
 }
 
-/// What a connection got.
+/// Assignment of a connection.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// The arm's recipe.

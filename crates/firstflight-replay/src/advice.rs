@@ -23,7 +23,7 @@ use firstflight_lab::{Error, NamedArm, Population, Sender, parse_arms, size};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// What is asked besides the captures.
+/// Options of `advise` besides the captures.
 #[derive(Args, Clone, Debug)]
 pub struct AdviseRequest {
     /// The arm that runs today, which the others are compared with [default: identified]
@@ -94,9 +94,9 @@ pub struct Asked {
 pub struct Advised {
     /// The answer.
     pub advice: Advice,
-    /// What was read and assumed.
+    /// Input and assumptions.
     pub evidence: Evidence,
-    /// What the captures say.
+    /// Replay of the captures.
     pub replay: Results,
     /// The A/B test; its recommendation is the answer's.
     pub analysis: Analysis,
@@ -333,7 +333,7 @@ fn read(
         new
     });
     let identify = tried(DEFAULT_CANDIDATES)?;
-    let settings = Settings { arms, identify, ..Settings::default() };
+    let settings = Settings { arms, identify, entries: true, ..Settings::default() };
     let (replay, rows) = follow(files, settings, GroupBy::Trace, watch)?;
     let mut entries = Entries::of(&replay, options.accept);
     let names: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
@@ -342,7 +342,7 @@ fn read(
         return Err(entries
             .refusal(&names, "; capture transfers of a second or more, where the sender stands"));
     }
-    let results = Results::new(&replay, rows);
+    let results = Results::new(replay, rows);
     let takes = |of: &&ConnectionRow| options.accept.is_some() || !of.is_doubtful();
     let taken: Vec<&ConnectionRow> = results.connections.iter().filter(takes).collect();
     let tcp = taken.iter().filter(|connection| connection.transport == "tcp").count();

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// What belongs to one group of connections.
+/// Criterion that groups connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum GroupBy {

@@ -1,6 +1,6 @@
 //! What the ACKs say about the path, in words that a person can act on.
 
-use crate::replay::Followed;
+use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};
 use crate::signals::Signals;
 use firstflight::Nanos;
@@ -10,9 +10,10 @@ use serde::Serialize;
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind: `coarse`, `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`,
-    /// `policer`, `shallow_buffer`, `own_queue`, `foreign_queue`, `app_limited`, `receiver_limited`,
-    /// `closed_window`, `keep_alives`, `marks`, `lower_bound`, `segment_size`, `window_scale`.
+    /// Kind: `coarse`, `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`,
+    /// `policer`, `shallow_buffer`, `own_queue`, `foreign_queue`, `app_limited`,
+    /// `receiver_limited`, `closed_window`, `keep_alives`, `marks`, `lower_bound`, `segment_size`,
+    /// `window_scale`.
     pub kind: &'static str,
     /// The number behind it, in the unit that the text names.
     pub value: f64,

@@ -17,7 +17,7 @@
 //! let arms = vec![Named { label: "hystart++".into(), arm: Arm::parse("hystart++").expect("an arm") }];
 //! let mut replay = Replay::new(Settings { arms, ..Settings::default() });
 //! firstflight_log::read::from("acks.csv", Box::new(std::io::Cursor::new(table)), &mut replay).expect("a table");
-//! let results = Results::new(&replay, Vec::new());
+//! let results = Results::new(replay, Vec::new());
 //! assert_eq!(results.connections[0].min_rtt_ms, Some(40.2));
 //! ```
 #![forbid(unsafe_code)]
@@ -26,10 +26,12 @@
 
 #[cfg(feature = "advice")]
 pub mod advice;
+mod course;
 pub mod events;
 pub mod files;
 mod finding;
 pub mod findings;
+pub mod followed;
 pub mod identify;
 pub mod line;
 pub mod meter;

@@ -27,10 +27,10 @@ pub enum Accept {
     Doubtful,
 }
 
-/// What all connections of a replay add.
+/// Totals over all connections of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
-    /// What those add that are taken.
+    /// Contributions of the connections used.
     pub taken: Vec<Entry>,
     /// Connections that are too short to show a rate and a round trip.
     pub short: u64,
@@ -41,16 +41,16 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Of everything that was followed.
+    /// Of a replay that was asked for them.
     pub fn of(replay: &Replay, accept: Option<Accept>) -> Entries {
         let mut entries = Entries { short: replay.short, ..Entries::default() };
-        for followed in &replay.done {
-            if followed.is_doubtful() && accept != Some(Accept::Doubtful) {
+        for (row, entry) in replay.done.iter().zip(&replay.entries) {
+            if row.is_doubtful() && accept != Some(Accept::Doubtful) {
                 entries.doubtful += 1;
-                let line = followed.quality.as_ref().map(|of| of.remarks.join("; "));
+                let line = row.capture.as_ref().map(|of| of.remarks.join("; "));
                 entries.doubt = entries.doubt.or(line);
-            } else if let Some(entry) = Entry::of(followed) {
-                entries.taken.push(entry);
+            } else if let Some(entry) = entry {
+                entries.taken.push(entry.clone());
             } else {
                 entries.short += 1;
             }
@@ -58,7 +58,7 @@ impl Entries {
         entries
     }
 
-    /// What was left out for a doubt, in a sentence.
+    /// Connections left out as doubtful, in a sentence.
     pub fn doubts(&self) -> Option<String> {
         let doubt = self.doubt.as_ref()?;
         let are = if self.doubtful == 1 { "connection is" } else { "connections are" };

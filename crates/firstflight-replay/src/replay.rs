@@ -4,87 +4,17 @@
 //! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
 //! window is in flight (the rule of the controller itself) and then stands.
 
+use crate::course::Course;
 use crate::events::Events;
-use crate::identify::{Identifier, Identity};
-use crate::line::Line;
-use crate::meter::Meter;
-use crate::run::guessed;
+pub use crate::followed::{Followed, Sender};
+use crate::population::Entry;
 pub use crate::run::{Aim, Left, Named, Run, Settings};
-use crate::signals::Signals;
-use crate::spread::Spread;
-use firstflight::arm::Arm;
-use firstflight::{Ack, Event, Nanos, Sent, Time};
+use crate::summary::ConnectionRow;
 use firstflight_log::Fault;
-use firstflight_log::quality::{Quality, Trust};
-use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
+use firstflight_log::quality::Quality;
+use firstflight_log::step::{Id, Opening, Sink, Step};
 use firstflight_table::guard::{Broken, Tally, guarded};
 use std::collections::HashMap;
-
-/// What the real sender said about its own window.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sender {
-    /// Its largest window, bytes.
-    pub cwnd_most: u64,
-    /// When it first had a threshold, and its window then: the end of its startup.
-    pub left: Option<(Time, u64)>,
-    /// How its startup left, where the trace is one of ours.
-    pub recorded: Option<Recorded>,
-    /// The threshold it first set, bytes.
-    pub ssthresh: Option<u64>,
-    /// Its highest pacing rate, bits per second.
-    pub pacing: Option<u64>,
-    /// Its highest estimate of what the path carries, bits per second.
-    pub bandwidth: Option<u64>,
-}
-
-/// One connection, followed to its end.
-#[derive(Clone, Debug)]
-pub struct Followed {
-    /// What was known when it began.
-    pub opening: Opening,
-    /// The startups.
-    pub runs: Vec<Run>,
-    /// Delivered bytes over time.
-    pub meter: Meter,
-    /// What the ACKs tell.
-    pub signals: Signals,
-    /// RTT samples, ns.
-    pub rtts: Spread,
-    /// Smallest RTT.
-    pub min_rtt: Option<Nanos>,
-    /// Bytes sent, as windows count them.
-    pub sent: u64,
-    /// The same on the wire, with IP headers.
-    pub wire: u64,
-    /// Bytes acknowledged.
-    pub delivered: u64,
-    /// Bytes declared lost.
-    pub lost: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// ACKs.
-    pub acks: u64,
-    /// Last event.
-    pub end: Time,
-    /// Size of a packet, bytes.
-    pub mss: u64,
-    /// Most in flight, bytes.
-    pub inflight_most: u64,
-    /// What the sender said.
-    pub sender: Sender,
-    /// Losses that proved to be none.
-    pub spurious: u64,
-    /// Its course over time, if it was to be kept.
-    pub line: Option<Line>,
-    /// Which startup it was, if that was asked.
-    pub identity: Option<Identity>,
-    /// How well it was captured, where it was.
-    pub quality: Option<Quality>,
-    identifier: Option<Identifier>,
-    initial: u64,
-    /// A timer has fired, and what leaves next is what it took for lost.
-    timed_out: bool,
-}
 
 /// The startups that are replayed where none are named.
 pub const DEFAULT_ARMS: &str =
@@ -100,17 +30,22 @@ pub struct Replay {
     settings: Settings,
     live: HashMap<Id, Box<Followed>>,
     opened: Id,
-    /// Connections followed to their end, in order of their ends.
-    pub done: Vec<Followed>,
+    /// Connections that are over, in order of their ends. A row takes a twentieth of the memory of
+    /// [`Followed`], from which it is made.
+    pub done: Vec<ConnectionRow>,
+    /// What each of them adds to a population, if that was asked; none of one that is too short.
+    pub entries: Vec<Option<Entry>>,
+    /// The course of the first of them over time, for the report.
+    pub(crate) lines: Vec<Course>,
     /// Connections with too few ACKs to tell anything.
     pub short: u64,
     /// Connections beyond what is kept.
     pub beyond: u64,
     /// Connections that their reader gave up: they are in no result.
     pub incomplete: u64,
-    /// What was wrong with files that could be read in part.
+    /// Faults of files that were read in part.
     pub remarks: Vec<Fault>,
-    /// What was left out of files, and why.
+    /// Parts of files left out, with reasons.
     pub notes: Vec<Fault>,
     /// The group of connections whose trace names none.
     pub group: Option<String>,
@@ -127,6 +62,8 @@ impl Replay {
             live: HashMap::new(),
             opened: 0,
             done: Vec::new(),
+            entries: Vec::new(),
+            lines: Vec::new(),
             short: 0,
             beyond: 0,
             incomplete: 0,
@@ -145,13 +82,20 @@ impl Replay {
         self.broken.add(broken);
     }
 
+    /// Keeps so many rows at most; later ones are counted.
+    pub fn keep(&mut self, most: usize) {
+        self.beyond += self.done.len().saturating_sub(most) as u64;
+        self.done.truncate(most);
+        self.entries.truncate(most);
+    }
+
     /// Forgets what is still open in a file whose reader has failed.
     pub(crate) fn give_up_open(&mut self) {
         self.incomplete += self.live.len() as u64;
         self.live.clear();
     }
 
-    /// What to say of connections that were given up for an internal error since the last time.
+    /// Reports connections that were given up for an internal error since the last call.
     pub fn take_broken(&mut self) -> Option<String> {
         std::mem::take(&mut self.broken).remark()
     }
@@ -195,15 +139,25 @@ impl Sink for Replay {
 
     fn close(&mut self, id: Id) {
         let Some(mut live) = self.live.remove(&id) else { return };
-        if let Err(broken) = guarded(|| live.finish()) {
-            return self.give_up(id, broken);
-        }
         if live.acks < LEAST_ACKS {
             self.short += u64::from(live.acks > 0);
-        } else if self.done.len() >= MOST_RESULTS {
-            self.beyond += 1;
-        } else {
-            self.done.push(*live);
+            return;
+        }
+        let wants_entry = self.settings.entries;
+        let made = guarded(|| {
+            live.finish();
+            let row = ConnectionRow::of(&live);
+            let entry = wants_entry.then(|| Entry::of(&live));
+            (Course::of(&live, &row, self.done.len()), entry, row)
+        });
+        match made {
+            Ok((line, entry, row)) => {
+                self.lines.extend(line);
+                self.entries.extend(entry);
+                self.done.push(row);
+                self.keep(MOST_RESULTS);
+            }
+            Err(broken) => self.give_up(id, broken),
         }
     }
 
@@ -223,190 +177,5 @@ impl Sink for Replay {
 
     fn note(&mut self, note: Fault) {
         self.notes.push(note);
-    }
-}
-
-impl Followed {
-    fn new(settings: &Settings, opening: Opening, keeps_line: bool) -> Followed {
-        // Sums over seconds show no exit.
-        let coarse = opening.stated.coarse;
-        let mut arms = if coarse.is_some() { Vec::new() } else { settings.arms.clone() };
-        // The arm that ran is always there, asked for or not: it shows that the replay is right.
-        if let Some(ran) = opening.ran.as_ref().filter(|ran| ran.complete && !arms.is_empty())
-            && !arms.iter().any(|named| named.arm.to_string() == ran.arm)
-            && let Ok(arm) = Arm::parse(&ran.arm)
-        {
-            arms.push(Named { label: ran.arm.clone(), arm });
-        }
-        let runs: Vec<Run> = arms.iter().map(|named| Run::new(named, settings, &opening)).collect();
-        Followed {
-            line: keeps_line.then(|| Line::new(runs.len())),
-            runs,
-            identity: None,
-            quality: None,
-            identifier: (!settings.identify.is_empty() && coarse.is_none())
-                .then(|| Identifier::new(settings, &opening)),
-            meter: Meter::new(opening.start),
-            signals: Signals::default(),
-            rtts: Spread::default(),
-            min_rtt: None,
-            sent: 0,
-            wire: 0,
-            delivered: 0,
-            lost: 0,
-            timeouts: 0,
-            acks: 0,
-            end: opening.start,
-            mss: opening.mss,
-            inflight_most: 0,
-            sender: Sender::default(),
-            spurious: 0,
-            timed_out: false,
-            initial: opening.ran.as_ref().map_or_else(
-                || guessed(settings, &opening).initial_window,
-                |ran| ran.config.initial_window,
-            ),
-            opening,
-        }
-    }
-
-    fn step(&mut self, step: &Step) {
-        match step {
-            Step::Event(event, wire) => {
-                if let Some(identifier) = &mut self.identifier {
-                    identifier.see(event);
-                }
-                self.tell(event, *wire);
-            }
-            Step::Exit(recorded) => self.sender.recorded = *recorded,
-            Step::Window { now, cwnd, ssthresh } => {
-                self.sender.cwnd_most = self.sender.cwnd_most.max(*cwnd);
-                if ssthresh.is_some() && self.sender.left.is_none() {
-                    self.sender.left = Some((*now, *cwnd));
-                    self.sender.ssthresh = *ssthresh;
-                }
-                if let Some(line) = &mut self.line {
-                    line.sender_window(*cwnd);
-                }
-            }
-            Step::Rates { pacing, bandwidth } => {
-                self.sender.pacing = self.sender.pacing.max(*pacing);
-                self.sender.bandwidth = self.sender.bandwidth.max(*bandwidth);
-            }
-            Step::ReceiverLimited(_) => self.signals.receiver_limit(),
-            Step::Marks(packets) => self.signals.marks_of_next = Some(*packets),
-            Step::WindowProbe(now) => {
-                self.signals.window_probes += 1;
-                self.end = self.end.max(*now);
-            }
-            Step::KeepAlive(_) => self.signals.keep_alives += 1,
-            Step::Unsure(unsure) => self.signals.unsure.push(*unsure),
-            Step::ReceiverEdge(edge) => {
-                if let Some(identifier) = &mut self.identifier {
-                    identifier.see_edge(*edge);
-                }
-            }
-        }
-    }
-
-    fn tell(&mut self, event: &Event, wire: u64) {
-        match event {
-            Event::Ack(ack) => return self.on_ack(ack),
-            Event::Sent(sent) => self.on_sent(sent, wire),
-            Event::Congestion(timeout) => {
-                self.timeouts += 1;
-                // Logs of our own state losses by themselves.
-                self.timed_out = self.opening.ran.is_none();
-                self.end = self.end.max(timeout.now);
-            }
-            Event::Mss { mss, .. } => self.mss = *mss,
-            Event::Spurious { .. } => self.spurious += 1,
-            Event::HandshakeRtt { .. } | Event::Ready(_) => {}
-        }
-        self.each(|run| run.controller.tell(event));
-        match event {
-            Event::Congestion(timeout) => self.note(timeout.now),
-            Event::Spurious { .. } => self.note(self.end),
-            _ => {}
-        }
-    }
-
-    fn each(&mut self, mut tell: impl FnMut(&mut Run)) {
-        self.runs.iter_mut().filter(|run| !run.settled).for_each(&mut tell);
-    }
-
-    fn note(&mut self, now: Time) {
-        let (number, round) = (self.acks, self.round());
-        let Followed { runs, meter, .. } = self;
-        runs.iter_mut()
-            .filter(|run| !run.settled)
-            .for_each(|run| run.note(now, number, meter, round));
-    }
-
-    /// A round trip, for rates.
-    fn round(&self) -> Nanos {
-        self.min_rtt.or(self.opening.handshake_rtt).unwrap_or(Nanos::from_millis(100))
-    }
-
-    fn on_sent(&mut self, sent: &Sent, wire: u64) {
-        if std::mem::take(&mut self.timed_out) {
-            self.lost += sent.bytes;
-        }
-        self.sent += sent.bytes;
-        self.wire += wire;
-        self.end = self.end.max(sent.now);
-        self.inflight_most = self.inflight_most.max(sent.inflight);
-    }
-
-    fn on_ack(&mut self, ack: &Ack) {
-        self.end = self.end.max(ack.now);
-        if let Some(rtt) = ack.rtt.filter(|rtt| rtt.0 > 0) {
-            self.rtts.add(rtt.0);
-            let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
-            self.min_rtt = Some(min);
-            self.meter.round(min.max(self.opening.stated.coarse.unwrap_or(min)));
-        }
-        self.meter.add(ack.now, ack.acked);
-        self.delivered += ack.acked;
-        self.lost += ack.lost;
-        self.inflight_most = self.inflight_most.max(ack.inflight_before);
-        self.signals.see(ack);
-        let round = ack.srtt.unwrap_or_else(|| self.round());
-        let Followed { runs, meter, acks, line, .. } = self;
-        for run in runs.iter_mut() {
-            run.on_ack(ack, *acks, meter, round);
-        }
-        if let Some(line) = line {
-            line.see(ack, runs);
-        }
-        self.acks += u64::from(ack.acked > 0);
-    }
-
-    /// Declared lost, of what was sent; `None` where the log has no place for losses.
-    pub fn loss(&self) -> Option<f64> {
-        let ratio = self.lost as f64 / self.sent.max(1) as f64;
-        (!self.opening.stated.loss_unknown).then_some(ratio)
-    }
-
-    /// What the startups took for the initial window, bytes.
-    pub fn initial_window(&self) -> u64 {
-        self.initial
-    }
-
-    fn finish(&mut self) {
-        for run in &mut self.runs {
-            run.cwnd = run.controller.cwnd();
-        }
-        self.identity = self.identifier.take().map(|identifier| identifier.answer());
-        // What startups do hangs on the first flight, and on times that the clock must show.
-        if self.quality.as_ref().is_some_and(|quality| !quality.shows_exits) {
-            self.runs.clear();
-            self.identity = None;
-        }
-    }
-
-    /// Its capture leaves a doubt about its numbers.
-    pub fn is_doubtful(&self) -> bool {
-        self.quality.as_ref().is_some_and(|quality| quality.trust == Trust::Doubtful)
     }
 }

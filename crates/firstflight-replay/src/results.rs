@@ -1,13 +1,15 @@
 //! The results of a replay, as `--json` has them.
 
+use crate::course::Course;
 use crate::replay::Replay;
 use crate::summary::{ConnectionRow, Verdict};
 pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::Write;
 
-/// How the verdicts on one startup spread over all connections.
+/// Verdicts on one startup over all connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct VerdictRow {
     /// The arm as asked for.
@@ -30,7 +32,7 @@ pub struct VerdictRow {
     pub bdp_ratio_p90: Option<f64>,
 }
 
-/// How a measure of what was captured spreads over the connections.
+/// Distribution of one capture measure over the connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct CapturedRow {
     /// The measure, as the connections name it.
@@ -62,17 +64,15 @@ pub struct Results {
     pub short: u64,
     /// Connections beyond what is kept.
     pub beyond: u64,
+    /// The course of the first ones over time, for the report.
+    #[serde(skip)]
+    pub(crate) lines: Vec<Course>,
 }
 
 impl Results {
     /// Of a replay that has read all its files.
-    pub fn new(replay: &Replay, files: Vec<FileRow>) -> Results {
-        Results::of(replay.done.iter().map(ConnectionRow::of).collect(), replay, files)
-    }
-
-    /// Of connections that the replay no longer holds: a row takes far less memory
-    /// than what it is made from.
-    pub fn of(connections: Vec<ConnectionRow>, replay: &Replay, files: Vec<FileRow>) -> Results {
+    pub fn new(replay: Replay, files: Vec<FileRow>) -> Results {
+        let Replay { done: connections, short, beyond, lines, .. } = replay;
         let mut arms: Vec<String> = Vec::new();
         for row in connections.iter().flat_map(|connection| &connection.startups) {
             if !arms.contains(&row.arm) {
@@ -87,8 +87,9 @@ impl Results {
             captured: captured(&connections),
             connections,
             verdicts,
-            short: replay.short,
-            beyond: replay.beyond,
+            short,
+            beyond,
+            lines,
         }
     }
 
@@ -97,13 +98,24 @@ impl Results {
     /// # Errors
     /// One line; never with values of ours.
     pub fn to_json(&self) -> Result<String, Error> {
-        serde_json::to_string_pretty(self)
-            .map(|text| text + "\n")
+        let mut text = Vec::new();
+        self.write_json(&mut text)?;
+        String::from_utf8(text).map_err(|error| Error::new(error.to_string()))
+    }
+
+    /// The same, written piece by piece.
+    ///
+    /// # Errors
+    /// One line if `out` fails.
+    pub fn write_json(&self, mut out: impl Write) -> Result<(), Error> {
+        serde_json::to_writer_pretty(&mut out, self)
+            .map_err(std::io::Error::from)
+            .and_then(|()| out.write_all(b"\n"))
             .map_err(|error| Error::new(error.to_string()))
     }
 
-    /// What is wrong with captures of connections: the line of the one, or how many there are and
-    /// the first as an example, apart for doubtful ones.
+    /// Faults of captures of connections: the line of the only one, or their number with the first
+    /// as an example, doubtful ones apart.
     pub fn capture_lines(&self) -> Vec<String> {
         let (doubtful, others): (Vec<_>, Vec<_>) = self
             .connections

@@ -12,7 +12,7 @@ use firstflight_log::step::Opening;
 pub struct Named {
     /// As typed.
     pub label: String,
-    /// What it means.
+    /// The arm.
     pub arm: Arm,
 }
 
@@ -41,7 +41,7 @@ impl From<Named> for Tried {
     }
 }
 
-/// What is replayed, and how.
+/// Input and settings of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The startups.
@@ -54,6 +54,8 @@ pub struct Settings {
     pub lines: usize,
     /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
     pub identify: Vec<Tried>,
+    /// What each connection adds to a population is wanted.
+    pub entries: bool,
     /// File for what was understood, ACK by ACK.
     pub events: Option<std::path::PathBuf>,
     /// Secrets that open QUIC in captures, which are then read instead of TCP.
@@ -61,7 +63,7 @@ pub struct Settings {
     pub keylog: Option<std::sync::Arc<firstflight_log::quic::KeyLog>>,
 }
 
-/// How a startup left, in the replay.
+/// Exit of a startup in the replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Left {
     /// The controller's own record.
@@ -90,9 +92,9 @@ pub struct Run {
     pub named: Named,
     /// The trace says that this arm ran, and tells all it was told.
     pub exact: bool,
-    /// How it left.
+    /// The exit, if any.
     pub left: Option<Left>,
-    /// What it aimed at last, before it left.
+    /// Last aim before the exit.
     pub aim: Option<Aim>,
     /// Its window at the end.
     pub cwnd: u64,

@@ -1,7 +1,7 @@
 //! The path as the ACKs of one connection show it.
 
+use crate::followed::Followed;
 use crate::meter::Measured;
-use crate::replay::Followed;
 use firstflight::Nanos;
 
 /// A queue of less than this share of the round trip, and less than two milliseconds, is noise.

@@ -157,7 +157,7 @@ pub struct Signals {
     pub window_probes: u64,
     /// Keep-alives.
     pub keep_alives: u64,
-    /// What the trace does not hold.
+    /// Gaps in the trace.
     pub unsure: Vec<Unsure>,
     app_limited: Option<Time>,
     /// Stretches in which the sender had nothing to send.

@@ -2,8 +2,8 @@
 //! would have left.
 
 use crate::findings::{Finding, findings};
+use crate::followed::Followed;
 use crate::identify::Identity;
-use crate::replay::Followed;
 use crate::run::{Left, Run};
 use crate::shown::{Shown, mbps, ms};
 use firstflight::startup::ExitReason;
@@ -17,7 +17,7 @@ pub const EARLY_BELOW: f64 = 0.8;
 /// At twice what fills the path a queue as long as the path itself stands before the bottleneck.
 pub const LATE_ABOVE: f64 = 2.0;
 
-/// How well a startup would have left.
+/// Quality of a startup's exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -53,7 +53,7 @@ pub struct StartupRow {
     pub arm: String,
     /// The arm in full.
     pub arm_full: String,
-    /// How well.
+    /// Verdict.
     pub verdict: Verdict,
     /// The trace says that this arm ran, and the replay told it exactly what it was told then.
     pub exact: bool,
@@ -69,7 +69,7 @@ pub struct StartupRow {
     pub cwnd: Option<u64>,
     /// That window over the path's BDP.
     pub bdp_ratio: Option<f64>,
-    /// What was really in flight.
+    /// Bytes really in flight.
     pub inflight: Option<u64>,
     /// That over its window: what the sender did of what this startup would have allowed.
     pub used_ratio: Option<f64>,
@@ -91,12 +91,12 @@ pub struct StartupRow {
     pub cwnd_end: u64,
 }
 
-/// What the real sender said of itself.
+/// The real sender's reports on itself.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SenderRow {
     /// The arm that ran, where the trace is ours.
     pub arm: Option<String>,
-    /// How its startup left: by its own record, or where it first set a threshold.
+    /// Reason of its startup's exit: by its own record, or where it first set a threshold.
     pub reason: Option<&'static str>,
     /// When.
     pub time_ms: Option<f64>,
@@ -116,11 +116,11 @@ pub struct SenderRow {
 /// them.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionRow {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Its group.
     pub group: Option<String>,
-    /// What wrote the trace.
+    /// Program that wrote the trace.
     pub origin: String,
     /// `quic` or `tcp`.
     pub transport: &'static str,
@@ -132,11 +132,11 @@ pub struct ConnectionRow {
     pub bytes: u64,
     /// Payload of a full packet.
     pub mss: u64,
-    /// What was taken for the initial window.
+    /// Assumed initial window.
     pub initial_window: u64,
     /// The sender paced its first flight; null if that cannot be told.
     pub paced: Option<bool>,
-    /// How well it was captured; null for logs, which name their vantage themselves.
+    /// Quality of the capture; null for logs, which name their vantage themselves.
     pub capture: Option<Quality>,
     /// Smallest RTT.
     pub min_rtt_ms: Option<f64>,
@@ -162,8 +162,8 @@ pub struct ConnectionRow {
     pub spurious: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// What the queue adds when it is full: RTT at losses less the smallest; null if no loss came
-    /// with a queue.
+    /// Queueing delay of a full queue: RTT at losses minus the minimum; null if no loss came with a
+    /// queue.
     pub buffer_ms: Option<f64>,
     /// The most that a queue was seen to add.
     pub queue_max_ms: Option<f64>,
@@ -171,7 +171,7 @@ pub struct ConnectionRow {
     pub sender: SenderRow,
     /// The startups.
     pub startups: Vec<StartupRow>,
-    /// What the ACKs say about the path.
+    /// Findings about the path from the ACKs.
     pub findings: Vec<Finding>,
     /// Which startup the sender had, if that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]

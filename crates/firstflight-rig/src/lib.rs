@@ -57,7 +57,7 @@ use firstflight_path::Error;
 use firstflight_quic::{SharedRecorder, SharedState};
 use flows::Rig;
 
-/// What the sender and the receiver are.
+/// Stacks of sender and receiver.
 pub const STACKS: &str = "noq-proto 1.4 to iroh-quinn-proto 0.15";
 
 /// Runs flows through one bottleneck, each between two endpoints of its own, until all that end are

@@ -29,7 +29,7 @@ struct Sent {
 /// bytes. The mean over noq's packets: 10 MB without loss are 6952 datagrams of 1472 bytes.
 const OVERHEAD: u64 = 34;
 
-/// What is written in the logbook: a [`Recorder`] that trials read.
+/// Logbook of a sender: a [`Recorder`] that trials read.
 #[derive(Debug, Default)]
 pub struct Logbook {
     packets: Vec<Sent>,
@@ -49,8 +49,8 @@ pub struct Logbook {
     pub repeated_bytes: u64,
     /// Such packets that the path dropped.
     pub lost_repeats: u64,
-    /// What the controller has been through. Which bytes a packet repeats is the stack's secret, so
-    /// it does not know what is repaired.
+    /// History of the controller. Which bytes a packet repeats is the stack's secret, so it does
+    /// not know what is repaired.
     pub account: Account<Vec<Kept>>,
     datagram: u64,
     seen: Option<Seen>,
@@ -152,7 +152,7 @@ impl Logbook {
         }
     }
 
-    /// What was noted since the last call reaches `observer`, of a trial that began at `begin` on
+    /// Passes to `observer` the records since the last call, of a trial that began at `begin` on
     /// the controller's clock. `delivered`: object bytes read at the receiver by then; `queue`:
     /// bytes waiting at the bottleneck.
     pub fn read_to(
@@ -188,7 +188,7 @@ impl Logbook {
     }
 }
 
-/// What is written in a logbook that a stack's controller shares.
+/// Locks a logbook that a stack's controller shares.
 pub fn open(logbook: &Mutex<Logbook>) -> MutexGuard<'_, Logbook> {
     logbook.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -96,8 +96,8 @@ pub struct OwnControl {
     pub own: Own,
     /// Initial window in packets; the datagrams of the trial are meant.
     pub initial_window: u32,
-    /// What of ours hears the same calls and steers nothing: events are recorded as it is told
-    /// them.
+    /// Our controller that receives the same calls without steering; events are recorded as it
+    /// receives them.
     pub beside: Plan,
 }
 

@@ -44,7 +44,7 @@ impl Control {
     }
 }
 
-/// What a trial runs on.
+/// Inputs of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// The path.
@@ -65,7 +65,7 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// What a trial measured. Times are counted from the first byte of the object.
+/// Measurements of a trial. Times are counted from the first byte of the object.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Every byte was acknowledged.
@@ -101,8 +101,8 @@ pub struct Outcome {
     /// in whole datagrams; `None` for a stack's own controller, which does not say when it
     /// recovers.
     pub recoveries_below_ssthresh: Option<u64>,
-    /// How startup ended, if it did. Of a stack's own controller: the first time that its window
-    /// was not below its threshold; never if it has none (BBR).
+    /// Exit of the startup, if any. Of a stack's own controller: the first time that its window was
+    /// not below its threshold; never if it has none (BBR).
     pub exit: Option<Exit>,
     /// Recovery episodes; none of a stack's own controller.
     pub episodes: Vec<Episode>,
@@ -110,7 +110,7 @@ pub struct Outcome {
     pub queue_us: Histogram<u32>,
     /// Largest window, bytes.
     pub cwnd_max: u64,
-    /// What the controller says of itself at the end; `None` if it is the stack's own.
+    /// State of the controller at the end; `None` if it is the stack's own.
     pub status: Option<Status>,
     /// Receive window of the stream and of the connection, bytes.
     pub stream_window: u64,
@@ -120,7 +120,7 @@ pub struct Outcome {
     pub steps: u64,
 }
 
-/// What all flows of a trial share.
+/// Settings common to all flows of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared<'a> {
     /// The path.
@@ -135,10 +135,10 @@ pub struct Shared<'a> {
     pub seed: u64,
     /// Which path of a population this is; keys the draws together with the seed.
     pub path_index: u64,
-    /// How often to note what every flow has delivered so far; never for `None`.
+    /// Interval at which to record every flow's delivered bytes; never for `None`.
     pub sample: Option<Nanos>,
-    /// How often to note what waits at the bottleneck, and with each sample what every flow has
-    /// sent; never for `None`.
+    /// Interval at which to record the bottleneck queue, and with each sample the bytes that every
+    /// flow has sent; never for `None`.
     pub queue_every: Option<Nanos>,
     /// The trial takes all of its time, whoever is through before.
     pub whole: bool,
@@ -158,7 +158,7 @@ pub struct FlowPlan {
     pub stop: Option<Nanos>,
 }
 
-/// What became of the flows.
+/// Outcome of the flows.
 #[derive(Clone, Debug)]
 pub struct SharedOutcome {
     /// One by one, in the order of the plans; `None` for one whose handshake was not through. Times count
@@ -170,7 +170,7 @@ pub struct SharedOutcome {
     /// Bytes delivered in order by each flow just before each multiple of the sampling time, zero
     /// included.
     pub delivered: Vec<Vec<u64>>,
-    /// What each flow had sent and lost at the same times, if what waits is noted.
+    /// Bytes sent and lost by each flow at the same times, if the queue is recorded.
     pub counted: Vec<Vec<Counted>>,
     /// Bytes that waited at the bottleneck at each multiple of its time; where a link decides at the
     /// offer, that is known.

@@ -12,7 +12,7 @@ use firstflight_path::{Codepoint, Stream};
 /// A delay of its own that changes with time: from when, and how much, in order of time.
 pub type DelaySteps = Vec<(Nanos, Nanos)>;
 
-/// How one flow differs from others on the same path. The default is not at all.
+/// Deviation of one flow from others on the same path. The default is not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Every data packet takes up to so much longer, by chance, in order: phase effects on a
@@ -34,21 +34,21 @@ pub struct Access {
     /// The ECN field of its data packets; `None` is what the path takes them for. Only queues that
     /// decide later look at it.
     pub ecn: Option<Codepoint>,
-    /// What flow queues take it for; `None` is a flow of its own. Flows of one tunnel have one.
+    /// Identity in flow queues; `None` is a flow of its own. Flows of one tunnel have one.
     pub bucket: Option<u32>,
     /// Its data takes the path's way back, its acknowledgements the way there.
     pub reverse: bool,
     /// Its receiver lies: it reports no mark. So does a tunnel whose end forgets them.
     pub hides_marks: bool,
-    /// What its receiver claims beside that.
+    /// Further false claims of its receiver.
     pub lie: Option<Lie>,
     /// Its sender skips one packet number in so many on average, by chance, and closes the connection
     /// of a receiver that acknowledges one (RFC 9000 section 21.4). QUIC only.
     pub skips: Option<u64>,
 }
 
-/// What a receiver claims that is not so (RFC 9743 section 7.6). The attacks are those of Savage,
-/// Cardwell, Wetherall and Anderson (1999) and of RFC 9000 section 21.4.
+/// False claims of a receiver (RFC 9743 section 7.6). The attacks are those of Savage, Cardwell,
+/// Wetherall and Anderson (1999) and of RFC 9000 section 21.4.
 ///
 /// A sender looks for the first only where [`Access::skips`] says so, and for no other: what is lost to
 /// such a liar stays lost.
@@ -107,13 +107,13 @@ impl Access {
     }
 }
 
-/// How a trial of several flows is arranged beyond what all of them have.
+/// Per-flow settings of a trial with several flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
     /// Flows in their order; those that are missing have none.
     pub access: Vec<Access>,
-    /// How often to note what waits at the bottleneck; never for `None`. With it, what each flow has
-    /// sent and lost is noted with what it has delivered ([`crate::Shared::sample`]).
+    /// Interval at which to record the bottleneck queue; never for `None`. With it, what each flow
+    /// has sent and lost is noted with what it has delivered ([`crate::Shared::sample`]).
     pub queue_every: Option<Nanos>,
     /// Chooses other chances of jitter with the same seed.
     pub draws: u64,
@@ -121,7 +121,7 @@ pub struct Arrangement {
     pub whole: bool,
 }
 
-/// What a flow has done up to a time.
+/// Counters of a flow up to a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Data packets sent.

@@ -11,7 +11,7 @@ use firstflight_path::{Codepoint, Fate, Flight, Forward, ForwardPath, Link, Offe
 pub struct Outgoing<S> {
     /// The flow it belongs to.
     pub flow: u32,
-    /// What flow queues tell apart.
+    /// Identity in flow queues.
     pub bucket: u32,
     /// IP bytes.
     pub len: u32,

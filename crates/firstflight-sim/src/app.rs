@@ -138,7 +138,7 @@ impl Part {
     }
 }
 
-/// What a tool reports for a while of its run.
+/// Report of a tool over an interval of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Its begin, from the start of the run.

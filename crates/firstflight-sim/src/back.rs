@@ -17,7 +17,7 @@ pub struct Leaving<A> {
     pub pure: bool,
     /// It answers the handshake, and says nothing else.
     pub opens: bool,
-    /// What it says.
+    /// The acknowledgement.
     pub packet: A,
 }
 

@@ -97,7 +97,7 @@ impl Hosts {
         }
     }
 
-    /// How long a sender waits for the answer to its first handshake packet until it repeats it.
+    /// Time until a sender repeats its first handshake packet.
     pub const fn handshake_timeout(&self) -> Nanos {
         match self {
             // RFC 9002 section 6.2.2: a probe timeout of the initial RTT of 333 ms and four times
@@ -107,7 +107,7 @@ impl Hosts {
         }
     }
 
-    /// What a connection between them tells its controller.
+    /// Configuration that a connection between them passes to its controller.
     pub fn config(&self) -> Config {
         match self {
             Hosts::Quic(_) => Config::quic(self.mss()),

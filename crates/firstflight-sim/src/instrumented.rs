@@ -26,7 +26,7 @@ impl Combined for AnyStartup {
 /// The controller of a simulated sender.
 pub type Core<S> = Controller<S, <S as Combined>::Avoidance, <S as Combined>::Recovery>;
 
-/// What a pacer goes by: a rate, and the train that is leaving, if one is.
+/// Input of a pacer: a rate, and the train in progress, if any.
 pub type Pace = (Rate, Option<Train>);
 
 /// Those that go along with a controller, beside hearing what it is told.
@@ -94,7 +94,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         Instrumented { recorder: company, settled: false, ..self }
     }
 
-    /// What it has been through.
+    /// History of the connection.
     #[inline]
     pub fn account(&self) -> &Account<Vec<Kept>> {
         &self.account
@@ -115,7 +115,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.recorder.along(&(), |other| other.on_hole(hole));
     }
 
-    /// Who hears what it is told.
+    /// Recorder of the controller's events.
     #[inline]
     pub fn recorder(&mut self) -> &mut L {
         &mut self.recorder
@@ -239,7 +239,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.settled
     }
 
-    /// What [`Instrumented::asks`] would say with `inflight` bytes outstanding, where that is
+    /// Answer of [`Instrumented::asks`] with `inflight` bytes outstanding, where that is
     /// [settled](Instrumented::is_settled).
     #[inline(always)]
     pub fn asks_again(&mut self, len: u64, inflight: u64) -> Option<Option<Rate>> {
@@ -248,8 +248,8 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         rate
     }
 
-    /// How many of `most` packets of `len` bytes may leave one after the other beside `inflight` bytes,
-    /// where all [are settled](Instrumented::is_settled); 0 where that must be asked for each. And
+    /// Number of packets, up to `most`, of `len` bytes that may leave in a row beside `inflight`
+    /// bytes, where all [are settled](Instrumented::is_settled); 0 if each has to be asked for. And
     /// whether it is the window of this one that admits no more.
     #[inline(always)]
     pub fn admits_many(&self, len: u64, inflight: u64, most: u64) -> (u64, bool) {
@@ -261,9 +261,8 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         if alike { (many, room < most && self.controller.open_window() > 0) } else { (0, false) }
     }
 
-    /// What all answer who [are settled](Instrumented::is_settled), if it is the same: may `len` bytes leave
-    /// beside `inflight` bytes, at [this rate](Instrumented::settled_rate)? `full`: it is known that this one
-    /// says no.
+    /// Common answer of all who [are settled](Instrumented::is_settled), if there is one: may `len`
+    /// bytes leave beside `inflight` bytes, at [this rate](Instrumented::settled_rate)?
     #[inline(always)]
     pub fn agrees(&self, len: u64, inflight: u64, full: bool) -> Option<bool> {
         let admits = !full && self.controller.admits(len, inflight);
@@ -295,7 +294,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         admits
     }
 
-    /// What a pacer goes by: [`Controller::pacing_rate`] and [`Controller::train`].
+    /// Current pacing input: [`Controller::pacing_rate`] and [`Controller::train`].
     #[inline(always)]
     pub fn pace(&mut self) -> Option<Pace> {
         let pace = if self.settled {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::mem::take;
 use std::ops::Deref;
 
-/// What happened.
+/// Cause of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A packet left the sender.
@@ -44,7 +44,7 @@ pub struct Snapshot {
     pub event: Cause,
     /// The sender.
     pub state: State,
-    /// How startup ended, once it has.
+    /// Exit of the startup, if any.
     pub exit: Option<Exit>,
 }
 
@@ -64,12 +64,12 @@ pub struct Record {
     pub event: Event,
     /// The sender.
     pub state: State,
-    /// How startup ended, once it has.
+    /// Exit of the startup, if any.
     pub exit: Option<Exit>,
     /// The algorithm's inner signals by name; of a send none, which changes nothing that an
     /// algorithm measures.
     pub signals: Vec<(&'static str, u64)>,
-    /// What left, for [`Event::Sent`].
+    /// The packet sent, for [`Event::Sent`].
     pub packet: Option<Packet>,
     /// When it and its duplicate will arrive (ground truth); none if the path drops it.
     pub arrives: [Option<Time>; 2],
@@ -78,7 +78,7 @@ pub struct Record {
     /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`]: numbers as in
     /// [`Packet::number`].
     pub lost: Vec<u64>,
-    /// What proved the episode a false alarm, for [`Event::Spurious`].
+    /// Proof that the loss was spurious, for [`Event::Spurious`].
     pub proof: Option<Proof>,
 }
 

@@ -102,7 +102,7 @@ pub struct Outcome {
     pub early_retransmits: u64,
     /// Of these, not dropped by the path.
     pub early_retransmits_spurious: u64,
-    /// How startup ended, if it did.
+    /// Exit of the startup, if any.
     pub exit: Option<Exit>,
     /// Recovery episodes.
     pub episodes: Vec<Episode>,
@@ -110,7 +110,7 @@ pub struct Outcome {
     pub queue_us: Histogram<u32>,
     /// Largest window of the trial, bytes.
     pub cwnd_max: u64,
-    /// What the application wrote, part by part; empty for a plain object.
+    /// Writes of the application, part by part; empty for a plain object.
     pub parts: Vec<Part>,
 }
 

@@ -37,7 +37,7 @@ impl Pacer {
         self.filled = now;
     }
 
-    /// How long to wait before `len` bytes may leave; zero if they may leave now.
+    /// Time until `len` bytes may leave; zero if they may leave now.
     #[inline]
     pub fn wait(&self, len: u64, rate: Rate) -> Nanos {
         // A bucket smaller than the packet would never admit it: a full bucket is enough.
@@ -75,8 +75,8 @@ impl Pacer {
         many
     }
 
-    /// How long a packet of `len` bytes waits for this rate. The pacer holds it until then if it leaves
-    /// alone: a full bucket holds a packet, and a nanosecond brings less than one.
+    /// Time that a packet of `len` bytes waits at this rate. The pacer holds it until then if it
+    /// leaves alone: a full bucket holds a packet, and a nanosecond brings less than one.
     #[inline(always)]
     pub fn hold(&mut self, now: Time, len: u64, rate: Rate) -> Nanos {
         if let Some((at, held)) = self.held

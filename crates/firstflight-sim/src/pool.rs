@@ -14,7 +14,7 @@ const LEAST: usize = 16 << 10;
 /// A thread keeps at most so many bytes.
 const MOST: usize = 8 << 20;
 
-/// What rings and scoreboards are made of.
+/// Element of rings and scoreboards.
 pub trait Plain: Copy + Default + 'static {}
 impl<T: Copy + Default + 'static> Plain for T {}
 

@@ -10,9 +10,9 @@ use crate::app::App;
 use crate::back::{Back, Way};
 use crate::flow::{Ends, Flow, Hosted, Late};
 use crate::hosts::Hosts;
-use crate::instrumented::{Combined, Core};
+use crate::instrumented::{Combined, Company, Core};
 use crate::later::Later;
-use crate::observe::{Nobody, Observer};
+use crate::observe::{Nobody, Observer, Tape};
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::goes_ahead;
@@ -23,7 +23,7 @@ use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Fate, Path, Purpose, Stream};
 
-/// What all flows of a trial share.
+/// Settings common to all flows of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared<'a> {
     /// The path.
@@ -37,7 +37,7 @@ pub struct Shared<'a> {
     pub seed: u64,
     /// Which path of a population this is; keys the draws together with the seed.
     pub path_index: u64,
-    /// How often to note what every flow has delivered so far; never for `None`.
+    /// Interval at which to record every flow's delivered bytes; never for `None`.
     pub sample: Option<Nanos>,
     /// Handshakes, and with them starts, and the loss and probe timers of several flows are late
     /// by up to this, uniformly, by a draw of seed, path, flow and the time that is due; see
@@ -46,12 +46,12 @@ pub struct Shared<'a> {
     pub jitter: Nanos,
 }
 
-/// How late starts and timers of hosts are: up to a millisecond, which is a tick of Linux's timer
-/// wheel at 1000 Hz (4 ms at 250 Hz) and of the timers of user space runtimes (tokio's wheel).
-/// Without it flows that start together stay in phase for ever: their probes leave in the same
-/// nanosecond in the same order, and where the queue holds fewer the same flows lose theirs each
-/// time. That the first RTT sample has it too matters most: timeouts are multiples of it, so what
-/// differs by a little at first differs by seconds after ten of them.
+/// Delay of hosts' starts and timers: up to a millisecond, which is a tick of Linux's timer wheel
+/// at 1000 Hz (4 ms at 250 Hz) and of user-space runtimes (tokio's wheel). Without it flows that
+/// start together stay in phase for ever: their probes leave in the same nanosecond in the same
+/// order, and where the queue holds fewer the same flows lose theirs each time. That the first RTT
+/// sample has it too matters most: timeouts are multiples of it, so what differs by a little at
+/// first differs by seconds after ten of them.
 ///
 /// What a pacer releases, and an ACK that is held back, comes on time: both follow packets that the
 /// bottleneck has spread already.
@@ -64,17 +64,17 @@ pub struct FlowPlan<S: Combined> {
     pub controller: Core<S>,
     /// Depth of its pacer's token bucket, bytes.
     pub pacer_burst: u64,
-    /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a
-    /// part is as long as the others.
+    /// Traffic. QUIC sends each part of it in packets of its own, and the last one of a part is as
+    /// long as the others.
     pub app: App,
     /// When its first data leaves, unless its handshake, an idle round trip before, has to wait:
     /// then so much later (but one that would begin before time zero finds the path empty).
     pub start: Nanos,
-    /// What its round trip is longer than the path's, half of it each way.
+    /// Extra RTT on top of the path's, split evenly between the directions.
     pub rtt_extra: Nanos,
 }
 
-/// What became of the flows.
+/// Outcome of the flows.
 #[derive(Clone, Debug)]
 pub struct SharedOutcome {
     /// One by one, in the order of the plans. Times count from each flow's own first packet.
@@ -84,7 +84,7 @@ pub struct SharedOutcome {
     /// Bytes delivered in order by each flow just before each multiple of the sampling time, the
     /// first one included.
     pub delivered: Vec<Vec<u64>>,
-    /// What each flow had sent and lost at the same times, if the arrangement asks for it.
+    /// Bytes sent and lost by each flow at the same times, if the arrangement asks for it.
     pub counted: Vec<Vec<Counted>>,
     /// Bytes that waited at the bottleneck, the packet in service not counted, at each multiple of
     /// the arrangement's time.
@@ -92,7 +92,7 @@ pub struct SharedOutcome {
 }
 
 impl SharedOutcome {
-    /// What each flow delivered between two samples.
+    /// Bytes delivered by each flow between two samples.
     pub fn between(&self, from: usize, to: usize) -> Vec<u64> {
         let at = |sample: usize| self.delivered.get(sample).or(self.delivered.last());
         match (at(from), at(to)) {
@@ -128,6 +128,9 @@ pub fn run_arms_with(
     observer: Option<&mut dyn Observer>,
 ) -> Result<SharedOutcome, Error> {
     match observer {
+        Some(mut observer) if observer.listens() => {
+            run_in_company::<_, Tape, _>(shared, plans, arrangement, &mut observer)
+        }
         Some(mut observer) => run_arranged(shared, plans, arrangement, &mut observer),
         None => run_arranged(shared, plans, arrangement, &mut Nobody),
     }
@@ -153,12 +156,22 @@ pub(crate) fn run_arranged<S: Combined, O: Observer>(
     arrangement: &Arrangement,
     observer: &mut O,
 ) -> Result<SharedOutcome, Error> {
+    run_in_company::<S, Nobody, O>(shared, plans, arrangement, observer)
+}
+
+/// The same, each controller in this company.
+fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
+    shared: &Shared<'_>,
+    plans: Vec<FlowPlan<S>>,
+    arrangement: &Arrangement,
+    observer: &mut O,
+) -> Result<SharedOutcome, Error> {
     match shared.host {
         Hosts::Quic(host) => {
-            run_between::<quic::Ends<S>, Nobody, O>(shared, host, plans, arrangement, observer)
+            run_between::<quic::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
         Hosts::Tcp(host) => {
-            run_between::<tcp::Ends<S>, Nobody, O>(shared, host, plans, arrangement, observer)
+            run_between::<tcp::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
     }
 }

@@ -14,7 +14,7 @@ use firstflight::arm::ArmController;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
 
-/// What a trial runs on.
+/// Inputs of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// The path.

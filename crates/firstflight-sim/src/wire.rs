@@ -31,7 +31,7 @@ impl<T: Arrives> Wire<T> {
         self.ring.front().map_or(NEVER, Arrives::at)
     }
 
-    /// How many are under way.
+    /// Number of packets in transit.
     pub fn len(&self) -> u64 {
         self.ring.end() - self.ring.base()
     }

@@ -153,7 +153,7 @@ impl Tally {
         self.count
     }
 
-    /// What to say of them, if there is any.
+    /// Remark about them, if any.
     pub fn remark(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         Some(match self.count {

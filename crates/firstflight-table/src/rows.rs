@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A longer line is no row.
 pub const LONGEST_LINE: u64 = 1 << 20;
 
-/// How the rows of a file are.
+/// Condition of a file's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// Rows that wait for another try.
@@ -52,7 +52,7 @@ impl fmt::Display for Health {
     }
 }
 
-/// What changed about the rows of a file, told once.
+/// Change in the condition of a file's rows, reported once.
 #[derive(Clone, Debug, Default)]
 pub struct News {
     troubled: bool,
@@ -406,7 +406,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 impl<'a> Line<'a> {
-    /// What `parse` makes of it. `None` is a torn row: the last line, without a line break, is no
+    /// Parses a row with `parse`. `None` is a torn row: the last line, without a line break, is no
     /// row, as a program leaves it that is killed while it writes.
     ///
     /// # Errors

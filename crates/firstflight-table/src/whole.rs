@@ -28,7 +28,7 @@ pub fn discard_all() {
     }
 }
 
-/// Who may read a new file.
+/// Permissions of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
     /// Whom the umask lets.

@@ -41,7 +41,7 @@ impl Key {
     }
 }
 
-/// What is assigned: all connections of a unit get one arm.
+/// Unit of assignment: all connections of a unit get one arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unit {
     bytes: [u8; 17],
@@ -107,8 +107,8 @@ impl Share {
     }
 }
 
-/// What an arm is called apart from its label: `kernel:cubic#2` is `kernel:cubic`. With labels one
-/// controller can be several arms, which then must not differ (A/A).
+/// Name of an arm without its label: `kernel:cubic#2` is `kernel:cubic`. With labels one controller
+/// can be several arms, which then must not differ (A/A).
 pub fn controller(arm: &str) -> &str {
     arm.split_once('#').map_or(arm, |(controller, _)| controller)
 }
@@ -310,6 +310,9 @@ pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
     if without > 1 && without < read.len() {
         let told = "only the first arm, the baseline, may go without a share";
         return Err(Error(format!("`{text}`: {told}, or all of them")));
+    }
+    if given > 1.0 + 1e-9 {
+        return Err(Error(format!("the shares add up to {:.4}%, more than 100%", 100.0 * given)));
     }
     let rest = (1.0 - given) / without.max(1) as f64;
     let share = |(arm, part): (String, Option<f64>)| Share::of(arm, part.unwrap_or(rest));

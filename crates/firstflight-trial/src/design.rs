@@ -4,7 +4,7 @@ use crate::assign::{Assignment, Error, PREFIX_V4, PREFIX_V6, Share, Unit};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What is given an arm.
+/// Unit that is assigned an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// All connections of a client's network.
@@ -20,8 +20,8 @@ pub enum By {
 /// Slots of time, counted from the start of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// How long one is; at least ten times what nearly all connections last, or too few are left
-    /// when those at its beginning are dropped.
+    /// Length of a slot: at least ten times the duration of nearly all connections, or too few
+    /// remain after those at its start are dropped.
     pub length: Duration,
 }
 
@@ -38,10 +38,10 @@ impl Slots {
     }
 }
 
-/// How a trial draws.
+/// Randomization design of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Design {
-    /// What is given an arm.
+    /// Unit that is assigned an arm.
     pub by: By,
     /// Bits of an IPv4 address that are one client's, 0 to 32.
     pub prefix_v4: u8,
@@ -57,25 +57,25 @@ impl Default for Design {
     }
 }
 
-/// What a connection got.
+/// Assignment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The number of its arm.
     pub arm: usize,
-    /// What was given the arm; of slots, the pair.
+    /// The unit that was assigned the arm; for slots, the pair.
     pub unit: Unit,
     /// The slot of its start, and how far in it began.
     pub slot: Option<(u64, Duration)>,
 }
 
 impl Place {
-    /// How a row names a pair of slots, which is nobody's secret; `None` for other units.
+    /// Public name of a pair of slots in a row; `None` for other units.
     pub fn pair(&self) -> Option<String> {
         self.slot.map(|(slot, _)| pair_name(slot))
     }
 }
 
-/// How a row names the pair of this slot.
+/// Name of this slot's pair in a row.
 pub fn pair_name(slot: u64) -> String {
     format!("pair {}", slot / 2)
 }

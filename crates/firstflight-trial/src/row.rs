@@ -6,7 +6,7 @@
 #[cfg(feature = "rows")]
 use serde::Serialize;
 
-/// What the cells of a column are.
+/// Type of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Words.
@@ -51,9 +51,9 @@ pub struct Column {
     pub name: &'static str,
     /// The unit, empty for words and counts.
     pub unit: &'static str,
-    /// What it means.
+    /// Meaning.
     pub meaning: &'static str,
-    /// What its cells are.
+    /// Type of its cells.
     pub holds: Holds,
 }
 

@@ -14,7 +14,7 @@ function set(key, value) {
 }
 
 function buildControls() {
-  byId("path-sliders").append(...PATH_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => set("path", withKey(asked.path, key, text)))));
+  byId("path-sliders").append(...PATH_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => set("path", withSlider(asked.path, report.path, key, text)))));
   byId("transfer-sliders").append(...TRANSFER_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => set(key, text))));
   const families = Object.groupBy?.(known.paths, ({ name }) => name.split("/")[1] ? name.split("/")[0] : "published talks")
     ?? { paths: known.paths };
@@ -24,7 +24,7 @@ function buildControls() {
   byId("aqm").append(...choices(AQMS));
   byId("transport").append(...choices(TRANSPORTS));
   byId("cross").append(...choices([["", "none"], ...known.startups.filter(({ name }) => name !== "oracle").map(({ name }) => [name, `${name}, endless`])]));
-  byId("add-arm").append(html("option", { value: "" }, "an arm …"), ...known.startups.map(({ name, summary }) => html("option", { value: name }, `${name}: ${summary}`)),
+  byId("add-arm").append(html("option", { value: "" }, "choose an arm …"), ...known.startups.map(({ name, summary }) => html("option", { value: name }, `${name}: ${summary}`)),
     ...known.short_names.map(([name, , summary]) => html("option", { value: name }, `${name}: ${summary}`)));
   byId("avoidance").append(...choices([["", "CUBIC (default)"], ...known.avoidances.map(({ name }) => [name, name])]));
   byId("recovery").append(...choices([["", "PRR (default)"], ...known.recoveries.map(({ name }) => [name, name])]));

@@ -24,7 +24,7 @@ async function trust() {
   const answer = await askInside(printed.options);
   if (!answer.ok) return `${answer.text}.`;
   trusted = valuesOf(JSON.parse(answer.text).report) === valuesOf(printed.report);
-  return trusted ? "" : "The simulator inside this page is of another version: it does not come to the numbers printed here, and computes no others.";
+  return trusted ? "" : "The simulator in this page is a different version: it does not reproduce the printed numbers, so the sliders are disabled.";
 }
 
 async function recompute() {
@@ -109,7 +109,7 @@ function buildInside() {
   for (const cell of tableCells()) printed.cells.set(cellKey(cell), cell.querySelector(".value, .word").textContent);
   byId("inside-sliders").addEventListener("submit", (event) => event.preventDefault());
   byId("inside-sliders").append(
-    ...PATH_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => ask({ path: withKey(options.path, key, text) }))),
+    ...PATH_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => ask({ path: withSlider(options.path, report.path, key, text) }))),
     ...TRANSFER_SLIDERS.map((slider) => sliderRow(slider, ({ key }, text) => ask({ [key]: text }))));
   byId("as-printed").addEventListener("click", showPrinted);
   new MutationObserver(markTable).observe(byId("table-box"), { childList: true });

@@ -71,7 +71,7 @@ async function compute(inFull = false) {
     if (inFull) refine(seen);
     else show(seen, quick);
     if (!quick) laterRepeat(seen.repeats);
-  } else say(`${answer.text[0].toUpperCase()}${answer.text.slice(1)}. What is shown is what was asked for before.`);
+  } else say(`Not computed: ${answer.text}. The page shows the last valid input.`);
   if (again) compute();
   else if (quick && answer.ok) resting = setTimeout(() => compute(true), QUICK_MS);
 }
@@ -113,12 +113,13 @@ function wordsOf() {
   results();
   byId("command").textContent = report.command;
   syncControls();
+  syncTour();
   laterGrid();
 }
 
 // Finding, notes and table: of one trial at first, then of all.
 function results() {
-  byId("finding").textContent = report.finding;
+  byId("finding").textContent = storyFinding() ?? report.finding;
   byId("notes").replaceChildren(...report.notes.filter(({ level }) => level === "warning").map(({ text }) => html("p", { class: "note warning" }, html("strong", {}, "Note "), text)));
   table();
   const columns = report.table.columns.map(({ key }) => key).join();

@@ -38,6 +38,14 @@ const PATH_SLIDERS = [
   { key: "loss", label: "Random loss", ...linear(0, 5), text: (x) => (x ? `${tidy(x)}%` : null), show: (x) => `${tidy(x)} %`, read: (path) => asPercent(pathValue(path.text, "loss")) },
   { key: "jitter", label: "Jitter", ...linear(0, 50), text: (x) => (x ? `${tidy(x)}ms` : null), show: (x) => time(tidy(x)), read: (path) => asMs(pathValue(path.text, "jitter")) },
 ];
+// Another rate or round trip keeps the queue at as many BDPs, unless the path already says it in BDPs.
+function withSlider(text, path, key, value) {
+  const moved = withKey(text, key, value);
+  const bdps = path.queue_bytes / path.bdp_bytes;
+  const inBdps = /bdp$/.test(pathValue(path.text, "queue") ?? "");
+  if (!["rate", "rtt"].includes(key) || inBdps || !(bdps > 0) || !Number.isFinite(bdps)) return moved;
+  return withKey(moved, "queue", `${tidy(bdps, 3)}bdp`);
+}
 const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
 
 function sizeText(value) {

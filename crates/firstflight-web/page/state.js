@@ -51,7 +51,7 @@ function readAddress() {
   const text = location.hash.slice(1);
   // Links within the page: to a heading, not to a state.
   if (text === "" || byId(text)) return null;
-  if (text.length > LONGEST_ADDRESS) return `The address is longer than ${LONGEST_ADDRESS} characters; this is the page without it.`;
+  if (text.length > LONGEST_ADDRESS) return `The address is longer than ${LONGEST_ADDRESS} characters and was ignored.`;
   const query = new URLSearchParams(text.replaceAll("+", "%2B"));
   const arm = query.get("arm");
   query.delete("arm");

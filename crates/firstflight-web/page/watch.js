@@ -17,7 +17,7 @@ charts.splice(3, 0, {
   get title() {
     return `Inner signals of ${arms[chosen]?.arm ?? "the chosen arm"}`;
   },
-  how: "What the algorithm measures, and dashed the thresholds that it compares with; upright lines are the events listed below.",
+  how: "Solid lines: what the algorithm measures. Dashed lines: the thresholds it compares with. Vertical lines: the events listed below.",
   height: (width) => (width < 560 ? 190 : 230),
   draw: drawSignals,
   says: () => "",
@@ -30,7 +30,7 @@ function drawSignals(g, frame, chart) {
   g.append(svg("path", { d: upright.join(""), class: "event" }));
   const all = curves.flatMap((curve) => curve.values.filter((value, i) => value !== null && signals.t_ms[i] >= view.from && signals.t_ms[i] <= view.to));
   if (!all.length) {
-    g.append(svg("text", { x: frame.left + 8, y: frame.top + 16, class: "tick" }, "It has none that change here."));
+    g.append(svg("text", { x: frame.left + 8, y: frame.top + 16, class: "tick" }, "No signal changes in this range."));
     return;
   }
   const low = Math.min(...all);

@@ -60,7 +60,7 @@ pub extern "C" fn output() -> *const u8 {
     CALL.with_borrow(|call| call.output.as_ptr())
 }
 
-/// How many bytes it has.
+/// Size in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn output_bytes() -> usize {
     CALL.with_borrow(|call| call.output.len())

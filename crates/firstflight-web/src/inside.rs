@@ -3,7 +3,6 @@
 use crate::page::{ASK, ENGINE_SCRIPT, SLIDERS};
 use firstflight_lab::report::html::{COMPARE, Inside, Page};
 use firstflight_lab::{Comparison, Error, Hosts, Plan, Scenario, Sender, hosts_of_tcp};
-use firstflight_replay::replay::Replay;
 use firstflight_replay::report;
 use firstflight_replay::results::Results;
 use serde_json::{Value, json};
@@ -34,8 +33,8 @@ pub fn page(comparison: &Comparison, command: &str, module: &str) -> Result<Stri
 /// The page of a replay with the replay itself inside: a reader chooses the file and names other
 /// algorithms. What was recorded is not inside: it holds the addresses of whoever was recorded.
 /// `command` and `module` are as above.
-pub fn replay_page(replay: &Replay, results: &Results, command: &str, module: &str) -> String {
-    let data = report::data(replay, results, command);
+pub fn replay_page(results: &Results, command: &str, module: &str) -> String {
+    let data = report::data(results, command);
     let own = Own {
         page: &report::PAGE,
         above: "  <section id=\"connections\"",

@@ -11,15 +11,15 @@ pub struct File {
     pub name: &'static str,
     /// Its content type.
     pub kind: &'static str,
-    /// What is in it.
+    /// Content.
     pub text: String,
 }
 
 /// The name of the engine, the one file that is built (`make web`), and its content type.
 pub const ENGINE: (&str, &str) = ("engine.wasm", "application/wasm");
 
-/// What a server of the page says of every file: nothing is loaded from elsewhere, nothing runs
-/// that is not a file of the page, and the only thing that is compiled is the engine.
+/// Content security policy of every file: nothing is loaded from elsewhere, nothing runs that is
+/// not a file of the page, and only the engine is compiled.
 pub const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src \
                           'self'; img-src data:; connect-src 'self'; worker-src 'self'; base-uri \
                           'none'; form-action 'none'";

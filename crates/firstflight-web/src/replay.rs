@@ -12,5 +12,5 @@ pub(crate) fn replay(name: &str, file: Vec<u8>, arms: Option<&str>) -> Result<St
     let arms = named(arms.unwrap_or(DEFAULT_ARMS))?;
     let settings = Settings { arms, ..Settings::default() };
     let (replay, files) = follow_bytes(name, file, settings)?;
-    Results::new(&replay, files).to_json()
+    Results::new(replay, files).to_json()
 }

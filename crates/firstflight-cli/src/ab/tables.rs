@@ -21,7 +21,7 @@ pub(super) const OVERALL: &[&str] = &[
     "p50\nms",
     "p95\nms",
     "faster\n%",
-    "worlds\n%",
+    "range\n%",
     "slower\n%",
     "loss\n%",
     "loss\npoints",
@@ -36,7 +36,7 @@ pub(super) const OVERALL: &[&str] = &[
 ];
 
 /// The line below the table that explains its columns.
-pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; worlds: the same over all assumptions; slower: connections over 5 % slower; points: more loss; queue: p99 of queueing delay";
+pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; range: the same under every assumption; slower: connections over 5 % slower; points: more loss; queue: p99 of queueing delay";
 
 fn range(low: f64, high: f64, digits: usize) -> String {
     // No number is -0.
@@ -174,25 +174,22 @@ pub(super) fn self_check(analysis: &Analysis) -> String {
     )
 }
 
-/// The worlds in which the answer holds, in a line.
+/// The assumptions under which the answer holds, in a line.
 pub(super) fn worlds(analysis: &Analysis) -> Option<String> {
     let [_, others @ ..] = &analysis.decision.worlds[..] else { return None };
     let least = others.iter().map(|world| world.connections).min()?;
     let words = |world: &WorldRow| world.corner.words.clone();
     let words: Vec<String> = others.iter().map(words).collect();
-    Some(format!(
-        "Worlds besides the one as assumed, on {least} connections each: {}",
-        words.join("; ")
-    ))
+    Some(format!("Other assumptions, on {least} connections each: {}", words.join("; ")))
 }
 
-/// The effects of every arm in every world.
+/// The effects of every arm under every assumption.
 pub(super) fn by_world(analysis: &Analysis) -> Option<Sheet> {
     let decision = &analysis.decision;
     if decision.worlds.len() < 2 {
         return None;
     }
-    let mut sheet = Sheet::of_numbers("In every world", BY_WORLD, 2);
+    let mut sheet = Sheet::of_numbers("Under every assumption", BY_WORLD, 2);
     for (index, world) in decision.worlds.iter().enumerate() {
         for row in &decision.arms {
             let of = row.effects.get(index)?;
@@ -213,9 +210,9 @@ pub(super) fn by_world(analysis: &Analysis) -> Option<Sheet> {
     Some(sheet)
 }
 
-/// Columns of the table over worlds.
+/// Columns of the table over assumptions.
 const BY_WORLD: &[&str] = &[
-    "world",
+    "assumption",
     "arm",
     "connections",
     "faster\n%",

@@ -26,7 +26,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let settings = Settings::default();
+    let settings = Settings { entries: true, ..Settings::default() };
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
     let names: Vec<String> = files.iter().map(|row| row.file.clone()).collect();
     let entries = Entries::of(&replay, options.accept);

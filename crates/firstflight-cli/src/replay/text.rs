@@ -14,6 +14,7 @@ use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, Startu
 use firstflight_table::text::one_line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io;
 
 /// Connections that are shown startup by startup; more go into one table.
 const FEW: usize = 4;
@@ -53,6 +54,34 @@ impl Output for Results {
 
     fn json(&self) -> Result<String, Error> {
         self.to_json()
+    }
+
+    fn write_json(&self, out: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+        let mut pieces = Pieces { out, failed: None };
+        let written = self.write_json(io::BufWriter::new(&mut pieces));
+        pieces.failed.map_or(written, Err)
+    }
+}
+
+/// Hands text on piece by piece, and keeps why that failed.
+struct Pieces<'a> {
+    out: &'a mut dyn FnMut(&str) -> Result<(), Error>,
+    failed: Option<Error>,
+}
+
+impl io::Write for Pieces<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        // The writer in front passes whole pieces of text.
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        (self.out)(text).map_err(|error| {
+            self.failed = Some(error);
+            io::Error::other("the output failed")
+        })?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) struct InFolder {
 pub(super) struct ReportOptions {
     #[command(flatten)]
     of: InFolder,
-    /// Write the answer as JSON to a file, `-` for standard output instead of the tables
+    /// Write the result as JSON to a file, or to standard output (`-`) instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the report, one self-contained HTML page

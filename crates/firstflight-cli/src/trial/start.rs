@@ -12,22 +12,22 @@ pub(super) struct StartOptions {
     #[arg(long, value_name = "FOLDER")]
     cgroup: PathBuf,
     /// Arms with their shares, the baseline first: kernel:cubic,hystart++=20%. `kernel:NAME` is one
-    /// of the kernel's own, `kernel list` has the others; kernel:cubic#2 is the same once more
+    /// of the kernel's own, `kernel list` has the others; kernel:cubic#2 is a second copy
     #[arg(long, value_name = "SHARES")]
     arms: String,
-    /// Append a row of each connection to this file, for `trial analyse`: lines of JSON, or with a
-    /// name that ends in .parquet a folder of Parquet files, one a minute
+    /// Append a row per connection to this file, for `trial analyse`: JSON lines, or for a name
+    /// that ends in .parquet a folder of Parquet files, one per minute
     #[arg(long, value_name = "FILE", required_unless_present = "out", conflicts_with = "out")]
     rows: Option<PathBuf>,
     /// Keep rows, state and counters in this folder, for `trial status`, `stop`, `report` and
     /// `shares`
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Go on in the background, until `trial stop`; what it has to say goes to `log` in the folder
+    /// Run in the background until `trial stop`; messages go to `log` in the folder
     #[arg(long, requires = "out")]
     detach: bool,
-    /// Keep the key of pseudonyms in this file, or take the one that it holds, as `watch --keep-key`
-    /// does: then clients have the same names in both
+    /// Keep the key of the pseudonyms in this file, or reuse its key, as `watch --keep-key` does:
+    /// then clients have the same pseudonyms in both
     #[arg(long, value_name = "FILE")]
     keep_key: Option<PathBuf>,
     #[command(flatten)]
@@ -35,12 +35,12 @@ pub(super) struct StartOptions {
     /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
     duration: Option<Nanos>,
-    /// Ratios that an arm must not exceed, separated by commas: 'retransmitted > 2x'; the trial
-    /// ends with code 3 if one does
+    /// Limits for an arm, separated by commas: 'retransmitted > 2x'; the trial ends with code 3 if
+    /// an arm exceeds one
     #[arg(long, value_name = "RULES")]
     stop_if: Option<String>,
-    /// Plain ratio of retransmitted segments to the baseline's, from 100 clients of the arm on,
-    /// that ends the trial with code 3 without any statistics: 5x
+    /// End the trial with code 3, without statistics, if an arm with at least 100 clients
+    /// retransmits this many times the baseline's share of segments: 5x
     #[arg(long, value_name = "RATIO", value_parser = times)]
     stop_hard: Option<f64>,
 }

@@ -22,7 +22,6 @@ use firstflight_replay::population::{Entry, to_toml};
 use firstflight_replay::replay::{Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
-use firstflight_replay::summary::ConnectionRow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -31,7 +30,7 @@ use std::time::{Duration, Instant};
 const WAIT: Duration = Duration::from_millis(20);
 /// Between two changes of the line in the terminal.
 const LINE: Duration = Duration::from_millis(500);
-/// Connections whose results are kept for tables and report; all have rows.
+/// Connections whose results are kept for tables, report and population; all have rows.
 const MOST_RESULTS: usize = 20_000;
 /// Connections whose course over time a report shows.
 const LINES: usize = 24;
@@ -50,6 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let settings = Settings {
         arms: named(&options.arms)?,
         lines: if options.report.is_some() { LINES } else { 0 },
+        entries: options.population.is_some(),
         ..Settings::default()
     };
     let labels: Vec<String> = settings.arms.iter().map(|arm| arm.label.clone()).collect();
@@ -63,12 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let watch = Watch::start(&folder, &asked)?;
     let open = |file| RowFile::open(file, columns(&labels));
     let rows = options.out.as_deref().map(open).transpose()?;
-    let mut session = Session {
-        rows,
-        shown: if options.report.is_some() { report::MOST_ROWS } else { 0 },
-        wants_entries: options.population.is_some(),
-        ..Session::new(settings, labels)
-    };
+    let mut session = Session { rows, ..Session::new(settings, labels) };
     session.follow(&watch, options, stop)?;
     session.finish(watch, options)
 }
@@ -80,14 +75,8 @@ struct Session {
     /// The controllers of open connections.
     controllers: HashMap<u32, String>,
     rows: Option<RowFile>,
-    /// Results of connections that are over: the first [`MOST_RESULTS`].
-    kept: Vec<ConnectionRow>,
-    /// Number of results whose traces the report draws; a trace takes tens of kilobytes.
-    shown: usize,
     /// The startups of its columns.
     startups: Vec<String>,
-    entries: Vec<Entry>,
-    wants_entries: bool,
     seen: Seen,
     /// Remarks that were told.
     told: usize,
@@ -103,11 +92,7 @@ impl Session {
             live: Live::new(),
             controllers: HashMap::new(),
             rows: None,
-            kept: Vec::new(),
-            shown: 0,
             startups,
-            entries: Vec::new(),
-            wants_entries: false,
             seen: Seen::default(),
             told: 0,
             broken: false,
@@ -147,7 +132,7 @@ impl Session {
             counts.watched,
             counts.watched + counts.others,
             self.live.open(),
-            self.kept.len() as u64 + self.replay.beyond,
+            self.replay.done.len() as u64 + self.replay.beyond,
         );
         if counts.dropped > 0 {
             let _ = write!(line, ", {} records dropped", counts.dropped);
@@ -187,26 +172,11 @@ impl Session {
         self.seen.incomplete += u64::from(ended.missing > 0);
         self.seen.tail_unseen += u64::from(ended.tail_unseen);
         let controller = self.controllers.remove(&record.connection);
-        let followed = self.replay.done.get(before);
-        let replayed = followed.map(ConnectionRow::of);
+        let replayed = self.replay.done.get(before);
         if let (Some(rows), Some(row)) = (&mut self.rows, row) {
-            rows.add(cells(*row, &self.startups, controller.as_deref(), ended, replayed.as_ref()));
+            rows.add(cells(*row, &self.startups, controller.as_deref(), ended, replayed));
         }
-        if self.wants_entries && self.entries.len() < MOST_RESULTS {
-            self.entries.extend(followed.and_then(Entry::of));
-        }
-        if let Some(row) = replayed {
-            self.keep(row);
-        }
-        self.replay.done.truncate(self.shown);
-    }
-
-    fn keep(&mut self, row: ConnectionRow) {
-        if self.kept.len() < MOST_RESULTS {
-            self.kept.push(row);
-        } else {
-            self.replay.beyond += 1;
-        }
+        self.replay.keep(MOST_RESULTS);
     }
 
     fn finish(mut self, watch: Watch, options: &Options) -> Result<Done, Error> {
@@ -215,12 +185,10 @@ impl Session {
         drop(watch);
         let rows = self.rows.as_mut().map(RowFile::finish);
         self.seen.open = self.live.open() as u64;
-        let before = self.replay.done.len();
+        // How long those will be that are open is not known.
+        let entries: Vec<Entry> = self.replay.entries.drain(..).flatten().collect();
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
-        let open: Vec<_> = self.replay.done[before..].iter().map(ConnectionRow::of).collect();
-        for row in open {
-            self.keep(row);
-        }
+        self.replay.keep(MOST_RESULTS);
         self.tell_of_broken();
         let file = FileRow {
             file: "live".to_owned(),
@@ -230,14 +198,14 @@ impl Session {
             fault: None,
             notes: Vec::new(),
         };
-        let results = Results::of(self.kept, &self.replay, vec![file]);
+        let results = Results::new(self.replay, vec![file]);
         if let Some(file) = &options.report {
-            let page = report::page(&self.replay, &results, &command_line());
+            let page = report::page(&results, &command_line());
             write_whole(file, |out| out.write_all(page.as_bytes()))?;
         }
         let mut short_of = Vec::new();
         if let Some(file) = &options.population {
-            match to_toml(&self.entries, &command_line()) {
+            match to_toml(&entries, &command_line()) {
                 Some(text) => write_whole(file, |out| out.write_all(text.as_bytes()))?,
                 None => short_of.push("--population: no connection showed a rate and a round trip"),
             }
@@ -310,16 +278,9 @@ mod tests {
         for connection in 0..all {
             tell(&mut session, connection, LEAST_ACKS as u32, true);
         }
-        assert_eq!((session.kept.len(), session.replay.beyond), (MOST_RESULTS, 50));
+        assert_eq!((session.replay.done.len(), session.replay.beyond), (MOST_RESULTS, 50));
         assert_eq!(session.seen.closed, u64::from(all));
-        let left = (session.live.open(), session.controllers.len(), session.replay.done.len());
-        assert_eq!(left, (0, 0, 0));
-        // Of those that a report shows what they were made from stays, and they come first.
-        session.shown = 3;
-        for number in 0..5 {
-            tell(&mut session, all + number, LEAST_ACKS as u32, true);
-        }
-        assert_eq!(session.replay.done.len(), 3);
+        assert_eq!((session.live.open(), session.controllers.len()), (0, 0));
     }
 
     #[test]

@@ -45,7 +45,8 @@ fn a_section_is_evaluated_with_the_same_bytes_for_any_number_of_threads() {
     );
     let sha = report["sha256"].as_str().expect("a hash");
     assert!(annex.contains(sha), "the annex names the battery");
-    for line in annex.lines().filter(|line| !line.contains(sha)) {
+    let wraps = |line: &&str| !line.contains(sha) && !line.starts_with('|');
+    for line in annex.lines().filter(wraps) {
         assert!(line.chars().count() <= 72, "longer than a line of an RFC: {line}");
     }
     for text in [&json, &annex] {

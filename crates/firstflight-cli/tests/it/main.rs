@@ -22,6 +22,7 @@ mod refusals;
 mod repeat;
 mod replay;
 mod reproduce;
+mod schemas;
 mod sweep;
 mod trace_files;
 mod traces;

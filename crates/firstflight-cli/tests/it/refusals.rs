@@ -105,7 +105,10 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
         (&["--arms", "rapid(jmp=off)"], &["no option `jmp`", "did you mean `jump`?"]),
         (&["--arms", "rapid(jump=maybe)"], &["`jump` takes off, 2iw or packets, not `maybe`"]),
         (&["--arms", "rapid(jump=off"], &["parentheses do not match"]),
-        (&["--arms", "rapid,,oracle"], &["an arm is missing between two commas"]),
+        (&["--arms", "slowstart@iw=30"], &["`slowstart@(iw=30)`"]),
+        (&["--arms", "slowstart/BBR"], &["it is a startup; `bbr` runs it"]),
+        (&["--sweep", "foo=1..2"], &["foo=1: unknown key"]),
+        (&["--arms", "rapid,,oracle"], &["an arm is missing; allowed: names"]),
         (&["--arms", ""], &["arm"]),
         // A value cannot make two lines out of one, nor write to the terminal.
         (&["--arms", "ra\npi\u{1b}[31md"], &[r"`ra\npi\u001b[31md`"]),

@@ -109,7 +109,7 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
         "the page names its command"
     );
     assert!(
-        page.contains("\n| 5.4.2 | GB |") && !page.contains("5.4.2#2"),
+        page.contains("\n| 5.4.2 | direction, size |") && !page.contains("5.4.2#2"),
         "and has a line per claim"
     );
     let table = fs::read_to_string(folder.path().join("rows.csv")).expect("the table was written");
@@ -121,7 +121,7 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
     let report =
         fs::read_to_string(folder.path().join("page.html")).expect("the report was written");
     assert!(
-        report.contains("<td class=\"id\">5.4.2#1<td data-l=\"gate\">GB"),
+        report.contains("<td class=\"id\">5.4.2#1<td data-l=\"asks:\">direction, size"),
         "the report has the rows, too"
     );
     assert!(report.contains("published, mitigated"), "and the pictures");

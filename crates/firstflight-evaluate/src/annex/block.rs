@@ -1,22 +1,22 @@
-//! Parts of the annex before any vocabulary.
+//! Parts of the annex, independent of the output format.
 
-/// The document that an annex refers to; each vocabulary has its own way to say so.
+/// The document that the annex refers to; each format has its own syntax for it.
 pub(super) const REFERENCE: &str = "RFC9743";
 
 /// A part of the text.
 pub(super) enum Block {
-    /// A criterion's heading; what follows belongs to it.
+    /// A criterion's heading; starts its section.
     Heading {
-        /// Unique in the annex, if it is not empty: sections of the RFC.
+        /// Anchor, unique in the annex (an RFC section); may be empty.
         anchor: String,
         title: String,
     },
-    /// Words.
+    /// Text.
     Paragraph(String),
-    /// Words around a reference to [`REFERENCE`].
+    /// Text around a reference to [`REFERENCE`].
     Refers(&'static str, String),
     /// A list.
     Items(Vec<String>),
-    /// A table with a line of headers.
-    Table { title: &'static str, head: [&'static str; 3], rows: Vec<[String; 3]> },
+    /// A table with a header row.
+    Table { title: Option<&'static str>, head: Vec<&'static str>, rows: Vec<Vec<String>> },
 }

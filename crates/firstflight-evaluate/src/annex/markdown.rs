@@ -25,10 +25,13 @@ pub(super) fn of(title: &str, blocks: &[Block]) -> String {
             Block::Table { title, head, rows } => {
                 let _ = writeln!(out, "| {} |\n|{}", head.join(" | "), ":---|".repeat(head.len()));
                 for row in rows {
-                    let _ =
-                        writeln!(out, "| {} |", row.each_ref().map(|cell| plain(cell)).join(" | "));
+                    let cells: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
+                    let _ = writeln!(out, "| {} |", cells.join(" | "));
                 }
-                let _ = writeln!(out, "{{: title=\"{title}\"}}\n");
+                if let Some(title) = title {
+                    let _ = writeln!(out, "{{: title=\"{title}\"}}");
+                }
+                out.push('\n');
             }
         }
     }

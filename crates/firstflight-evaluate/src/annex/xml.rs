@@ -1,4 +1,4 @@
-//! The annex in the vocabulary of xml2rfc, version 3 (RFC 7991).
+//! The annex as XML for xml2rfc, version 3 (RFC 7991).
 
 use super::block::{Block, REFERENCE};
 use std::fmt::Write as _;
@@ -46,10 +46,11 @@ pub(super) fn of(title: &str, blocks: &[Block]) -> String {
                     .iter()
                     .map(|cells| row("td", cells.iter().map(|cell| text(cell)).collect()));
                 let body: String = body.collect();
+                let name = title.map(|title| format!("      <name>{}</name>\n", text(title)));
+                let name = name.unwrap_or_default();
                 let _ = write!(
                     out,
-                    "    <table>\n      <name>{}</name>\n      <thead>\n{head}      </thead>\n      <tbody>\n{body}      </tbody>\n    </table>\n",
-                    text(title)
+                    "    <table>\n{name}      <thead>\n{head}      </thead>\n      <tbody>\n{body}      </tbody>\n    </table>\n"
                 );
             }
         }
@@ -91,9 +92,9 @@ mod tests {
         let blocks = [
             Block::Refers("see ", " & <more>".into()),
             Block::Table {
-                title: "t",
-                head: ["a", "b", "c"],
-                rows: vec![["1 < 2".into(), "\u{1}".into(), String::new()]],
+                title: Some("t"),
+                head: vec!["a", "b", "c"],
+                rows: vec![vec!["1 < 2".into(), "\u{1}".into(), String::new()]],
             },
             Block::Heading { anchor: "5.1.5, 5.2.3".into(), title: "5 > 4".into() },
             Block::Items(vec!["one".into(), "two".into()]),

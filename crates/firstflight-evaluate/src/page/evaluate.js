@@ -47,7 +47,7 @@ function margins(parent, criterion) {
     name: `Worse than ${evaluation.baseline}, in margins`,
     how: `Left of 0 it is better, right of 1 (the line) worse than the margin allows. Mean and 95 % interval of the paired differences; ${shown.length < all.length ? `the ${shown.length} worst of ${all.length} comparisons` : "every comparison"}. Beyond 8 margins marks stand at the edge.`,
     height: () => 22 + shown.length * LANE + 44,
-    says: () => shown.map(({ row, at }) => `${row.cell} ${row.metric} ${plain(at)} margins`).join(", "),
+    says: () => shown.map(({ row, at }) => `${row.place}: ${report.names[row.metric]} ${plain(at)} margins`).join(", "),
     draw(drawn, width) {
       const name = Math.min(330, width * 0.45);
       const [left, right, top, bottom] = [name, width - 14, 22, 22 + shown.length * LANE];
@@ -59,12 +59,12 @@ function margins(parent, criterion) {
       drawn.append(svg("path", { d: `M${round(x(1))} ${top}V${bottom}`, class: "zero" }));
       shown.forEach(({ row, at, low, high }, i) => {
         const y = top + (i + 0.5) * LANE;
-        const label = `${row.cell.split("/").slice(1).join("/")} ${row.metric}${row.window === "start" ? " (start)" : ""}`;
+        const label = `${report.names[row.metric]}${row.window === "start" ? " at the start" : ""}, ${row.place}`;
         const most = Math.floor(name / 6.4);
         drawn.append(svg("text", { x: 2, y: y + 4, class: "row-name" }, label.length > most ? `${label.slice(0, most - 1)}…` : label));
         drawn.append(svg("path", { d: `M${round(x(clip(low)))} ${y}H${round(x(clip(high)))}`, class: "whisker", stroke: seat[0].colour }));
         const sign = mark(seat[0], x(clip(at)), y, 4.4);
-        sign.setAttribute("data-tip", `${row.cell}: ${row.metric} ${plain(row.value)} ${row.unit}, ${evaluation.baseline} ${plain(row.baseline)}; ${row.verdict}`);
+        sign.setAttribute("data-tip", `${row.place}: ${report.names[row.metric]} ${plain(row.value)} ${row.unit}, ${evaluation.baseline} ${plain(row.baseline)}; ${row.verdict}`);
         drawn.append(sign);
       });
     },
@@ -76,7 +76,7 @@ const SQUARE = 15;
 const SIGNS = { concern: "diamond", undecided: "triangle", pass: "square", report: "circle" };
 
 function map(parent, criterion) {
-  const what = (row) => `${row.metric}${row.of === "all" ? "" : ` of ${row.of}`} (${row.window})`;
+  const what = (row) => `${report.names[row.metric]}${row.of === "all" ? "" : ` of ${row.of}`} (${row.window})`;
   const lanes = [...new Set(criterion.judges.map(what))].map((name) => ({ name, rows: criterion.judges.filter((row) => what(row) === name) }));
   const size = (width) => {
     const name = Math.min(260, width * 0.42);
@@ -97,7 +97,7 @@ function map(parent, criterion) {
         lane.rows.forEach((row, place) => {
           const [x, y] = [name + SQUARE * (0.5 + (place % most)), top + 3 + SQUARE * (0.5 + Math.floor(place / most))];
           const sign = mark({ shape: SIGNS[row.verdict] ?? "circle", colour: "currentColor" }, x, y, row.verdict === "report" ? 3 : 4.6, { class: `mark ${kind(row.verdict)}` });
-          sign.setAttribute("data-tip", `${row.cell}: ${row.metric} ${plain(row.value)} ${row.unit}, ${evaluation.baseline} ${plain(row.baseline)}; ${row.verdict}`);
+          sign.setAttribute("data-tip", `${row.place}: ${report.names[row.metric]} ${plain(row.value)} ${row.unit}, ${evaluation.baseline} ${plain(row.baseline)}; ${row.verdict}`);
           drawn.append(sign);
         });
         top += tall(lane, most);
@@ -108,8 +108,8 @@ function map(parent, criterion) {
 
 function rules(criterion) {
   const rows = criterion.judges.map((row) => html("tr", {},
-    html("th", { scope: "row" }, html("code", {}, row.cell)),
-    html("td", { class: "word" }, `${row.metric}${row.of === "all" ? "" : ` of ${row.of}`}`), html("td", { class: "word" }, row.window),
+    html("th", { scope: "row" }, row.place, html("small", { class: "spread" }, row.cell)),
+    html("td", { class: "word" }, `${report.names[row.metric]}${row.of === "all" ? "" : ` of ${row.of}`}`), html("td", { class: "word" }, row.window),
     ...[row.value, row.baseline].map((value) => html("td", {}, plain(value))),
     html("td", {}, row.difference === null ? MISSING : plain(row.difference), row.interval ? html("small", { class: "spread" }, `${plain(row.interval[0])} … ${plain(row.interval[1])}`) : null),
     html("td", {}, row.margin === null ? plain(row.limit) : plain(row.margin)), html("td", {}, plain(row.seeds, 3)), html("td", { class: "word" }, word(row.verdict))));
@@ -135,7 +135,7 @@ function sections() {
     part.append(html("details", { class: "columns" }, html("summary", {}, `All ${criterion.judges.length} rules in cells: ${counted.map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`), rules(criterion)));
     const shown = report.places.filter(({ section }) => section === criterion.section);
     if (!shown.length) continue;
-    const courses = html("details", { class: "columns" }, html("summary", {}, `Over time: ${shown.map(({ place }) => place.cell).join(", ")}`));
+    const courses = html("details", { class: "columns" }, html("summary", {}, `Over time: ${shown.map(({ place }) => place.about).join("; ")}`));
     part.append(courses);
     shown.forEach((one) => drawPlace(courses, one));
     // What is closed has no width to draw to.

@@ -11,15 +11,13 @@ const PATH: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
 const BYTES: u64 = 10_000_000;
 
 const INTRODUCTION: &str = "
-The third column of testbeds: `firstflight compare --on quic --real`, HTTP/3 from a noq server to a client on loopback sockets through the
-relay (`link --udp`), in real time. Median of several trials, smallest and largest in brackets. The rig is the same stack without sockets, so
-what differs is the machine: timers of the stacks' runtime that fire up to a millisecond late, system calls, and whatever else runs. A
-trial whose relay was late is repeated.
+`firstflight compare --on quic --real`: HTTP/3 from a noq server to a client over loopback sockets and the relay (`link --udp`), in real
+time. Cells show the median, smallest and largest of several trials. The rig is the same stack without sockets, so the difference is the
+machine: runtime timers up to a millisecond late, system calls, other load. A trial with a late relay is repeated.
 
-What a real timer changes is the shape of what the pacer sends: it wakes a millisecond late and lets go of a millisecond at once. That is no
-difference to *acked*, and one to algorithms that read the spacing of ACKs: HyStart's train and delay come in another order, HyStart++ enters CSS in
-another round, and BEST, which in virtual time sees nothing but its own pacer and stays silent, in some trials sees the bottleneck between
-two packets of a burst and leaves on its estimate without a loss.
+A late timer changes the pacer's pattern: it sends a millisecond's worth of packets at once. *Acked* stays the same, but algorithms that
+read ACK spacing react. HyStart's train and delay triggers swap order, and HyStart++ enters CSS in another round. BEST sees only its own
+pacer in virtual time and stays silent; here it sometimes measures the bottleneck within a burst and exits without loss.
 ";
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -27,17 +27,17 @@ pub struct Analysis {
     pub firstflight: &'static str,
     /// The test with every default filled in.
     pub experiment: Experiment,
-    /// How intervals are made.
+    /// Method of the intervals.
     pub method: Method,
     /// All connections of the test are in it.
     pub complete: bool,
-    /// How many are.
+    /// Number of connections.
     pub flows: u64,
     /// Which arm to deploy, at what price; or what would settle it.
     pub decision: Decision,
     /// The Pareto-optimal arms, one sentence per group.
     pub advice: Vec<String>,
-    /// What to know before believing a number.
+    /// Caveats.
     pub warnings: Vec<String>,
     /// Share of connections for which a bound of the population held a value back.
     pub clipped: BTreeMap<&'static str, f64>,
@@ -48,7 +48,7 @@ pub struct Analysis {
     pub percentiles: Vec<Percentiles>,
 }
 
-/// How intervals are made, for whoever reads the file alone.
+/// Method of the intervals, for readers of the file alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Method {
     /// Means, their ratios and differences.
@@ -74,7 +74,7 @@ const METHOD: Method = Method {
     decision: "95 % intervals: Poisson bootstrap, for the 95th percentile Student over 16 batches; margins 1 % of time, 2 % of its 95th percentile, 0.1 points of loss, 5 ms or a fifth of the queueing delay, 5 % of connections over 5 % slower",
 };
 
-/// What connections a part consists of.
+/// Criterion that selects the connections of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -117,7 +117,7 @@ impl Field for Part {
     }
 }
 
-/// What an entry is read from.
+/// Input of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct OfPart<'a> {
     experiment: &'a Experiment,
@@ -210,7 +210,7 @@ record! {
     p90: Interval, "", None = at(sketch, 0.9, unit);
 }
 
-/// What a difference is read from: one arm and the baseline, which is the first.
+/// Input of a difference: one arm and the baseline, which is the first.
 #[derive(Clone, Copy, Debug)]
 pub struct OfPair<'a> {
     cell: &'a Cell,

@@ -10,7 +10,7 @@ use firstflight_path::random::mix;
 use firstflight_path::{Error, Path};
 use firstflight_sim::{App, Outcome, Part, Stop};
 
-/// What one arm did to one connection.
+/// Result of one arm on one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowResult {
     /// Every byte was through within the limit: delivered, or acknowledged where the sender's
@@ -46,7 +46,7 @@ pub struct FlowResult {
     pub queue_p99_us: u64,
     /// Largest window, bytes.
     pub cwnd_max: u64,
-    /// How startup ended.
+    /// Exit of the startup.
     pub exit: Option<Exit>,
 }
 

@@ -56,7 +56,7 @@ impl Clock {
 /// An A/B test.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// What paths and objects are drawn from.
+    /// Source of paths and objects.
     pub population: Population,
     /// The arms, the baseline first.
     pub arms: Vec<NamedArm>,
@@ -90,7 +90,7 @@ pub const MOST_SECONDS: u64 = 3600;
 pub struct Experiment {
     /// Where it ran.
     pub testbed: String,
-    /// What the senders speak: `quic` or `tcp`.
+    /// Protocol of the senders: `quic` or `tcp`.
     pub transport: String,
     /// Loss detection, where one was asked for.
     pub detection: Option<String>,
@@ -235,13 +235,13 @@ impl Test {
         }
     }
 
-    /// How connections are cut into blocks, the unit of sharding and of resuming: about a hundred
-    /// blocks, each long enough to be worth a file and short enough to be lost.
+    /// Connections per block, the unit of sharding and resuming: about a hundred blocks, each long
+    /// enough to be worth a file and short enough to be lost.
     pub fn block(&self) -> u64 {
         (self.flows / 128).next_power_of_two().clamp(64, 16_384)
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub fn blocks(&self) -> u64 {
         self.flows.div_ceil(self.block())
     }

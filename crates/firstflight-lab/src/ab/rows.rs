@@ -20,7 +20,7 @@ pub struct Row {
     pub drawn: Drawn,
     /// The bound no sender beats, ns.
     pub ideal_ns: Option<u64>,
-    /// What happened.
+    /// Result.
     pub result: FlowResult,
 }
 

@@ -25,7 +25,7 @@ pub struct Run {
 /// Takes rows, in order.
 pub type Sink<'r> = dyn FnMut(&[Row]) -> Result<(), Error> + Send + 'r;
 
-/// Who watches a run.
+/// Observers of a run.
 pub struct Watch<'a> {
     /// Called with the number of connections done since the last call.
     pub tick: &'a (dyn Fn(u64) + Sync),

@@ -11,7 +11,7 @@ use crate::stats::ratio::Ratios;
 use crate::stats::sketch::Sketch;
 use firstflight::startup::ExitReason;
 
-/// What is summed over connections.
+/// Sum over connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     /// Connections that did not finish within the limit.
@@ -127,8 +127,7 @@ impl ArmTally {
         self.sums[sum as usize]
     }
 
-    /// How often startup ended for each reason, by its name, and how often the transfer ended first
-    /// (`none`).
+    /// Number of exits by reason, and of transfers that ended first (`none`).
     pub fn exits(&self) -> impl Iterator<Item = (&'static str, u64)> {
         ExitReason::ALL.map(ExitReason::name).into_iter().chain(["none"]).zip(self.exits)
     }
@@ -247,11 +246,11 @@ pub struct Tallies {
     /// What decides: all connections as assumed, those that also ran in the other worlds as
     /// assumed, and these in each of the worlds.
     worlds: Vec<Sums>,
-    /// How often the baseline ran again with the same seed.
+    /// Number of reruns of the baseline with the same seed.
     pub repeated: u64,
-    /// How often it did something else; anything but 0 is a defect of the simulator.
+    /// Number of reruns that differed; anything but 0 is a defect of the simulator.
     pub differed: u64,
-    /// How often each bound of the population held a value back.
+    /// Number of values clipped by each bound of the population.
     pub clipped: [u64; 8],
     /// Blocks that are whole, rising.
     pub blocks: Vec<u64>,
@@ -391,7 +390,7 @@ impl Tallies {
         self.fills[stratum].clone()
     }
 
-    /// What they come to.
+    /// Decision from these sums.
     pub fn decision(&self, experiment: &Experiment) -> Decision {
         let names: Vec<String> =
             experiment.assumptions.iter().map(|one| one.value.clone()).collect();

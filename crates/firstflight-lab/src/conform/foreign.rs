@@ -52,6 +52,9 @@ pub(super) fn ending(child: &mut Child, what: &str) -> String {
     }
     match child.wait() {
         Ok(status) => match (status.code(), signal(status)) {
+            (Some(127), _) => {
+                format!("{what} ended with exit code 127: the shell found no such command")
+            }
             (Some(code), _) => format!("{what} ended its process with exit code {code}"),
             (None, Some(signal)) => format!("{what} ended its process with {}", named(signal)),
             (None, None) => format!("{what} ended its process"),

@@ -5,7 +5,7 @@ use crate::scenario::Scenario;
 use firstflight::{Begin, Event};
 use firstflight_path::Error;
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Observer, Record, Snapshot};
+use firstflight_sim::{App, Observer, Record, Snapshot};
 
 /// Everything that the controller of a simulated connection was told.
 #[derive(Debug, Default)]
@@ -14,30 +14,24 @@ struct Heard {
     events: Vec<Event>,
 }
 
-impl Heard {
-    fn listen(
-        &mut self,
-        arm: &NamedArm,
-        scenario: &Scenario,
-        seed: u64,
-    ) -> Result<(Begin, Vec<Event>), Error> {
-        scenario.simulate_watched(arm, seed, Some(self))?;
-        let begin = self.begin.ok_or_else(|| Error::new("no connection began"))?;
-        Ok((begin, std::mem::take(&mut self.events)))
-    }
-}
-
-/// What the controller of a simulated connection was told, in order, with what it was built from:
-/// what vectors are made of.
+/// Events that the controller of a simulated connection received, in order, with its configuration:
+/// the content of vectors.
 ///
 /// # Errors
 /// One line if the scenario cannot run.
 pub fn listen(
     arm: &NamedArm,
     scenario: &Scenario,
+    app: App,
     seed: u64,
 ) -> Result<(Begin, Vec<Event>), Error> {
-    Heard::default().listen(arm, scenario, seed)
+    let mut heard = Heard::default();
+    match app {
+        App::Bulk(_) => scenario.simulate_watched(arm, seed, Some(&mut heard))?,
+        app => scenario.run_app_watched(arm, app, seed, Some(&mut heard))?,
+    };
+    let begin = heard.begin.ok_or_else(|| Error::new("no connection began"))?;
+    Ok((begin, heard.events))
 }
 
 impl Observer for Heard {

@@ -45,7 +45,7 @@ pub struct Difference {
     pub around: Vec<Step>,
 }
 
-/// How often a rule was put to the test.
+/// Number of times a rule was tested.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleRow {
     /// Which.
@@ -68,7 +68,7 @@ pub struct RuleRow {
     pub first: Option<Difference>,
 }
 
-/// What came of it.
+/// Result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// ACKs and loss timers that both were told.
@@ -284,7 +284,7 @@ impl Judge {
         }
     }
 
-    /// What came of it.
+    /// Result.
     pub fn verdict(&mut self) -> Verdict {
         self.end_epoch();
         let mut rules = self.rows.clone();

@@ -40,9 +40,10 @@ use crate::arms::NamedArm;
 use crate::scenario::Scenario;
 use crate::stacks::StackArm;
 use firstflight_path::{Error, Path};
+use firstflight_sim::App;
 use serde::Serialize;
 
-/// What came of it on every connection.
+/// Result over all connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// Version of the program.
@@ -57,7 +58,7 @@ pub struct Answer {
     pub connections: Vec<Connection>,
 }
 
-/// What came of it on one connection.
+/// Result on one connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
     /// The path.
@@ -66,7 +67,7 @@ pub struct Connection {
     pub bytes: u64,
     /// Seed of every random draw.
     pub seed: u64,
-    /// What came of it.
+    /// Result.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
@@ -103,8 +104,7 @@ pub fn scenarios() -> Result<Vec<Scenario>, Error> {
     PATHS.into_iter().map(scenario).collect()
 }
 
-/// What of ours a controller of a stack is held against where nothing else is asked for; `None` if
-/// there is nothing like it.
+/// Our counterpart of a stack's controller, for comparison by default; `None` if there is none.
 pub fn counterpart(stack: &StackArm) -> Option<&'static str> {
     let controller = stack.name.split(':').nth(1)?;
     match controller {
@@ -127,7 +127,7 @@ pub fn of_foreign(
     seed: u64,
     judge: Judge,
 ) -> Result<Verdict, Error> {
-    let (begin, events) = listen(against, scenario, seed)?;
+    let (begin, events) = listen(against, scenario, App::Bulk(scenario.bytes), seed)?;
     let mut core = begin.controller();
     let mut judge = judge;
     if let Err(error) = foreign.begin(&begin) {
@@ -173,7 +173,7 @@ pub fn of_stack(
     }
 }
 
-/// What of ours the kernel's controller `name` is held against where nothing else is asked for.
+/// Our counterpart of the kernel's controller `name`, for comparison by default.
 ///
 /// # Errors
 /// One line if there is nothing like it, or this build cannot trace the kernel.

@@ -6,7 +6,7 @@ use firstflight::event::Transport;
 use firstflight::{Event, Phase};
 use serde::Serialize;
 
-/// What is at stake with one event.
+/// Rule that an event tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -51,7 +51,7 @@ impl Rule {
         Rule::Sending,
     ];
 
-    /// What it is called in tables.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::InitialWindow => "initial window",

@@ -15,7 +15,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// What a reduction over a round trip leaves of the window in the end: the threshold, bytes.
+    /// Final window of a reduction over a round trip: the threshold, bytes.
     pub fn target(&self) -> u64 {
         self.ssthresh.unwrap_or(self.cwnd)
     }
@@ -45,7 +45,7 @@ pub struct Step {
     pub theirs: Side,
     /// Ours.
     pub ours: Side,
-    /// What ours was doing before.
+    /// Phase of ours before the event.
     #[serde(serialize_with = "name_of")]
     pub phase: Phase,
     /// Ours was in recovery before, or is afterwards.

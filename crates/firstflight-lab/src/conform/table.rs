@@ -24,7 +24,7 @@ pub const ROW: usize = 2 + EVENT.len();
 /// The timeouts in the order of their numbers.
 pub const TIMEOUTS: [&str; 3] = ["rto", "rto_again", "persistent_congestion"];
 
-/// What a function that begins a connection is told.
+/// Arguments of the function that starts a connection.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BeginRecord {
@@ -38,7 +38,7 @@ pub struct BeginRecord {
     pub nxt: u64,
 }
 
-/// What a controller answers.
+/// Answer of a controller.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct WindowRecord {

@@ -25,7 +25,7 @@ pub(super) const SLOWER_PCT: f64 = 5.0;
 /// Student's t of 97.5 % with one degree of freedom less than batches.
 const T_BATCHES: f64 = 2.131_449_545_559_323;
 
-/// What a 95 % interval says of an effect.
+/// Classification of an effect by its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
@@ -50,7 +50,7 @@ pub struct Effect {
     pub high: f64,
     /// Less than this is no difference.
     pub margin: f64,
-    /// What it says.
+    /// Classification.
     pub is: Is,
     /// The interval reaches past the margin on the good side.
     #[serde(skip)]

@@ -45,7 +45,7 @@ pub struct Evidence<'a> {
     pub corners: &'a [Sums],
     /// The baseline twice, each time under another seed.
     pub twice: &'a Sums,
-    /// How often the baseline ran again with the same seed, and how often it did something else.
+    /// Number of reruns of the baseline with the same seed, and of those that differed.
     pub repeated: [u64; 2],
 }
 

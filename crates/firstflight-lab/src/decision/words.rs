@@ -211,7 +211,7 @@ impl Decision {
                 let baseline = &self.baseline;
                 format!("Not settled at {n} connections, and hardly with more: keep {baseline}.")
             }
-            None => format!("No arm gains in every world: keep {}.", self.baseline),
+            None => format!("No arm gains under every assumption: keep {}.", self.baseline),
         }
     }
 }

@@ -10,13 +10,13 @@ use serde::Serialize;
 pub struct Answer {
     /// Version of the program.
     pub firstflight: String,
-    /// What was asked.
+    /// The request.
     pub experiment: Experiment,
-    /// What it comes to, in a sentence.
+    /// Result in a sentence.
     pub finding: String,
     /// Why no verdict is given; `None` if one is.
     pub withheld: Option<String>,
-    /// What a reader has to know first.
+    /// Caveats to read first.
     pub warnings: Vec<String>,
     /// Each arm by itself; the baseline first.
     pub arms: Vec<ArmRow>,
@@ -34,13 +34,13 @@ pub struct Answer {
     pub balance: Balance,
     /// The baseline against itself, split in two by chance; `None` with too few units.
     pub aa: Option<EffectRow>,
-    /// How many units an effect needs.
+    /// Number of units required for an effect.
     pub needs: Vec<NeedRow>,
     /// Trials made from these rows; `None` if none were asked for.
     pub rehearsal: Option<RehearsalRow>,
 }
 
-/// What was asked.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Experiment {
     /// The files.
@@ -117,7 +117,7 @@ pub struct EffectRow {
     pub strata: u64,
     /// Rows of the two in strata that lack one of them.
     pub rows_left_out: u64,
-    /// What is left of the variance after what was known before is taken out.
+    /// Share of the variance left after adjustment for earlier knowledge.
     pub variance_left: Option<f64>,
     /// The first stop rule that it breaks, as typed.
     pub stopped_by: Option<String>,
@@ -177,7 +177,7 @@ pub struct PartRow {
 /// Whether the arms got the units that were planned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleRatio {
-    /// What was counted: units; rows where rows were assigned, slots where arms took turns.
+    /// Unit of the counts: units; rows where rows were assigned, slots where arms took turns.
     pub counted: String,
     /// By arm: what came.
     pub counts: Vec<u64>,
@@ -198,7 +198,7 @@ pub struct Balance {
     pub unbalanced: bool,
 }
 
-/// What an effect needs.
+/// Sample size for an effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeedRow {
     /// The effect, in percent.
@@ -211,7 +211,7 @@ pub struct NeedRow {
     pub hours: Option<f64>,
 }
 
-/// How often the intervals covered the truth in trials made from these rows.
+/// Coverage of the intervals in trials simulated from these rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RehearsalRow {
     /// The effect that was put in, in percent.

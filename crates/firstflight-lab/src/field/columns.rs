@@ -96,7 +96,7 @@ impl Names {
         let needed = |place: usize, option: &str, known: &[&str]| {
             find(place, known)?.ok_or_else(|| {
                 let some = header.iter().take(20).cloned().collect::<Vec<_>>().join(",");
-                Error::new(format!("{file}: --{option} names the column; there are `{some}`"))
+                Error::new(format!("{file}: no column for --{option}; name one of `{some}`"))
             })
         };
         Ok(Names {
@@ -115,7 +115,7 @@ impl Names {
     }
 }
 
-/// What is asked of a table.
+/// Question about a table.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     /// Ends the analysis once it is set.

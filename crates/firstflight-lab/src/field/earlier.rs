@@ -15,7 +15,7 @@ pub(super) const NOT_SEEN: &str = "not seen earlier";
 /// Tables from before a test, and what is read of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// What somebody named: a table, or a folder of Parquet files.
+    /// The named input: a table, or a folder of Parquet files.
     pub file: FileName,
     /// The tables themselves.
     pub(super) tables: Vec<FileName>,

@@ -15,7 +15,7 @@ use firstflight_trial::statistics::stop::Rule;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// What is asked of a table.
+/// Question about a table.
 #[derive(Args, Clone, Debug)]
 pub struct FieldRequest {
     /// Column that says the arm [default: arm]

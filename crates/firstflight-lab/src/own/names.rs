@@ -39,7 +39,7 @@ impl OwnPart {
 /// What this program has beside ours.
 static KNOWN: OnceLock<Vec<OwnPart>> = OnceLock::new();
 
-/// What stands for every startup and every short name.
+/// Name that stands for every startup and every short name.
 pub const ALL: &str = "all";
 
 /// What stands in the arm itself for a part of somebody's own.

@@ -15,7 +15,7 @@ use firstflight_sim::{App, Response};
 const LONGEST_GAP_MS: f64 = 60_000.0;
 
 impl Population {
-    /// What a drawn connection carries. Its first response, or its only object, has the drawn size.
+    /// Traffic of a drawn connection. Its first response, or its only object, has the drawn size.
     pub fn app(&self, drawn: &Drawn, seed: u64) -> App {
         let group = &self.groups[drawn.group];
         let stream = Stream::new(seed, drawn.index, Purpose::Size);

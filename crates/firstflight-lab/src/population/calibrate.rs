@@ -91,7 +91,7 @@ const HELD_OUT: [Target; 15] = [
 
 /// The factors on buffers that are tried.
 pub const GRID: [f64; 5] = [1.0, 2.0, 3.0, 4.0, 6.0];
-/// How much more misfit than the least counts as fitting nearly as well.
+/// Additional misfit, over the least, up to which a fit counts as near-best.
 pub const NEARLY: f64 = 1.0;
 
 /// Between which medians over paths buffers have been measured, ms: the geometric means of three
@@ -122,7 +122,7 @@ pub enum Family {
 /// The fits of all factors on buffers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
-    /// What was turned besides q.
+    /// Parameters varied besides q.
     pub family: Family,
     /// Connections behind every number of the table.
     pub flows: u64,
@@ -149,7 +149,7 @@ pub struct Point {
     pub buffer_bdp: f64,
     /// Rapid Start's mean loss less slow start's, percentage points; the slides say +0.46.
     pub more_loss_points: f64,
-    /// What was fitted, column by column.
+    /// Fitted values, column by column.
     pub columns: Vec<Fitted>,
     /// Sum over the fitted columns and the median buffer of (ln(measured / published) / half the
     /// band in the logarithm) squared.
@@ -159,7 +159,7 @@ pub struct Point {
     pub inside: bool,
     /// The misfit is at most [`NEARLY`] above the least.
     pub accepted: bool,
-    /// What was published and not fitted.
+    /// Published values that were held out.
     pub held_out: Vec<Fitted>,
 }
 
@@ -168,7 +168,7 @@ pub struct Point {
 pub struct Fitted {
     /// The target.
     pub target: Target,
-    /// What the fit gives.
+    /// Fitted value.
     pub measured: f64,
     /// ln(measured / target).
     pub residual: f64,
@@ -192,7 +192,7 @@ impl Fitted {
     }
 }
 
-/// What a calibration runs on.
+/// Input of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The population; its knobs are turned.
@@ -201,7 +201,7 @@ pub struct Calibration {
     pub flows: u64,
     /// Seed.
     pub seed: u64,
-    /// What may be turned.
+    /// Parameters that may change.
     pub family: Family,
     /// The only factor on buffers to try; `None` tries [`GRID`].
     pub held_q: Option<f64>,

@@ -30,7 +30,7 @@ pub struct Drawn {
     pub rate_kbps: u64,
     /// Rate of the way back, kbit/s; `None` for ten times the rate.
     pub up_kbps: Option<u64>,
-    /// What may wait at the bottleneck, bytes.
+    /// Queue capacity of the bottleneck, bytes.
     pub queue_bytes: u64,
     /// Independent forward loss, 1e-9.
     pub loss_ppb: u64,

@@ -28,7 +28,7 @@ pub struct Bursts {
 pub struct Reordering {
     /// Share of the packets.
     pub share: f64,
-    /// What delays them, one or two kinds.
+    /// Delays, one or two kinds.
     pub parts: Vec<Lag>,
 }
 
@@ -41,7 +41,7 @@ pub struct Lag {
     pub mean: LagMean,
 }
 
-/// How long an overtaken packet is late on average.
+/// Mean lateness of an overtaken packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LagMean {
     /// Milliseconds.

@@ -1,6 +1,6 @@
 //! What calibration may turn, and what is known of where it stands.
 
-/// What calibration may turn.
+/// Parameters that calibration may change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knobs {
     /// Factor on every buffer.
@@ -15,7 +15,7 @@ pub struct Knobs {
     pub r: f64,
     /// Factor on the loss that the groups have of their own.
     pub l: f64,
-    /// What is known about them: how they were fitted, or that they were not.
+    /// Status of the parameters: how they were fitted, or that they were not.
     pub status: String,
     /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
     pub calibrated: Option<bool>,

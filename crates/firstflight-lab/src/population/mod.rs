@@ -41,11 +41,11 @@ use rows::Rows;
 /// A distribution over paths and objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Version of its numbers.
     pub version: String,
-    /// What it stands for, in a line.
+    /// Meaning in a line.
     pub about: String,
     /// Initial window in packets of arms that name none, where the population's source says one.
     pub initial_window: Option<u32>,
@@ -53,10 +53,9 @@ pub struct Population {
     pub size_bins: Vec<u64>,
     /// Where its numbers come from.
     pub sources: Vec<Source>,
-    /// What calibration may turn.
+    /// Parameters that calibration may change.
     pub knobs: Knobs,
-    /// What nobody measured, with the range that is as good as the value: what [`crate::ab`] tries
-    /// results against.
+    /// Unmeasured values, with their plausible ranges: [`crate::ab`] tests results against them.
     pub assumptions: Vec<Assumption>,
     /// The groups; weights sum to 1.
     pub groups: Vec<Group>,
@@ -77,21 +76,21 @@ pub struct Source {
 /// A part of a population whose connections are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Share of the connections.
     pub weight: f64,
     /// Smallest buffer, packets of 1500 bytes.
     pub floor_packets: u64,
-    /// What the way back is, in the words of a path's key `return`: `plain` for a delay.
+    /// Return path, in the words of a path's key `return`: `plain` for a delay.
     pub return_path: String,
-    /// What else all its paths have, as keys of a path: `wander=0.3:1s`, `ecn=1pkt`.
+    /// Further keys common to all its paths: `wander=0.3:1s`, `ecn=1pkt`.
     pub path: String,
     /// Its paths never showed a full bottleneck: they may be faster than `rate_down` says.
     pub rate_is_lower_bound: bool,
     /// Measured paths, one of which each connection takes; they go before the distributions.
     pub rows: Option<Rows>,
-    /// What hangs together.
+    /// Correlation of variables.
     pub correlation: Correlation,
     /// Loss in bursts; not beside a loss of single packets.
     pub bursts: Option<Bursts>,
@@ -99,7 +98,7 @@ pub struct Group {
     pub reordering: Option<Reordering>,
     /// Token buckets on some of the paths.
     pub policer: Option<Policing>,
-    /// What a connection carries.
+    /// Traffic of a connection.
     pub workload: Workload,
     variables: Vec<(Variable, Distribution)>,
 }
@@ -149,7 +148,7 @@ impl Population {
         self.size_bins.partition_point(|edge| *edge <= bytes)
     }
 
-    /// What to know before believing a number that rests on this population.
+    /// Caveats for numbers that rest on this population.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.knobs.calibrated == Some(false) {

@@ -132,7 +132,7 @@ impl Rows {
         (rows.weight() > 0.0).then_some(rows)
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.paths.len()
     }

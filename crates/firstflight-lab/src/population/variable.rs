@@ -1,6 +1,6 @@
 //! The variables of a population and the units they are written in.
 
-/// What a population draws for every connection.
+/// Variable that a population draws for every connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variable {
     /// Idle round-trip time.
@@ -158,7 +158,7 @@ impl Variable {
 }
 
 impl Unit {
-    /// What stands behind a key.
+    /// Suffix of a key.
     pub const fn suffix(self) -> &'static str {
         match self {
             Unit::Ms => "_ms",

@@ -7,7 +7,7 @@ use super::variable::Variable;
 use firstflight_path::Error;
 use std::fmt;
 
-/// What a connection of a group carries; `size` of the group says how large.
+/// Traffic of a group's connections; `size` of the group gives the size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Workload {
     /// One object, all of it there from the start.

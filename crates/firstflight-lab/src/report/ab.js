@@ -11,7 +11,7 @@ function recommendation() {
   const { sentence, notes: more, worlds, assumptions } = analysis.decision;
   byId("recommendation").append(html("p", { class: "first" }, html("strong", {}, sentence)), ...more.map((line) => html("p", {}, line)));
   if (worlds.length > 1) {
-    byId("recommendation").append(html("p", { class: "rests" }, `Nobody measured ${assumptions.join(" and ")}: all arms also ran in ${worlds.length - 1} other worlds, on ${number(worlds[1].connections, 0)} connections each.`));
+    byId("recommendation").append(html("p", { class: "rests" }, `Nobody measured ${assumptions.join(" and ")}: all arms also ran under ${worlds.length - 1} other assumptions, on ${number(worlds[1].connections, 0)} connections each.`));
   }
   const unsure = [...new Set(report.sources.filter(({ status }) => status === "A" || status === "U").map(({ value }) => value))];
   if (unsure.length) {
@@ -32,7 +32,7 @@ function sentences() {
       html("h3", { "data-tip": arm.full }, swatch(arm), name),
       html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? words : "beyond chance")),
       html("p", { class: "interval" }, `95 % interval ${number(time.low, 1)} … ${number(time.high, 1)}${NARROW}%`),
-      effects.length > 1 ? html("p", { class: "interval" }, `${number(least, 0)} … ${number(most, 0)}${NARROW}% over all worlds`) : null,
+      effects.length > 1 ? html("p", { class: "interval" }, `${number(least, 0)} … ${number(most, 0)}${NARROW}% under all assumptions`) : null,
       html("p", { class: "cost" }, `${signed(loss.value, 2)} points of loss (${between(loss, 2)})`),
       html("p", { class: "cost" }, `${signed(queue.value, 0)} ms of queueing delay (p99)`),
       html("p", {}, `${number(slower.value, 1)}${NARROW}% of connections are over 5${NARROW}% slower`)));
@@ -47,7 +47,7 @@ function worldsTable() {
     const { time_pct: time, mean_pct: mean, p95_pct: tail, slower_pct: slower, loss_points: loss, queue_ms: queue } = effects[world];
     return html("tr", {}, html("th", { scope: "row", class: "name" }, words), html("td", {}, swatch(armOf({ arm: name })), name), html("td", { class: "figure" }, number(connections, 0)), range(time, 1), range(mean, 1), range(tail, 1), range(slower, 1), range(loss, 2), range(queue, 1));
   }));
-  byId("worlds").append(grid(["World", "Arm", "Connections", "faster %", "by mean %", "at p95 %", "over 5 % slower %", "more loss, points", "more queueing delay, ms"], lines, [0, 1]));
+  byId("worlds").append(grid(["Assumption", "Arm", "Connections", "faster %", "by mean %", "at p95 %", "over 5 % slower %", "more loss, points", "more queueing delay, ms"], lines, [0, 1]));
 }
 
 function notes() {
@@ -158,7 +158,7 @@ function trust() {
     ["Means", analysis.method.means, "wide"],
     ["Quantiles", analysis.method.quantiles, "wide"],
     ["Many cells", analysis.method.many, "wide"],
-    ["Worlds", analysis.method.worlds, "wide"],
+    ["Assumptions", analysis.method.worlds, "wide"],
     ["Decision", analysis.method.decision, "wide"],
   ]);
   const rows = report.sources.map(({ value, status, reference }) => html("tr", {}, html("td", { class: `status status-${status}` }, status), html("th", { scope: "row" }, value), html("td", {}, reference)));

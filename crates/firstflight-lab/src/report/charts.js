@@ -10,7 +10,7 @@ const charts = [
     id: "window",
     title: "cwnd and bytes in flight",
     how: "The solid line is cwnd, the dashed one the bytes in flight. " +
-      "Above “BDP” the queue fills, above “BDP + queue” packets drop; a shape marks the exit from slow start, ticks below the chart are losses.",
+      "Above “BDP” the queue fills; above “BDP + queue” packets drop. A shape marks the exit from slow start; ticks below the chart are losses.",
     height: (width) => (width < 560 ? 230 : 320),
     below: () => (view.layers.losses ? shownArms().filter((arm) => arm.losses.length).length * RUG : 0),
     draw: drawWindow,
@@ -24,9 +24,9 @@ const charts = [
     },
     get how() {
       return report.ideal
-        ? "What the receiver could hold by then, at the full rate from the first moment, less what it holds in order: rising while the path " +
-          "is not used, level while it is, falling when a hole is filled. How high it is when the ideal is done is what startup and repair cost."
-        : "What the receiver holds in order: a flat stretch is a receiver that waits.";
+        ? "Bytes the receiver could have at the full rate from the start, minus the bytes it has in order. The line rises while the path is " +
+          "not full, stays level while it is, and falls when a gap is filled. Its height when the ideal finishes is the cost of startup and recovery."
+        : "Bytes the receiver has in order. Where the line is flat, the receiver waits.";
     },
     height: (width) => (width < 560 ? 190 : 230),
     draw: (...to) => (report.ideal ? drawBehind(...to) : drawDelivered(...to)),
@@ -36,7 +36,7 @@ const charts = [
   {
     id: "queue",
     title: "Bottleneck queue",
-    how: "What waits in front of the bottleneck: everyone who shares it waits as long, and at the capacity line packets drop.",
+    how: "Bytes queued at the bottleneck. All traffic through it waits this long; at the capacity line, packets drop.",
     height: (width) => (width < 560 ? 160 : 180),
     draw: drawQueue,
     value: (arm, i) => arm.points.queue_bytes[i],
@@ -45,7 +45,7 @@ const charts = [
   {
     id: "phases",
     title: "Phases",
-    how: "What each sender was doing: a good startup is short, and a good recovery is short or does not happen.",
+    how: "The phase of each sender over time. A good startup is short; a good recovery is short or never happens.",
     height: () => Math.max(1, shownArms().length) * LANE + 34,
     draw: drawPhases,
     says: (arm) => `${arm.arm}: ${arm.phases.slice(0, 12).map((phase) => `${phase.name} until ${time(phase.end_ms)}`).join(", ")}`,
@@ -183,6 +183,20 @@ function references(g, frame, y, lines) {
   return names;
 }
 
+// Two arms have the same window for most of the time of the first.
+function coincide(arm, other) {
+  const windowAt = ({ points }, t) => points.cwnd[at(points.t_ms, t)];
+  const times = Array.from({ length: 50 }, (_, i) => ((i + 0.5) * endOf(arm)) / 50);
+  return times.filter((t) => windowAt(arm, t) === windowAt(other, t)).length >= 40;
+}
+
+// A line that later ones coincide with is wider by each, so that all of them are seen.
+function lineClass(arm, kind) {
+  const shown = shownArms();
+  const over = shown.slice(shown.indexOf(arm) + 1).filter((other) => coincide(arm, other)).length;
+  return over ? `line ${kind} under-${Math.min(3, over)}` : `line ${kind}`;
+}
+
 const group = (arm, clip) => svg("g", { "data-arm": arm.arm, "clip-path": clip ? `url(#${clip}-clip)` : null });
 
 function drawWindow(g, frame, chart) {
@@ -197,7 +211,7 @@ function drawWindow(g, frame, chart) {
     const lines = group(arm, chart.id);
     if (view.layers.inflight) lines.append(svg("path", { d: staircase(t_ms, inflight, frame.x, y), stroke: arm.colour, class: "line inflight" }));
     if (view.layers.ssthresh) lines.append(svg("path", { d: staircase(t_ms, ssthresh, frame.x, y), stroke: arm.colour, class: "line ssthresh" }));
-    lines.append(svg("path", { d: staircase(t_ms, cwnd, frame.x, y), stroke: arm.colour, class: `line window${arm.look >= COLOURS ? " again" : ""}` }));
+    lines.append(svg("path", { d: staircase(t_ms, cwnd, frame.x, y), stroke: arm.colour, class: lineClass(arm, arm.look >= COLOURS ? "window again" : "window") }));
     g.append(lines);
     if (view.layers.losses && arm.losses.length) {
       g.append(rug(arm, frame, lane));
@@ -261,7 +275,7 @@ function drawBehind(g, frame, chart) {
   chart.y = y;
   for (const arm of shownArms()) {
     const lines = group(arm, chart.id);
-    lines.append(svg("path", { d: deficit(arm, frame.x, y), stroke: arm.colour, class: "line" }));
+    lines.append(svg("path", { d: deficit(arm, frame.x, y), stroke: arm.colour, class: lineClass(arm, "behind") }));
     g.append(lines);
   }
 }
@@ -274,7 +288,7 @@ function drawDelivered(g, frame, chart) {
   chart.y = y;
   for (const arm of shownArms()) {
     const lines = group(arm, chart.id);
-    lines.append(svg("path", { d: staircase(arm.points.t_ms, arm.points.delivered_bytes, frame.x, y), stroke: arm.colour, class: "line" }));
+    lines.append(svg("path", { d: staircase(arm.points.t_ms, arm.points.delivered_bytes, frame.x, y), stroke: arm.colour, class: lineClass(arm, "delivered") }));
     g.append(lines);
   }
 }
@@ -288,7 +302,7 @@ function drawQueue(g, frame, chart) {
   for (const arm of shownArms()) {
     const { t_ms, queue_bytes } = arm.points;
     const lines = group(arm, chart.id);
-    lines.append(svg("path", { d: staircase(t_ms, queue_bytes, frame.x, y), stroke: arm.colour, class: "line thin" }));
+    lines.append(svg("path", { d: staircase(t_ms, queue_bytes, frame.x, y), stroke: arm.colour, class: lineClass(arm, "thin") }));
     g.append(lines);
   }
   g.append(names);

@@ -112,15 +112,18 @@ function saveable(figure) {
   const picture = figure.querySelector(".plot svg");
   const title = figure.querySelector("h3, h4");
   if (!picture || !title) return;
-  const name = `firstflight-${title.textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
+  // Titles may change, so they are read when they are needed.
+  const name = () => `firstflight-${title.textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
+  title.id ||= `title-${document.querySelectorAll(".saves").length}`;
   const button = (kind, act) => {
-    const made = html("button", { type: "button", class: "save", "aria-label": `Save “${title.textContent}” as ${kind}` }, kind);
+    const id = `${title.id}-as-${kind.toLowerCase()}`;
+    const made = html("button", { type: "button", class: "save", id, title: `Save as ${kind}`, "aria-label": `Save as ${kind}:`, "aria-labelledby": `${id} ${title.id}` }, kind);
     made.addEventListener("click", act);
     return made;
   };
   figure.querySelector("figcaption").append(html("span", { class: "saves no-print" },
-    button("SVG", () => downloadText(`${name}.svg`, "image/svg+xml", standalone(picture))),
-    button("PNG", () => savePng(`${name}.png`, picture))));
+    button("SVG", () => downloadText(`${name()}.svg`, "image/svg+xml", standalone(picture))),
+    button("PNG", () => savePng(`${name()}.png`, picture))));
 }
 
 // The same at every chart, and one for the data of the page, which is what it was drawn from.

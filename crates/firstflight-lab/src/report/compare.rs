@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     /// The heading, for people: what was compared on what.
     pub title: String,
-    /// What it comes to, in a sentence or two.
+    /// Result in a sentence or two.
     #[serde(default)]
     pub finding: String,
     /// The command line that makes this report again.
@@ -28,7 +28,7 @@ pub struct Report {
     pub seed: u64,
     /// Trials per arm. Above one, [`Row::values`] are medians over the trials.
     pub repeat: u32,
-    /// What a reader has to know before believing a number: warnings first.
+    /// Caveats to read before the numbers: warnings first.
     pub notes: Vec<Note>,
     /// The results, one row per arm.
     pub table: Table,
@@ -48,7 +48,7 @@ pub struct Path {
     pub text: String,
     /// The short name, where it has one (`geo`).
     pub name: Option<String>,
-    /// Who measured or published this path.
+    /// Author or publisher of this path's measurements.
     pub source: Option<String>,
     /// The bottleneck's rate; `None` where it changes with time.
     pub rate_mbps: Option<f64>,
@@ -58,20 +58,20 @@ pub struct Path {
     pub queue_bytes: Option<u64>,
     /// Rate times idle round trip.
     pub bdp_bytes: Option<u64>,
-    /// What fits into path and queue together: rate times idle round trip plus the queue.
+    /// Capacity of path and queue together: rate times idle round trip plus the queue.
     pub full_bdp_bytes: Option<u64>,
 }
 
 /// A remark above the results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// How loud.
+    /// Level.
     pub level: Level,
     /// One or two sentences.
     pub text: String,
 }
 
-/// How loud a [`Note`] is.
+/// Level of a [`Note`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -84,9 +84,9 @@ pub enum Level {
 /// One name and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// What it was.
+    /// Earlier value.
     pub value: String,
 }
 
@@ -104,14 +104,14 @@ pub struct Table {
 pub struct Column {
     /// The stable field name (`ttlb_ms`).
     pub key: String,
-    /// What people call it (`completion time`).
+    /// Display name (`completion time`).
     pub label: String,
     /// The unit the values are in (`ms`, `%`, `bytes`), empty for a plain number. Values in
     /// `bytes` are shown as kB, MB or GB.
     pub unit: String,
     /// Which end of the column is the good one.
     pub better: Better,
-    /// How the metric is defined, in a sentence.
+    /// Definition of the metric, in a sentence.
     pub explanation: String,
 }
 
@@ -168,7 +168,7 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// What one arm did over time, in the trial with the report's seed.
+/// Time series of one arm, in the trial with the report's seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The name of the arm; the same as in [`Row::arm`].
@@ -180,16 +180,15 @@ pub struct Series {
     /// transfer.
     #[serde(with = "columns")]
     pub points: Vec<Point>,
-    /// What the sender was doing, without overlap, in order.
+    /// Phases of the sender, without overlap, in order.
     pub phases: Vec<Phase>,
     /// When packets were declared lost.
     pub losses: Vec<Loss>,
-    /// How startup ended; `None` if the transfer ended first.
+    /// Exit of the startup; `None` if the transfer ended first.
     pub exit: Option<Exit>,
     /// The recovery episodes, in order.
     pub episodes: Vec<Episode>,
-    /// How many episodes there were, where [`Report::bounded`] kept only the first ones; 0 means
-    /// all are listed.
+    /// Number of episodes if [`Report::bounded`] kept only the first ones; 0 if all are listed.
     #[serde(default)]
     pub episodes_total: u64,
 }
@@ -228,11 +227,11 @@ pub struct Phase {
 pub struct Loss {
     /// When the sender found out.
     pub t_ms: f64,
-    /// How much.
+    /// Size, bytes.
     pub bytes: u64,
 }
 
-/// How startup ended.
+/// Exit of the startup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exit {
     /// The name of the reason (`loss`, `delay`, `css_done`, ...).

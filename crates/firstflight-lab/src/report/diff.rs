@@ -34,8 +34,8 @@ struct Data<'a> {
 }
 
 impl Diff {
-    /// What changed, in a sentence or two: completion times first, then how many numbers, then what
-    /// was set otherwise.
+    /// Changes in a sentence or two: completion times first, then the number of changed values,
+    /// then changed settings.
     pub fn finding(&self) -> String {
         if self.changes.is_empty() {
             let equal = format!("Nothing differs: {} numbers are equal.", self.equal);

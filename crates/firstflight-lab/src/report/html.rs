@@ -12,16 +12,16 @@ const DRAW: &str = include_str!("draw.js");
 const CHROME: &str = include_str!("chrome.js");
 const FRAMES: &str = include_str!("frames.js");
 
-/// What one kind of page has of its own; frame, colours and tools are the same for all.
+/// Parts of one kind of page; frame, colours and tools are common to all.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// What it is, beside the name of the program.
+    /// Kind of page, shown beside the name of the program.
     pub kind: &'a str,
     /// The id of the heading that a keyboard user can skip to; also the word for it.
     pub skip: &'a str,
     /// Styles besides the common one.
     pub styles: &'a [&'a str],
-    /// What stands below title and lead.
+    /// Content below title and lead.
     pub body: &'a str,
     /// Scripts that it shares with other kinds of pages.
     pub common: &'a [&'a str],
@@ -124,7 +124,7 @@ pub(super) const DIFF: Page<'_> = Page {
 pub struct Inside<'a> {
     /// Its module of WebAssembly, as gzip in base64.
     pub module: &'a str,
-    /// What was asked for when the page was written: options and values, as JSON.
+    /// Request from which the page was made: options and values, as JSON.
     pub plan: &'a str,
 }
 

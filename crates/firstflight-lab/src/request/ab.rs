@@ -10,7 +10,7 @@ use clap::Args;
 use firstflight::Nanos;
 use firstflight_path::Error;
 
-/// What `ab` tests.
+/// Options of `ab`.
 #[derive(Args, Clone, Debug)]
 pub struct AbRequest {
     /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses,

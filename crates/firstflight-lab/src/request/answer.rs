@@ -5,7 +5,7 @@ use crate::report::Table;
 use crate::sharing::Sharing;
 use crate::table::table;
 
-/// What became of what was [`Asked`](super::Asked).
+/// Answer to an [`Asked`](super::Asked).
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// Of one flow at a time.
@@ -31,7 +31,7 @@ impl Answer {
         }
     }
 
-    /// What to know before believing a number.
+    /// Caveats.
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Answer::Alone(comparison) => comparison.warnings.clone(),
@@ -41,7 +41,7 @@ impl Answer {
         }
     }
 
-    /// What it comes to, in a sentence or two; nothing of one trial of several flows.
+    /// Result in a sentence or two; `None` for one trial of several flows.
     pub fn finding(&self) -> String {
         match self {
             Answer::Alone(comparison) => comparison.finding(),

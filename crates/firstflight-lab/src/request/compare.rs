@@ -18,7 +18,7 @@ use firstflight_path::Error;
 use firstflight_path::{DEFAULT, Path};
 use std::sync::atomic::AtomicBool;
 
-/// What `compare` compares.
+/// Options of `compare`.
 #[derive(Args, Clone, Debug)]
 pub struct CompareRequest {
     /// Testbed
@@ -69,7 +69,7 @@ fn limit(text: &str) -> Result<Nanos, String> {
     size::limit(text, 86_400)
 }
 
-/// What is asked for.
+/// Request.
 #[derive(Clone, Debug)]
 pub enum Asked {
     /// One flow at a time.
@@ -110,7 +110,7 @@ impl Asked {
         staged
     }
 
-    /// How many trials it takes at most.
+    /// Maximum number of trials.
     pub fn trials(&self) -> u64 {
         self.plan().arms.len() as u64 * u64::from(self.plan().repeat)
     }
@@ -133,7 +133,7 @@ impl Asked {
 }
 
 impl CompareRequest {
-    /// What it asks for.
+    /// Parses the request.
     ///
     /// # Errors
     /// One line.
@@ -203,7 +203,7 @@ impl CompareRequest {
     }
 }
 
-/// What `--on` takes, with a line for help on each.
+/// Values of `--on`, each with a line of help.
 pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
     let values = BUILT_IN
         .iter()

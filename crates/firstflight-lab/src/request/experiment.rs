@@ -38,7 +38,7 @@ pub struct Experiment {
 /// One path with one size of an experiment.
 #[derive(Clone, Debug)]
 pub struct ExperimentCell {
-    /// What is to be compared.
+    /// The requested comparison.
     pub asked: Asked,
     /// The options that say so.
     pub options: Pairs,
@@ -148,7 +148,7 @@ impl Experiment {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// What the file calls itself.
+    /// Title of the file.
     pub fn title(&self) -> Option<&str> {
         self.entry(TITLE_KEY).map(|entry| entry.values[0].as_str())
     }

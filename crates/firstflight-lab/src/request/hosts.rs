@@ -4,7 +4,7 @@ use crate::scenario::{Hosts, hosts_of_tcp};
 use clap::{Args, ValueEnum};
 use firstflight_path::Error;
 
-/// What the senders speak.
+/// Protocol of the senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
     /// QUIC: packet numbers, paced

@@ -27,7 +27,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use firstflight_path::Error;
 use firstflight_path::input::text_of;
 
-/// What an option takes.
+/// Values of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// A text.
@@ -51,11 +51,11 @@ pub enum Takes {
 pub struct Key {
     /// Its name, as on the command line without the dashes.
     pub name: String,
-    /// What it takes.
+    /// Values it accepts.
     pub takes: Takes,
     /// Its default, as it would be typed; `None` where nothing is the default.
     pub default: Option<String>,
-    /// What it means.
+    /// Meaning.
     pub help: String,
 }
 

@@ -70,7 +70,13 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             let known = used.into_iter().flat_map(Command::get_subcommands);
             let near = nearest(&word, known.map(Command::get_name)).map(str::to_owned);
             let near = near.or_else(|| text(ContextKind::SuggestedSubcommand));
-            format!("unknown command `{word}`{}; `firstflight help` lists all", meant(near))
+            let of = match used {
+                Some(used) if Some(used.get_name()) != command.map(Command::get_name) => {
+                    format!("firstflight {} --help", used.get_name())
+                }
+                _ => "firstflight help".to_owned(),
+            };
+            format!("unknown command `{word}`{}; `{of}` lists all", meant(near))
         }
         (ErrorKind::ArgumentConflict, Some(option)) => {
             match text(ContextKind::PriorArg).as_deref().and_then(|prior| prior.split(' ').next()) {

@@ -14,7 +14,7 @@ use firstflight_path::random::{GOLDEN, mix};
 /// Replicates.
 pub const REPLICATES: usize = 200;
 
-/// How often one connection counts in each replicate.
+/// Weight of a connection in each replicate.
 pub type Weights = [u8; REPLICATES];
 
 /// Keys the weights apart from every draw of a trial.

@@ -1,7 +1,6 @@
 //! The Pareto front: arms that nobody beats in one thing without being beaten in another.
 
-/// How `a` compares with `b` in one quantity of which less is better, as far as the sample can
-/// tell.
+/// Comparison of `a` with `b` in one quantity where less is better, as far as the sample can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versus {
     /// Better, beyond chance.

@@ -9,7 +9,7 @@ use super::student::student_at;
 /// How often at least one interval of a set may miss.
 const MISSES: f64 = 0.05;
 
-/// How an arm stands among the others.
+/// Rank of an arm among the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     /// Better than every other arm.

@@ -53,7 +53,7 @@ impl<const DIGITS: u32> Counts<DIGITS> {
         self.total += other.total;
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn total(&self) -> u64 {
         self.total
     }

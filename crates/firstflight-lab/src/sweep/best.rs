@@ -15,7 +15,7 @@ type Scale = fn(&[Vec<f64>]) -> Vec<Vec<f64>>;
 pub struct Judged {
     /// Its name in the data.
     pub key: &'static str,
-    /// What people call it.
+    /// Display name.
     pub label: &'static str,
     /// Unit of the value as it is shown.
     pub unit: &'static str,
@@ -65,12 +65,12 @@ pub const JUDGED: [Judged; 2] = [
 /// An arm and its value.
 type Valued = (usize, f64);
 
-/// Who is best at one point.
+/// Best arms at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
     /// The arms whose values are the smallest or equal to it, in the order of the arms.
     pub arms: Vec<usize>,
-    /// How much better they are than the best of the others; `None` if there are no others.
+    /// Margin over the best of the others; `None` without others.
     pub margin: Option<f64>,
 }
 
@@ -132,20 +132,20 @@ impl Judged {
         Some(Best { arms: same.into_iter().map(|(arm, _)| arm).collect(), margin })
     }
 
-    /// How large a margin is, from 0 (none to speak of) to 4.
+    /// Size of a margin, from 0 (negligible) to 4.
     pub fn level(&self, margin: f64) -> usize {
         self.steps.iter().filter(|step| margin >= **step).count()
     }
 }
 
 impl Sweep {
-    /// Who is best at each point by this measure; `None` where nobody knows.
+    /// Best arms at each point by this measure; `None` where unknown.
     pub fn best(&self, judged: &Judged) -> Vec<Option<Best>> {
         let of = |point: &Option<Comparison>| judged.best(point.as_ref()?);
         self.points.iter().map(of).collect()
     }
 
-    /// What the sweep comes to, a sentence for each measure.
+    /// Finding of the sweep, a sentence for each measure.
     pub fn finding(&self) -> String {
         let arms: Vec<&str> = self.arms().collect();
         let lines = JUDGED.iter().filter_map(|judged| told(judged, &arms, &self.best(judged)));

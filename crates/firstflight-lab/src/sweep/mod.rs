@@ -27,7 +27,7 @@ const MOST_POINTS: usize = 2_500;
 /// A note on phase, of several points.
 const MOVES: &str = "loss, time or the fastest arm changes if the RTT changes by up to 0.5 ms";
 
-/// What to sweep.
+/// Plan of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
     /// The keys with their values; one or two.
@@ -38,10 +38,10 @@ pub struct SweepPlan {
     pub points: Vec<Plan>,
 }
 
-/// What came out.
+/// Result.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// What was swept.
+    /// The plan of the sweep.
     pub plan: SweepPlan,
     /// The comparisons, in the order of the plan's points; `None` where the run was stopped before.
     pub points: Vec<Option<Comparison>>,
@@ -111,7 +111,7 @@ impl SweepPlan {
         swept
     }
 
-    /// How many trials it takes.
+    /// Number of trials.
     pub fn trials(&self) -> u64 {
         let of = |plan: &Plan| plan.arms.len() as u64 * u64::from(plan.repeat);
         self.points.iter().map(of).sum()
@@ -153,7 +153,7 @@ impl Sweep {
         (trials().min().unwrap_or(1), trials().max().unwrap_or(1))
     }
 
-    /// How many points are through.
+    /// Number of finished points.
     pub fn through(&self) -> usize {
         self.points.iter().flatten().count()
     }
@@ -163,7 +163,7 @@ impl Sweep {
         self.points.iter().all(|point| point.as_ref().is_some_and(Comparison::complete))
     }
 
-    /// What to know before believing a number, with how many points it is said of.
+    /// Caveats, with the number of points each applies to.
     pub fn warnings(&self) -> Vec<String> {
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for warning in self.points.iter().flatten().flat_map(|point| &point.warnings) {

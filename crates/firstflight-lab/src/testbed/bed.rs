@@ -10,7 +10,7 @@ use firstflight_path::Error;
 use firstflight_sim::tcp;
 use std::fmt;
 
-/// What senders and receivers of a testbed speak.
+/// Protocol of a testbed's senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
     /// QUIC or TCP, as the scenario's hosts say.
@@ -21,16 +21,16 @@ pub enum Speaks {
     Tcp,
 }
 
-/// What a testbed is called, and what it can do.
+/// Name and abilities of a testbed.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name in options and results, such as `sim`.
     pub name: &'static str,
-    /// What it is, in a few words for a list: `The simulator`.
+    /// Short description for a list: `The simulator`.
     pub summary: &'static str,
     /// The same as a place, for a sentence: `in the simulator`.
     pub place: &'static str,
-    /// What sends and receives there; `None` where that is the simulator's own code.
+    /// Stacks of sender and receiver; `None` where they are the simulator's own code.
     pub stacks: Option<&'static str>,
     /// The arms to run where none are named.
     pub arms: &'static str,

@@ -13,7 +13,7 @@ pub static BED: trial::Quic = trial::Quic::new(INFO);
 pub static BED: super::absent::Absent = super::absent::Absent { info: INFO, why: MISSING };
 
 #[cfg(not(feature = "quic"))]
-pub(super) const MISSING: &str = "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is";
+pub(super) const MISSING: &str = "testbed `quic` is not part of this build: one with the feature `quic` has it; `--on sim` always runs";
 
 const INFO: Info = Info {
     name: "quic",

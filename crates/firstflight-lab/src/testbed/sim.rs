@@ -217,10 +217,7 @@ impl Scenario {
         let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
         let mut observer = observer;
         if let Some(observer) = observer.as_deref_mut() {
-            let (arm, config) = (*parts, parts.configure(self.config()));
-            let oracle_exit = self.oracle_exit();
-            observer
-                .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
+            observer.on_begin(&self.begin(parts), Time(0));
         }
         let setup = self.setup(host, parts, seed);
         if let Sender::Own { own, rest } = &arm.sender {
@@ -299,6 +296,20 @@ impl Scenario {
         app: App,
         seed: u64,
     ) -> Result<firstflight_sim::Outcome, Error> {
+        self.run_app_watched(arm, app, seed, None)
+    }
+
+    /// The same with an observer.
+    ///
+    /// # Errors
+    /// Those of [`Scenario::run_app`].
+    pub fn run_app_watched(
+        &self,
+        arm: &NamedArm,
+        app: App,
+        seed: u64,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<firstflight_sim::Outcome, Error> {
         let carried = || {
             Error::new(format!(
                 "arm `{}`: responses and videos are carried by the simulator only",
@@ -307,18 +318,28 @@ impl Scenario {
         };
         let parts = arm.parts().ok_or_else(carried)?;
         let host = self.hosts_of(arm)?;
+        let mut observer = observer;
+        if let Some(observer) = observer.as_deref_mut() {
+            observer.on_begin(&self.begin(parts), Time(0));
+        }
         let &Scenario { ref path, limit, path_index, .. } = self;
         let shared =
             Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
         let Sender::Own { own, rest } = &arm.sender else {
             let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-            let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], None)?;
+            let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], observer)?;
             return Ok(done.flows.swap_remove(0));
         };
         let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
         let plan = vec![self.alone(parts, app, controller)];
-        let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), None)?;
+        let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), observer)?;
         if own.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
+    }
+
+    /// What a controller of this arm is built from.
+    fn begin(&self, arm: &Arm) -> Begin {
+        let (config, oracle_exit) = (arm.configure(self.config()), self.oracle_exit());
+        Begin { now: Time(0), arm: *arm, config, nxt: Seq(0), oracle_exit }
     }
 
     /// The plan of a flow that shares its path with nobody.

@@ -326,12 +326,14 @@ correlation = []
     }
 }
 
-/// The rule in the simulator: every seed gives the planted answer. With `NIGHT` set ten seeds of 4000
-/// connections, a quarter of which is enough for a 95th percentile in each world.
+/// The rule in the simulator: every seed gives the planted answer. By day one population with one
+/// seed; with `NIGHT` set all of them, ten seeds of 4000 connections, a quarter of which is enough for
+/// a 95th percentile under each assumption.
 #[test]
 fn planted_populations_get_their_answer_at_every_seed() {
-    let (seeds, flows) = if std::env::var_os("NIGHT").is_some() { (10, 4_000) } else { (1, 3_000) };
-    for planted in &PLANTED {
+    let night = std::env::var_os("NIGHT").is_some();
+    let (seeds, flows, populations) = if night { (10, 4_000, 3) } else { (1, 3_000, 1) };
+    for planted in &PLANTED[..populations] {
         for seed in 1..=seeds {
             let found = planted.decide(seed, flows);
             println!("{seed}: {}", found.sentence);

@@ -12,10 +12,10 @@ pub struct KernelArm {
     pub kernel_name: &'static str,
     /// The map in the object.
     pub(crate) map: &'static str,
-    /// What it is, in a line.
+    /// Description in a line.
     pub about: &'static str,
-    /// What its evaluations can conclude, in the order in which a report counts them; empty if it
-    /// counts nothing.
+    /// Possible conclusions of its evaluations, in the order in which a report counts them; empty
+    /// if it counts none.
     pub outcomes: &'static [&'static str],
     /// Recovery and pacing are its own (mode B); else the kernel keeps both.
     pub own_recovery: bool,

@@ -57,7 +57,7 @@ pub struct Exit {
     pub peer: (Ipv4Addr, u16),
     /// Our port.
     pub port: u16,
-    /// How often the startup's evaluations concluded what until then, saturating at 255; see
+    /// Number of evaluations of the startup by conclusion up to then, saturating at 255; see
     /// [`KernelArm::outcomes`].
     pub outcomes: [u8; OUTCOMES],
     /// Where the socket stands in the kernel's memory, and when it was, us on the kernel's monotonic

@@ -60,11 +60,11 @@ pub const COLUMNS: &[&str] = &[
     "connection",
 ];
 
-/// What rows of a trial have besides: how startup ended, of arms of ours, and whether the service
+/// Further columns of a trial's rows: exit of the startup, for our arms, and whether the service
 /// chose another controller afterwards.
 pub const TRIAL_COLUMNS: &[&str] = &["exit_reason", "exit_ms", "exit_cwnd_bytes", "changed"];
 
-/// What rows have besides where slots of time are drawn.
+/// Further columns of rows where slots of time are drawn.
 pub const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
 
 /// A field test that runs until it is dropped.
@@ -84,7 +84,7 @@ pub struct FieldTest {
     slots: Option<(Slots, u64)>,
 }
 
-/// What the programs have counted.
+/// Counters of the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections that got each arm.
@@ -229,19 +229,19 @@ impl FieldTest {
         rows.into_iter().map(|(drawn, row)| self.named(&drawn, row)).collect()
     }
 
-    /// How many connections were open when somebody looked, and are not over yet.
+    /// Number of connections open at the last look and not finished yet.
     pub fn open(&self) -> usize {
         self.ledger.borrow().open()
     }
 
-    /// How long after its beginning a connection enters a look, over or not: a minute at least, and
-    /// as long as all but one of 1000 connections last.
+    /// Age at which a connection enters a look, finished or not: at least a minute, and as long as
+    /// all but one of 1000 connections last.
     pub fn maturity(&self) -> Duration {
         self.ledger.borrow().maturity()
     }
 
-    /// How long nearly all connections last: in slots of time, those that begin earlier in a slot
-    /// still see connections of the one before.
+    /// Duration of nearly all connections: in slots of time, those that start earlier in a slot
+    /// still see connections of the previous one.
     pub fn settling(&self) -> Duration {
         self.ledger.borrow().settling()
     }
@@ -290,7 +290,7 @@ impl FieldTest {
         }
     }
 
-    /// What was counted so far.
+    /// Counters up to now.
     ///
     /// # Errors
     /// If the counters cannot be read.

@@ -99,7 +99,7 @@ pub struct HystartTrace {
 }
 
 impl HystartTrace {
-    /// What sockets are given to be recorded.
+    /// Controller to set on sockets that are to be recorded.
     pub const CONTROLLER: &str = "ff_cubic_trace";
 
     /// Registers it.

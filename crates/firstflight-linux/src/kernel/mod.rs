@@ -32,7 +32,7 @@ pub use change::{is_default, undo_and_forget, undo_from};
 pub use exits::Exit;
 pub use features::Features;
 pub use field::{COLUMNS, Counts, FieldTest, SLOT_COLUMNS, TRIAL_COLUMNS};
-/// What a field test's programs hash with, and what they write of a connection.
+/// Hash key and row type of a field test's programs.
 pub use firstflight_trial::{assign::Key, row::Row};
 pub use hystart_trace::{HystartTrace, Kind, Record};
 pub use loader::Loaded;

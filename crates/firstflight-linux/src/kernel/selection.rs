@@ -21,7 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Who is to use an arm, beside those who choose it themselves.
+/// Selection of the connections that use an arm, besides those that choose it themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Every new connection of this network namespace.

@@ -44,11 +44,11 @@ pub struct Heard {
     pub record: Record,
     /// The connection's controller, with its first record.
     pub controller: Option<String>,
-    /// What there is to say of it, with its last record; the arm is not known here.
+    /// Row of the connection, with its last record; the arm is not known here.
     pub row: Option<Box<Row>>,
 }
 
-/// What the programs have counted.
+/// Counters of the programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WatchCounts {
     /// Connections that were drawn.
@@ -103,7 +103,7 @@ impl Watch {
         self.records.take(Duration::ZERO, each)
     }
 
-    /// What was counted so far.
+    /// Counters up to now.
     ///
     /// # Errors
     /// If the counters cannot be read.

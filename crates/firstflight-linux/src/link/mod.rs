@@ -35,7 +35,7 @@ const SENDER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const PREFIX: u32 = 30;
 
-/// What may be chosen beside the path.
+/// Options besides the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
     /// Largest IP packet, bytes.

@@ -40,9 +40,9 @@ pub struct Tally {
     /// Packets that the stack at this end gave to its device, and those the device lost before the
     /// link saw them. A loss here is a fault of the emulation and makes its results void.
     pub device: Option<(u64, u64)>,
-    /// How late packets left, ns.
+    /// Lateness of packets at departure, ns.
     pub lateness: Histogram<u32>,
-    /// How long packets waited in the queue, ns.
+    /// Queueing delay of packets, ns.
     pub queue: Histogram<u32>,
 }
 
@@ -105,7 +105,7 @@ impl Tally {
     }
 }
 
-/// What a link did from its start to its end.
+/// Counters of a link from start to end.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// From sender to receiver.
@@ -114,7 +114,7 @@ pub struct Report {
     pub reverse: Tally,
     /// Processor time of the emulating thread.
     pub cpu: Duration,
-    /// How long the link was up.
+    /// Time the link was up.
     pub lasted: Duration,
     /// Why the emulating thread does not run before all others, if it does not.
     pub not_first: Option<String>,

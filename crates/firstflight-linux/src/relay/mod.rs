@@ -94,7 +94,7 @@ impl Relay {
         self.begin.store(true, Ordering::Release);
     }
 
-    /// What [`Relay::begin`] does, for whoever shall not stop the relay.
+    /// A handle that does only what [`Relay::begin`] does and cannot stop the relay.
     pub fn beginner(&self) -> impl Fn() + Send + Sync + 'static {
         let begin = Arc::clone(&self.begin);
         move || begin.store(true, Ordering::Release)

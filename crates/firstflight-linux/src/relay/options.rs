@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// back.
 pub const ACK: u32 = 64;
 
-/// What may be chosen beside the path.
+/// Options besides the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayOptions {
     /// Where clients send to; port 0 takes a free one.

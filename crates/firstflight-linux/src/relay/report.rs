@@ -3,7 +3,7 @@
 use crate::link::Report;
 use std::fmt;
 
-/// What a relay did.
+/// Counters of a relay.
 #[derive(Clone, Debug, Default)]
 pub struct RelayReport {
     /// The path, as a link reports it; bytes are those of IP packets.

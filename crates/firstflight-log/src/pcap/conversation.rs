@@ -272,7 +272,7 @@ impl Conversation {
         let refused =
             records.iter().zip(bytes).filter_map(|(record, bytes)| Some((record.as_ref()?, bytes)));
         if let Some((record, bytes)) = refused.max_by_key(|(_, bytes)| *bytes) {
-            return tally.refused.add(bytes, || record.remarks.join("; "));
+            return tally.refused.add(bytes, record.vantage, || record.remarks.join("; "));
         }
         let sent = self.senders.iter().map(Sender::sent).max().unwrap_or(0);
         if bytes == [0; 2] && sent >= LEAST_BYTES {

@@ -36,11 +36,11 @@ impl fmt::Display for Endpoint {
 /// A segment, and between whom it went.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// Who sent it.
+    /// Sender.
     pub from: Endpoint,
     /// To whom.
     pub to: Endpoint,
-    /// What it says.
+    /// The segment.
     pub segment: Segment,
     /// Of the IP header.
     pub ip: Ip,

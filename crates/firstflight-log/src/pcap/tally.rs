@@ -1,7 +1,7 @@
 //! What became of all connections of a capture: what was used, and what was left out for which
 //! reason. One sentence each, with the first case as the example.
 
-use crate::quality::size;
+use crate::quality::{Vantage, size};
 
 /// Fewer bytes of data are no startup: an initial window of ten segments is 14.6 kB.
 pub(super) const LEAST_BYTES: u64 = 15_000;
@@ -13,23 +13,26 @@ const LEAST_LEFT_OUT: u64 = 2_000;
 pub(super) struct Refused {
     count: u64,
     bytes: u64,
-    first: Option<String>,
+    first: Option<(Vantage, String)>,
 }
 
 impl Refused {
-    pub(super) fn add(&mut self, bytes: u64, why: impl FnOnce() -> String) {
+    /// One more, captured there, and why it is refused.
+    pub(super) fn add(&mut self, bytes: u64, at: Vantage, why: impl FnOnce() -> String) {
         self.count += 1;
         self.bytes += bytes;
-        self.first.get_or_insert_with(why);
+        self.first.get_or_insert_with(|| (at, why()));
     }
 
     fn told(&self) -> Option<String> {
-        let (first, bytes) = (self.first.as_ref()?, size(self.bytes));
+        let ((at, why), bytes) = (self.first.as_ref()?, size(self.bytes));
         let many =
             if self.count > 1 { format!(" in {} connections", self.count) } else { String::new() };
-        // Where it was taken, or what else is wrong with it.
-        let verb = if first.starts_with("taken") { "were" } else { "are left out:" };
-        Some(format!("{bytes} of data{many} {verb} {first}"))
+        let verb = match at {
+            Vantage::Receiver | Vantage::Middle => "were",
+            Vantage::Sender | Vantage::Unknown => "are left out:",
+        };
+        Some(format!("{bytes} of data{many} {verb} {why}"))
     }
 }
 
@@ -145,23 +148,28 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::Refused;
+    use crate::quality::Vantage;
 
     #[test]
     fn the_reason_for_a_refusal_ends_a_sentence() {
-        let told = |reasons: &[&str]| {
+        let told = |reasons: &[(Vantage, &str)]| {
             let mut refused = Refused::default();
-            for why in reasons {
-                refused.add(20_000, || (*why).to_owned());
+            for (at, why) in reasons {
+                refused.add(20_000, *at, || (*why).to_owned());
             }
             refused.told()
         };
         assert_eq!(told(&[]), None);
         assert_eq!(
-            told(&["taken at the receiver"]).as_deref(),
+            told(&[(Vantage::Receiver, "taken at the receiver")]).as_deref(),
             Some("20 kB of data were taken at the receiver")
         );
         assert_eq!(
-            told(&["began before the capture", "taken at the receiver"]).as_deref(),
+            told(&[
+                (Vantage::Unknown, "began before the capture"),
+                (Vantage::Receiver, "taken at the receiver")
+            ])
+            .as_deref(),
             Some("40 kB of data in 2 connections are left out: began before the capture")
         );
     }

@@ -22,12 +22,12 @@ pub(super) struct Object<'a> {
     /// Older: the name without its category.
     #[serde(borrow)]
     pub event: Option<Cow<'a, str>>,
-    /// What happened.
+    /// Event data.
     #[serde(borrow)]
     pub data: Option<&'a RawValue>,
     /// Tells connections of one file apart.
     pub group_id: Text,
-    /// What all events share.
+    /// Fields common to all events.
     #[serde(borrow)]
     pub trace: Option<&'a RawValue>,
     /// quicly's own log names its events by this.
@@ -157,7 +157,7 @@ pub(crate) struct Packet {
     pub number: Option<u64>,
     /// Its size, UDP payload bytes.
     pub bytes: Option<u64>,
-    /// What was in it.
+    /// Frames of the packet.
     pub frames: Frames,
     /// Which path, where there are several.
     pub path: u64,
@@ -266,7 +266,7 @@ impl Blocked {
 pub(super) struct TraceHeader {
     /// For people.
     pub title: Text,
-    /// What all events share.
+    /// Fields common to all events.
     pub common_fields: Option<CommonFields>,
     /// Units.
     pub configuration: Option<Configuration>,

@@ -18,11 +18,11 @@ pub use firstflight::fields::Kind;
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of the value.
     pub kind: Kind,
     /// Its unit; empty for a count, a position, a name.
     pub unit: &'static str,
-    /// What it means.
+    /// Meaning.
     pub doc: &'static str,
 }
 
@@ -203,7 +203,7 @@ pub static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     columns
 });
 
-/// What stands in front of a signal's name in the table.
+/// Prefix of a signal's name in the table.
 pub const SIGNAL: &str = "signal_";
 
 type Put<'p> = dyn FnMut(&'static str, Cell<'_>) + 'p;

@@ -4,7 +4,7 @@ use firstflight::named::Named;
 use firstflight::state::{Packet, State};
 use firstflight::{Config, Event, Exit, Nanos, Time};
 
-/// How the records came about.
+/// Origin of the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A controller of ours was told exactly this.
@@ -54,7 +54,7 @@ pub struct Start {
     pub path_name: String,
     /// Where it ran.
     pub testbed: String,
-    /// What sent and received there.
+    /// Stacks of sender and receiver.
     pub stack: String,
     /// `quic` or `tcp`.
     pub transport: String,
@@ -76,11 +76,11 @@ pub struct Start {
     pub queue_bytes: Option<u64>,
     /// First packet or sequence number.
     pub nxt: u64,
-    /// What the controller was configured with, if it is one of ours.
+    /// Configuration of the controller, if it is one of ours.
     pub config: Option<Config>,
     /// Best exit window, for an oracle that was not told one.
     pub oracle_exit_bytes: u64,
-    /// How the records came about.
+    /// Origin of the records.
     pub source: Source,
     /// Port of the sender, address and port of the receiver, where that is a connection of the
     /// world.
@@ -90,7 +90,7 @@ pub struct Start {
 /// Ranges of packet numbers, both ends included.
 pub type Ranges = Vec<(u64, u64)>;
 
-/// What happened.
+/// Kind of a record.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every entry of a log is the large one")]
 pub enum What {
@@ -138,7 +138,7 @@ pub struct Entry {
     pub signals: Vec<Option<u64>>,
 }
 
-/// What the receiver saw.
+/// Observation of the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// A data packet arrived.
@@ -171,7 +171,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// How the connection began, the last time it did.
+    /// The latest start of the connection.
     pub fn start(&self) -> Option<&Start> {
         self.entries.iter().rev().find_map(|entry| {
             if let What::Start(start) = &entry.what { Some(&**start) } else { None }

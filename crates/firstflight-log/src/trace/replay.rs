@@ -6,12 +6,12 @@ use firstflight::account::{Account, Kept};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::{Exit, Seq};
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// The controller after the last event.
     pub controller: ArmController,
-    /// What it has been through; the log does not say what is repaired.
+    /// History of the connection; the log does not say what is repaired.
     pub account: Account<Vec<Kept>>,
     /// Every exit, with the entry that it came with; one that a false alarm took back stays in the
     /// list.

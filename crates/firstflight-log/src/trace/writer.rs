@@ -64,7 +64,7 @@ impl LogWriter {
         self.note_exit(now, exit, state);
     }
 
-    /// How startup ended may have changed.
+    /// Records a possible exit of the startup.
     pub fn note_exit(&mut self, now: Time, exit: Option<Exit>, state: State) {
         let before = std::mem::replace(&mut self.exit, exit);
         // What the event before it lost and sampled is not lost and sampled again.

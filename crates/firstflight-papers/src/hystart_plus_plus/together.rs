@@ -209,7 +209,7 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// What the headline claims, with pictures, and what it says together.
+/// Measures the claims of the headline, with pictures and their joint finding.
 ///
 /// # Errors
 /// If a path or an arm of the table is refused.

@@ -24,7 +24,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(measured)
 }
 
-/// What the plots claim alone: nothing in it is random, so a quick run measures the same.
+/// Values of the plots alone: nothing in them is random, so a quick run measures the same.
 pub fn plot_values(effort: &Effort<'_>) -> Values {
     effort.tell("rapid-start: the plotted path");
     plotted(&Runs::all())

@@ -47,7 +47,7 @@ pub struct Identity {
     pub startup: Option<String>,
     /// All that explain them equally well, best first; empty if none does.
     pub alike: Vec<String>,
-    /// What the first loss left of the window that this startup had, such as 0.7; null if none was
+    /// Share of this startup's window left after the first loss, such as 0.7; null if no loss was
     /// seen, or too little after it.
     pub cut: Option<f64>,
     /// Round trips that were looked at.
@@ -87,7 +87,7 @@ fn beta(kind: &Kind) -> Option<f64> {
 }
 
 impl Identifier {
-    /// What it comes to, at the end of the connection.
+    /// Result at the end of the connection.
     pub fn answer(&self) -> Identity {
         let rounds = self.whole_rounds();
         let whole = rounds.len();

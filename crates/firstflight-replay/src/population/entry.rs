@@ -1,6 +1,6 @@
 //! What a recorded connection says of its path.
 
-use crate::replay::Followed;
+use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};
 
 /// Fewer ACKs that found losses are no overshoot.
@@ -16,7 +16,7 @@ pub(super) const MOST_BYTES: u64 = 20_000_000;
 #[cfg(feature = "advice")]
 const LEAST_BUFFER_MS: f64 = 24.0;
 
-/// What one connection adds.
+/// Contribution of one connection.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "advice"), expect(dead_code, reason = "only advice fits paths"))]
 pub struct Entry {

@@ -36,7 +36,7 @@ pub struct Today {
     pub host: Hosts,
 }
 
-/// What the connections leave open, as factors on the best fit.
+/// Ends of the ranges that the connections leave open, as factors on the best fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ends {
     /// On buffers.

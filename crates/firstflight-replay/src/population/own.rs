@@ -20,9 +20,9 @@ const MOST_GROUPS: usize = 24;
 /// Something that the traces do not tell.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Assumed {
-    /// What it is.
+    /// Name of the value.
     pub value: String,
-    /// What stands in for it, and why.
+    /// Replacement, with its reason.
     pub text: String,
 }
 
@@ -31,7 +31,7 @@ pub struct Assumed {
 pub struct Paths {
     /// The population file.
     pub toml: String,
-    /// What it assumes.
+    /// Assumptions.
     pub assumed: Vec<Assumed>,
     /// Connections that are in it.
     pub connections: usize,

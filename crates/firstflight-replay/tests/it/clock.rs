@@ -147,7 +147,7 @@ fn replayed(rows: &[Row], shift: u64, arms: &[&str]) -> ConnectionRow {
     read::from("acks.csv", Box::new(Cursor::new(table(rows, shift).into_bytes())), &mut replay)
         .expect("a table");
     assert_eq!(replay.remarks, [], "the table is whole");
-    Results::new(&replay, Vec::new()).connections.remove(0)
+    Results::new(replay, Vec::new()).connections.remove(0)
 }
 
 fn of<'a>(row: &'a ConnectionRow, arm: &str) -> &'a StartupRow {

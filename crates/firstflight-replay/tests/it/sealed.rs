@@ -347,7 +347,7 @@ fn replayed(bytes: Vec<u8>, keylog: &str) -> Result<(Vec<ConnectionRow>, String)
     firstflight_log::read::with_keys("a.pcap", Box::new(Cursor::new(bytes)), &keylog, &mut replay)
         .map_err(|fault| fault.to_string())?;
     let remarks = replay.remarks.iter().map(ToString::to_string).collect::<String>();
-    Ok((Results::new(&replay, Vec::new()).connections, remarks))
+    Ok((Results::new(replay, Vec::new()).connections, remarks))
 }
 
 const PLAIN: Style = Style {

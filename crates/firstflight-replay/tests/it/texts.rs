@@ -126,7 +126,7 @@ fn what_was_understood_is_read_again() {
         let files = [file.to_owned()];
         let (replay, rows) =
             follow(&files, settings, GroupBy::default(), &watch).expect("a replay");
-        Results::new(&replay, rows).connections
+        Results::new(replay, rows).connections
     };
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/plain.pcap.gz");
     let written = Settings { events: Some(events.clone()), ..settings() };

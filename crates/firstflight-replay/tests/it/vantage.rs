@@ -18,7 +18,7 @@ fn cases(share: u64) -> u64 {
 fn read(seen: &[Seen]) -> Result<ConnectionRow, String> {
     let (extent, replay) = replayed("x.pcap", pcap(seen, RAW));
     extent.map_err(|fault| fault.to_string())?;
-    let mut rows = Results::new(&replay, Vec::new()).connections;
+    let mut rows = Results::new(replay, Vec::new()).connections;
     if rows.len() == 1 { Ok(rows.remove(0)) } else { Err(format!("{} connections", rows.len())) }
 }
 

@@ -26,7 +26,7 @@ fn read(about: &str, seen: &[Seen], link: u32) -> ConnectionRow {
     if let Err(fault) = extent {
         panic!("{fault}");
     }
-    let mut rows = Results::new(&replay, Vec::new()).connections;
+    let mut rows = Results::new(replay, Vec::new()).connections;
     assert_eq!(rows.len(), 1, "{about}: one end sends data");
     rows.remove(0)
 }
@@ -401,7 +401,7 @@ fn watched(plan: &Plan, seen: &[Seen]) -> ConnectionRow {
         live.take(&Record { connection: 1, serial, now, what }, &mut replay);
     }
     live.end(&mut replay);
-    Results::new(&replay, Vec::new()).connections.remove(0)
+    Results::new(replay, Vec::new()).connections.remove(0)
 }
 
 #[test]
@@ -603,7 +603,7 @@ fn any_blocks_any_flags_and_any_numbers_are_read() {
             }
         }
         let (_, replay) = replayed("any", pcap(&at_sender(&packets), RAW));
-        for row in Results::new(&replay, Vec::new()).connections {
+        for row in Results::new(replay, Vec::new()).connections {
             assert!(row.loss_ratio.is_some_and(f64::is_finite) && row.mss > 0, "{row:?}");
         }
     }

@@ -59,7 +59,7 @@ fn replayed(log: Vec<u8>) -> ConnectionRow {
         read::from("log", Box::new(Cursor::new(log)), &mut replay).expect("a log that can be read");
     assert_eq!(replay.remarks, [], "nothing is wrong with it");
     assert_eq!(extent.connections, 1, "one connection");
-    let mut results = Results::new(&replay, Vec::new());
+    let mut results = Results::new(replay, Vec::new());
     results.connections.remove(0)
 }
 

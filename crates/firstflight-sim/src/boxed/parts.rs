@@ -169,7 +169,7 @@ impl fmt::Debug for MixedAvoidance {
     }
 }
 
-/// What makes a recovery policy of somebody's own, no episode open.
+/// Factory of an external recovery policy, with no open episode.
 #[derive(Clone)]
 pub struct MakeRecovery(pub Arc<dyn Fn() -> Box<dyn OwnPolicy> + Send + Sync>);
 
@@ -229,7 +229,7 @@ impl Clone for MixedRecovery {
     }
 }
 
-/// What of one outlasts an episode.
+/// State of a mixed recovery that outlasts an episode.
 #[derive(Clone, Debug)]
 pub enum MixedSettings {
     /// Of ours.

@@ -64,6 +64,6 @@ impl Host {
 pub struct AckPacket {
     /// The receiver's log up to here is acknowledged: the low bits of the position.
     pub log_end: u32,
-    /// How long the largest packet waited at the receiver, ns; at most 4.29 s.
+    /// Time the largest packet waited at the receiver, ns; at most 4.29 s.
     pub ack_delay: u32,
 }

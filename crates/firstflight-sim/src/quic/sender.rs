@@ -310,7 +310,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.core()
     }
 
-    /// Who hears what it is told.
+    /// Recorder of the controller's events.
     pub fn recorder(&mut self) -> &mut L {
         self.controller.recorder()
     }
@@ -366,7 +366,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         &self.counters
     }
 
-    /// What its controller has been through.
+    /// History of its controller.
     pub fn account(&self) -> &Account<Vec<Kept>> {
         self.controller.account()
     }

@@ -159,7 +159,7 @@ impl Board {
         self.end - self.base
     }
 
-    /// What was declared lost so far.
+    /// Packets declared lost so far, against the path's own record.
     pub fn truth(&self) -> Truth {
         self.truth
     }

@@ -33,8 +33,8 @@ pub enum AckEvery {
     Bytes(u64),
 }
 
-/// How a receiver merges acknowledgements while a gap is open: the first three that say nothing but
-/// more SACKs leave at once, which is what fast retransmit waits for, later ones are held.
+/// Merging of acknowledgements at a receiver while a gap is open: the first three that only add
+/// SACKs leave at once, which fast retransmit needs; later ones are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SackCompression {
     /// At most so long, ns; Linux: a twentieth of the round trip, at most 1 ms.
@@ -63,7 +63,7 @@ pub struct Host {
     /// Compression of SACKs; none by RFC 5681, which has every segment out of order acknowledged
     /// at once.
     pub comp_sack: Option<SackCompression>,
-    /// What a tail loss probe allows for that.
+    /// Allowance of a tail loss probe for that delay.
     pub max_ack_delay: Nanos,
     /// Early retransmit, where the preset leaves it to the arm.
     pub early_retransmit: Option<early_retransmit::Options>,
@@ -147,7 +147,7 @@ pub struct AckPacket {
     pub stamp: u32,
     /// The time stamp of the segment that last moved `ack` (RFC 7323 section 4.3), ticks.
     pub echo: u32,
-    /// How many of `blocks` there are.
+    /// Number of valid entries in `blocks`.
     pub count: u8,
     /// The first block is a DSACK.
     pub dsack: bool,
@@ -168,7 +168,7 @@ impl AckPacket {
         self.dsack.then(|| self.blocks[0])
     }
 
-    /// What it says was received beyond `ack`.
+    /// Ranges received beyond `ack`.
     #[inline]
     pub fn sacks(&self) -> &[Range] {
         &self.blocks[usize::from(self.dsack)..usize::from(self.count)]

@@ -27,7 +27,7 @@ impl Range {
 /// Blocks that an option with time stamps has room for (RFC 2018 section 3).
 pub const BLOCKS: usize = 3;
 
-/// What a segment was to the receiver.
+/// Classification of a segment by the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The next in order, nothing waiting.
@@ -40,7 +40,7 @@ pub enum Arrival {
     Duplicate,
 }
 
-/// What the receiver holds.
+/// Data held by the receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     next: u64,

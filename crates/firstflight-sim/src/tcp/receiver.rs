@@ -1,10 +1,10 @@
 //! The data receiver: reassembles, decides when to acknowledge, and says what it has.
 //!
-//! Follows RFC 5681 section 4.2 (delayed ACKs), RFC 2018 and 2883 (SACK, DSACK), RFC 7323 section
-//! 4.3 (which time stamp is echoed). SACK compression, where the host has it, follows Linux since
+//! Follows RFC 5681 section 4.2 (delayed ACKs), RFC 2018 and 2883 (SACK, DSACK), RFC 7323 sections
+//! 4.3 (which time stamp is echoed) and 5.3 (PAWS). SACK compression, where the host has it, follows Linux since
 //! 4.18 (`tcp_comp_sack_delay_ns` and `tcp_comp_sack_nr` of its sysctls). Departures: D1 no quick
 //! acknowledgement of the first segments, as Linux has it: the experiments assume a plain delayed
-//! ACK.
+//! ACK. D2 (Linux) PAWS tolerates one tick.
 
 use super::buffers::ReceiveWindow;
 use super::reassembly::{Arrival, BLOCKS, Range, Reassembly};
@@ -20,6 +20,7 @@ pub struct Receiver {
     every: AckEvery,
     delay: u64,
     sack: bool,
+    timestamps: bool,
     compression: Option<SackCompression>,
     /// ACKs sent since the acknowledgement number last moved that only added SACKs, and those held
     /// since the last ACK.
@@ -43,6 +44,7 @@ impl Receiver {
             every: host.ack_every,
             delay: host.ack_delay,
             sack: host.preset.sack,
+            timestamps: host.timestamps,
             compression: host.comp_sack.filter(|_| host.preset.sack),
             only_sacks: 0,
             held: 0,
@@ -77,6 +79,9 @@ impl Receiver {
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
         let range = Range { from: segment.from, to: segment.from + u64::from(segment.len) };
+        if self.is_outdated(segment.stamp) {
+            return Some(self.discard(now, range));
+        }
         let whole = self.data.is_whole();
         let before = if self.held > 0 && self.would_forget(range) {
             Some(self.acknowledge(now))
@@ -121,6 +126,25 @@ impl Receiver {
             self.ack_due = Some(Time(now.0 + self.delay));
         }
         None
+    }
+
+    /// RFC7323 5.3-R1: a segment that left before the one that last moved the acknowledgement number
+    /// is not acceptable (PAWS). A late original is such a segment once a repeat has filled a gap
+    /// below it. D2: Linux tolerates a tick (`TCP_PAWS_WINDOW`).
+    #[inline]
+    fn is_outdated(&self, stamp: u32) -> bool {
+        self.timestamps && stamp.saturating_add(1) < self.recent
+    }
+
+    /// Discards a segment, and acknowledges at once. LINUX paws-dsack: the part of it that had arrived
+    /// before is reported as a duplicate (`tcp_send_dupack`).
+    #[cold]
+    fn discard(&mut self, now: Time, Range { from, to }: Range) -> AckPacket {
+        let next = self.data.next();
+        if self.sack && from < next {
+            self.duplicate = Some(Range { from, to: to.min(next) });
+        }
+        self.acknowledge(now)
     }
 
     /// If the segments from this byte on are those expected next: for how long an ACK is held back.

@@ -12,6 +12,7 @@ mod ns3;
 mod quic_rules;
 mod return_paths;
 mod rig;
+mod scale;
 mod sharing;
 mod shortcuts;
 mod skips;

@@ -273,3 +273,32 @@ fn without_compression_every_segment_out_of_order_is_answered() {
         "RFC 5681 section 4.2"
     );
 }
+
+/// Shows RFC7323 5.3-R1, LINUX paws-dsack.
+#[test]
+fn a_segment_older_than_the_one_that_is_echoed_is_discarded() {
+    let segment = |number: u64, stamp: u32| Segment {
+        from: number * MSS,
+        len: MSS as u32,
+        stamp,
+        ..Segment::default()
+    };
+    let mut receiver = Receiver::new(&Host::default());
+    assert_eq!(receiver.on_segment(Time(70 * MS), &segment(0, 50)), None, "a repeat, in order");
+    let ack = receiver.on_segment(Time(71 * MS), &segment(1, 20)).expect("an ACK at once");
+    assert_eq!(
+        (ack.ack, ack.count, ack.echo),
+        (MSS, 0, 50),
+        "the late original behind it is not taken"
+    );
+    let ack = receiver.on_segment(Time(72 * MS), &segment(0, 19)).expect("an ACK at once");
+    assert!(ack.dsack, "the late original of the repeat is reported as a duplicate");
+    assert_eq!((ack.blocks[0].from, ack.blocks[0].to), (0, MSS), "with its bytes");
+    _ = receiver.on_segment(Time(73 * MS), &segment(1, 49));
+    assert_eq!(receiver.delivered(), 2 * MSS, "a tick earlier is tolerated");
+
+    let mut receiver = Receiver::new(&Host { timestamps: false, ..Host::default() });
+    _ = receiver.on_segment(Time(70 * MS), &segment(0, 50));
+    _ = receiver.on_segment(Time(71 * MS), &segment(1, 20));
+    assert_eq!(receiver.delivered(), 2 * MSS, "without time stamps nobody can tell");
+}

@@ -4,7 +4,7 @@
 
 use super::Sample;
 
-/// What was taken out.
+/// Adjustment of the variance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adjusted {
     /// `y` less what the covariates explain.

@@ -26,7 +26,7 @@ pub struct Effect {
     pub degrees: f64,
     /// Units with rows that count, of either arm.
     pub units: usize,
-    /// What they are worth: see [`effective_units`]; of the arm, of the baseline.
+    /// Effective units ([`effective_units`]) of the arm and of the baseline.
     pub effective_units: [f64; 2],
     /// Rows of the two arms that count.
     pub rows: u64,

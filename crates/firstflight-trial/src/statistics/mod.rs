@@ -39,7 +39,7 @@ impl Sample<'_> {
     }
 }
 
-/// How many equally large units would know as much: (sum n)^2 / sum n^2 of their rows.
+/// Number of equally large units with the same information: (sum n)^2 / sum n^2 of their rows.
 pub fn effective_units(rows: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, squares) =
         rows.into_iter().fold((0.0, 0.0), |(sum, squares), n| (sum + n, squares + n * n));

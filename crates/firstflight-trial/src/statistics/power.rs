@@ -3,7 +3,7 @@
 
 use super::{sequence, student};
 
-/// What an effect needs.
+/// Sample size for an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
     /// Units of both arms until the sequence's half-width is the effect.

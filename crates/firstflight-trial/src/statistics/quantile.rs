@@ -20,7 +20,7 @@ pub struct Quantile {
 /// Replicates that a percentile of 2.5 % needs.
 pub const LEAST_REPLICATES: usize = 40;
 
-/// How often the units count in a block of four replicates: unit and block in, four counts out.
+/// Weights of units in a block of four replicates: unit and block in, four counts out.
 pub type Weights<'a> = &'a dyn Fn(u32, usize) -> [u8; 4];
 
 /// Quantiles `p` of `y`, `arm` against `baseline`, with `4 * blocks` replicates. `None` for an arm

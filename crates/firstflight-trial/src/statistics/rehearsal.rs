@@ -6,7 +6,7 @@ use super::effect::{Effect, effect};
 use super::{Sample, sequence, student, switchback};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is rehearsed.
+/// Input of a rehearsal.
 #[derive(Clone, Copy, Debug)]
 pub struct Rehearsal {
     /// Trials.
@@ -23,7 +23,7 @@ pub struct Rehearsal {
     pub paired: bool,
 }
 
-/// How it went.
+/// Outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rehearsed {
     /// Trials with an answer.

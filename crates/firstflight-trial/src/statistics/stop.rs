@@ -8,7 +8,7 @@ pub const LEAST_UNITS: usize = 100;
 /// A rule on a ratio of totals: the arm's over the baseline's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// What is compared, as the user named it.
+    /// Name of the compared measure, as the user gave it.
     pub measure: String,
     /// The ratio of ratios above which it stops.
     pub factor: f64,

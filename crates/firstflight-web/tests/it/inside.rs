@@ -67,8 +67,8 @@ fn the_page_of_a_replay_has_the_replay_inside_and_not_the_recording() {
     let arms = named("hystart,rapid(jump=off)").expect("arms");
     let settings = Settings { arms, lines: 1, ..Settings::default() };
     let (replay, files) = follow_bytes("plain.pcap.gz", bytes, settings).expect("a replay");
-    let results = Results::new(&replay, files);
-    let page = inside::replay_page(&replay, &results, "firstflight replay", "AAAA");
+    let results = Results::new(replay, files);
+    let page = inside::replay_page(&results, "firstflight replay", "AAAA");
     assert_eq!(element(&page, "plan"), r#"{"arms":"hystart,rapid(jump=off)"}"#);
     assert_eq!(element(&page, "engine"), "AAAA");
     assert!(page.contains("What would another algorithm have done?") && !page.contains("{{"));

@@ -88,6 +88,11 @@ impl Tlp {
         self.probe.is_some()
     }
 
+    /// The probe that is outstanding repeats a segment.
+    pub fn is_repeat_outstanding(&self) -> bool {
+        matches!(self.probe, Some((_, Kind::Repeat)))
+    }
+
     /// When to probe; `None`: arm the retransmission timeout instead.
     #[inline]
     pub fn deadline(&self, tail: &Tail) -> Option<Time> {

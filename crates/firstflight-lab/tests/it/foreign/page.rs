@@ -1,13 +1,9 @@
-//! The page that the tables make, and the rules in `docs/referee.md`.
+//! The pages generated from the tables: `docs/foreign.md` and `docs/foreign-tests.md`.
 
 use super::{File, Judged};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-
-const BEGIN: &str =
-    "<!-- foreign: written by `WRITE_DOCS=1 cargo test -p firstflight-lab foreign` -->\n";
-const END: &str = "<!-- end: foreign -->\n";
 
 #[derive(Clone, Copy, Default)]
 struct Counts {
@@ -48,23 +44,23 @@ fn short(file: &File) -> &str {
     file.path.rsplit_once('/').map_or(file.path.as_str(), |(_, name)| name)
 }
 
-/// Where each rule shows: suite, file, test, and what it makes of the value.
+/// Where each rule applies: a row per test, with the values of both.
 fn places(judged: &[Judged]) -> BTreeMap<&str, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for Judged { suite, verdicts } in judged {
         for (file, verdicts) in suite.files.iter().zip(verdicts) {
             for (row, verdict) in file.rows.iter().zip(verdicts) {
-                let mut told = verdict.differences.clone();
-                let more = told.len().saturating_sub(3);
-                told.truncate(3);
+                let mut values = verdict.differences.clone();
+                let more = values.len().saturating_sub(3);
+                values.truncate(3);
                 let more = if more > 0 { format!("; {more} more") } else { String::new() };
                 for key in &row.by {
                     places.entry(key).or_default().push(format!(
-                        "{} `{}` `{}`: {}{more}",
+                        "| {} | `{}` | `{}` | {}{more} |",
                         suite.name,
                         short(file),
                         row.test,
-                        told.join("; ")
+                        values.join("; ")
                     ));
                 }
             }
@@ -84,14 +80,14 @@ fn page(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
     }
     let (asked, suites) = (all.equal + all.differ, judged.len());
     let mut text = format!(
-        "# Judged by other people's tests\n\n\
-         Of {} tests in the suites of {suites} QUIC stacks, {asked} state something that our code can be asked: \
-         it agrees with {} of them and differs from {} by {} named rules.\n\n\
-         Values were transcribed with their place; `crates/firstflight-lab/tests/foreign/` has a table per suite, and one test \
-         runs every row against our code. A difference is a fact of its row: a row fails if ours changes. No test code was copied. \
-         The page is written by the same test (`WRITE_DOCS=1 cargo test -p firstflight-lab foreign`). What packetdrill's scripts say \
-         about the TCP sender is in [Does stack X do what RFC Y says?](referee.md#packetdrill).\n\n\
-         | suite | commit | tests | equal | differ by a named rule | not applicable | not transcribed | values judged |\n|---|---|---|---|---|---|---|---|\n",
+        "# Other stacks' test suites\n\n\
+         The suites of {suites} QUIC stacks have {} tests of congestion control and loss detection. {asked} of them state values \
+         that our code can be asked for. It agrees with {} tests and differs from {}; {} named rules explain every difference.\n\n\
+         We transcribed the values, not the code, into one table per suite (`crates/firstflight-lab/tests/foreign/`). One test runs \
+         every row against our code and fails if our value changes. It also generates this page and the \
+         [list of all tests](foreign-tests.md): `WRITE_DOCS=1 cargo test -p firstflight-lab foreign`. For packetdrill scripts see \
+         [Do stacks follow the documents?](referee.md#packetdrill).\n\n\
+         | suite | commit | tests | equal | differ by a named rule | not applicable | not transcribed | values compared |\n|---|---|---|---|---|---|---|---|\n",
         all.equal + all.differ + all.not + all.left,
         all.equal,
         all.differ,
@@ -102,15 +98,30 @@ fn page(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
         row(&mut text, &one.suite.name, &format!("`{commit}`"), count(one));
     }
     row(&mut text, "all", "", all);
-    text.push_str("\n## Differences\n");
+    text.push_str("\n## Rules\n\n| rule | difference | tests |\n|---|---|---|\n");
     let places = places(judged);
     for (key, says) in rules {
-        write!(text, "\n### {key}\n\n{says}\n\n").expect("text");
+        let many = places.get(key.as_str()).map_or(0, Vec::len);
+        writeln!(text, "| [{key}](foreign-tests.md#{key}) | {says} | {many} |").expect("text");
+    }
+    text
+}
+
+/// Every test of every suite, and the values that differ.
+fn tests(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
+    let mut text = String::from(
+        "# Other stacks' tests, one by one\n\n\
+         Generated with [the summary](foreign.md), which explains the rules.\n\n## Differences\n",
+    );
+    let places = places(judged);
+    for key in rules.keys() {
+        write!(text, "\n### {key}\n\n| suite | file | test | value |\n|---|---|---|---|\n")
+            .expect("text");
         for place in places.get(key.as_str()).into_iter().flatten() {
-            writeln!(text, "* {place}").expect("text");
+            writeln!(text, "{place}").expect("text");
         }
     }
-    text.push_str("\n## Test by test\n");
+    text.push_str("\n## Tests by file\n");
     for one in judged {
         write!(text, "\n### {}\n", one.suite.name).expect("text");
         for (file, verdicts) in one.suite.files.iter().zip(&one.verdicts) {
@@ -118,7 +129,6 @@ fn page(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
                 "https://github.com/{}/blob/{}/{}",
                 one.suite.repository, one.suite.commit, file.path
             );
-            write!(text, "\n[`{}`]({source}), {} tests.\n", file.path, file.tests).expect("text");
             let named = |differ: bool| -> Vec<String> {
                 file.rows
                     .iter()
@@ -127,41 +137,30 @@ fn page(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
                     .map(|(row, _)| format!("`{}`", row.test))
                     .collect()
             };
-            let mut items = vec![("Equal", named(false)), ("Different", named(true))];
+            let mut items = vec![("equal", named(false)), ("different", named(true))];
             let quoted = |tests: &[String]| tests.iter().map(|test| format!("`{test}`")).collect();
-            items.push(("Not transcribed", quoted(&file.left)));
+            items.push(("not transcribed", quoted(&file.left)));
             for not in &file.not {
                 items.push((not.why.as_str(), quoted(&not.tests)));
             }
-            text.push('\n');
+            write!(
+                text,
+                "\n[`{}`]({source}), {} tests.\n\n| result | count | tests |\n|---|---|---|\n",
+                file.path, file.tests
+            )
+            .expect("text");
             for (what, tests) in items.iter().filter(|(_, tests)| !tests.is_empty()) {
-                writeln!(text, "* {what} ({}): {}", tests.len(), tests.join(", ")).expect("text");
+                writeln!(text, "| {what} | {} | {} |", tests.len(), tests.join(", "))
+                    .expect("text");
             }
         }
     }
     text
 }
 
-/// The rules as lines of the page on stacks.
-fn lines(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
-    let places = places(judged);
-    let mut text = String::from("\n");
-    for (key, says) in rules {
-        let many = places.get(key.as_str()).map_or(0, Vec::len);
-        let s = if many == 1 { "" } else { "s" };
-        writeln!(text, "* **{key}** ({many} test{s}): {says}").expect("text");
-    }
-    text.push('\n');
-    text
-}
-
-/// Writes both if asked to, and otherwise compares.
+/// Writes the pages if asked to, and otherwise compares.
 pub(super) fn keep(judged: &[Judged], rules: &BTreeMap<String, String>) {
-    let referee = std::fs::read_to_string(docs("referee.md")).expect("the page on stacks");
-    let (before, rest) = referee.split_once(BEGIN).expect("a place for the rules");
-    let (_, after) = rest.split_once(END).expect("its end");
-    let referee_now = format!("{before}{BEGIN}{}{END}{after}", lines(judged, rules));
-    let pages = [("foreign.md", page(judged, rules)), ("referee.md", referee_now)];
+    let pages = [("foreign.md", page(judged, rules)), ("foreign-tests.md", tests(judged, rules))];
     for (name, now) in pages {
         if std::env::var_os("WRITE_DOCS").is_some() {
             std::fs::write(docs(name), now).expect("a page");

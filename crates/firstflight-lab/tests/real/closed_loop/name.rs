@@ -1,7 +1,7 @@
 //! Why an episode of the kernel and ours first differ. Lines are of Linux 6.12's `net/ipv4`.
 
 use super::kernel::{Episode, Recording};
-use super::ours::{Clock, Ours, Step};
+use super::ours::{Clock, JIFFY, Ours, Step};
 use super::{agree, kernel};
 
 /// A reason that is known.
@@ -14,6 +14,7 @@ pub(super) enum Name {
     UnusedAtRepeat,
     HystartInRecovery,
     MergedSegments,
+    ReadLate,
     Unknown,
 }
 
@@ -28,7 +29,7 @@ impl Name {
                 "HyStart compares microseconds that only the kernel knows, and its train grows with the pacing rate (tcp_cubic.c: hystart_update, hystart_ack_delay)"
             }
             Name::Clock => {
-                "a time is at a border: an ACK taken some microseconds later gives what the kernel did (tcp_input.c: tcp_mstamp_refresh)"
+                "a time is at a border: an ACK taken at most 200 microseconds earlier or later gives what the kernel did (tcp_input.c: tcp_mstamp_refresh)"
             }
             Name::Timer => {
                 "a timer: the kernel's fire at jiffies, the later the longer they are (timer.c: calc_wheel_index; tcp_recovery.c: tcp_rack_mark_lost, tcp_output.c: tcp_schedule_loss_probe)"
@@ -41,6 +42,9 @@ impl Name {
             }
             Name::MergedSegments => {
                 "SACKed segments are merged, and a duplicate of one counts as that of a repeat if any of them was repeated (tcp_input.c: tcp_shifted_skb, tcp_sacktag_one)"
+            }
+            Name::ReadLate => {
+                "the kernel counts the segment as sent, and the machine hands it over only with the next event"
             }
             Name::Unknown => "unknown",
         }
@@ -69,13 +73,12 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
     if cubic && same_losses && k.state.phase == 3 && found(&k.state) != found(&o.state) {
         return Name::HystartInRecovery;
     }
-    if Clock::SHAKEN
-        .iter()
-        .any(|clock| agree(recording, &Ours::new(episode, recording, *clock).play(), 0) > at)
+    if Clock::shaken(at)
+        .any(|clock| agree(recording, &Ours::new(episode, recording, clock).play(), 0) > at)
     {
         return Name::Clock;
     }
-    let idle = recording.steps[..=at].windows(2).last().map_or(0, |two| two[1].at - two[0].at);
+    let idle = recording.steps[..=at].windows(3).last().map_or(0, |some| some[2].at - some[0].at);
     let (kw, ow) = ((k.state.cwnd, k.state.ssthresh), (o.state.cwnd, o.state.ssthresh));
     if same_losses && idle > 200_000_000 && ow.0 <= kw.0 && ow.1 <= kw.1 {
         return Name::UnusedAtRepeat;
@@ -85,11 +88,27 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
     if apart.is_some_and(|at| recording.steps[at].state.seen && reports(at)) {
         return Name::MergedSegments;
     }
-    if k.sent.len() == o.sent.len()
-        && k.state.cwnd == o.state.cwnd
-        && k.later.len() != o.later.len()
-    {
+    let from = |left: &[kernel::Left]| -> Vec<u64> { left.iter().map(|left| left.from).collect() };
+    let of_timers =
+        |now: &[kernel::Left], later: &[kernel::Left]| [from(now), from(later)].concat();
+    let (all_k, all_o) = (of_timers(&k.sent, &k.later), of_timers(&o.sent, &o.later));
+    let sorted = |mut all: Vec<u64>| {
+        all.sort_unstable();
+        all
+    };
+    let same_timer = k.sent.len() == o.sent.len() && k.later.len() != o.later.len();
+    let later_timer = k.later.len() != o.later.len() && sorted(all_k) == sorted(all_o);
+    // What left by a timer since the step before, at another time.
+    let moved = at.checked_sub(1).is_some_and(|before| {
+        let (k, o) = (&recording.steps[before].later, &ours[before].later);
+        k.iter().zip(o).any(|(k, o)| k.at.abs_diff(o.at) > JIFFY)
+    });
+    if (same_timer && k.state.cwnd == o.state.cwnd) || later_timer || moved {
         return Name::Timer;
+    }
+    let next = recording.steps.get(at + 1).map_or_else(Vec::new, |next| from(&next.sent));
+    if k.state == o.state && [from(&k.sent), next].concat().starts_with(&from(&o.sent)) {
+        return Name::ReadLate;
     }
     Name::Unknown
 }

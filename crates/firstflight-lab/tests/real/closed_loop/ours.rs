@@ -10,7 +10,7 @@ use firstflight_lab::drill::{arm_of, shown};
 use firstflight_sim::tcp::{AckPacket, Host, Range, Sender};
 
 /// Ticks of the kernel's timers.
-const JIFFY: u64 = 4_000_000;
+pub(super) const JIFFY: u64 = 4_000_000;
 
 /// What ours did after an event.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub(super) struct Ours<'a> {
 pub(super) enum Clock {
     At(u64),
     Chance(u64),
+    /// One step is so many nanoseconds later.
+    Moved(usize, i64),
 }
 
 impl Default for Clock {
@@ -45,20 +47,21 @@ impl Default for Clock {
 }
 
 impl Clock {
-    pub(super) const SHAKEN: [Clock; 8] = [
-        Clock::At(1),
-        Clock::At(2),
-        Clock::At(4),
-        Clock::Chance(1),
-        Clock::Chance(2),
-        Clock::Chance(3),
-        Clock::Chance(4),
-        Clock::Chance(5),
-    ];
+    /// Other moments: the same for all, eight draws, and each of the steps of the last flights before
+    /// this one a little earlier or later, since what left then is known no better.
+    pub(super) fn shaken(at: usize) -> impl Iterator<Item = Clock> {
+        let moved = (at.saturating_sub(64)..=at).rev().flat_map(|step| {
+            [50, -50, 100, -100, 200, -200].map(|us| Clock::Moved(step, us * 1_000))
+        });
+        [1, 2, 4].map(Clock::At).into_iter().chain((1..=8).map(Clock::Chance)).chain(moved)
+    }
 
     fn moment(self, index: usize, step: &super::kernel::Step) -> u64 {
         let quarters = match self {
             Clock::At(quarters) => quarters,
+            Clock::Moved(moved, by) => {
+                return step.at.saturating_add_signed(if moved == index { by } else { 0 });
+            }
             Clock::Chance(seed) => super::Draw(seed << 32 | index as u64).below(5),
         };
         step.at + step.took * quarters / 4
@@ -95,7 +98,7 @@ impl<'a> Ours<'a> {
         let steps = &self.recording.steps;
         let mut played = Vec::new();
         for (index, step) in steps.iter().enumerate() {
-            self.now = self.clock.moment(index, step);
+            self.now = self.clock.moment(index, step).max(self.now);
             match &step.ack {
                 None => self.sender.write(u64::MAX),
                 Some(packet) => {

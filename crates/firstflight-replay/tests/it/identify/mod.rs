@@ -36,7 +36,7 @@ const TCP: &str = "slowstart,hystart,hystart++,search,best,rapid@(pace=on),\
 fn identified(name: &str, bytes: Vec<u8>, candidates: &str) -> Identity {
     let settings = Settings { identify: tried(candidates).expect("arms"), ..Settings::default() };
     let (replay, files) = follow_bytes(name, bytes, settings).expect("a connection");
-    let results = Results::new(&replay, files);
+    let results = Results::new(replay, files);
     results.connections[0].identified.clone().expect("it was asked")
 }
 

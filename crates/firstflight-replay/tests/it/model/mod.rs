@@ -127,7 +127,7 @@ pub(crate) fn replayed(file: &str, bytes: impl Into<Vec<u8>>) -> (Result<Extent,
     let arms = arms
         .map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") })
         .to_vec();
-    let mut replay = Replay::new(Settings { arms, ..Settings::default() });
+    let mut replay = Replay::new(Settings { arms, entries: true, ..Settings::default() });
     let bytes =
         firstflight_log::input::decompress(Cursor::new(bytes.into())).expect("bytes in memory");
     let extent = read::from(file, bytes, &mut replay);
@@ -142,7 +142,7 @@ pub(crate) fn rows(file: &str, bytes: impl Into<Vec<u8>>) -> Vec<ConnectionRow> 
         panic!("{file} is refused: {fault}");
     }
     assert_eq!(replay.remarks, [], "{file} is whole");
-    Results::new(&replay, Vec::new()).connections
+    Results::new(replay, Vec::new()).connections
 }
 
 /// The one row of a file.

@@ -424,7 +424,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             && let Some(found) = self.undo.on_advance(Seq(self.board.una()), self.echo(packet))
         {
             partial = self.episode == Episode::Fast && self.note_late_original(before);
-            let waits = partial && self.has_repeat_out();
+            let waits = partial && self.repeats_out() > 0;
             if waits {
                 self.undo.put_off();
             } else {
@@ -443,12 +443,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// Whether a repeat is under way and not believed lost (`retrans_out`).
-    fn has_repeat_out(&self) -> bool {
-        (self.board.first().0..self.board.next().0).map(Id).any(|id| {
-            let flags = self.board.flags(id);
-            self.board.tx_count(id) > 1 && !flags.has(Flags::SACKED) && !flags.has(Flags::LOST)
-        })
+    /// Segments of which a repeat is under way and not believed lost (`retrans_out`). The copy that a
+    /// probe sent does not count.
+    fn repeats_out(&self) -> u64 {
+        let none = Flags::SACKED.with(Flags::LOST).with(Flags::REPEATED).bits();
+        let out = |&id: &Id| self.board.tx_count(id) > 1 && self.board.flags(id).bits() & none == 0;
+        (self.board.first().0..self.board.next().0).map(Id).filter(out).count() as u64
     }
 
     /// LINUX reordering-both: a duplicate of a repeated segment that is SACKed shows that the original
@@ -717,7 +717,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (self.recover_end, self.first_of_episode) = (self.board.nxt(), self.board.next_sent());
         self.episode = Episode::Fast;
         self.next_seg.open(&self.board, ack.nxt);
-        self.tlp.forget();
         if let Some(test) = &mut self.f_rto {
             test.stop();
         }
@@ -730,12 +729,21 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         } else {
             self.undo.discard();
         }
+        self.tlp.forget();
     }
 
     /// From here on evidence against the episode counts, beside repeats that are in flight already.
+    /// LINUX undo-init: a repeat that was SACKed or believed lost is not in flight, and the copy of a
+    /// probe is while its fate is open (`tcp_init_undo`, `tcp_any_retrans_done`).
     pub(super) fn watch_for_proof(&mut self, una: Seq) {
-        let repeats = u32::try_from(self.board.repeats_open()).unwrap_or(u32::MAX);
-        self.undo.carry(repeats, self.board.has_undelivered_repeat());
+        let (repeats, undelivered) = if self.linux.is_some() {
+            let out = self.repeats_out();
+            let head = !self.board.is_empty() && self.board.tx_count(self.board.first()) > 1;
+            (out + u64::from(self.tlp.is_repeat_outstanding()), out > 0 || head)
+        } else {
+            (self.board.repeats_open(), self.board.has_undelivered_repeat())
+        };
+        self.undo.carry(u32::try_from(repeats).unwrap_or(u32::MAX), undelivered);
         self.undo.open(una);
     }
 }

@@ -55,7 +55,7 @@ use marker::{Marker, Repeats};
 pub struct Transmit {
     /// Which segment of the connection.
     pub id: Id,
-    /// What travels.
+    /// The segment in transit.
     pub segment: super::Segment,
     /// It was sent before.
     pub repeat: bool,
@@ -292,7 +292,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.core()
     }
 
-    /// Who hears what it is told.
+    /// Recorder of the controller's events.
     pub fn recorder(&mut self) -> &mut L {
         self.controller.recorder()
     }
@@ -313,12 +313,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// What early retransmit did.
+    /// Counters of early retransmit.
     pub fn early_retransmits(&self) -> Counts {
         self.early.map_or_else(Counts::default, |early| early.counts())
     }
 
-    /// What its controller has been through.
+    /// History of its controller.
     pub fn account(&self) -> &Account<Vec<Kept>> {
         self.controller.account()
     }
