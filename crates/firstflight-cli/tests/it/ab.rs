@@ -400,7 +400,7 @@ fn every_test_checks_the_baseline_against_itself() {
 #[test]
 fn words_and_warnings_stand_beside_the_numbers() {
     let run = well(&with(&SMALL, &["--wide"]));
-    assert!(run.stdout.contains("Worlds besides the one as assumed"), "{}", run.stdout);
+    assert!(run.stdout.contains("Other assumptions, on"), "{}", run.stdout);
     assert!(
         run.stdout.contains("fastest ") && run.stdout.contains("least loss "),
         "{}",

@@ -287,7 +287,7 @@ fn a_plain_report_has_no_simulator_and_no_other_says_it_has_one_without() {
             [&["compare", "--arms", "rapid", "--bytes", "100kB", "--report", "out.html"], more];
         read(&well_in_a_folder(&arguments.concat()).0, "out.html")
     };
-    let parts = ["id=\"engine\"", "wasm-unsafe-eval", "What if the path were another?"];
+    let parts = ["id=\"engine\"", "wasm-unsafe-eval", "What if the path changes?"];
     let plain = of(&["--plain-report"]);
     assert!(parts.iter().all(|part| !plain.contains(part)), "a plain report is plain");
     // Whether it has one hangs on what this program was built with.

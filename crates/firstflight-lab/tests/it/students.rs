@@ -28,6 +28,8 @@ pub(crate) struct Cubic {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
+    /// The last ACK.
+    last: Time,
     k: f64,
     origin: f64,
     w_est: f64,
@@ -52,11 +54,27 @@ impl Default for Cubic {
 
 const BETA: f64 = 0.7;
 
+impl Cubic {
+    /// Leaves the last `span` out of the epoch, but nothing before the last ACK.
+    fn skip(&mut self, now: Time, span: Nanos) {
+        if let Some(epoch) = &mut self.epoch {
+            let span = span.min(now.since(epoch.last));
+            epoch.start += span;
+            epoch.last += span;
+        }
+    }
+}
+
 impl Avoidance for Cubic {
     type Saved = Cubic;
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &firstflight::event::Context) {
-        if !self.grows || !cx.limited {
+        if !cx.limited {
+            // RFC 9438 section 5.8: this time does not count.
+            self.skip(ack.now, Nanos::MAX);
+            return;
+        }
+        if !self.grows {
             return;
         }
         let (mss, cwnd) = (cx.mss as f64, w.cwnd as f64);
@@ -64,11 +82,12 @@ impl Avoidance for Cubic {
         let epoch = self.epoch.get_or_insert_with(|| {
             let below = (w_max - cwnd).max(0.0);
             let k = if waits { (below / mss / c).cbrt() } else { 0.0 };
-            Epoch { start: ack.now, k, origin: w_max.max(cwnd), w_est: cwnd, cwnd }
+            Epoch { start: ack.now, last: ack.now, k, origin: w_max.max(cwnd), w_est: cwnd, cwnd }
         });
         if (epoch.cwnd - cwnd).abs() >= 1.0 {
             epoch.cwnd = cwnd;
         }
+        epoch.last = ack.now;
         let curve = |t: f64| epoch.origin + mss * c * (t - epoch.k).powi(3);
         let t = ack.now.since(epoch.start).0 as f64 / 1e9;
         let rtt = ack.srtt.unwrap_or_default().0 as f64 / 1e9;
@@ -108,10 +127,8 @@ impl Avoidance for Cubic {
         self.epoch = None;
     }
 
-    fn on_idle(&mut self, _now: Time, idle: Nanos, _since_sent: Nanos) {
-        if let Some(epoch) = &mut self.epoch {
-            epoch.start += idle;
-        }
+    fn on_idle(&mut self, now: Time, idle: Nanos, _since_sent: Nanos) {
+        self.skip(now, idle);
     }
 
     fn beta(&self, _: Signal, _: bool) -> Ratio {
@@ -243,7 +260,7 @@ impl Startup for HyStartPlusPlus {
             acked.min(8 * cx.mss)
         };
         if cx.limited {
-            let divisor = if self.css.is_some() { self.divisor } else { 1 };
+            let divisor = if self.css.is_some() && !self.over { self.divisor } else { 1 };
             let sum = most + if divisor > 1 { self.carry } else { 0 };
             self.carry = sum % divisor;
             w.cwnd = (w.cwnd + sum / divisor).min(w.ssthresh);
@@ -274,9 +291,8 @@ impl Startup for HyStartPlusPlus {
         }
         if ack.una >= self.window_end {
             self.window_end = ack.nxt;
-            if self.cur_min < Nanos::MAX {
-                self.last_min = self.cur_min;
-            }
+            // RFC 9406 4.2, also of a round without a sample.
+            self.last_min = self.cur_min;
             self.cur_min = Nanos::MAX;
             self.samples = 0;
             self.rolls += 1;

@@ -171,7 +171,6 @@ const UNSEEN: &[(&[&str], &str)] = &[
         ],
         "no queue builds up below 32 packets",
     ),
-    (&["hystart++(keep=on)"], "every round has a sample"),
     (&["hystart++(skip=on)"], "the first round has nothing to compare with"),
     (&["hystart++(rearm=rto)"], "no rise in the slow start behind a timeout"),
     (&["search(extra=15)"], "no RTT grows that far"),
