@@ -39,6 +39,10 @@ pub(super) const OVERALL: &[&str] = &[
 pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; range: the same under every assumption; slower: connections over 5 % slower; points: more loss; queue: p99 of queueing delay";
 
 fn range(low: f64, high: f64, digits: usize) -> String {
+    // Too few connections bound nothing.
+    if !(low.is_finite() && high.is_finite()) {
+        return "-".into();
+    }
     // No number is -0.
     let unit = 10_f64.powi(digits as i32);
     let [low, high] = [low, high].map(|x| format!("{:.digits$}", (x * unit).round() / unit + 0.0));

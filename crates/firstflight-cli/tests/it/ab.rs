@@ -401,6 +401,7 @@ fn every_test_checks_the_baseline_against_itself() {
 fn words_and_warnings_stand_beside_the_numbers() {
     let run = well(&with(&SMALL, &["--wide"]));
     assert!(run.stdout.contains("Other assumptions, on"), "{}", run.stdout);
+    assert!(!run.stdout.contains("inf."), "no interval is endless: {}", run.stdout);
     assert!(
         run.stdout.contains("fastest ") && run.stdout.contains("least loss "),
         "{}",
