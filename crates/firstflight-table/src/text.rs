@@ -64,6 +64,34 @@ pub fn cell(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n')
 }
 
+/// JSON for a page that shows its strings: characters that steer become text, also those that JSON
+/// itself escapes. Line breaks and tabs stay.
+pub fn readable_json(json: &str) -> Cow<'_, str> {
+    let visible = |c: char| steers(c) && !matches!(c, '\n' | '\r' | '\t');
+    if !json.chars().any(|c| visible(c) || c == '\\') {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    let mut rest = json.chars();
+    while let Some(c) = rest.next() {
+        if visible(c) {
+            let mut escaped = String::new();
+            escape(c, &mut escaped);
+            out.push_str(&escaped.replace('\\', "\\\\"));
+        } else if c == '\\' {
+            let digits = rest.as_str().strip_prefix('u').and_then(|after| after.get(..4));
+            let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            let steers = unit.and_then(char::from_u32).is_some_and(visible)
+                || rest.as_str().starts_with(['b', 'f']);
+            out.push_str(if steers { "\\\\" } else { "\\" });
+            out.extend(rest.next());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Stands for the escape character of a style of ours. No text has it: it is a noncharacter of Unicode.
 pub const STYLE: char = '\u{fddf}';
 
@@ -161,6 +189,23 @@ mod tests {
             let json = serde_json::to_string(&text).expect("JSON");
             let read: String = serde_json::from_str(&shown(&json)).expect("still JSON");
             prop_assert_eq!(read, text);
+        }
+
+        #[test]
+        fn a_page_shows_what_steers_in_json(text in hostile()) {
+            for json in [serde_json::to_string(&text).expect("JSON"), format!("[{}]", serde_json::json!(text))] {
+                let read: serde_json::Value =
+                    serde_json::from_str(&readable_json(&json)).expect("still JSON");
+                let read = read.as_str().or_else(|| read[0].as_str()).expect("a text");
+                let left: Vec<char> =
+                    read.chars().filter(|c| steers(*c) && !matches!(c, '\n' | '\r' | '\t')).collect();
+                prop_assert!(left.is_empty(), "{left:?}");
+            }
+            // Nothing else changes.
+            if !text.chars().any(steers) {
+                let json = serde_json::to_string(&text).expect("JSON");
+                prop_assert_eq!(readable_json(&json), json.as_str());
+            }
         }
 
         #[test]

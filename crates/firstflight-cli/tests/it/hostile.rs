@@ -182,6 +182,36 @@ fn no_text_in_an_answer_a_trace_or_a_table_steers_a_terminal() {
         tame(&folder, &["run", "e.toml", "--format", format]);
     }
     tame(&folder, &["populations", "show", "p.csv"]);
+    write(&folder, "q.csv", &population.replace("\nfirstflight", "").replace('\r', ""));
+    for arguments in [
+        &["diff", "c.json", "hostile.json"][..],
+        &["replay", &name],
+        &["advise", &name, "--flows", "20", "--arms", "rapid"],
+        &["trial", "analyse", "rows.jsonl", "--by", "=country"],
+        &["ab", "--population", "q.csv", "--flows", "20", "--arms", "rapid"],
+        &["run", "e.toml"],
+    ] {
+        let (_, text) = tame(&folder, &[arguments, &["--report", "page.html"]].concat());
+        let page = fs::read_to_string(folder.path().join("page.html"));
+        let page = page.unwrap_or_else(|bad| panic!("{arguments:?}: {bad}: {text}"));
+        let raw: Vec<char> = page.chars().filter(|c| steers(*c)).collect();
+        assert!(raw.is_empty(), "{raw:?} in the page of {arguments:?}");
+        let (_, data) = page.split_once("id=\"data\">").expect("a page has data");
+        let (data, _) = data.split_once("</script>").expect("and they end");
+        let data: Value = serde_json::from_str(data).expect("JSON");
+        assert!(!any_text(&data, |text| text.contains(|c| steers(c) && c != '\r')), "{data}");
+        fs::remove_file(folder.path().join("page.html")).expect("a page");
+    }
+}
+
+/// Whether a key or a string of this JSON is such a text.
+fn any_text(value: &Value, is: impl Fn(&str) -> bool + Copy) -> bool {
+    match value {
+        Value::String(text) => is(text),
+        Value::Array(all) => all.iter().any(|one| any_text(one, is)),
+        Value::Object(fields) => fields.iter().any(|(key, one)| is(key) || any_text(one, is)),
+        _ => false,
+    }
 }
 
 /// Text columns of CSV hold no formula; numbers stay numbers.

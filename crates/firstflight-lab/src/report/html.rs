@@ -202,13 +202,15 @@ impl Page<'_> {
     }
 }
 
-/// As text of an element or of a quoted attribute.
+/// As text of an element or of a quoted attribute; characters that steer are visible.
 pub fn text(raw: &str) -> String {
+    let raw = firstflight_table::text::cell(raw);
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// As the content of a script element: without `<` neither `</script>` nor `<!--` can appear, and
-/// inside JSON `<` only ever stands in strings, where the escape means the same character.
+/// inside JSON `<` only ever stands in strings, where the escape means the same character. Characters that
+/// steer are visible.
 fn script(json: &str) -> String {
-    json.replace('<', "\\u003c")
+    firstflight_table::text::readable_json(json).replace('<', "\\u003c")
 }
