@@ -87,7 +87,7 @@ def test_a_simulator_of_another_version_computes_nothing(browser, report, open_p
     (tmp_path / "other.html").write_text(f'{before}id="data">{json.dumps(read)}</script>{after}')
     open_page(tmp_path / "other.html")
     browser.execute_script(SLIDE, "rate", 400)
-    assert "another version" in until(browser, PROBLEM)
+    assert "different version" in until(browser, PROBLEM)
     assert not browser.execute_script(COMPUTED)
 
 
