@@ -78,7 +78,7 @@ fn texts_are_read_as_they_are_typed() {
         ("a,b=x", "`x` is no share"),
         ("a,b=nan", "`nan` is no share"),
         ("a,b=-5%", "allowed: more than 0"),
-        ("a,b=120%", "at most 100%"),
+        ("a,b=120%", "add up to 120.0000%, more than 100%"),
         ("a,b,c=10%", "only the first arm"),
         ("a,b=1=2", "allowed: ARM or ARM=SHARE"),
     ] {
