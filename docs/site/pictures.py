@@ -54,7 +54,7 @@ NAMES = {
 # Picture: its command, the option that the check makes quicker, width, height, and pixels from the top of the page.
 REPORTS = {
     "report.png": ("compare --plain-report", None, 1180, 1800, 0),
-    "window.png": ("compare --arms slowstart,hystart++,rapid --plain-report", None, 1180, 500, 806),
+    "window.png": ("compare --arms slowstart,hystart++,rapid --plain-report", None, 1180, 450, 985),
     "geo.png": (
         "ab --population geo --flows 100000 --baseline hystart --arms slowstart,hystart++,search,best,rapid-nojump,rapid",
         ("--flows 100000", "--flows 1000"),
