@@ -72,14 +72,14 @@ built:
 	tests/needs.sh unit kernel python
 	$(BUILD)
 
-# PROFILE=dev tries the scripts with builds that are made anyway.
+# PROFILE=dev tries the scripts with builds that are made anyway; WHEELS='manylinux sdist' makes only these kinds.
 packages: ## what people install, made and tried where nothing else is: static program, .deb, container, wheels (target/dist)
 	packaging/static.sh
 	packaging/try.sh static
 	packaging/deb.sh
 	packaging/try.sh deb
 	packaging/container.sh
-	packaging/wheels.sh
+	packaging/wheels.sh $(WHEELS)
 	packaging/try.sh wheel sdist
 
 msrv: ## the default program with the oldest Rust that Cargo.toml names
