@@ -46,6 +46,24 @@ pub(crate) fn nearest_key(word: &str) -> String {
     suggestion(bare, of_path().chain(of_direction()))
 }
 
+/// Checks that a path has this key. The value appears in the error only.
+///
+/// # Errors
+/// One line with the nearest key and all known ones.
+pub fn known_key(key: &str, value: &str) -> Result<(), Error> {
+    let bare = key.strip_prefix("up_").unwrap_or(key);
+    if of_path().any(|known| known == key) || of_direction().any(|known| known == bare) {
+        return Ok(());
+    }
+    let nearest = nearest_key(key);
+    let allowed = format!(
+        "{}, and for each direction (reverse with `up_` in front) {}",
+        of_path().collect::<Vec<_>>().join(", "),
+        of_direction().collect::<Vec<_>>().join(", ")
+    );
+    Err(Error::at(key, value, format!("unknown key{nearest}"), allowed))
+}
+
 /// The keys of one path, collected.
 #[derive(Default)]
 pub(crate) struct Keys {
@@ -65,16 +83,7 @@ impl Keys {
     }
 
     pub(crate) fn insert(&mut self, key: &str, value: &str) -> Result<(), Error> {
-        let bare = key.strip_prefix("up_").unwrap_or(key);
-        if of_path().all(|known| known != key) && of_direction().all(|known| known != bare) {
-            let nearest = nearest_key(key);
-            let allowed = format!(
-                "{}, and for each direction (reverse with `up_` in front) {}",
-                of_path().collect::<Vec<_>>().join(", "),
-                of_direction().collect::<Vec<_>>().join(", ")
-            );
-            return Err(Error::at(key, value, format!("unknown key{nearest}"), allowed));
-        }
+        known_key(key, value)?;
         if value.is_empty() {
             return Err(Error::new(format!("{key}=: the value is missing")));
         }

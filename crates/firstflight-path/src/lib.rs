@@ -164,6 +164,7 @@ pub use error::{Error, nearest, suggestion, synonym};
 pub use fate::{DropCause, Fate};
 pub use forward::{Departure, Forward, ForwardPath};
 pub use held::Ack;
+pub use keys::known_key;
 pub use link::Link;
 pub use links::Reverse;
 pub use managed::{DualPi2, FqCodel, Red};

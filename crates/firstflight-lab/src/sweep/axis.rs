@@ -5,7 +5,7 @@
 //! it begins at zero, and is rounded to three digits: its values are the same text on every
 //! machine, and people can type them.
 
-use firstflight_path::{Base, Path, typed};
+use firstflight_path::{Base, known_key, typed};
 
 /// The key that is the size of the object; every other one is a key of the path.
 pub const BYTES: &str = "bytes";
@@ -59,12 +59,9 @@ impl Axis {
         if values.len() > MOST {
             return Err(format!("{} values; allowed: at most {MOST}", values.len()));
         }
-        // A path refuses a key that it does not have; values are judged where the path is known.
-        if let (Err(error), true) =
-            (Path::parse(&format!("rapid-slide,{key}={}", values[0])), key != BYTES)
-            && error.to_string().contains("unknown key")
-        {
-            return Err(error.to_string());
+        // Values are checked where the path is known.
+        if key != BYTES {
+            known_key(key, &values[0]).map_err(|error| error.to_string())?;
         }
         for (index, value) in values.iter().enumerate() {
             if values[..index].contains(value) {
