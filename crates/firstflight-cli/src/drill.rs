@@ -9,6 +9,7 @@ use crate::terminal::{say, width, wrap};
 use clap::Args;
 use firstflight_lab::drill::{Played, Script, Verdict, arm_of, play, record};
 use firstflight_lab::{Error, NamedArm, parse_arms};
+use firstflight_table::text::xml;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fmt::{Display, Write};
@@ -231,22 +232,6 @@ impl Answer {
         }
         text + "</testsuite>\n"
     }
-}
-
-/// Text as an attribute of XML; control characters, which XML cannot carry, become spaces.
-fn xml(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            char if char.is_control() => safe.push(' '),
-            char => safe.push(char),
-        }
-    }
-    safe
 }
 
 impl Output for Answer {

@@ -4,6 +4,7 @@ pub use crate::diff::Most;
 use crate::diff::{Change, Diff, worsened};
 use crate::report::Better;
 use firstflight_path::Error;
+use firstflight_table::text::xml;
 use std::fmt::Write as _;
 
 /// Allowed deterioration of one measure.
@@ -168,32 +169,16 @@ pub fn junit(judged: &[Judged]) -> String {
     );
     for one in judged {
         let name = format!("{} {}", one.arm, one.measure);
-        let (class, name) = (escaped(&one.of), escaped(name.trim()));
+        let (class, name) = (xml(&one.of), xml(name.trim()));
         let _ = write!(text, "<testcase classname=\"{class}\" name=\"{name}\"");
         let _ = match &one.failure {
             None => writeln!(text, "/>"),
             Some(why) => {
-                writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(why))
+                writeln!(text, "><failure message=\"{}\"/></testcase>", xml(why))
             }
         };
     }
     text + "</testsuite>\n</testsuites>\n"
-}
-
-/// Text for an attribute. Control characters, which XML cannot carry, become spaces.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            control if control.is_control() => out.push(' '),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -92,6 +92,22 @@ pub fn readable_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Text as an attribute of XML. Control characters, which XML cannot carry, become spaces.
+pub fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Stands for the escape character of a style of ours. No text has it: it is a noncharacter of Unicode.
 pub const STYLE: char = '\u{fddf}';
 
