@@ -89,21 +89,21 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
         return Name::MergedSegments;
     }
     let from = |left: &[kernel::Left]| -> Vec<u64> { left.iter().map(|left| left.from).collect() };
-    let of_timers =
-        |now: &[kernel::Left], later: &[kernel::Left]| [from(now), from(later)].concat();
-    let (all_k, all_o) = (of_timers(&k.sent, &k.later), of_timers(&o.sent, &o.later));
-    let sorted = |mut all: Vec<u64>| {
+    // The segments that left with this step and by timers after it.
+    let left = |now: &[kernel::Left], later: &[kernel::Left]| {
+        let mut all = [from(now), from(later)].concat();
         all.sort_unstable();
         all
     };
-    let same_timer = k.sent.len() == o.sent.len() && k.later.len() != o.later.len();
-    let later_timer = k.later.len() != o.later.len() && sorted(all_k) == sorted(all_o);
+    let same_timer = k.sent.len() == o.sent.len() && k.state.cwnd == o.state.cwnd;
+    let later_timer = left(&k.sent, &k.later) == left(&o.sent, &o.later);
+    let other_timer = k.later.len() != o.later.len() && (same_timer || later_timer);
     // What left by a timer since the step before, at another time.
     let moved = at.checked_sub(1).is_some_and(|before| {
         let (k, o) = (&recording.steps[before].later, &ours[before].later);
         k.iter().zip(o).any(|(k, o)| k.at.abs_diff(o.at) > JIFFY)
     });
-    if (same_timer && k.state.cwnd == o.state.cwnd) || later_timer || moved {
+    if other_timer || moved {
         return Name::Timer;
     }
     let next = recording.steps.get(at + 1).map_or_else(Vec::new, |next| from(&next.sent));
