@@ -116,14 +116,14 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// What runs in it.
+    /// Description of the scenario; the criterion's title if it has none.
     pub(crate) fn about<'a>(&self, battery: &'a Battery) -> &'a str {
         let criterion = &battery.criteria[self.criterion];
         let scenario = &criterion.scenario[self.scenario];
         if scenario.about.is_empty() { &criterion.title } else { &scenario.about }
     }
 
-    /// The same with the path and the number of flows.
+    /// Path, number of flows and description.
     pub(crate) fn place(&self, battery: &Battery) -> String {
         let flows = match self.flows.len() {
             1 => String::new(),

@@ -125,7 +125,7 @@ impl Basis {
 pub struct CellRow {
     /// The cell's name.
     pub cell: String,
-    /// What runs there, for people.
+    /// Path, flows and scenario of the cell, in words.
     pub place: String,
     /// Measure.
     pub metric: String,

@@ -213,8 +213,8 @@ impl Repeats {
         self.arms[arm].unfinished
     }
 
-    /// Whether each arm can be the best: it finished every trial and is no reference arm. If all arms
-    /// are references, they compete.
+    /// The arms that may be marked as best: those that finished every trial, without reference arms
+    /// unless all arms are references.
     pub(crate) fn competing(&self) -> Vec<bool> {
         let alone = self.arms.iter().all(|arm| arm.reference);
         self.arms.iter().map(|arm| arm.unfinished == 0 && (alone || !arm.reference)).collect()

@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Snapshots,
 }
 
-/// Reads such a text.
+/// Reads the output of a kernel tool.
 ///
 /// # Errors
 /// If no connection in it sent anything that was acknowledged.

@@ -35,7 +35,7 @@ pub struct Segment {
     pub headers: u32,
     /// Bytes of the TCP options.
     pub options: u32,
-    /// Whether the captured bytes end before the options do.
+    /// Whether the capture truncates the options.
     pub cut: bool,
     /// Time stamp and echo.
     pub stamps: Option<(u32, u32)>,

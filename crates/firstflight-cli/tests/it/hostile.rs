@@ -204,7 +204,7 @@ fn no_text_in_an_answer_a_trace_or_a_table_steers_a_terminal() {
     }
 }
 
-/// Whether a key or a string of this JSON is such a text.
+/// Whether `is` holds for a key or a string in this JSON.
 fn any_text(value: &Value, is: impl Fn(&str) -> bool + Copy) -> bool {
     match value {
         Value::String(text) => is(text),

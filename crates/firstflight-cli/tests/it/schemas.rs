@@ -1,4 +1,4 @@
-//! What `--json` writes is as the published JSON Schemas say.
+//! The output of `--json` validates against the published JSON Schemas.
 
 use crate::command::run;
 use serde_json::Value;

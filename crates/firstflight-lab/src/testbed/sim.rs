@@ -210,12 +210,11 @@ impl Scenario {
         &self,
         arm: &NamedArm,
         seed: u64,
-        observer: Option<&mut dyn Observer>,
+        mut observer: Option<&mut dyn Observer>,
     ) -> Result<firstflight_sim::Outcome, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
-        let mut observer = observer;
         if let Some(observer) = observer.as_deref_mut() {
             observer.on_begin(&self.begin(parts), Time(0));
         }
@@ -308,7 +307,7 @@ impl Scenario {
         arm: &NamedArm,
         app: App,
         seed: u64,
-        observer: Option<&mut dyn Observer>,
+        mut observer: Option<&mut dyn Observer>,
     ) -> Result<firstflight_sim::Outcome, Error> {
         let carried = || {
             Error::new(format!(
@@ -318,7 +317,6 @@ impl Scenario {
         };
         let parts = arm.parts().ok_or_else(carried)?;
         let host = self.hosts_of(arm)?;
-        let mut observer = observer;
         if let Some(observer) = observer.as_deref_mut() {
             observer.on_begin(&self.begin(parts), Time(0));
         }
@@ -336,7 +334,7 @@ impl Scenario {
         if own.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
     }
 
-    /// What a controller of this arm is built from.
+    /// Arguments that build the controller of this arm.
     fn begin(&self, arm: &Arm) -> Begin {
         let (config, oracle_exit) = (arm.configure(self.config()), self.oracle_exit());
         Begin { now: Time(0), arm: *arm, config, nxt: Seq(0), oracle_exit }

@@ -36,7 +36,7 @@ pub(super) struct Ours<'a> {
 pub(super) enum Clock {
     At(u64),
     Chance(u64),
-    /// One step is so many nanoseconds later.
+    /// Shifts one step by this many nanoseconds.
     Moved(usize, i64),
 }
 
