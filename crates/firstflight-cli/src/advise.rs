@@ -18,14 +18,13 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Captures of the sending end, several at once: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each
-    /// plain, gzip or zstd; five connections or more, or nothing is recommended
+    /// One or more captures taken at the sender: qlog (JSON, JSON-SEQ), pcap, pcapng or CSV, plain or compressed with gzip or zstd; a
+    /// recommendation needs at least five connections
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     request: AdviseRequest,
-    /// Write answer, replay and A/B test as JSON to a file, `-` for standard output instead of the
-    /// lines
+    /// Write the answer, the replay and the A/B test as JSON to a file; `-` writes to standard output instead of the text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the page to this file [default: advice.html; none with `--json -`]

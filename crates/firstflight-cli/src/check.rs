@@ -16,14 +16,13 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// JSON that `compare` or `ab` wrote now
+    /// New JSON output of `compare` or `ab`
     now: PathBuf,
-    /// The same, written by the version that is good
+    /// JSON output of the known-good version
     #[arg(long, value_name = "FILE")]
     against: PathBuf,
-    /// The measures that count, and how much worse each may become: in percent of what it was, in its
-    /// own unit, or the larger of both, such as `ttlb_ms:2%,queue_ms_p99:max(5%,1ms)`; of a test
-    /// `ttlb_ms_p95:2%`. Else completion time, loss, queueing delay and timeouts
+    /// Measures to check, and how much worse each may become: in percent, in its own unit, or the larger of both, such as
+    /// `ttlb_ms:2%,queue_ms_p99:max(5%,1ms)`; for `ab`, `ttlb_ms_p95:2%` [default: completion time, loss, queueing delay and timeouts]
     #[arg(long, value_name = "LIST")]
     tolerance: Option<String>,
     /// Write the verdicts as JUnit XML

@@ -17,7 +17,7 @@ pub(crate) struct Options {
 
 #[derive(Args, Debug)]
 pub(crate) struct ManOptions {
-    /// The folder that gets a page for each command; `NAME/` makes it
+    /// Folder for the pages; with a trailing slash, it is created
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }

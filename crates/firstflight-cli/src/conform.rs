@@ -22,28 +22,26 @@ use std::time::Duration;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The controller: one of a QUIC stack such as `noq:cubic`, `kernel:cubic` for one of the
-    /// running kernel, `exec:COMMAND` for a program that answers events with windows, `table:FILE`
-    /// for a shared library with functions in C (docs/conform.md), or an arm of ours
+    /// The controller: a QUIC stack's such as `noq:cubic`, the running kernel's such as `kernel:cubic`, `exec:COMMAND` for a program that reads
+    /// events and writes windows, `table:FILE` for a shared library with C functions (docs/conform.md), or one of our arms
     #[arg(value_parser = named())]
     controller: String,
-    /// The arm of ours that it is held against; else the one that follows the same documents
+    /// Our arm to compare it with [default: the one that implements the same specifications]
     #[arg(long, value_name = "ARM")]
     against: Option<String>,
-    /// Path of the connection; else four that reach every rule
+    /// Path of the connection [default: four paths that together exercise every rule]
     #[arg(long, value_parser = named())]
     path: Option<String>,
-    /// Object size with its unit, of a connection on `--path`
+    /// Object size with its unit, for `--path`
     #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
     bytes: u64,
     /// Seed of every random draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Windows no further apart than this count as equal; else a full packet, which is as much as a
-    /// sender could notice
+    /// Largest difference between windows that count as equal [default: one full packet, the least a sender can act on]
     #[arg(long, value_name = "BYTES", value_parser = tolerance, allow_hyphen_values = true)]
     tolerance: Option<u64>,
-    /// End with code 1 if anything differs
+    /// Exit with code 1 if anything differs
     #[arg(long)]
     strict: bool,
     /// Write everything as JSON to a file, `-` for standard output instead of the table

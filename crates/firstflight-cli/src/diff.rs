@@ -17,13 +17,12 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Options {
     /// JSON that `compare` or `ab` wrote
     before: PathBuf,
-    /// The same from another version, path or day
+    /// JSON of the same command for another version, path or day
     after: PathBuf,
-    /// End with code 1 if this is so
+    /// Exit with code 1 on this condition
     #[arg(long, value_enum, value_name = "WHAT")]
     fail_if: Option<FailIf>,
-    /// Show every measure that differs; else completion time, loss, queueing delay, exit, timeouts
-    /// and unfinished trials
+    /// Show every measure that differs [default: only completion time, loss, queueing delay, exit, timeouts and unfinished trials]
     #[arg(long)]
     all: bool,
     /// Write what differs as JSON to a file, `-` for standard output instead of the table
@@ -38,7 +37,7 @@ pub(crate) struct Options {
 enum FailIf {
     /// Any number differs
     Changed,
-    /// A measure with a good end got worse by more than its margin, with its whole interval
+    /// A measure got worse, and its whole interval lies beyond the margin
     Worse,
 }
 

@@ -6,23 +6,22 @@ use firstflight_lab::size;
 
 #[derive(Args, Debug)]
 pub(crate) struct Drawing {
-    /// What gets one arm [default: client]
+    /// Unit of randomization [default: client]
     #[arg(long, value_enum)]
     unit: Option<Unit>,
-    /// Share of the units that takes part at all, drawn by another hash; the others keep what they
-    /// had and are in no arm: 20%, 1/5 [default: all]
+    /// Share of units that take part, drawn by another hash; the others keep their controller and are in no arm: 20%, 1/5 [default: all]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     enrol: Option<f64>,
-    /// Largest shares that arms may ever get, fixed at the start: rapid=80% [default: an equal one]
+    /// Largest share each arm may ever get, fixed at the start: rapid=80% [default: equal shares]
     #[arg(long, value_name = "SHARES")]
     max_share: Option<String>,
-    /// Bits of an IPv4 address that are one client's [default: 24]
+    /// Length of the IPv4 prefix that counts as one client [default: 24]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(0..=32))]
     prefix4: Option<u8>,
-    /// Bits of an IPv6 address that are one client's [default: 56]
+    /// Length of the IPv6 prefix that counts as one client [default: 56]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(0..=128))]
     prefix6: Option<u8>,
-    /// How long a slot of `--unit time` is: at least ten times what nearly all connections last
+    /// Length of a slot for `--unit time`: at least ten times as long as nearly all connections last
     /// [default: 10min]
     #[arg(long, value_name = "TIME", value_parser = |text: &str| size::limit(text, 86_400))]
     slot: Option<Nanos>,
@@ -31,12 +30,12 @@ pub(crate) struct Drawing {
 /// What is assigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Unit {
-    /// All connections of a client's network: they may share a bottleneck
+    /// All connections of a client's network, which may share a bottleneck
     #[default]
     Client,
     /// Each connection
     Connection,
-    /// All connections that begin in a slot of time; two arms, in pairs of slots in random order
+    /// All connections that start in a time slot; two arms, in pairs of slots in random order
     Time,
 }
 

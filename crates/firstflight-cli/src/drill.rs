@@ -24,13 +24,13 @@ pub(crate) struct Options {
     /// Packetdrill scripts, or folders of them (every .pkt file below)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Arms to play the scripts with; else the arm that follows the script's congestion control
+    /// Arms to run the scripts with [default: the one that matches the script's congestion control]
     #[arg(long, value_name = "ARMS")]
     arms: Option<String>,
-    /// Where the scripts are played: sim, or linux for the running kernel (root; --features linux)
+    /// Testbed: sim, or linux for the running kernel (root; --features linux)
     #[arg(long, value_name = "TESTBED", default_value = "sim", value_parser = ["sim", "linux"])]
     on: String,
-    /// Print the script with the arm's answers filled in: segments that leave, windows
+    /// Print the script with the arm's segments and windows filled in
     #[arg(long, conflicts_with_all = ["json", "junit"])]
     record: bool,
     /// Write the verdicts as JSON to a file, `-` for standard output instead of the table

@@ -38,16 +38,16 @@ pub(crate) struct Options {
     /// A hundred seeds
     #[arg(long)]
     full: bool,
-    /// Who has the same seat
+    /// Arm to compare it with, in the same position
     #[arg(long, value_name = "ARM", default_value = DEFAULT_BASELINE)]
     baseline: String,
-    /// Where it runs: real stacks leave out what they cannot carry, and take far longer
+    /// Testbed; real stacks leave out what they do not support and take far longer
     #[arg(long, value_name = "TESTBED", default_value = "sim")]
     on: String,
-    /// Sections that the algorithm is not made for, separated by commas
+    /// Sections that the algorithm is not designed for, separated by commas
     #[arg(long, value_name = "SECTIONS", value_delimiter = ',')]
     exclude: Vec<String>,
-    /// What the author declares of the algorithm, a file of TOML: `ecn`, `delay_based`, `receiver_change`, `multipath`, `controlled_environment`, `excludes`
+    /// TOML file with the author's declarations about the algorithm: `ecn`, `delay_based`, `receiver_change`, `multipath`, `controlled_environment`, `excludes`
     #[arg(long, value_name = "FILE")]
     declare: Option<PathBuf>,
     /// Criteria and scenarios of your own: a directory like `experiments/rfc9743`
@@ -62,7 +62,7 @@ pub(crate) struct Options {
     /// List criteria and cells
     #[arg(long)]
     list: bool,
-    /// How many cells, runs and packets it would be
+    /// Print the number of cells, runs and packets without running them
     #[arg(long)]
     dry_run: bool,
     /// Write everything as JSON to a file, `-` for standard output instead of the tables
@@ -75,19 +75,19 @@ pub(crate) struct Options {
     /// Write the report, one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// End with code 1 if a criterion has become worse than in this JSON of an earlier run
+    /// Exit with code 1 if a criterion is worse than in this JSON of an earlier run
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// How much worse a comparison may become, beyond both intervals, in its own unit
     #[arg(long, value_name = "X", default_value_t = 0.02, requires = "against", value_parser = tolerance, allow_negative_numbers = true)]
     tolerance: f64,
-    /// End with code 1 if a criterion comes to this
+    /// Exit with code 1 if a criterion gets this verdict
     #[arg(long, value_name = "VERDICT")]
     fail_on: Option<FailOn>,
-    /// Write what became worse as JUnit XML, a case per criterion
+    /// Write regressions as JUnit XML, one case per criterion
     #[arg(long, value_name = "FILE", requires = "against")]
     junit: Option<PathBuf>,
-    /// Write what became worse as Markdown, for a pull request
+    /// Write regressions as Markdown, for a pull request
     #[arg(long, value_name = "FILE", requires = "against")]
     markdown: Option<PathBuf>,
     /// Worker threads; results do not depend on it

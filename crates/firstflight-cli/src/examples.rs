@@ -25,7 +25,7 @@ Examples:
   firstflight compare --json iw10.json
   firstflight compare --iw 30 --json iw30.json
   firstflight diff iw10.json iw30.json --report diff.html
-  firstflight diff iw10.json iw30.json --fail-if worse  # ends with code 1 if anything got worse";
+  firstflight diff iw10.json iw30.json --fail-if worse  # exits with code 1 if anything got worse";
 
 pub(crate) const CHECK: &str = "\
 Examples:
@@ -64,7 +64,7 @@ Examples:
 pub(crate) const CONFORM: &str = "\
 Examples:
   firstflight conform 'slowstart/cubic(beta=0.6)/immediate' --against slowstart/cubic/immediate
-  firstflight conform slowstart/reno/immediate --strict    # with itself it agrees on every ACK";
+  firstflight conform slowstart/reno/immediate --strict    # an arm agrees with itself on every ACK";
 
 pub(crate) const DRILL: &str = "\
 Examples:

@@ -26,17 +26,15 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The experiment: a TOML file whose keys are the options of `compare`, or with a `population`
-    /// those of `ab`
+    /// The experiment: a TOML file whose keys are the options of `compare`, or of `ab` if it has a `population`
     file: PathBuf,
-    /// Testbed, in place of the file's
+    /// Testbed, instead of the file's
     #[arg(long, value_parser = testbeds())]
     on: Option<&'static dyn Testbed>,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other:
-    /// `--on quic-real`
+    /// Short for `--on quic-real`
     #[arg(long, requires = "on")]
     real: bool,
-    /// Print the commands that the experiment stands for, and run nothing
+    /// Print the commands of the experiment without running them
     #[arg(long)]
     dry_run: bool,
     /// Write the results as JSON to a file, `-` for standard output instead of the tables

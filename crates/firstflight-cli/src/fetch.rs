@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// What to download, such as https://localhost:4433/bytes/10MB; one after the other, each over a connection of its own
+    /// URLs to download, such as https://localhost:4433/bytes/10MB; one after the other, each over its own connection
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
     /// Pin the server's public key: base64 of its SHA-256, as `serve` prints it
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// Skip certificate verification
     #[arg(long)]
     insecure: bool,
-    /// Connect to this address instead of the host of the URL, such as that of a relay
+    /// Connect to this address instead of the URL's host, for example to a relay
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
     /// Ask the server to send with this arm
@@ -33,8 +33,7 @@ pub(crate) struct Options {
     /// Receive window of the connection and of its stream
     #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = size::parse, allow_hyphen_values = true)]
     window: u64,
-    /// Write the object to a file, `-` to standard output as it comes (lines go to standard error);
-    /// several objects are concatenated
+    /// Write the object to a file; `-` streams it to standard output, and the summary goes to standard error; several objects are concatenated
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Idle timeout, seconds

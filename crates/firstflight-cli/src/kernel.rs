@@ -12,7 +12,7 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Load an arm into the running kernel: until Ctrl-C, or to stay with --pin
+    /// Load an arm into the running kernel; --pin keeps it loaded
     Load {
         /// The arm, as `kernel list` names it
         arm: String,
@@ -46,14 +46,13 @@ enum Action {
 /// back when the arm goes.
 #[derive(Args, Debug)]
 struct Who {
-    /// New connections of this network namespace, those of running servers too
+    /// Use it for new connections of this network namespace, including those of running servers
     #[arg(long)]
     default: bool,
-    /// Connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); may be
-    /// repeated
+    /// Use it for connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); repeatable
     #[arg(long = "route", value_name = "PREFIX")]
     routes: Vec<String>,
-    /// Connections of the processes in this control group (version 2) and below; may be repeated
+    /// Use it for connections of the processes in this cgroup (version 2) and below; repeatable
     #[arg(long = "cgroup", value_name = "FOLDER")]
     cgroups: Vec<std::path::PathBuf>,
 }

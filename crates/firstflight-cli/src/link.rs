@@ -22,21 +22,20 @@ pub(crate) struct Options {
     /// file
     #[arg(long, default_value = DEFAULT, value_parser = named())]
     path: String,
-    /// Relay UDP instead: clients talk to this address, and what they and the server send passes
-    /// the path. Needs no privilege, runs until Ctrl-C
+    /// Relay UDP instead: clients connect to this address, and traffic in both directions crosses the path. Needs no privilege, runs until
+    /// Ctrl-C
     #[arg(long, value_name = "ADDRESS:PORT", requires = "to", conflicts_with_all = ["command", "server"])]
     udp: Option<String>,
-    /// The server that UDP is relayed to
+    /// Server that UDP is relayed to
     #[arg(long, value_name = "HOST:PORT", requires = "udp")]
     to: Option<String>,
-    /// Clients of the relay at a time
+    /// Largest number of clients at a time
     #[arg(long, default_value_t = 1024, requires = "udp", value_parser = |text: &str| size::count(text, 1..=50_000, "clients").map(|n| n as usize), allow_negative_numbers = true)]
     clients: usize,
-    /// A line for the shell, run at the other end of the link; the command starts once it listens
+    /// Shell command to run at the other end of the link; COMMAND starts once it listens
     #[arg(long, value_name = "LINE")]
     server: Option<String>,
-    /// The command (with --udp: the clients) sends: the path's forward direction leads away from
-    /// it instead of to it
+    /// COMMAND (with --udp, the clients) sends the data: the path's forward direction starts at its end
     #[arg(long)]
     upload: bool,
     /// Seed of every random draw
@@ -45,11 +44,11 @@ pub(crate) struct Options {
     /// Largest IP packet in bytes
     #[arg(long, default_value_t = 1500, value_parser = |text: &str| size::count(text, 576..=9000, "bytes").map(|mtu| mtu as u16), allow_negative_numbers = true)]
     mtu: u16,
-    /// Do not print what the link did
+    /// Do not print the summary of the link
     #[arg(long, short)]
     quiet: bool,
-    /// The command and its arguments. It finds the address of the other end in $FIRSTFLIGHT_PEER,
-    /// of its own in $FIRSTFLIGHT_LOCAL, and starts something at the other end with `nsenter
+    /// The command and its arguments. $FIRSTFLIGHT_PEER holds the address of the other end and $FIRSTFLIGHT_LOCAL its own; it can start a
+    /// program at the other end with `nsenter
     /// --net=$FIRSTFLIGHT_PEER_NS ...`
     #[arg(last = true, required_unless_present = "udp", value_name = "COMMAND")]
     command: Vec<OsString>,

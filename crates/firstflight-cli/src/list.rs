@@ -13,7 +13,7 @@ use firstflight_path::{Builtin, Path, builtins, suggestion};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Describe this one: what it does, its options, its source
+    /// Describe this one: its options and source
     name: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn arms(options: &Options) -> Result<Done, Error> {
         && !known_arms().any(|known| known == name)
     {
         let near = suggestion(name, known_arms());
-        let what = format!("`{name}` is no part of an arm{near}; `firstflight arms` lists all");
+        let what = format!("`{name}` is not part of an arm{near}; `firstflight arms` lists all");
         return Err(Error::new(what));
     }
     show(&Arms { name }).map(|()| Done::Well)

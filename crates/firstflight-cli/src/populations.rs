@@ -37,17 +37,16 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show the quantiles of everything that a population gives
+    /// Show the quantiles of a population's variables
     Describe(DescribeOptions),
-    /// Fit buffers and random loss to published losses; prints what fits nearly as well, and the
-    /// published rows that were held out
+    /// Fit buffers and random loss to published losses; print near-best fits and the published rows that were held out
     Calibrate(CalibrateOptions),
-    /// Make a population file out of recorded connections (qlog, packet captures, CSV) and print it
+    /// Make a population file from recorded connections (qlog, packet captures, CSV) and print it
     #[cfg(feature = "replay")]
     FromTraces(crate::replay::population::Options),
-    /// Print a population as a file to copy and change, everything filled in
+    /// Print a population as a complete file to copy and change
     Show {
-        /// A name of `firstflight populations`, a TOML or CSV file
+        /// A name listed by `firstflight populations`, or a TOML or CSV file
         #[arg(value_parser = named())]
         population: String,
     },
@@ -55,7 +54,7 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct DescribeOptions {
-    /// A name of `firstflight populations`, a TOML or CSV file
+    /// A name listed by `firstflight populations`, or a TOML or CSV file
     #[arg(value_parser = named())]
     population: String,
     /// Seed of the draws
@@ -68,19 +67,19 @@ struct DescribeOptions {
 
 #[derive(Args, Debug)]
 struct CalibrateOptions {
-    /// A name of `firstflight populations`, a TOML or CSV file
+    /// A name listed by `firstflight populations`, or a TOML or CSV file
     #[arg(value_parser = named())]
     population: String,
-    /// Connections behind every number of the table
+    /// Connections behind each number in the table
     #[arg(long, default_value_t = LEAST_FLOWS, value_parser = |text: &str| size::count(text, LEAST_FLOWS..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
     flows: u64,
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
-    /// One random loss for all paths, instead of one that differs from path to path
+    /// One random loss rate for all paths instead of one per path
     #[arg(long)]
     common_loss: bool,
-    /// Try one factor on buffers only
+    /// Try this buffer factor only
     #[arg(long, value_name = "Q", value_parser = factor, allow_negative_numbers = true)]
     buffers: Option<f64>,
     /// Worker threads; the fit does not depend on it
@@ -138,7 +137,7 @@ impl Output for Listed {
         let about = [
             "A population is a name from this list, a TOML file (`firstflight populations show NAME` prints one to copy), or a CSV file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...).",
             "Knobs stand in parentheses: cdn(q=0.8).",
-            "`firstflight populations NAME` tells where the numbers of one come from; `populations describe NAME` prints its quantiles.",
+            "`firstflight populations NAME` shows where its numbers come from; `populations describe NAME` prints its quantiles.",
         ];
         format!("{}\n{sheets}", prose(&about))
     }
@@ -155,13 +154,13 @@ impl Output for Listed {
             return vec![sheet];
         }
         let columns =
-            [("population", Side::Left), ("what it gives", Side::Prose), ("source", Side::Prose)];
+            [("population", Side::Left), ("quantities", Side::Prose), ("source", Side::Prose)];
         let mut sheet = Sheet::new("", columns);
         for population in &self.populations {
             let name = Field::from(population.name.as_str()).bold(true);
             sheet.row([name, population.about.as_str().into(), "".into()]);
             for source in &population.sources {
-                let status = Field::from(format!("  {}", source.status));
+                let status = Field::from(format!("  {}", source.status_in_words()));
                 sheet.row([status, source.value.as_str().into(), source.reference.as_str().into()]);
             }
             if population.knobs.calibrated.is_some() {

@@ -32,47 +32,45 @@ use std::path::PathBuf;
 /// Whether the sender paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Pace {
-    /// As its first flight left
+    /// Judge by the first flight
     Auto,
     /// It did
     On,
-    /// It did not
+    /// Not paced
     Off,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, text of tcp_probe or ss, iperf3's JSON, each
-    /// plain, gzip or zstd; a folder is all its traces, `-` is standard input
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, output of tcp_probe or ss, or iperf3's JSON, plain or compressed with gzip or zstd; a
+    /// folder stands for all traces in it, `-` for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Key log (SSLKEYLOGFILE) that opens QUIC in captures, which are then read instead of TCP
+    /// Key log (SSLKEYLOGFILE) to decrypt QUIC in captures; QUIC is then read instead of TCP
     #[arg(long, value_name = "FILE")]
     keylog: Option<PathBuf>,
     /// Startups, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
-    /// Find out which startup the recorded sender had, of these (a default list where none are
-    /// named): docs/identify.md
+    /// Identify the startup of the recorded sender, among these or among a default list (docs/identify.md)
     #[arg(long, value_name = "STARTUPS", num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_CANDIDATES)]
     identify: Option<String>,
-    /// The sender paced its packets
+    /// Whether the sender paced its packets
     #[arg(long, value_enum, default_value = "auto")]
     pace: Pace,
-    /// Initial window in packets; left out, it is what was sent before the first ACK
+    /// Initial window in packets [default: what was sent before the first ACK]
     #[arg(long, value_parser = |text: &str| size::count(text, 1..=1000, "packets"), allow_negative_numbers = true)]
     iw: Option<u64>,
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write what was understood as CSV, a row per ACK: una, in flight, RTT, lost, spurious
+    /// Write what was read as CSV, a row per ACK: una, in flight, RTT, lost, spurious
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Write the report, one self-contained HTML page; it can replay the file with other startups
-    /// where this program has the simulator for browsers
+    /// Write the report, one self-contained HTML page; it can replay the file with other startups if this program includes the browser simulator
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// A report without the simulator inside: smaller by 1.1 MB
+    /// Leave the simulator out of the report, which saves 1.1 MB
     #[arg(long, requires = "report")]
     plain_report: bool,
 }

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one, and a name
-    /// stands for all of its addresses. Repeatable
+    /// Address to listen on, with its own arm after `=`; port 0 picks a free port, and a name stands for all its addresses. Repeatable
     #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "localhost:4433")]
     listen: Vec<String>,
     /// Arm to send with
@@ -20,24 +19,22 @@ pub(crate) struct Options {
     /// request
     #[arg(long)]
     allow_arm: bool,
-    /// Draw the arm of each connection by chance: slowstart,rapid=20%, the baseline first; rows go
-    /// to `--rows`
+    /// Choose the arm of each connection at random: slowstart,rapid=20%, the baseline first; rows go to `--rows`
     #[arg(long, value_name = "SHARES", requires = "rows", conflicts_with_all = ["arm", "allow_arm"])]
     trial: Option<String>,
-    /// Append a row of each connection of the trial to this file, for `trial analyse`
+    /// Append a row for each connection of the trial to this file, for `trial analyse`
     #[arg(long, value_name = "FILE", requires = "trial")]
     rows: Option<PathBuf>,
     #[command(flatten)]
     drawing: Drawing,
-    /// Start a client's next connection from what its last one has learnt of the path (Careful
-    /// Resume, RFC 9959), for so many seconds; for listeners whose arm starts by `careful` or `plumb`
+    /// Start a client's next connection from what its last one learnt about the path (Careful Resume, RFC 9959), for this many seconds; for
+    /// listeners whose arm starts with `careful` or `plumb`
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "3600", value_parser = |text: &str| size::count(text, 1..=604_800, "seconds"), conflicts_with = "trial")]
     resume: Option<u64>,
     /// Number of clients that `--resume` remembers; the oldest is forgotten first
     #[arg(long, value_name = "CLIENTS", default_value_t = 10_000, requires = "resume", value_parser = |text: &str| size::count(text, 1..=10_000_000, "clients").map(|n| n as usize), allow_negative_numbers = true)]
     resume_clients: usize,
-    /// Say in the rows of the trial how each of these would have left startup, told what the arm that
-    /// sends is told (open loop): hystart++,search
+    /// Record in the trial's rows how each of these would have exited startup on the same events (open loop): hystart++,search
     #[arg(long, value_name = "ARMS", requires = "trial")]
     shadow: Option<String>,
     /// Initial window in packets, for arms that do not name one
@@ -49,7 +46,7 @@ pub(crate) struct Options {
     /// Also serve files and folders whose names begin with a dot
     #[arg(long, requires = "dir")]
     dotfiles: bool,
-    /// Certificate chain, PEM; default: a self-signed certificate made at the start
+    /// Certificate chain, PEM [default: a new self-signed certificate]
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
@@ -83,11 +80,10 @@ pub(crate) struct Options {
     /// Memory for unacknowledged data of all connections of a listener
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse, allow_hyphen_values = true)]
     memory: u64,
-    /// Abort responses slower than 1 kB/s for N seconds, and close connections without a request
-    /// for as long
+    /// Abort responses slower than 1 kB/s for N seconds, and close connections without a request after N seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
     patience: u64,
-    /// Graceful shutdown period in seconds; a second signal cuts off what is still open
+    /// Graceful shutdown period in seconds; a second signal closes what is still open
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 0..=3600, "seconds"), allow_negative_numbers = true)]
     grace: u64,
 }

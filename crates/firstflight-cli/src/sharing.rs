@@ -178,15 +178,18 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
             cross.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
         ),
     };
+    let apart = match *flows as usize + cross.len() {
+        1 => String::new(),
+        _ => format!(", started {} ms apart", apart.0 as f64 / 1e6),
+    };
     // QUIC has one.
     let detection = match row.transport {
         "tcp" => format!("TCP, loss detection {}, ", row.detection),
         _ => String::new(),
     };
     let about = format!(
-        "{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}initial window {} packets, {}",
+        "{flows} {} of each arm{against}{apart}, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}initial window {} packets, {}",
         if *flows == 1 { "flow" } else { "flows" },
-        apart.0 as f64 / 1e6,
         figure(row.bytes as f64, "bytes"),
         row.rate_mbps,
         row.rtt_ms,
@@ -206,10 +209,6 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
          {QUIET}{}{QUIET:#}\n",
         wrap(&about, 0, width()),
         lay_out(&sharing.table()),
-        wrap(
-            &format!("{marks}; shares are counted from the last start to the first end"),
-            0,
-            width()
-        ),
+        wrap(&format!("{marks}; shares cover the time when all flows are active"), 0, width()),
     )
 }

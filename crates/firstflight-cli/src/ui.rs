@@ -19,16 +19,16 @@ use std::{fs, thread};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Port on the loopback address; 0 takes a free one
+    /// Port on the loopback address; 0 picks a free one
     #[arg(long, default_value_t = 0, value_parser = |text: &str| size::port(text, 0), allow_negative_numbers = true)]
     port: u16,
-    /// Print the address only; otherwise the page is opened in the browser
+    /// Print the address without opening the page in the browser
     #[arg(long)]
     no_open: bool,
-    /// Write the page into this folder, for any web server, and serve nothing; `NAME/` makes it
+    /// Write the page into this folder, for any web server, and serve nothing; with a trailing slash, the folder is created
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// The simulator for browsers that `make web` builds, if another than the program's own
+    /// Browser simulator built by `make web`, instead of the built-in one
     #[arg(long, value_name = "FILE")]
     engine: Option<PathBuf>,
 }

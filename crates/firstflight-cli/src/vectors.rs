@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Arms, separated by commas; else each startup, avoidance and recovery
+    /// Arms, separated by commas [default: every startup, avoidance and recovery]
     #[arg(long)]
     arms: Option<String>,
-    /// Whose rules apply where TCP and QUIC differ
+    /// Transport whose rules apply where TCP and QUIC differ
     #[arg(long, value_enum, default_value = "both")]
     transport: Transport,
     /// Write the vectors to a file; `-` or nothing is standard output

@@ -200,7 +200,7 @@ fn fault(connections: usize, baseline: &Baseline, model: &Model) -> Option<Strin
     }
     (!model.reproduces()).then(|| {
         let reasons = model.reasons.join(", ");
-        format!("the model does not reproduce your captures (likeliest: {reasons})")
+        format!("the model does not reproduce your captures (most likely causes: {reasons})")
     })
 }
 

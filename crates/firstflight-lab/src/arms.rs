@@ -179,11 +179,11 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
             let is = |parts: &[Part]| parts.iter().any(|part| part.name == lower(name));
             if is(AVOIDANCES) {
                 let arm = format!("slowstart/{}", lower(name));
-                return Some(format!(", it is a congestion avoidance; `{arm}` runs it"));
+                return Some(format!(": it is a congestion avoidance; use `{arm}`"));
             }
             if is(RECOVERIES) {
                 let arm = format!("slowstart/cubic/{}", lower(name));
-                return Some(format!(", it is a recovery; `{arm}` runs it"));
+                return Some(format!(": it is a recovery; use `{arm}`"));
             }
             let stacks = STACK_ARMS.iter().map(|arm| arm.name);
             let own = own_names::listed().into_iter().map(|(_, name)| name);

@@ -295,7 +295,7 @@ pub fn all_arms() -> Vec<(Reaches, String)> {
         .collect()
 }
 
-/// Whose rules apply where TCP and QUIC differ.
+/// Transport whose rules apply where TCP and QUIC differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// QUIC's.

@@ -102,7 +102,7 @@ pub fn reproduce(
         }
     }
     if chapters.is_empty() {
-        return Err(Error::new("stopped before one document was through"));
+        return Err(Error::new("stopped before any document was finished"));
     }
     let quick = effort.scale != Scale::Full;
     let (documents, of) = (chapters.len(), sources.len());

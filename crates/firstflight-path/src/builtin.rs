@@ -144,12 +144,12 @@ impl Builtin {
         BUILTINS.iter().find(|builtin| builtin.name == ours).ok_or_else(|| {
             if name.starts_with(|c: char| c.is_ascii_digit()) {
                 return Error::new(format!(
-                    "`{name}` is no known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`"
+                    "`{name}` is not a known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`"
                 ));
             }
             let nearest = suggestion(name, BUILTINS.iter().map(|builtin| builtin.name));
             Error::new(format!(
-                "`{name}` is no known path{nearest}; allowed: a name of `firstflight paths`, key=value items, or a .toml file"
+                "`{name}` is not a known path{nearest}; allowed: a name listed by `firstflight paths`, key=value items, or a .toml file"
             ))
         })
     }

@@ -119,7 +119,7 @@ impl Keys {
     pub(crate) fn build(mut self) -> Result<Path, Error> {
         let rate = self
             .rate("rate", "")?
-            .ok_or_else(|| Error::new("rate is missing; give for example rate=100Mbit"))?;
+            .ok_or_else(|| Error::new("rate is missing; for example, rate=100Mbit"))?;
         let propagation = self.parsed(Key("", "prop"), &value::TIME)?;
         let rtt = match (self.parsed(Key("", "rtt"), &value::TIME)?, propagation) {
             (Some(_), Some(prop)) => {
@@ -129,7 +129,7 @@ impl Keys {
             }
             (rtt, propagation) => rtt.or(propagation),
         };
-        let rtt = rtt.ok_or_else(|| Error::new("rtt is missing; give for example rtt=30ms"))?;
+        let rtt = rtt.ok_or_else(|| Error::new("rtt is missing; for example, rtt=30ms"))?;
         let up = self.rate("up", "up_")?;
         let mut path = Path::with_rate(rate, rtt).with_up(up);
         if let Some(given) = self.queue(Key("", "queue"))? {

@@ -26,16 +26,16 @@ use std::sync::atomic::AtomicBool;
 /// Options of `advise` besides the captures.
 #[derive(Args, Clone, Debug)]
 pub struct AdviseRequest {
-    /// The arm that runs today, which the others are compared with [default: identified]
+    /// The arm in use today; the others are compared with it [default: identified]
     #[arg(long)]
     pub baseline: Option<String>,
     /// Arms, separated by commas [default: the three most promising of all]
     #[arg(long)]
     pub arms: Option<String>,
-    /// Simulated connections [default: what takes 10 to 16 s of processor time, at most 20000]
+    /// Number of simulated connections [default: as many as fit in 10 to 16 s of processor time, at most 20000]
     #[arg(long, value_parser = |text: &str| size::count(text, 1..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
     pub flows: Option<u64>,
-    /// Transport that is simulated [default: that of most captured connections]
+    /// Transport to simulate [default: that of most captured connections]
     #[arg(long, value_enum)]
     pub transport: Option<Transport>,
     /// Seed of every random draw
@@ -47,7 +47,7 @@ pub struct AdviseRequest {
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
     #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, MOST_SECONDS), allow_negative_numbers = true)]
     pub limit: Nanos,
-    /// Take connections whose capture leaves a doubt (docs/replay.md)
+    /// Also use connections whose capture is in doubt (docs/replay.md)
     #[arg(long, value_enum)]
     pub accept: Option<Accept>,
     /// The price that is accepted for less time.

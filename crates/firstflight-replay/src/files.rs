@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum GroupBy {
-    /// What the trace says, else all together
+    /// As the trace says, or all together
     #[default]
     Trace,
-    /// The folder a file lies in
+    /// By folder
     Folder,
     /// Each file
     File,

@@ -23,7 +23,7 @@ const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }"
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum Accept {
-    /// Those whose capture leaves a doubt
+    /// Connections whose capture is in doubt
     Doubtful,
 }
 

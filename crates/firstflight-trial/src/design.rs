@@ -43,7 +43,7 @@ impl Slots {
 pub struct Design {
     /// Unit that is assigned an arm.
     pub by: By,
-    /// Bits of an IPv4 address that are one client's, 0 to 32.
+    /// Length of the IPv4 prefix that counts as one client, 0 to 32.
     pub prefix_v4: u8,
     /// The same for IPv6, 0 to 128.
     pub prefix_v6: u8,

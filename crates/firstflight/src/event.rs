@@ -348,7 +348,7 @@ pub struct Context {
     pub iw: u64,
     /// Segments that slow start counts of one ACK at most, if it is limited.
     pub count: Option<u32>,
-    /// Whose rules apply where TCP and QUIC differ.
+    /// Transport whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
     /// A pacer is really releasing packets (not merely configured).
     pub paced: bool,

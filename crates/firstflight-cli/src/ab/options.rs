@@ -27,18 +27,16 @@ pub(super) struct TestOptions {
     pub(super) request: Typed<AbRequest>,
     #[command(flatten)]
     pub(super) outputs: Outputs,
-    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with
-    /// `--engine ray` a folder of Parquet files
+    /// Write a row per connection and arm: a .csv file, or .parquet if built in; with `--engine ray`, a folder of Parquet files
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Run only part I of N (such as 1/4); needs --save or --resume
     #[arg(long, value_name = "I/N", value_parser = part)]
     pub(super) shard: Option<(u64, u64)>,
-    /// Write the sums of what ran to a file for `firstflight ab merge`
+    /// Write the totals of this shard to a file for `firstflight ab merge`
     #[arg(long, value_name = "FILE")]
     pub(super) save: Option<PathBuf>,
-    /// Keep finished blocks (with `--engine ray`: shards) in this folder and do not run again what
-    /// is there
+    /// Keep finished blocks (with `--engine ray`: shards) in this folder and skip those already there
     #[arg(long, value_name = "FOLDER")]
     pub(super) resume: Option<PathBuf>,
     /// Worker threads; results do not depend on it
@@ -80,11 +78,10 @@ pub(super) struct ClusterOptions {
     /// Where connections run
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
-    /// Ray: address of the cluster (`auto`, `ray://host:10001`); without one a cluster on this
-    /// machine is started and ended again
+    /// Ray: address of the cluster (`auto`, `ray://host:10001`); without it, a cluster is started on this machine and stopped afterwards
     #[arg(long)]
     pub(super) address: Option<String>,
-    /// Ray: into how many ranges of connections the test is cut [default: four per core]
+    /// Ray: number of shards [default: four per core]
     #[arg(long, value_parser = |text: &str| size::count(text, 1..=1_000_000, ""), allow_negative_numbers = true)]
     pub(super) shards: Option<u64>,
 }

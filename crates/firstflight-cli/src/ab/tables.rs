@@ -36,7 +36,7 @@ pub(super) const OVERALL: &[&str] = &[
 ];
 
 /// The line below the table that explains its columns.
-pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; range: the same under every assumption; slower: connections over 5 % slower; points: more loss; queue: p99 of queueing delay";
+pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; range: lowest and highest `faster` over all assumptions; slower: connections over 5 % slower; points: percentage points more loss; queue: p99 of queueing delay";
 
 fn range(low: f64, high: f64, digits: usize) -> String {
     // Too few connections bound nothing.

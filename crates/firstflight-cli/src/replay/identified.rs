@@ -70,5 +70,5 @@ pub(super) fn many(text: &mut String, results: &Results) {
         ]);
     }
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", sheet.title, fitted(&sheet));
-    let _ = writeln!(text, "{QUIET}`--json -` has the reasons of each connection{QUIET:#}");
+    let _ = writeln!(text, "{QUIET}`--json -` shows the reasons for each connection{QUIET:#}");
 }

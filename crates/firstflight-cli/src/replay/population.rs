@@ -14,13 +14,13 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng or CSV, plain or compressed with gzip or zstd
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What makes a group of connections
+    /// How connections are grouped
     #[arg(long, value_enum, default_value = "trace")]
     group_by: GroupBy,
-    /// Take connections whose capture leaves a doubt (docs/replay.md)
+    /// Also use connections whose capture is in doubt (docs/replay.md)
     #[arg(long, value_enum)]
     accept: Option<Accept>,
 }

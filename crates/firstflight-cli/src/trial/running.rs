@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Args, Debug)]
 pub(super) struct InFolder {
-    /// Folder of the trial, as `trial start --out` named it
+    /// Folder of the trial: the one given to `trial start --out`
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }

@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(super) struct StartOptions {
-    /// Control group (version 2) of the service; connections of its processes take part
+    /// Cgroup (version 2) of the service; connections of its processes take part
     #[arg(long, value_name = "FOLDER")]
     cgroup: PathBuf,
-    /// Arms with their shares, the baseline first: kernel:cubic,hystart++=20%. `kernel:NAME` is one
-    /// of the kernel's own, `kernel list` has the others; kernel:cubic#2 is a second copy
+    /// Arms with their shares, the baseline first: kernel:cubic,hystart++=20%. `kernel:NAME` is one of the kernel's own controllers, `kernel
+    /// list` lists ours; kernel:cubic#2 is a second copy
     #[arg(long, value_name = "SHARES")]
     arms: String,
-    /// Append a row per connection to this file, for `trial analyse`: JSON lines, or for a name
-    /// that ends in .parquet a folder of Parquet files, one per minute
+    /// Append a row per connection to this file, for `trial analyse`: JSON lines, or a folder with one Parquet file per minute if the name ends
+    /// in .parquet
     #[arg(long, value_name = "FILE", required_unless_present = "out", conflicts_with = "out")]
     rows: Option<PathBuf>,
     /// Keep rows, state and counters in this folder, for `trial status`, `stop`, `report` and
@@ -26,21 +26,20 @@ pub(super) struct StartOptions {
     /// Run in the background until `trial stop`; messages go to `log` in the folder
     #[arg(long, requires = "out")]
     detach: bool,
-    /// Keep the key of the pseudonyms in this file, or reuse its key, as `watch --keep-key` does:
-    /// then clients have the same pseudonyms in both
+    /// Save the key of the pseudonyms in this file, or reuse the key in it, as `watch --keep-key` does, so that clients have the same pseudonyms
+    /// in both
     #[arg(long, value_name = "FILE")]
     keep_key: Option<PathBuf>,
     #[command(flatten)]
     drawing: Drawing,
-    /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
+    /// Stop after this time: 30s, 10min, 24h [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
     duration: Option<Nanos>,
-    /// Limits for an arm, separated by commas: 'retransmitted > 2x'; the trial ends with code 3 if
-    /// an arm exceeds one
+    /// Limits for an arm, separated by commas: 'retransmitted > 2x'; the trial exits with code 3 if an arm exceeds one
     #[arg(long, value_name = "RULES")]
     stop_if: Option<String>,
-    /// End the trial with code 3, without statistics, if an arm with at least 100 clients
-    /// retransmits this many times the baseline's share of segments: 5x
+    /// Exit with code 3, without statistics, if an arm with at least 100 clients retransmits this many times the baseline's share of segments:
+    /// 5x
     #[arg(long, value_name = "RATIO", value_parser = times)]
     stop_hard: Option<f64>,
 }

@@ -11,25 +11,24 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     #[command(flatten)]
     pub(super) who: Who,
-    /// Share of the connections that is watched, drawn by chance: 1/10, 10%, 0.1
+    /// Share of connections to watch, drawn at random: 1/10, 10%, 0.1
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = of_2_32)]
     pub(super) sample: u64,
     /// Startups, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     pub(super) arms: String,
-    /// End after this time: 30s, 10min, 24h [default: Ctrl-C]
+    /// Stop after this time: 30s, 10min, 24h [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
     pub(super) duration: Option<Nanos>,
-    /// Append a row of each connection that is over, for `trial analyse`: a line of JSON, or with a
-    /// name that ends in .parquet a folder of Parquet files, one a minute
+    /// Append a row for each finished connection, for `trial analyse`: JSON lines, or a folder with one Parquet file per minute if the name ends
+    /// in .parquet
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
-    /// Keep the key of pseudonyms in this file, or take the one that it holds: then clients have the
-    /// same names in rows of later runs, for `trial analyse --earlier`. The key lets one find every
-    /// client's prefix
+    /// Save the key of the pseudonyms in this file, or reuse the key in it, so that clients keep their pseudonyms in later runs, for `trial
+    /// analyse --earlier`. Whoever has the key can recover every client's prefix
     #[arg(long, value_name = "FILE")]
     pub(super) keep_key: Option<PathBuf>,
-    /// Write a population of paths as they were seen, for `ab`
+    /// Write a population of the observed paths, for `ab`
     #[arg(long, value_name = "FILE")]
     pub(super) population: Option<PathBuf>,
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
@@ -44,13 +43,13 @@ pub(crate) struct Options {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = true)]
 pub(super) struct Who {
-    /// Those of the processes in this control group (version 2) and below
+    /// Watch connections of the processes in this cgroup (version 2) and below
     #[arg(long, value_name = "FOLDER")]
     pub(super) cgroup: Option<PathBuf>,
-    /// Those with this port at either end
+    /// Watch connections with this port at either end
     #[arg(long, value_name = "PORT", value_parser = |text: &str| size::port(text, 1), allow_negative_numbers = true)]
     pub(super) port: Option<u16>,
-    /// All of this machine
+    /// Watch all connections of this machine
     #[arg(long, conflicts_with_all = ["cgroup", "port"])]
     pub(super) all: bool,
 }

@@ -120,12 +120,12 @@ fn a_path_that_does_not_exist_is_answered_with_the_nearest_name() {
     refused_with_outputs(&[
         (
             &["--path", "gep"],
-            &["`gep` is no known path", "did you mean `geo`?", "`firstflight paths`"],
+            &["`gep` is not a known path", "did you mean `geo`?", "`firstflight paths`"],
         ),
         (&["--path", "quicly15/lt"], &["did you mean `quicly15/lte`?"]),
         (&["--path", "nowhere.toml"], &["nowhere.toml: cannot read the path"]),
         (&["--path", ""], &["empty path"]),
-        (&["--path", "ge\no"], &["is no known path"]),
+        (&["--path", "ge\no"], &["is not a known path"]),
     ]);
 }
 
@@ -195,7 +195,7 @@ fn a_path_file_is_refused_with_its_name() {
         ),
         (&["--path", "no-toml.toml"], &["no-toml.toml:1: "]),
         (&["--path", "wrong-value.toml"], &["wrong-value.toml: rate=10: the unit is missing"]),
-        (&["--path", "loop.toml"], &["loop.toml:1: ", "`nowhere` is no known path"]),
+        (&["--path", "loop.toml"], &["loop.toml:1: ", "`nowhere` is not a known path"]),
     ]);
 }
 
@@ -295,7 +295,7 @@ fn words_that_mean_nothing_are_named() {
         (&["compare", "rapid"], &["unexpected argument `rapid`"]),
         (&["compare", "--arms", "rapid", "--arms", "oracle"], &["--arms: given more than once"]),
         (&["compare", "--arms"], &["--arms: the value is missing"]),
-        (&["paths", "foo"], &["`foo` is no known path"]),
+        (&["paths", "foo"], &["`foo` is not a known path"]),
     ]);
 }
 

@@ -68,7 +68,7 @@ pub struct Decision {
     pub deploy: Option<String>,
     /// The arm that the sentence is about.
     pub arm: Option<String>,
-    /// The arm that the others are compared with.
+    /// Arm that the others are compared with.
     pub baseline: String,
     /// At most three more sentences.
     pub notes: Vec<String>,

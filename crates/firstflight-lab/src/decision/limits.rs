@@ -9,13 +9,13 @@ pub const LEAST: u64 = 30;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "request", derive(clap::Args))]
 pub struct Limits {
-    /// Accept so many points more loss for less time: 0.5
+    /// Packet loss, in percentage points, that less time may cost: 0.5
     #[cfg_attr(feature = "request", arg(id = "max_loss_cost", long = "max-loss-cost", value_name = "POINTS", value_parser = price, allow_negative_numbers = true))]
     pub loss_points: Option<f64>,
-    /// Accept so much more queueing delay (p99) for less time, ms
+    /// Queueing delay (p99), in ms, that less time may cost
     #[cfg_attr(feature = "request", arg(id = "max_queue", long = "max-queue", value_name = "MS", value_parser = price, allow_negative_numbers = true))]
     pub queue_ms: Option<f64>,
-    /// Accept so many percent of connections that are over 5 % slower [default: 5]
+    /// Percentage of connections that may be over 5 % slower [default: 5]
     #[cfg_attr(feature = "request", arg(id = "max_slower", long = "max-slower", value_name = "PERCENT", value_parser = price, allow_negative_numbers = true))]
     pub slower_pct: Option<f64>,
 }

@@ -192,7 +192,7 @@ impl Decision {
         let baseline = &self.baseline;
         if !open.is_empty() {
             let names = open.join(", ");
-            return format!("Whether {names} would gain without a price is not settled.");
+            return format!("It is not settled whether {names} would gain at no price.");
         }
         format!("To pay nothing, keep {baseline}.")
     }

@@ -112,7 +112,7 @@ impl Decision {
                 extremes(all(read).flat_map(both))
             };
             if !(low.is_finite() && high.is_finite()) {
-                return told.push(format!("unknown {}", words.trim_start_matches("% more ")));
+                return told.push(format!("unknown effect on {}", words.trim_start_matches("% more ")));
             }
             let depending =
                 if is == Is::Worse && format!("{low:.digits$}") != format!("{high:.digits$}") {
@@ -209,7 +209,9 @@ impl Decision {
             }
             None if more > 1.0 => {
                 let baseline = &self.baseline;
-                format!("Not settled at {n} connections, and hardly with more: keep {baseline}.")
+                format!(
+                    "Not settled at {n} connections, and unlikely to be with more: keep {baseline}."
+                )
             }
             None => format!("No arm gains under every assumption: keep {}.", self.baseline),
         }

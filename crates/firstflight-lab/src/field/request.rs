@@ -18,71 +18,67 @@ use std::sync::atomic::AtomicBool;
 /// Question about a table.
 #[derive(Args, Clone, Debug)]
 pub struct FieldRequest {
-    /// Column that says the arm [default: arm]
+    /// Column with the arm [default: arm]
     #[arg(long, value_name = "COLUMN")]
     pub arm: Option<String>,
-    /// Column of bytes; times are compared at equal size [default: bytes_written, bytes_acked,
+    /// Column with the bytes; times are compared at equal size [default: bytes_written, bytes_acked,
     /// bytes or size]
     #[arg(long, value_name = "COLUMN")]
     pub size: Option<String>,
-    /// Column of the time that is compared [default: busy_ms or ttlb_ms]
+    /// Column with the time to compare [default: busy_ms or ttlb_ms]
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
-    /// Column that says the client: its connections are one unit [default: unit, if there is one]
+    /// Column with the client; its connections form one unit [default: unit, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub cluster: Option<String>,
-    /// Arm that others are compared with [default: the one with most rows]
+    /// Arm that the others are compared with [default: the one with the most rows]
     #[arg(long, value_name = "ARM")]
     pub baseline: Option<String>,
-    /// Column of the handshake's round trip in ms [default: handshake_rtt_ms, if there is one]
+    /// Column with the handshake RTT in ms [default: handshake_rtt_ms, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub rtt: Option<String>,
-    /// Column that changes whenever shares did [default: epoch, if there is one]
+    /// Column that changes whenever the shares change [default: epoch, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub epoch: Option<String>,
-    /// Column of starts in seconds, for hours in the plan [default: start_s, if there is one]
+    /// Column with the start in seconds, for the hours in the plan [default: start_s, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub start: Option<String>,
-    /// Column of the client's time before the test, which takes out variance
+    /// Column with the client's time before the test, to reduce variance
     #[arg(long, value_name = "COLUMN")]
     pub before: Option<String>,
-    /// Rows of the same clients from before the test, with the same columns of client and time, such
-    /// as `watch --keep-key` writes: their times take out variance, and `--by` takes their columns
+    /// Rows of the same clients from before the test, with the same client and time columns, such as `watch --keep-key` writes: their times
+    /// reduce variance, and `--by` accepts their columns
     #[arg(long, value_name = "FILE", conflicts_with = "before")]
     pub earlier: Option<PathBuf>,
     /// Column that says whether everything arrived [default: acked_all, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub complete: Option<String>,
-    /// Column of the slot of time, counted from 0, where arms took turns: 0 and 1 are a pair, 2 and
-    /// 3, and the pair is the unit [default: slot, if there is one]
+    /// Column with the time slot, counted from 0, if arms took turns: slots 0 and 1 form a pair, 2 and 3 the next, and a pair is one unit [default: slot, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub slot: Option<String>,
-    /// Column of seconds since the beginning of the slot [default: slot_s, if there is one]
+    /// Column with the seconds since the start of the slot [default: slot_s, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub since: Option<String>,
-    /// Leave out connections that began in the first seconds of a slot, when those of the one
-    /// before still ran
+    /// Leave out connections that started in the first seconds of a slot, while those of the previous slot were still running
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = |text: &str| size::count(text, 0..=86_400, "seconds"), allow_negative_numbers = true)]
     pub settle: u64,
-    /// Columns of words, separated by commas, by which effects are shown besides size and round trip
+    /// Text columns, separated by commas, to break effects down by, in addition to size and RTT
     #[arg(long, value_name = "COLUMNS")]
     pub by: Option<String>,
     /// Ratios of totals, separated by commas: retransmitted/segments, timeouts/connections
     /// [default: those of our own columns]
     #[arg(long, value_name = "RATIOS")]
     pub ratio: Option<String>,
-    /// Planned shares, to check what came: cubic=80%,rapid=20%
+    /// Planned shares, to compare with the observed ones: cubic=80%,rapid=20%
     #[arg(long, value_name = "SHARES")]
     pub shares: Option<String>,
-    /// Ratios that an arm must not exceed, separated by commas: 'retransmitted > 2x'; code 3 if one
-    /// does
+    /// Ratios that an arm must not exceed, separated by commas: 'retransmitted > 2x'; exit with code 3 if one does
     #[arg(long, value_name = "RULES")]
     pub stop_if: Option<String>,
-    /// Effect one hopes for in percent, where the interval for every look is narrowest; fixed
-    /// before the start
+    /// Expected effect in percent, at which the always-valid interval is narrowest; choose it before the start
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = hope, allow_negative_numbers = true)]
     pub hope: f64,
-    /// Trials to make from these rows: how often do the intervals cover the truth?
+    /// Number of trials to simulate from these rows, to see how often the intervals cover the truth
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = |text: &str| size::count(text, 0..=100_000, "trials"), allow_negative_numbers = true)]
     pub rehearse: u64,
     /// Seed of every random draw

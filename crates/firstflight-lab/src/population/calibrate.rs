@@ -124,7 +124,7 @@ pub enum Family {
 pub struct Profile {
     /// Parameters varied besides q.
     pub family: Family,
-    /// Connections behind every number of the table.
+    /// Connections behind each number in the table.
     pub flows: u64,
     /// By q, rising.
     pub points: Vec<Point>,

@@ -79,7 +79,7 @@ impl Population {
             _ => builtin::population(name).unwrap_or_else(|| {
                 let near = suggestion(name, builtin::names());
                 Err(Error::new(format!(
-                    "`{name}` is no known population{near}; allowed: a name of `firstflight populations`, a .toml or a .csv file"
+                    "`{name}` is not a known population{near}; allowed: a name listed by `firstflight populations`, a .toml or a .csv file"
                 )))
             }),
         }

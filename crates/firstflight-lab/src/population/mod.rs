@@ -73,6 +73,19 @@ pub struct Source {
     pub reference: String,
 }
 
+impl Source {
+    /// The status as a word.
+    pub fn status_in_words(&self) -> &'static str {
+        match self.status {
+            'S' => "stated",
+            'C' => "in code",
+            'D' => "derived",
+            'U' => "unconfirmed",
+            _ => "assumed",
+        }
+    }
+}
+
 /// A part of a population whose connections are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {

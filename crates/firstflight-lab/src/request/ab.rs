@@ -13,14 +13,13 @@ use firstflight_path::Error;
 /// Options of `ab`.
 #[derive(Args, Clone, Debug)]
 pub struct AbRequest {
-    /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses,
-    /// as in `cdn(q=0.8)`
+    /// Population: a name listed by `firstflight populations`, or a TOML or CSV file; knobs in parentheses, as in `cdn(q=0.8)`
     #[arg(long, default_value = "cdn", value_parser = named())]
     population: String,
-    /// Connections; every arm meets the same ones
+    /// Number of connections; every arm runs on the same ones
     #[arg(long, default_value_t = 20_000, value_parser = connections, allow_negative_numbers = true)]
     flows: u64,
-    /// The arm that the others are compared with
+    /// Arm that the others are compared with
     #[arg(long, default_value = "slowstart")]
     baseline: String,
     /// Arms, separated by commas
@@ -31,8 +30,7 @@ pub struct AbRequest {
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Initial window in packets, for arms that do not name one [default: the population's, else
-    /// 10]
+    /// Initial window in packets, for arms that do not name one [default: the population's, or 10]
     #[arg(long, value_parser = packets, allow_negative_numbers = true)]
     iw: Option<u32>,
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds

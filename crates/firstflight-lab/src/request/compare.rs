@@ -24,8 +24,7 @@ pub struct CompareRequest {
     /// Testbed
     #[arg(long, value_parser = testbeds(), default_value = "sim")]
     on: &'static dyn Testbed,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other:
-    /// `--on quic-real`
+    /// Short for `--on quic-real`
     #[arg(long)]
     real: bool,
     #[command(flatten)]
@@ -40,15 +39,15 @@ pub struct CompareRequest {
     /// Arms, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS, value_parser = named())]
     arms: String,
-    /// Run a connection before each of `careful` and `plumb`, which use what that one has learnt
-    /// of the path (RFC 9959); with a path, on another one: `--resume=geo`
+    /// For `careful` and `plumb`, run an earlier connection first and reuse what it learnt about the path (RFC 9959); `--resume=geo` runs it on
+    /// another path
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME, value_parser = named())]
     resume: Option<String>,
-    /// Seed of every random draw of the first trial; the others count up from it
+    /// Seed of the first trial's random draws; later trials count up from it
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip [default: one on a
-    /// path without chance; else 20 to 400, until the intervals are narrow]
+    /// Trials per arm, each with the next seed and up to 0.5 ms of extra RTT [default: 1 on a deterministic path; on a random one 20 to 400,
+    /// until the intervals are narrow]
     #[arg(long, value_parser = repeats, allow_negative_numbers = true)]
     repeat: Option<u32>,
     /// Initial window in packets, for arms that do not name one

@@ -9,7 +9,7 @@ use firstflight_path::Error;
 pub enum Transport {
     /// QUIC: packet numbers, paced
     Quic,
-    /// TCP: SACK and time stamps, not paced
+    /// TCP: SACK and timestamps, not paced
     Tcp,
 }
 

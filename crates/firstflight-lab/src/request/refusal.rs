@@ -88,7 +88,7 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             let Some(ContextValue::Strings(names)) = error.get(ContextKind::InvalidArg) else {
                 return first_sentence(&error.to_string());
             };
-            format!("missing: {}; `--help` explains", names.join(", "))
+            format!("missing: {}; see `--help`", names.join(", "))
         }
         _ => first_sentence(&error.to_string()),
     }
@@ -120,9 +120,9 @@ fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
         return None;
     }
     let (needs, words) = match synonym(word).unwrap_or(word) {
-        "rtt" | "rate" => ("path", "a path has it: `--path rate=100Mbit,rtt=30ms`"),
-        "queue" => ("path", "a path has it: `--path geo,queue=1bdp`"),
-        "loss" => ("path", "a path has it: `--path geo,loss=0.1%`"),
+        "rtt" | "rate" => ("path", "set it in the path: `--path rate=100Mbit,rtt=30ms`"),
+        "queue" => ("path", "set it in the path: `--path geo,queue=1bdp`"),
+        "loss" => ("path", "set it in the path: `--path geo,loss=0.1%`"),
         "o" | "output" | "out" if has("report") => {
             ("json", "`--json FILE` writes data, `--report FILE` a page")
         }

@@ -12,21 +12,19 @@ use firstflight_path::Error;
 /// Several flows at a time, cross traffic, or an application.
 #[derive(Args, Clone, Debug)]
 pub struct SharingArgs {
-    /// Flows of an arm at the same time through one bottleneck
+    /// Number of flows of each arm that share the bottleneck
     #[arg(long, value_name = "N", value_parser = flows, allow_negative_numbers = true)]
     flows: Option<u32>,
-    /// Time between the starts of two flows, cross traffic first, such as `500ms`
+    /// Time between flow starts, such as `500ms`; cross traffic starts first
     #[arg(long, value_name = "TIME", value_parser = size::time, allow_negative_numbers = true)]
     apart: Option<Nanos>,
-    /// Starts and timers of flows that share a path are late by chance, by up to this, as on real
-    /// hosts; `0ms` keeps them in step
+    /// Largest random delay of starts and timers when flows share a path, as on real hosts; `0ms` keeps flows in lockstep
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = size::time, allow_negative_numbers = true)]
     jitter: Nanos,
-    /// Cross traffic: arms, separated by commas, each an endless flow of its own that starts first
+    /// Cross traffic: arms, separated by commas; each is an endless flow that starts first
     #[arg(long, value_name = "ARMS")]
     cross: Option<String>,
-    /// What a flow carries: `bulk`; `web:COUNT:PAUSE`, so many responses of `--bytes`;
-    /// `video:FIRST:WRITE:EVERY`; `blocks:BLOCK:RUN`
+    /// Traffic of a flow: `bulk`; `web:COUNT:PAUSE`, that many responses of `--bytes`; `video:FIRST:WRITE:EVERY`; `blocks:BLOCK:RUN`
     #[arg(long, value_name = "APP")]
     app: Option<String>,
 }

@@ -20,7 +20,7 @@ const MISSING: &str =
 
 const INFO: Info = Info {
     name: "quic-real",
-    summary: "The same over real sockets and a relay, in real time, one trial after the other",
+    summary: "Real QUIC stacks over real sockets and a relay, in real time, one trial after the other",
     place: "over real QUIC and real sockets",
     speaks: Speaks::Quic,
     in_real_time: true,

@@ -251,7 +251,7 @@ fn a_run_that_is_stopped_keeps_the_documents_that_are_through() {
     }
     let none = reproduce(&sources, &effort, &stop).map(|_| ());
     let line = none.expect_err("nothing is through").to_string();
-    assert_eq!(line, "stopped before one document was through");
+    assert_eq!(line, "stopped before any document was finished");
 }
 
 #[test]

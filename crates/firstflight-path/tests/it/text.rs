@@ -164,7 +164,7 @@ fn a_toml_file_is_refused_with_file_and_line() {
         (
             "base.toml",
             "base = \"gio\"\n",
-            "base.toml:1: `gio` is no known path (did you mean `geo`?)",
+            "base.toml:1: `gio` is not a known path (did you mean `geo`?)",
         ),
     ] {
         let place = file(name, text);
@@ -184,11 +184,11 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
     const LOSSES: &str = "allowed: 0 up to but not including 1 (100%)";
     for (text, expected) in [
         ("", "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms".to_owned()),
-        ("goe", "`goe` is no known path (did you mean `geo`?); allowed: a name of `firstflight paths`, key=value items, or a .toml file".to_owned()),
-        ("quicly15/dls", "`quicly15/dls` is no known path (did you mean `quicly15/dsl`?); allowed: a name of `firstflight paths`, key=value items, or a .toml file".to_owned()),
-        ("100Mbps", "`100Mbps` is no known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`".to_owned()),
-        ("rtt=30ms", "rate is missing; give for example rate=100Mbit".to_owned()),
-        ("rate=1Mbit", "rtt is missing; give for example rtt=30ms".to_owned()),
+        ("goe", "`goe` is not a known path (did you mean `geo`?); allowed: a name listed by `firstflight paths`, key=value items, or a .toml file".to_owned()),
+        ("quicly15/dls", "`quicly15/dls` is not a known path (did you mean `quicly15/dsl`?); allowed: a name listed by `firstflight paths`, key=value items, or a .toml file".to_owned()),
+        ("100Mbps", "`100Mbps` is not a known path; a number needs its key, as in `rate=100Mbit,rtt=30ms`".to_owned()),
+        ("rtt=30ms", "rate is missing; for example, rate=100Mbit".to_owned()),
+        ("rate=1Mbit", "rtt is missing; for example, rtt=30ms".to_owned()),
         ("rate=0Mbit,rtt=30ms", format!("rate=0Mbit: is zero; {RATES}")),
         ("rate=100,rtt=30ms", format!("rate=100: the unit is missing; {RATES}")),
         ("rate=100MB,rtt=30ms", format!("rate=100MB: unknown unit; {RATES}")),

@@ -99,18 +99,18 @@ macro_rules! parts {
 parts! {
     /// How an arm starts.
     StartupSpec, STARTUPS, "startup";
-    SlowStart(NoOptions) = "slowstart", "classic slow start until loss", "RFC 5681, RFC 9002";
+    SlowStart(NoOptions) = "slowstart", "slow start until packets are lost", "RFC 5681, RFC 9002";
     Limited(limited_slow_start::Params) = "limited", "Limited Slow Start: linear above a window", "RFC 3742";
-    HyStart(hystart::Params) = "hystart", "HyStart: leave on an ACK train or a raised RTT", "Linux tcp_cubic, gVisor";
-    HyStartPlusPlus(hystart_plus_plus::Params) = "hystart++", "HyStart++: slow down on a raised RTT, leave if it stays", "RFC 9406, draft-03";
-    Search(search::Params) = "search", "SEARCH: leave when delivery stops keeping up with sending", "draft-chung-ccwg-search-09";
+    HyStart(hystart::Params) = "hystart", "HyStart: exit on an ACK train or a raised RTT", "Linux tcp_cubic, gVisor";
+    HyStartPlusPlus(hystart_plus_plus::Params) = "hystart++", "HyStart++: slow down on a raised RTT, exit if it persists", "RFC 9406, draft-03";
+    Search(search::Params) = "search", "SEARCH: exit when delivery no longer keeps up with sending", "draft-chung-ccwg-search-09";
     Best(best::Params) = "best", "BEST, robust: aim at the bandwidth that ACK spacing shows", "ours, after the BEST slides";
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
-    Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: leave with the estimated BDP", "draft-ietf-ccwg-bbr";
-    Bbr3(bbr3::Params) = "bbr3", "BBRv3, a whole controller: no other part follows it", "draft-ietf-ccwg-bbr";
+    Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: exit with the estimated BDP", "draft-ietf-ccwg-bbr";
+    Bbr3(bbr3::Params) = "bbr3", "BBRv3, a complete controller: no other part applies", "draft-ietf-ccwg-bbr";
     Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier window", "RFC 9959";
-    Plumb(plumb::Params) = "plumb", "Plumb: sound the path with packet trains, grow to its depth", "ours, docs/plumb.md";
+    Plumb(plumb::Params) = "plumb", "Plumb: probe the path with packet trains, grow to its BDP", "ours, docs/plumb.md";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
     Oracle(oracle::Params) = "oracle", "slow start that knows the BDP; bounds loss, not time", "reference";
 }
@@ -136,7 +136,7 @@ parts! {
     Abba(abba::Params) = "abba", "ABBA: CUBIC or Cuback that grows faster on a short queue", "draft-kazuho-ccwg-abba, September 2026";
     Reno(reno::Params) = "reno", "Reno", "RFC 5681, RFC 9002";
     Dctcp(dctcp::Params) = "dctcp", "DCTCP: cut by the share of marks; for data centres", "RFC 8257";
-    Prague(prague::Params) = "prague", "Prague: the same for the Internet, with ECT(1) (L4S)", "udp_prague, February 2026";
+    Prague(prague::Params) = "prague", "Prague: DCTCP for the Internet, with ECT(1) (L4S)", "udp_prague, February 2026";
 }
 
 impl AvoidanceSpec {
@@ -151,7 +151,7 @@ parts! {
     RecoverySpec, RECOVERIES, "recovery";
     Prr(prr::Params) = "prr", "Proportional Rate Reduction", "RFC 9937, RFC 6937";
     Immediate(NoOptions) = "immediate", "cut the window at once", "RFC 9002";
-    Sack(sack::Params) = "sack", "cut once, fill up to the window", "RFC 6675";
+    Sack(sack::Params) = "sack", "cut once, then fill the window", "RFC 6675";
     RateHalving(rate_halving::Params) = "halving", "rate halving: one packet per two ACKs", "Linux until 3.1";
 }
 
@@ -187,18 +187,14 @@ pub const SHORT_NAMES: &[ShortName] = &[
     ShortName {
         name: "search3",
         arm: "search(version=3.1)",
-        summary: "SEARCH as the patch posted to netdev has it",
+        summary: "SEARCH as in the patch posted to netdev",
     },
     ShortName {
         name: "hystart-gvisor",
         arm: "hystart(profile=gvisor)",
-        summary: "HyStart as gVisor has it",
+        summary: "HyStart as in gVisor",
     },
-    ShortName {
-        name: "hystart-ns3",
-        arm: "hystart(profile=ns3)",
-        summary: "HyStart as ns-3 has it",
-    },
+    ShortName { name: "hystart-ns3", arm: "hystart(profile=ns3)", summary: "HyStart as in ns-3" },
     ShortName {
         name: "hystart++-draft03",
         arm: "hystart++(mode=lss)",
@@ -212,7 +208,7 @@ pub const SHORT_NAMES: &[ShortName] = &[
     ShortName {
         name: "slowstart-unpaced",
         arm: "slowstart@(pace=off)",
-        summary: "slow start in bursts, as most TCP senders",
+        summary: "slow start in bursts, like most TCP senders",
     },
 ];
 

@@ -28,11 +28,11 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// The round trip that shorter ones are treated as (PRAGUE vrtt-25ms).
-        pub reference_ms: u32 = 25, "rtt" [0..=1000 "ms"] "growth and cuts as if the RTT were no shorter";
+        pub reference_ms: u32 = 25, "rtt" [0..=1000 "ms"] "grow and cut as if the RTT were at least this";
         /// Weight of a round trip's share in the smoothed one.
         pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain] "weight of one round trip in the smoothed share of marks";
         /// PRAGUE growth-wait: larger steps when no mark has come for many round trips.
-        pub fast: bool = true, "fast" [] "steps of 1 ms of the rate once no mark has come for many round trips";
+        pub fast: bool = true, "fast" [] "adjust the rate in 1 ms steps after many round trips without a mark";
     }
 }
 

@@ -49,7 +49,7 @@ named! {
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whose rules apply where TCP and QUIC differ.
+    /// Transport whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
     /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies
     /// outside is cut to it.

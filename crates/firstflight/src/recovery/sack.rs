@@ -41,7 +41,7 @@ params! {
         /// Segments added to the target while the episode is open: 0 (RFC 6675) or 3 (gVisor).
         pub inflate: u32 = 0, "inflate" [0..=10 "segments"] "segments added to the target while recovering (gVisor: 3)";
         /// What a lost repeat does, if the detector can see one; RFC 6675 leaves it to the timeout.
-        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "what a lost repeat does";
+        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "effect of a lost retransmission";
     }
 }
 

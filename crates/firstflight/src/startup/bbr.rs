@@ -47,20 +47,20 @@ params! {
             "drain" ["0.1 to 1" if |gain: Ratio| 10 * gain.num() >= gain.den() && gain.num() <= gain.den()]
             "pacing gain while the queue drains";
         /// Rounds without growth by a quarter after which the pipe is full.
-        pub rounds: u8 = 3, "rounds" [1..=10] "rounds without growth that mean a full pipe";
+        pub rounds: u8 = 3, "rounds" [1..=10] "rounds without growth that indicate a full pipe";
         /// `BBRStartupFullLossCnt`.
-        pub ranges: u8 = 6, "ranges" [1..=64] "lost ranges in a round from which loss ends it";
+        pub ranges: u8 = 6, "ranges" [1..=64] "lost ranges per round at which loss ends Startup";
         /// `LossThresh`.
         pub loss: Ratio = Ratio::new(1, 50),
             "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den()]
-            "share of a round above which loss ends it";
+            "loss rate per round above which loss ends Startup";
         /// The draft takes a peer's window for a bottleneck like any other; on, a rate that it
         /// limits is no plateau.
-        pub rwnd: bool = false, "rwnd" [] "a rate that the peer's window limits is no plateau";
+        pub rwnd: bool = false, "rwnd" [] "a rate limited by the peer's window is not a plateau";
         /// The window that avoidance gets.
-        pub handover: HandOver = HandOver::Bdp, "handover" [] "what avoidance takes over after an exit by loss";
+        pub handover: HandOver = HandOver::Bdp, "handover" [] "window that avoidance starts with after an exit on loss";
         /// Room for ACKs that come in bursts (`extra_acked`).
-        pub aggregation: bool = false, "aggregation" [] "widen the window by what ACKs arrive in bursts";
+        pub aggregation: bool = false, "aggregation" [] "widen the window by the ACK aggregation seen";
     }
 }
 

@@ -38,9 +38,9 @@ params! {
         /// `Beta`: the threshold after a retreat over what was delivered.
         pub beta: Ratio = Ratio::new(1, 2),
             "beta" ["0.5 to 1" if |beta: Ratio| 2 * beta.num() >= beta.den() && beta.num() <= beta.den()]
-            "threshold after a retreat, over what was delivered";
+            "ssthresh after a retreat, as a share of the delivered bytes";
         /// HyStart++ before and after the jump instead of plain slow start.
-        pub then_hystart: bool = false, "hystart" [] "HyStart++ in place of slow start";
+        pub then_hystart: bool = false, "hystart" [] "HyStart++ instead of slow start";
     }
 }
 

@@ -97,19 +97,19 @@ params! {
         /// Whose rules.
         pub profile: Profile = Profile::Linux;
         /// The train detector is on.
-        pub train: bool = true, "train" [] "leave on an ACK train as long as the path";
+        pub train: bool = true, "train" [] "exit on an ACK train as long as the path";
         /// The delay detector is on.
-        pub delay: bool = true, "delay" [] "leave when the round's smallest RTT rises";
+        pub delay: bool = true, "delay" [] "exit when the round's smallest RTT rises";
         /// Segments below which nothing is detected; 0 for none.
         pub low_window: u64 = 16, "low" [0..=10_000 "segments"] "no detection below this window";
         /// Where rounds end.
-        pub roll_at: RollAt = RollAt::Sample, "roll" [] "where a round may end";
+        pub roll_at: RollAt = RollAt::Sample, "roll" [] "when a round may end";
         /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the
         /// window one RTT ago, which was half as large.
         pub exit_scale: Ratio = Ratio::new(1, 1),
             "scale" ["a factor up to 1" if |scale: Ratio| scale.num() <= scale.den() && scale.num() * 20 >= scale.den()] "window kept at the exit";
     }
-    preset "profile": Profile [] "whose constants and comparisons", of |params| params.profile, make Params::of;
+    preset "profile": Profile [] "implementation whose constants and comparisons apply", of |params| params.profile, make Params::of;
 }
 
 impl Params {

@@ -21,10 +21,10 @@ params! {
     pub struct Params {
         /// The window at which it leaves, bytes; without it whoever knows the path fills it in.
         pub exit: Option<u64> = None,
-            "exit" ["off, or bytes" if |exit: Option<u64>| exit.is_none_or(|bytes| bytes >= 1)] "window at which it leaves; off: the path's BDP";
+            "exit" ["off, or bytes" if |exit: Option<u64>| exit.is_none_or(|bytes| bytes >= 1)] "window at which to exit; off: the path's BDP";
         /// It knows the rate after one round trip: twice the initial window first, then the whole
         /// exit window within one round trip. Without a pacer it is the plain oracle.
-        pub rate: bool = false, "rate" [] "it knows the rate after one round trip";
+        pub rate: bool = false, "rate" [] "the rate is known after one round trip";
     }
 }
 

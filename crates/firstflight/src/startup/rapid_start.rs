@@ -54,18 +54,18 @@ params! {
     pub struct Params {
         /// Share `K` of the reduction that is paid by acknowledged bytes: 2/3; 11/18 in older texts.
         pub k: Ratio = Ratio::new(2, 3),
-            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den()] "share of the reduction paid by acknowledged bytes";
+            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den()] "share of the reduction that acknowledged bytes pay";
         /// The jump window, `None` for no jump. 2 x IW in the draft.
         pub jump: Option<JumpWindow> = Some(JumpWindow::Initial(2)),
             "jump" ["off, 2iw or packets"] "first window, spread over a whole round trip";
         /// The build-up threshold.
         pub threshold: Threshold = Threshold::Draft, "threshold" [] "RTT rise that ends threefold growth";
         /// Pace at 1.65 in every round instead of 3 and 2, so that later rounds fill their RTT too.
-        pub full_rtt_pacing: bool = false, "spread" [] "pace every round over its whole RTT (gain 1.65)";
+        pub full_rtt_pacing: bool = false, "spread" [] "pace every round over its full RTT (gain 1.65)";
         /// Bring the smooth recovery; without it the arm's ordinary recovery runs (to measure what the recovery alone is worth).
         pub own_recovery: bool = true, "recovery" [] "the smooth first recovery";
         /// HyStart++ watches too: threefold growth, then twofold, then conservative slow start, then avoidance without a loss.
-        pub then_hystart: bool = false, "hystart" [] "HyStart++ watches too and may leave before a loss";
+        pub then_hystart: bool = false, "hystart" [] "HyStart++ runs as well and may exit before a loss";
     }
 }
 

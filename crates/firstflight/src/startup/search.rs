@@ -56,7 +56,7 @@ pub enum Outcome {
         /// Shortfall in percent of the reference, rounded down.
         norm_percent: u8,
     },
-    /// It did not fall short enough.
+    /// Not paced fall short enough.
     Continue {
         /// Shortfall in percent of the reference, rounded down; 0 also if more was delivered than
         /// expected.

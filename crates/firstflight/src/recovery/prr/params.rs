@@ -123,11 +123,11 @@ params! {
         /// At most one extra segment (SSRB, SafeACK) per segment delivered: splitting ACKs gains nothing.
         pub split_guard: bool = false, "guard" [] "splitting ACKs gains no extra segments";
         /// What a lost repeat does.
-        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "what a lost repeat does";
+        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "effect of a lost retransmission";
     }
     preset "mode": Mode [] "RFC 9937, a bound of RFC 6937, or the kernel's", of |params| params.mode(), make Params::of_mode;
     option "safeack": SafeAck ["9937, 2015 (modes 9937 and linux)"]
-        "which ACKs earn a segment more: progress without loss, or a repeat's as in Linux of 2015",
+        "which ACKs add a segment: progress without loss, or a retransmission's as in Linux in 2015",
         get |params| params.safe_ack(),
         set |params, safe_ack| params.set_safe_ack(safe_ack);
 }

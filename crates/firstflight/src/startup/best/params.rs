@@ -48,15 +48,15 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
-        pub min_samples: u8 = 8, "samples" [1..=255] "spacing samples that a round needs";
+        pub min_samples: u8 = 8, "samples" [1..=255] "spacing samples required per round";
         /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
-        pub percentile: u8 = 50, "percentile" [0..=100] "of the spacing rates of a round";
+        pub percentile: u8 = 50, "percentile" [0..=100] "percentile of a round's spacing rates";
         /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
-        pub queue_hint: Option<u64> = None, "queue" ["off, or bytes"] "known queue: the threshold stays at or below twice that";
+        pub queue_hint: Option<u64> = None, "queue" ["off, or bytes"] "known queue size; ssthresh stays at or below twice that";
         /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
         pub reassigned_at: Option<Time> = None;
         /// What decides where BEST is silent.
-        pub fallback: FallbackParams = FallbackParams::Search(search::Params::V4_0), "fallback" [] "what decides where BEST is silent";
+        pub fallback: FallbackParams = FallbackParams::Search(search::Params::V4_0), "fallback" [] "startup that decides when BEST has no estimate";
     }
 }
 

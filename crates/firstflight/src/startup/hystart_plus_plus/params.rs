@@ -90,31 +90,31 @@ params! {
         /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (RFC9406 4.3-4; 0 counts as 1).
         pub css_divisor: u32 = 4, "divisor" [2..=64] "growth in conservative slow start is divided by this";
         /// What CSS compares with.
-        pub baseline: Baseline = Baseline::CurrentRoundMin, "baseline" [] "what ends conservative slow start; entry cannot oscillate";
+        pub baseline: Baseline = Baseline::CurrentRoundMin, "baseline" [] "RTT baseline that ends conservative slow start; entry cannot oscillate";
         /// After which changes between slow start and CSS the next test waits for eight new samples.
-        pub fresh_samples: FreshSamples = FreshSamples::Always, "fresh" [] "eight new samples after each change of phase, or only into CSS";
+        pub fresh_samples: FreshSamples = FreshSamples::Always, "fresh" [] "require eight new samples after each phase change, or only on entering CSS";
         /// When a round ends.
-        pub round_end: RoundEnd = RoundEnd::Reached, "end" [] "a round ends when all below its mark is acknowledged, or the mark itself; limbo as neqo before its issue 3506";
+        pub round_end: RoundEnd = RoundEnd::Reached, "end" [] "a round ends when all data below its end mark is acknowledged (reached) or the mark too (passed); limbo: as neqo before its issue 3506";
         /// A round without any sample leaves the minimum of the round before in force; otherwise the round after it cannot be judged.
-        pub keep_last_min: bool = false, "keep" [] "a round without samples keeps the minimum of the one before";
+        pub keep_last_min: bool = false, "keep" [] "a round without samples keeps the previous round's minimum";
         /// Nothing is judged before the first flight is acknowledged in full: below about 3 Mbit/s the packets of one flight queue
         /// behind each other for more than 4 ms.
-        pub skip_first_flight: bool = false, "skip" [] "judge nothing before the first flight is acknowledged";
+        pub skip_first_flight: bool = false, "skip" [] "no detection before the first flight is acknowledged";
         /// Segments below which the RTT is not judged; 0 for none.
         pub low_cwnd: u64 = 0, "low" [0..=10_000 "segments"] "no detection below this window";
         /// `L`, the segments that one ACK may count when unpaced, if not the 8 of RFC 9406 in TCP and all in QUIC (RFC 3465 has 2).
-        pub l: Option<u64> = None, "cap" [off or 1..=64 "segments"] "most that one ACK may count when unpaced (L)";
+        pub l: Option<u64> = None, "cap" [off or 1..=64 "segments"] "most segments one ACK may count when unpaced (L)";
         /// LSS rounds `K` down to an integer (as quiche's): faster until the window has grown by a quarter.
-        pub int_k: bool = false, "int" [] "limited slow start rounds K down";
+        pub int_k: bool = false, "int" [] "round K of limited slow start down";
         /// When it runs again.
-        pub rearm: Rearm = Rearm::Never, "rearm" [] "when it runs again";
+        pub rearm: Rearm = Rearm::Never, "rearm" [] "when it restarts";
         /// A round in CSS counts only if the window was the limit at least once in it.
-        pub css_count_limited: bool = false, "limited" [] "count a conservative round only if the window was the limit in it";
+        pub css_count_limited: bool = false, "limited" [] "count a conservative round only if the window limited sending";
     }
     preset "mode": Mode [] "RFC 9406, or draft-03's limited slow start until the next congestion",
         of |params| params.mode,
         make Params::of;
-    option "css": CssRounds [] "rounds of conservative slow start; off leaves at the first rise",
+    option "css": CssRounds [] "rounds of conservative slow start; off exits at the first rise",
         get |params| Some(CssRounds(params.css_rounds)),
         set |params, rounds| {
             params.css_rounds = rounds.0;

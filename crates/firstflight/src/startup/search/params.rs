@@ -133,21 +133,21 @@ params! {
         pub version: Version = Version::V4_0;
         /// The shortfall that ends slow start, in percent of the reference (`THRESH`), 1 to 50; equality exits. Others are cut to that range.
         // SEARCH thresh-2: 26 % in 4.0.
-        pub thresh_percent: u8 = 26, "thresh" [1..=50] "shortfall in percent that ends slow start";
+        pub thresh_percent: u8 = 26, "thresh" [1..=50] "shortfall, in percent, that ends slow start";
         /// What to do then.
-        pub exit: Exit = Exit::Drain, "exit" [] "what happens to the window then";
+        pub exit: Exit = Exit::Drain, "exit" [] "what happens to the window at the exit";
         /// Bins of look-back at which the RTT counts as inflated beyond judgement (`EXTRA`), 1 to [`MAX_EXTRA`].
-        pub extra: u8 = MAX_EXTRA, "extra" [1..=15] "bins that the look-back may reach";
+        pub extra: u8 = MAX_EXTRA, "extra" [1..=15] "bins that the look-back may extend";
         /// Draining: segments acknowledged for one segment of credit, at least 1. The draft's 3; one kernel version has 16.
         // SEARCH drain-4: one segment of credit per three acknowledged.
         pub drain_ratio: u8 = 3, "ratio" [1..=64] "segments acknowledged per segment sent while draining";
         /// Direction of the interpolation.
-        pub interpolation: Interpolation = Interpolation::Older, "interpolate" [] "towards which bin";
+        pub interpolation: Interpolation = Interpolation::Older, "interpolate" [] "bin that interpolation leans towards";
         /// Strictness of the warm-up.
-        pub warmup: Warmup = Warmup::Strict, "warmup" [] "bins needed before the first comparison";
+        pub warmup: Warmup = Warmup::Strict, "warmup" [] "bins required before the first comparison";
         /// Restart after silence.
         pub missed_bins: MissedBins = MissedBins::Window,
-            "missed" [] "silence that restarts the record (multiples of the RTT, bins, bins of an initial RTT)";
+            "missed" [] "silence that resets the history (in RTTs, bins, or bins of the initial RTT)";
         /// Bits of a counter, 16 or 32; others are cut to that range ([`shift_to_fit`](super::shift_to_fit)).
         pub bits: u8 = 32, "bits" [16..=32] "bits of a counter";
         /// The edge of a bin.
@@ -156,9 +156,9 @@ params! {
         pub skip_young_epoch: bool = false, "epoch" [] "ignore samples in the first second of an avoidance epoch";
         /// No exit while the application was the limit in a bin of either window: a pause of the application looks like saturation.
         // SEARCH app-limited-2: asked for at IETF 126 for the next version; the patch posted to netdev has nothing of it.
-        pub guard: bool = false, "guard" [] "no exit where the application was the limit in a bin of either window";
+        pub guard: bool = false, "guard" [] "no exit if the application limited sending in a bin of either window";
     }
-    preset "version": Version [] "which generation", of |params| params.version, make Params::of;
+    preset "version": Version [] "version of the draft", of |params| params.version, make Params::of;
 }
 
 impl Params {
