@@ -112,7 +112,8 @@ impl Decision {
                 extremes(all(read).flat_map(both))
             };
             if !(low.is_finite() && high.is_finite()) {
-                return told.push(format!("unknown effect on {}", words.trim_start_matches("% more ")));
+                return told
+                    .push(format!("unknown effect on {}", words.trim_start_matches("% more ")));
             }
             let depending =
                 if is == Is::Worse && format!("{low:.digits$}") != format!("{high:.digits$}") {
