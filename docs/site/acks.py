@@ -47,7 +47,7 @@ Results:
 
 
 def compare(program, path, receiver, arms):
-    """The results of one comparison, and how many ACKs the first arm's sender got."""
+    """The results of one comparison, and the number of ACKs that the first arm's sender received."""
     command = [program, "compare", "--path", f"{path},ack={receiver}", "--bytes", BYTES]
     with tempfile.TemporaryDirectory() as folder:
         command += ["--arms", ",".join(arms), "--json", "-", "--trace", folder]

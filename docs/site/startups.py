@@ -45,14 +45,14 @@ The page of each startup has a picture of its window over time: [slow start](exp
 
 
 def compare(program, testbed, path, arms):
-    """The answer of one comparison."""
+    """The result of one comparison."""
     command = [program, "compare", "--on", testbed, "--path", path, "--bytes", BYTES]
     command += ["--arms", ",".join(arms), "--json", "-"]
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
 def careful(experiment):
-    """What a connection would have saved that filled this path."""
+    """The values that a connection that filled this path would have saved."""
     packets = math.ceil(experiment["bdp_bytes"] / experiment["packet_bytes"])
     return f"careful(saved={max(packets, 1)},rtt={math.ceil(experiment['rtt_ms'])})"
 
