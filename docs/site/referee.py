@@ -1,4 +1,5 @@
-"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, checked against the specifications by `firstflight conform`. The tables are between markers; everything else on the page is written by hand.
+"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, checked against the specifications by
+`firstflight conform`. The tables are between markers; everything else on the page is written by hand.
 
     python3 docs/site/referee.py target/debug/firstflight [target/debug/examples/s2n_conform]
     sudo python3 docs/site/referee.py target/debug/firstflight --linux      # those of the running kernel alone
