@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes every generated page and picture of the documentation again, so that none of them can be older than the program. Parts by name:
-#   shown        what commands print in README.md and docs/, and the pictures that the site draws from traces
-#   results      docs/results.csv, the published results beside ours (several minutes), and docs/results.md with its pictures out of it
-#   agreement    docs/agreement.md, simulator against real QUIC stacks; its last table takes real time
+# Regenerates every generated page and picture of the documentation, so that none is older than the program. The parts are:
+#   shown        the output of commands in README.md and docs/, and the pictures that the site draws from traces
+#   results      docs/results.csv, published results compared with ours (several minutes), and docs/results.md with its pictures
+#   agreement    docs/agreement.md, simulator compared with real QUIC stacks; its last table runs in real time
 #   startups     docs/startups.md, six startups on ten built-in paths
-#   acks         docs/acks.md, every startup behind receivers that acknowledge seldom
-#   pictures     docs/pictures/*.png, the reports as Chromium shows them, where they changed
-# The kernel's results (docs/linux-results.md) need root and an hour on a machine that does nothing else: docs/linux.md says how.
+#   acks         docs/acks.md, every startup with receivers that acknowledge rarely
+#   pictures     docs/pictures/*.png, screenshots of the reports in Chromium, if they have changed
+# The kernel's results (docs/linux-results.md) need root and an hour on an idle machine; see docs/linux.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

@@ -26,27 +26,28 @@ paths have no randomness, so one trial shows the mechanism. `docs/regenerate.sh 
 
 * Receiver: `ack=25` on a path acknowledges every 25 packets, or after 25 ms; `ack=4/rtt` acknowledges four times per idle round trip.
 * Sender: `@(acks=8)` makes a QUIC sender request eight ACKs per round trip (ACK_FREQUENCY, draft-ietf-quic-ack-frequency-14): one per
-  eighth of its window, at the latest after an eighth of its minimum RTT. It asks with the first packet and whenever the window has
-  changed. This replaces the receiver's own policy.
+  eighth of its window, but at the latest after an eighth of its minimum RTT. It sends the request with the first packet and whenever the
+  window has changed. This replaces the receiver's own policy.
 
 Results:
 
 * Slow start, SEARCH and Rapid Start take 2 to 7 % longer with four ACKs per round trip and 27 to 66 % longer with one, because every round
   waits for ACKs.
-* Algorithms that sample the RTT within a round trip fail first. HyStart's train needs an ACK per few packets: at `ack=25` only its delay
-  test remains, at four ACKs per round trip nothing does. HyStart++ needs 8 samples per round (RFC 9406): on the first path it exits at
-  3.6 BDP with `ack=25` instead of 2.5, and with four ACKs it equals slow start.
+* Algorithms that sample the RTT within a round trip fail first. HyStart's train test needs an ACK every few packets: with `ack=25` only its
+  delay test works, and with four ACKs per round trip neither test does. HyStart++ needs 8 samples per round (RFC 9406): on the first path
+  it exits at 3.6 BDP with `ack=25` instead of 2.5, and with four ACKs per round trip it behaves like slow start.
 * `bbr` needs ACKs for its rate: with one per round trip it sees no growth and exits at a few per cent of the BDP. The draft's remedy, an
-  allowance for aggregated ACKs, is off by default; with `bbr(aggregation=on)` it continues, with slow start's loss.
+  allowance for aggregated ACKs, is off by default; with `bbr(aggregation=on)` `bbr` continues, but loses as much as slow start.
 * `plumb` exits at 0.99 of the BDP without loss if every second packet is acknowledged. With fewer ACKs it loses packets; with four per
   round trip it overshoots like slow start.
-* Requests help, with fewer ACKs than `ack=2` sends: 16 per round trip restore the exits of HyStart++ and HyStart on the first path, 8
-  recover two thirds of `bbr`'s lost time, and 8 restore `plumb`'s exit. Four, as the BBR draft suggests, are too few for all of these.
+* Requests help, even with fewer ACKs than `ack=2` causes: 16 per round trip restore the exits of HyStart++ and HyStart on the first path, 8
+  recover two thirds of `bbr`'s lost time, and 8 restore `plumb`'s exit. Four, as the BBR draft suggests, are too few for all of these
+  algorithms.
 """
 
 
 def compare(program, path, receiver, arms):
-    """The results of one comparison, and how many ACKs the first arm's sender got."""
+    """The results of one comparison, and the number of ACKs that the first arm's sender received."""
     command = [program, "compare", "--path", f"{path},ack={receiver}", "--bytes", BYTES]
     with tempfile.TemporaryDirectory() as folder:
         command += ["--arms", ",".join(arms), "--json", "-", "--trace", folder]

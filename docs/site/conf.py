@@ -1,4 +1,4 @@
-"""How Sphinx builds the site; `build.sh` prepares what it reads."""
+"""Sphinx configuration of the site; `build.sh` prepares its input."""
 
 project = "firstflight"
 copyright = "the firstflight developers"

@@ -67,7 +67,7 @@ WIDTH, PANEL, LEFT, TOP, GAP = 720, 170, 56, 34, 34
 
 
 def series(file, columns, begin, end):
-    """Points of each arm: arm -> column -> [(ms, value)], thinned to what a picture can show."""
+    """Points of each arm: arm -> column -> [(ms, value)], thinned to the resolution of a picture."""
     arms, step = {}, (end - begin) / 240
     names, lost = {}, {}
     with open(file, newline="") as trace:
@@ -103,7 +103,7 @@ def kept(points):
 
 
 def colours(arms):
-    """The colour of each arm: its startup's, unless another has it."""
+    """The colour of each arm: its startup's colour, unless another arm has it."""
     taken = {}
     for arm in arms:
         own = OWN.get(re.split(r"[(/@]", arm)[0])
@@ -116,7 +116,7 @@ def colours(arms):
 
 
 def ticks(top, bottom=0):
-    """About four round numbers between these."""
+    """About four round numbers in this range."""
     step = 1
     while (top - bottom) / step > 5:
         step *= 2.5 if str(step).startswith("2") else 2
@@ -125,7 +125,7 @@ def ticks(top, bottom=0):
 
 
 def panel(lines, name, colour, begin, end, bottom):
-    """One column of the trace: its name, both axes, a line for each arm."""
+    """Draws one column of the trace: its name, both axes, and a line for each arm."""
     top = max(value for points in lines.values() for _, value in points) or 1
 
     def x(time):
@@ -174,13 +174,13 @@ def picture(program, page, name, columns, begin, end):
 
 
 def report(program, command, folder):
-    """The page of a command, in a folder of its own so that its bytes do not depend on one."""
+    """The report of a command, written in a separate folder so that its bytes do not depend on the folder."""
     subprocess.run([program, *shlex.split(command), "--report", "page.html"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return Path(folder) / "page.html"
 
 
 def screenshot(page, file, width, height, top):
-    """What is seen of a page in Chromium, `top` pixels below its beginning."""
+    """A screenshot of a page in Chromium, starting `top` pixels below its top."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         sys.exit("pictures: no chromium")
@@ -194,7 +194,7 @@ def screenshot(page, file, width, height, top):
 
 
 def reports(program, docs, write):
-    """Screenshots of reports: makes them and notes what they show, or says which show something else by now."""
+    """Takes screenshots of reports and records their content, or lists the screenshots that are out of date."""
     noted = Path(docs) / "pictures/reports.sha256"
     known = dict(reversed(line.split()) for line in noted.read_text().splitlines()) if noted.exists() else {}
     now = {}

@@ -57,7 +57,7 @@ def mean_of_ratios(ratios):
 
 
 def drawn(cells):
-    """Cells by what was drawn: a random path is drawn once, for all of its object sizes."""
+    """Groups cells by random draw: a random path is drawn once for all its object sizes."""
     together = defaultdict(list)
     for (place, size), cell in cells:
         together[place if "=" in place else (place, size)].append(cell)
@@ -65,12 +65,12 @@ def drawn(cells):
 
 
 def each(groups, value):
-    """A value of each cell, in the same lists."""
+    """A value of each cell, in the same groups."""
     return [[value(cell) for cell in group] for group in groups]
 
 
 def interval(values, of):
-    """The measure of all values with its interval; what was drawn together stands in a list."""
+    """The measure over all values with its interval; values drawn together form one list."""
     groups = [value if isinstance(value, list) else [value] for value in values]
     chance = random.Random(1)
 

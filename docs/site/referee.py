@@ -1,5 +1,5 @@
-"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, held against the documents by `firstflight conform`. They stand
-between markers; everything else on the page is written by hand.
+"""The tables of docs/referee.md: controllers of QUIC stacks and of Linux, checked against the specifications by
+`firstflight conform`. The tables are between markers; everything else on the page is written by hand.
 
     python3 docs/site/referee.py target/debug/firstflight [target/debug/examples/s2n_conform]
     sudo python3 docs/site/referee.py target/debug/firstflight --linux      # those of the running kernel alone
@@ -27,13 +27,13 @@ RULES = {
 
 
 def held(program: str, controller: str, against: str) -> dict:
-    """What `conform` finds on its four connections."""
+    """The result of `conform` on its four connections."""
     words = [program, "conform", controller, "--against", against, "--json", "-"]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
 def cell(answer: dict, rule: str) -> str:
-    """How a rule was answered: `yes`, or how many events differ; nothing where none put it to the test."""
+    """The verdict on a rule: `yes`, or the number of events that differ; empty if no event tested it."""
     rows = [row for one in answer["connections"] for row in one["rules"] if row["rule"] == rule]
     events = sum(row["events"] for row in rows)
     differ = sum(row["differ"] for row in rows)
@@ -49,14 +49,14 @@ def blind(answer: dict) -> list[str]:
 
 
 def apart(answer: dict) -> str:
-    """After how many of the ACKs the windows were apart."""
+    """The number of ACKs after which the windows were apart."""
     acks = sum(one["acks"] for one in answer["connections"])
     apart = sum(one["acks_apart"] for one in answer["connections"])
     return f"{apart} of {acks}"
 
 
 def moved(rule: str, side: dict) -> str:
-    """A window before and after; of a reduction that takes a round trip, what it aims at."""
+    """A window before and after an event; for a reduction that takes a round trip, its target."""
     before, after, ssthresh = side["cwnd_before"], side["cwnd"], side["ssthresh"]
     if rule == "reduction" and ssthresh is not None and ssthresh not in (after, before) and ssthresh < before:
         return f"{before} towards {ssthresh}"
@@ -97,7 +97,7 @@ def table(program: str, title: str, against: str, controllers: dict[str, str]) -
 
 
 def linux(program: str) -> list[str]:
-    """Tables of the running kernel: its own, with the recovery that all of them have, and ours in BPF."""
+    """Tables of the running kernel: its own controllers, with their common recovery, and ours in BPF."""
     recovery = "prr(mode=linux)"
     cubic = f"cubic(profile=linux)/{recovery}"
     return [
@@ -111,17 +111,17 @@ def stacks(program: str, s2n: list[str]) -> list[str]:
     """Tables of QUIC stacks."""
     cubic = {"noq": "noq:cubic", "quinn": "quinn:cubic"}
     reno = {"noq": "noq:newreno", "quinn": "quinn:newreno"}
-    planted = {"cut to 0.595": "slowstart/cubic(beta=0.595)/immediate", "ours itself": "slowstart/cubic/immediate"}
+    planted = {"factor 0.595": "slowstart/cubic(beta=0.595)/immediate", "our CUBIC": "slowstart/cubic/immediate"}
     return [
         table(program, "CUBIC", "slowstart/cubic/immediate", cubic),
         table(program, "NewReno", "slowstart/reno/immediate", reno),
         *(table(program, "CUBIC with hybrid slow start", "hystart/cubic/immediate", {"s2n-quic": f"exec:{example}"}) for example in s2n),
-        table(program, "Control: a planted cut, and ours itself", "slowstart/cubic/immediate", planted),
+        table(program, "Control: our CUBIC with a wrong factor, and our own CUBIC", "slowstart/cubic/immediate", planted),
     ]
 
 
 def put(name: str, tables: list[str]) -> None:
-    """Between the markers of that name."""
+    """Replaces the text between the markers of that name."""
     page = PAGE.read_text()
     begin, end = f"<!-- tables of {name} -->\n", f"<!-- end of the tables of {name} -->\n"
     head, rest = page.split(begin)

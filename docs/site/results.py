@@ -81,7 +81,7 @@ def number(row, name):
 
 
 def claims(rows):
-    """The row that answers each claim: the first that is held against something, else the first."""
+    """The row for each claim: the first row that is compared with a published value, otherwise the first row."""
     found = {}
     for row in rows:
         claim = row["row"].partition("#")[0]
@@ -110,7 +110,7 @@ def factors(row):
 
 
 def sentence(answers):
-    """What the claims of a document came to."""
+    """The verdicts on the claims of a document."""
     parts = []
     for verdict, (words, _) in VERDICTS.items():
         rows = [row for row in answers.values() if row["verdict"] == verdict]
@@ -128,12 +128,12 @@ def shortened(text, length):
 
 
 def x(factor):
-    """Where a factor stands; what is beyond the axis stands at its end."""
+    """The position of a factor; values beyond the axis are drawn at its end."""
     return LEFT + max(-0.5, min(factor, MOST)) / MOST * (RIGHT - LEFT - 12)
 
 
 def line(claim, row, y):
-    """What was published, the factor where there is one, the verdict."""
+    """The published value, the factor if there is one, and the verdict."""
     words, colour = VERDICTS[row["verdict"]]
     for index, part in enumerate(textwrap.wrap(shortened(f"{claim}  {row['claim']}", 118), 62)[:2]):
         yield svg.text(8, y + 14 * index, part, colour=svg.INK)

@@ -1,4 +1,4 @@
-"""Prepares what Sphinx reads: `sources.py CHECKOUT PROGRAM FOLDER`.
+"""Prepares the input of Sphinx: `sources.py CHECKOUT PROGRAM FOLDER`.
 
 Copies docs/ into FOLDER, turns links that leave it into links to the repository, and writes the
 reference out of what PROGRAM says of itself. Every link of every page of the repository is checked
@@ -27,7 +27,7 @@ def prose(text):
 
 
 def anchors(page):
-    """What can be linked to in a page: headings as the forge names them, and explicit anchors."""
+    """The anchors of a page: headings as the forge names them, and explicit anchors."""
     found = set()
     for line, outside in prose(page.read_text()):
         if not outside:
@@ -40,7 +40,7 @@ def anchors(page):
 
 
 def wrong_links(checkout, pages, generated):
-    """A line for each link of a page that leads nowhere in this checkout."""
+    """A line for each broken link of a page in this checkout."""
     for page in pages:
         for number, (line, outside) in enumerate(prose(page.read_text()), 1):
             for _, link, _ in LINK.findall(re.sub(r"`[^`]*`", "", line)) if outside else ():
@@ -98,7 +98,7 @@ def contents(page, unlisted):
 
 
 def unlisted(docs, pages):
-    """Pages of docs/ that no index lists: tables and details, which their own subject links to."""
+    """Pages of docs/ that no index lists: tables and details that other pages link to."""
     listed = {
         index.parent / f"{name}.md"
         for index in pages
@@ -110,20 +110,20 @@ def unlisted(docs, pages):
 
 
 class Program:
-    """The program that the reference is about."""
+    """The program that the reference documents."""
 
     def __init__(self, name):
         self.name = name
 
     def says(self, *arguments):
-        """What it prints, 100 columns wide."""
+        """The program's output, 100 columns wide."""
         environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
         command = [self.name, *arguments]
         said = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
         return said.stdout
 
     def commands(self, *parents):
-        """The commands below these, `help` left out."""
+        """The subcommands of these commands, without `help`."""
         text = self.says(*parents, "--help")
         # The program's own stand in groups before the options.
         text = text.partition("\nCommands:\n")[2].partition("\n\n")[0] if parents else text.partition("\nOptions:\n")[0]
@@ -193,7 +193,7 @@ def table(heads, rows):
 
 
 def arms(program):
-    """What an arm can be made of: a section for each part, its options as a table."""
+    """The parts of arms: a section for each part, with its options as a table."""
     page = (
         "# Arms\n\n"
         "An arm is `startup(options)/avoidance(options)/recovery(options)@(sender options)`; every\n"
@@ -222,7 +222,7 @@ def arms(program):
 
 
 def populations(program):
-    """Every population, and where its values come from."""
+    """Every population and the sources of its values."""
     page = (
         "# Populations\n\n"
         "Where each value comes from: S stated by the source, C read in public code, D derived by\n"

@@ -25,32 +25,34 @@ ARMS = ["slowstart", "hystart++", "search", "rapid", "bbr"]
 BYTES = "5MB"
 HEAD = """# Startups on ten paths
 
-One trial of {bytes} with seed 1 for each startup on each path, CUBIC and PRR behind all of them: completion time, packets
-lost, and why startup ended with which window over the BDP. One trial shows a mechanism and no average;
-for averages over many paths there are [A/B tests](ab-tests.md). `careful` has the path's BDP and RTT saved, rounded up,
-so it jumps to half of the BDP. Made by `docs/regenerate.sh startups`.
+One trial of {bytes} with seed 1 for each startup on each path, all with CUBIC and PRR. Cells show completion time,
+packets lost, the exit reason and the window at the exit over the BDP. One trial shows a mechanism, not an average;
+[A/B tests](ab-tests.md) give averages over many paths. `careful` has saved the path's BDP and RTT, rounded up, so it
+jumps to half of the BDP. `docs/regenerate.sh startups` regenerates this page.
 
-What it shows: where the queue holds a BDP, `bbr` loses next to nothing and takes about a round trip longer than slow
-start (its window stands before the drain; what it hands over is half of it, 0.98 of the BDP); where it does not, and behind a policer, `bbr` leaves by loss and has lost about as much as the others. `rapid` and
-`careful` are first nearly everywhere, at slow start's loss or more. `hystart++` loses less than slow start in the same
-time where it sees the queue early enough; `search` is slow start wherever the loss comes first. The simulator and
-noq agree on the order, and on times within a few per cent but for the policer and HyStart++ on the satellite.
+Where the queue holds a BDP, `bbr` loses almost nothing and takes about a round trip longer than slow start. (The table
+shows its window before the drain; the window that it hands over is half of that, 0.98 of the BDP.) With a smaller
+queue, and behind a policer, `bbr` exits on loss and loses about as much as the others. `rapid` and `careful` are the
+fastest nearly everywhere, but lose at least as much as slow start. `hystart++` loses less than slow start in the same
+time if it detects the queue early enough; `search` behaves as slow start wherever the loss comes first. The simulator
+and noq agree on the order. Their times agree within a few per cent, except behind the policer and for HyStart++ on the
+satellite.
 
-How each of them moves its window over time is a picture on its page: [slow start](explain/slow-start.md),
+The page of each startup has a picture of its window over time: [slow start](explain/slow-start.md),
 [HyStart++](explain/hystart-plus-plus.md), [SEARCH](explain/search.md), [Rapid Start](explain/rapid-start.md),
 [BBR's startup](explain/bbr.md), [Careful Resume](explain/careful.md).
 """
 
 
 def compare(program, testbed, path, arms):
-    """The answer of one comparison."""
+    """The result of one comparison."""
     command = [program, "compare", "--on", testbed, "--path", path, "--bytes", BYTES]
     command += ["--arms", ",".join(arms), "--json", "-"]
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
 def careful(experiment):
-    """What a connection would have saved that filled this path."""
+    """The values that a connection that filled this path would have saved."""
     packets = math.ceil(experiment["bdp_bytes"] / experiment["packet_bytes"])
     return f"careful(saved={max(packets, 1)},rtt={math.ceil(experiment['rtt_ms'])})"
 

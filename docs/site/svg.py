@@ -1,4 +1,4 @@
-"""The few shapes that the pictures of the pages are made of."""
+"""The shapes of the pictures."""
 
 from xml.sax.saxutils import escape
 

@@ -1,14 +1,14 @@
-"""Take-off for TCP and QUIC: every startup and loss recovery on the same path, side by side.
+"""TCP and QUIC startup and loss recovery: every algorithm on the same path, side by side.
 
 >>> import firstflight as ff
 >>> result = ff.compare("rapid-slide", arms=["slowstart", "hystart++"], bytes="2MB")
 >>> result.rows.column("complete")
 [True, True]
 
-`compare` runs arms on one path, `sweep` on many that differ in one or two keys, `ab` tests them against a baseline on a population of paths, `reproduce` puts published numbers beside
-ours, `evaluate` runs what RFC 9743 asks of an
-algorithm, `run` carries out an experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
-`firstflight.ray` for more machines.
+`compare` runs arms on one path, and `sweep` on many paths that differ in one or two keys. `ab` tests arms against a baseline on a
+population of paths. `reproduce` compares published numbers with ours, `evaluate` evaluates an algorithm as RFC 9743 asks, and `run` runs an
+experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and pyarrow read without copying. `Startup` is the base class for
+your own algorithms; `firstflight.ray` uses several machines.
 """
 
 from ._ab import AbResult, ab

@@ -1,4 +1,4 @@
-"""A/B tests: every arm on the same drawn paths with the same objects, by the thousand or the million."""
+"""A/B tests: every arm on the same random paths with the same objects, for thousands or millions of connections."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def ab(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> AbResult:
-    """Tests arms against a baseline on a population of paths: what would change for a million connections.
+    """Tests arms against a baseline on a population of paths and predicts what would change for its connections.
 
-    The options are those of `firstflight ab`, and so are the results, to the last digit.
+    The options and the results are those of `firstflight ab`, to the last digit.
 
     >>> import firstflight as ff
     >>> result = ff.ab("cdn", "rapid-nojump", flows=100)
     >>> result.flows, result.complete
     (100, True)
 
-    `keep_rows` keeps a row per connection and arm in `rows` (about 250 bytes each). `resume` is a folder for finished blocks that are not
-    run again. Ctrl-C ends the test; with `resume` nothing of it is lost but a block.
+    `keep_rows` keeps a row per connection and arm in `rows` (about 250 bytes each). `resume` is a folder for finished blocks, which are not
+    run again. Ctrl-C ends the test; with `resume` at most one block is lost.
     """
     options, objects = request(locals(), "population", "keep_rows", "resume", "threads", "progress")
     test = engine_test(population_of(population), options, objects)
@@ -74,7 +74,7 @@ def ab(
 
 @final
 class AbResult(Reported[_engine.Shard]):
-    """What came out of `ab`. pandas, Polars and others take it as its `results`."""
+    """Result of `ab`. pandas, Polars and others read it as its `results`."""
 
     _call = "ab"
 
@@ -83,11 +83,11 @@ class AbResult(Reported[_engine.Shard]):
         self.rows = rows
         """One row per connection and arm, if they were kept."""
         self.cpu_s: float | None = None
-        """CPU time that the workers of a cluster spent on it; shards that a checkpoint had are not in it."""
+        """CPU time of the workers of a cluster, without the shards that a checkpoint supplied."""
 
     @cached_property
     def results(self) -> Table:
-        """One row per part of the connections (all, group, size, BDP, buffer) and arm: the measures of `docs/ab-tests.md`."""
+        """One row per part of the connections (all, group, size, BDP, buffer) and arm, with the measures of `docs/ab-tests.md`."""
         return Table(self._inner.results())
 
     @cached_property
@@ -97,29 +97,29 @@ class AbResult(Reported[_engine.Shard]):
 
     @property
     def experiment(self) -> dict[str, Any]:
-        """What was tested, every default filled in."""
+        """The test with all defaults filled in."""
         experiment: dict[str, Any] = self.data["experiment"]
         return experiment
 
     @property
     def arms(self) -> list[str]:
-        """The arms, the baseline first."""
+        """Names of the arms, the baseline first."""
         arms: list[str] = self.experiment["arms"]
         return arms
 
     @property
     def flows(self) -> int:
-        """Connections in it."""
+        """Number of connections."""
         return self._inner.flows
 
     @property
     def complete(self) -> bool:
-        """All connections of the test are in it."""
+        """Whether the result includes all connections of the test."""
         return bool(self.data["complete"])
 
     @property
     def decision(self) -> dict[str, Any]:
-        """Which arm to deploy, at what price, and its effects under every assumption; `sentence` says it."""
+        """The arm to deploy, its cost, and its effects under every assumption; `sentence` states the decision."""
         decision: dict[str, Any] = self.data["decision"]
         return decision
 
@@ -130,11 +130,11 @@ class AbResult(Reported[_engine.Shard]):
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before believing a number."""
+        """Reasons to doubt a number."""
         return list(self.data["warnings"])
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the sums to a file for `firstflight ab merge`."""
+        """Writes the sums to a file that `firstflight ab merge` reads."""
         write_whole(file, self._inner.to_bytes())
 
     def part(self, part: Part = "all") -> list[dict[str, Any]]:

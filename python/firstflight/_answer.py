@@ -1,4 +1,4 @@
-"""What all answers have: JSON, a page, and a table in Arrow."""
+"""Base classes of results: JSON, a report page, and an Arrow table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._table import Table
 
 
 class Engine(Protocol):
-    """An answer as the engine gives it."""
+    """A result as the engine returns it."""
 
     def to_json(self) -> str: ...
 
@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Engine)
 
 
 class Answer(ABC):
-    """An answer that is written as JSON."""
+    """A result that can be written as JSON."""
 
     @abstractmethod
     def to_json(self) -> str:
@@ -33,11 +33,11 @@ class Answer(ABC):
     @property
     @abstractmethod
     def _table(self) -> Table:
-        """What pandas, Polars and others take it as."""
+        """The table that pandas, Polars and others read."""
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The JSON as objects."""
+        """The JSON as Python objects."""
         data: dict[str, Any] = json.loads(self.to_json())
         return data
 
@@ -46,7 +46,7 @@ class Answer(ABC):
 
 
 class Reported(Answer, Generic[E]):
-    """One with a page, which names the call that made it."""
+    """A result with a report page, which names the call that produced it."""
 
     _call: ClassVar[str]
 

@@ -15,7 +15,7 @@ Own = tuple[str, str, Callable[[], object], set[str]]
 
 
 def _cut(text: str, mark: str) -> tuple[str, str | None]:
-    """Before and behind the first `mark` outside parentheses."""
+    """Splits `text` at the first `mark` outside parentheses."""
     depth = 0
     for at, letter in enumerate(text):
         if letter == "(":
@@ -29,7 +29,7 @@ def _cut(text: str, mark: str) -> tuple[str, str | None]:
 
 @final
 class Arm:
-    """A startup, a congestion avoidance, a recovery and what belongs to the sender. It prints as the text that the command line takes.
+    """A startup, a congestion avoidance, a recovery and options of the sender. It prints as the text that the command line accepts.
 
     >>> import firstflight as ff
     >>> print(ff.Arm("rapid", jump=False))
@@ -39,8 +39,8 @@ class Arm:
     >>> ff.Arm("rapid(jump=off)") == ff.Arm("rapid-nojump")
     True
 
-    `startup` is any arm as text, or a subclass of `Startup` (or an object of one, which every trial copies). What is not named is CUBIC and
-    PRR; `firstflight.arms()` lists everything.
+    `startup` is any arm as text, or a subclass of `Startup` (or an instance of a subclass, which every trial copies). Unnamed parts default
+    to CUBIC and PRR; `firstflight.arms()` lists everything.
     """
 
     __slots__ = ("_avoidance", "_full", "_own", "_recovery", "_sender", "_startup")
@@ -90,17 +90,17 @@ class Arm:
         return arm
 
     def avoiding(self, name: str, **options: Value) -> Arm:
-        """The same with this congestion avoidance."""
+        """Returns the same arm with this congestion avoidance."""
         return self._with(avoidance=with_options(name, options))
 
     def recovering(self, name: str, **options: Value) -> Arm:
-        """The same with this recovery."""
+        """Returns the same arm with this recovery."""
         # A recovery stands behind an avoidance: the one that the arm has anyway.
         avoidance = self._avoidance or _cut(_cut(self._full, "/")[1] or "cubic", "/")[0]
         return self._with(avoidance=avoidance, recovery=with_options(name, options))
 
     def sending(self, **options: Value) -> Arm:
-        """The same with these options of the sender (`iw`, `pace`, `burst`, ...), which join those it has."""
+        """Returns the same arm with these options of the sender (`iw`, `pace`, `burst`, ...) added."""
         return self._with(sender=",".join(filter(None, [self._sender, inside(options)])))
 
     def _rest(self) -> str:
@@ -109,12 +109,12 @@ class Arm:
 
     @property
     def full(self) -> str:
-        """Every part, and every option that differs from its default."""
+        """All parts, and every option that differs from its default."""
         return self._full
 
     @property
     def is_own(self) -> bool:
-        """Its startup is written in Python."""
+        """Whether the startup is written in Python."""
         return self._own is not None
 
     def _for_engine(self) -> str | Own:
@@ -137,16 +137,16 @@ class Arm:
 
 
 ArmLike = str | Arm | type[Startup] | Startup
-"""What can stand for an arm."""
+"""Values that are accepted as an arm."""
 
 
 def arm_of(given: ArmLike) -> Arm:
-    """One arm."""
+    """Converts a value to an `Arm`."""
     return given if isinstance(given, Arm) else Arm(given)
 
 
 def arms_of(given: ArmLike | Sequence[ArmLike]) -> list[str | Own]:
-    """Arms for the engine: a text separates them by commas, as on the command line. A text keeps the name that it was typed as."""
+    """Arms for the engine. Text separates them with commas, as on the command line, and keeps the name as typed."""
     if isinstance(given, str):
         return list(_engine.split_arms(given))
     if isinstance(given, (Arm, Startup, type)):
@@ -155,12 +155,12 @@ def arms_of(given: ArmLike | Sequence[ArmLike]) -> list[str | Own]:
 
 
 def as_list(given: ArmLike | Sequence[ArmLike]) -> str:
-    """Arms as the command takes them, with commas between; text goes through as it is."""
+    """Arms as the command accepts them, separated by commas; text is passed unchanged."""
     return given if isinstance(given, str) else ",".join(as_text(given))
 
 
 def as_text(given: ArmLike | Sequence[ArmLike]) -> list[str]:
-    """Arms as text, for machines that have no Python of the user's: refuses those that are none."""
+    """Arms as text, for machines without the user's Python code; refuses arms that are written in Python."""
     texts = []
     for arm in arms_of(given):
         if not isinstance(arm, str):

@@ -1,4 +1,4 @@
-"""Recorded connections: replayed to startups, and what to deploy on paths like theirs."""
+"""Recorded connections: their replay, and the startup to deploy on their paths."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def replay(
     iw: int | None = None,
     identify: bool | ArmLike | Sequence[ArmLike] = False,
 ) -> Replay:
-    """Replays recorded ACKs: when would each algorithm have exited slow start, and how far from what the path carried?
+    """Replays recorded ACKs and shows when each algorithm would have exited slow start, compared with the path's capacity.
 
-    `paced` says whether the sender paced, `iw` its initial window in packets; left out, both are read off the first flight. Of files that
-    are partly unreadable the rest counts, and `warnings` says so. `identify` asks which startup the recorded senders had, of these or, if
-    it is true, of the usual ones: `identified` of the result.
+    `paced` states whether the sender paced, and `iw` is its initial window in packets; if omitted, both are inferred from the first flight.
+    If a file is partly unreadable, the rest is used and `warnings` reports it. `identify` determines which startup the recorded senders
+    used, among these startups or, if it is true, among the usual ones; the result has `identified`.
     """
     asked = _IDENTIFY if identify is True else None if identify is False else as_list(identify)
     return Replay(_engine.replay(_names(files), as_list(arms), paced, iw, asked))
@@ -50,7 +50,7 @@ def replay(
 
 @final
 class Replay(Reported[_engine.Replayed]):
-    """What came out of `replay`. pandas, Polars and others take it as its `rows`."""
+    """Result of `replay`. pandas, Polars and others read it as its `rows`."""
 
     _call = "replay"
 
@@ -61,27 +61,27 @@ class Replay(Reported[_engine.Replayed]):
 
     @cached_property
     def verdicts(self) -> Table:
-        """One row per startup: on how many connections it would have left early, right, late or not at all."""
+        """One row per startup: the number of connections on which it would have exited early, right, late or not at all."""
         return Table(self._inner.verdicts())
 
     @cached_property
     def identified(self) -> Table:
-        """One row per connection: the startup its sender had, null if unknown; empty if `identify` was not asked."""
+        """One row per connection: the startup that its sender used, null if unknown; empty without `identify`."""
         return Table(self._inner.identified())
 
     @property
     def warnings(self) -> list[str]:
-        """What was wrong with files."""
+        """Problems with files."""
         return self._inner.warnings
 
     @cached_property
     def captures(self) -> Table:
-        """One row per captured connection: where it was captured, how well, and whether its numbers may be believed."""
+        """One row per captured connection: where it was captured, how completely, and whether its numbers are reliable."""
         return Table(self._inner.captures())
 
     @property
     def notes(self) -> list[str]:
-        """What was left out of files, and what is wrong with captures of connections."""
+        """Parts of files that were left out, and problems with captured connections."""
         return self._inner.notes
 
     @property
@@ -112,9 +112,10 @@ def advise(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Advice:
-    """Which startup to deploy on the paths of your captures, what it gains and costs, and what that hangs on.
+    """Recommends a startup for the paths of your captures, with its gain, its cost and the assumptions behind them.
 
-    The options are those of `firstflight advise`; `accept="doubtful"` takes connections whose capture leaves a doubt. Ctrl-C ends it between two connections.
+    The options are those of `firstflight advise`; `accept="doubtful"` includes connections with doubtful captures. Ctrl-C ends the call
+    between two connections.
     """
     keywords = {**locals(), "arms": None if arms is None else as_list(arms), "baseline": None if baseline is None else as_list(baseline)}
     options, _ = request(keywords, "files", "threads", "progress")
@@ -124,28 +125,28 @@ def advise(
 
 @final
 class Advice(Reported[_engine.Advice]):
-    """What came out of `advise`. Printed it is the lines of the command; `data` has `advice`, `assumed`, `replay` and `ab`."""
+    """Result of `advise`. It prints the command's lines; `data` has `advice`, `assumed`, `replay` and `ab`."""
 
     _call = "advise"
 
     @property
     def finding(self) -> str:
-        """Which arm to deploy, in a sentence, or why none is recommended."""
+        """The arm to deploy, in a sentence, or the reason why none is recommended."""
         return self._inner.finding
 
     @property
     def lines(self) -> dict[str, str]:
-        """What the paths are like, what happens on them today, which arm, what it gains and costs, what the answer hangs on."""
+        """The lines of the command: the paths, their state today, the arm, its gain and cost, and the assumptions."""
         return dict(self._inner.lines)
 
     @cached_property
     def paths(self) -> Table:
-        """The paths that were found, one row per connection."""
+        """The observed paths, one row per connection."""
         return Table(self._inner.paths())
 
     @cached_property
     def results(self) -> Table:
-        """The A/B test on them: one row per part of the connections and arm."""
+        """The A/B test on these paths: one row per part of the connections and arm."""
         return Table(self._inner.results())
 
     @property

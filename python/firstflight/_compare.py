@@ -46,21 +46,21 @@ def compare(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compares arms on one path: who reached its speed when, who overshot, what it cost.
+    """Compares arms on one path: completion time, overshoot, loss and delay.
 
-    The options are those of `firstflight compare`, and so are their defaults and what is said about wrong ones (`Refused`).
+    Options, defaults and error messages (`Refused`) are those of `firstflight compare`.
 
     >>> import firstflight as ff
     >>> ff.compare("rapid-slide", "slowstart,rapid", bytes="10 bananas")
     Traceback (most recent call last):
     firstflight.Refused: bytes 10 bananas: unknown unit; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB
 
-    `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. Trials on a path
-    with chance are repeated, 20 to 400 times, until the intervals are narrow; `repeat` says how many instead. They have the next seeds and
-    up to half a millisecond more round trip. `resume="same"`, or another path, runs a connection before each of
-    `careful` and `plumb`, which use what that one has learnt. `flows`, `apart`, `cross` and `app` let several flows share the path: `rows` then
-    has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where somebody
-    watches and tqdm is installed. Ctrl-C ends it between trials.
+    `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. On a random path, 20 to 400
+    trials run until the intervals are narrow; `repeat` sets a fixed number instead. Further trials use the next seeds and up to half a
+    millisecond more round trip. `resume="same"`, or another path, runs a connection before each connection of `careful` and `plumb`, which
+    use its saved state. With `flows`, `apart`, `cross` and `app`, several flows share the path, and `rows` has a row per flow. The result
+    does not depend on `threads`. `progress` shows a bar for runs over a second; `None` shows it on terminals and in notebooks if tqdm is
+    installed. Ctrl-C ends the call between trials.
 
     >>> shared = ff.compare("rapid-slide", "slowstart", bytes="2MB", flows=2, cross="rapid", repeat=1)
     >>> shared.rows.column("role"), shared.trials.column("arm")
@@ -74,28 +74,28 @@ def compare(
 
 @final
 class Comparison(Reported[_engine.Comparison]):
-    """What came out of `compare`. Printed it is the table of the command; pandas, Polars and others take it as its `rows`."""
+    """Result of `compare`. It prints the command's table; pandas, Polars and others read it as its `rows`."""
 
     _call = "compare"
 
     @cached_property
     def rows(self) -> Table:
-        """One row per trial: arms in order, seeds in order within each. Of several flows one per flow, cross traffic first."""
+        """One row per trial: arms in order, and seeds in order within each arm. With several flows, one row per flow, cross traffic first."""
         return Table(self._inner.rows())
 
     @cached_property
     def trials(self) -> Table:
-        """One row per trial: of several flows what they share, else the same as `rows`."""
+        """One row per trial: with several flows, the values that they share; otherwise the same as `rows`."""
         return Table(self._inner.trials())
 
     @cached_property
     def summary(self) -> Table:
-        """One row per arm over all its trials: times, the ratio to the first arm with its interval, and who is best."""
+        """One row per arm over all its trials: times, the ratio to the first arm with its interval, and the mark of the best."""
         return Table(self._inner.summary())
 
     @property
     def finding(self) -> str:
-        """What it comes to, in a sentence or two."""
+        """The finding, in one or two sentences."""
         return self._inner.finding
 
     @cached_property
@@ -105,7 +105,7 @@ class Comparison(Reported[_engine.Comparison]):
 
     @cached_property
     def trace(self) -> Table:
-        """Every event of each arm's first trial with the algorithms' inner signals. The trials run again for it: they do the same."""
+        """Every event of each arm's first trial with the algorithms' internal signals. The trials run again for this, with the same result."""
         return Table(self._inner.trace())
 
     @property
@@ -115,18 +115,18 @@ class Comparison(Reported[_engine.Comparison]):
 
     @property
     def experiment(self) -> dict[str, Any]:
-        """What was compared, every default filled in."""
+        """The comparison with all defaults filled in."""
         experiment: dict[str, Any] = json.loads(self._inner.experiment())
         return experiment
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before believing a number."""
+        """Reasons to doubt a number."""
         return self._inner.warnings
 
     @property
     def complete(self) -> bool:
-        """Every trial was finished within the limit."""
+        """Whether every trial finished within the limit."""
         return self._inner.complete
 
     def plot_window(self, *, arms: Sequence[str] | None = None, ax: Axes | None = None, title: str | None = "auto") -> Axes:

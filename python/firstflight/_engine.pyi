@@ -1,4 +1,4 @@
-"""What the engine offers; use `firstflight` itself."""
+"""Interface of the engine; use `firstflight` instead."""
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -238,7 +238,7 @@ def list_sources() -> Batches: ...
 
 @final
 class Ack:
-    """Everything one acknowledgement says. Times in ns, amounts in bytes."""
+    """Contents of one ACK. Times in ns, amounts in bytes."""
 
     @property
     def now(self) -> int: ...
@@ -322,7 +322,7 @@ class Window:
 
 @final
 class Context:
-    """What a startup may know about its connection. Times in ns, amounts in bytes, rates in bytes per second."""
+    """Facts that a startup may use about its connection. Times in ns, amounts in bytes, rates in bytes per second."""
 
     @property
     def mss(self) -> int: ...

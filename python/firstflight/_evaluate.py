@@ -1,4 +1,4 @@
-"""What RFC 9743 asks of a new algorithm, beside a baseline in the same seat."""
+"""Evaluation of a new algorithm as RFC 9743 asks, compared with a baseline in the same scenarios."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def evaluate(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
-    """Runs what RFC 9743 (BCP 133) asks of a congestion control algorithm, in the simulator: an arm, or a startup of your own.
+    """Evaluates a congestion control algorithm (an arm, or your own startup) in the simulator as RFC 9743 (BCP 133) asks.
 
-    `criteria` are sections of the RFC (`"5.1"` is all below it); none are all. `effort` is how many seeds: 5, 20 or 100. `declare` is a file in which the
-    author says what the algorithm does, `exclude` sections that are not for it, `battery` a folder in place of the built-in one.
+    `criteria` are sections of the RFC (`"5.1"` includes its subsections); an empty list means all. `effort` sets the number of seeds: 5, 20
+    or 100. `declare` is a file with the author's declarations about the algorithm, `exclude` lists sections that do not apply, and
+    `battery` is a folder that replaces the built-in battery.
 
     >>> import firstflight as ff
     >>> ff.evaluate("hystart++", criteria=["7.11"], effort="quick").criteria.column("section")
@@ -52,23 +53,23 @@ def evaluate(
 
 @final
 class Evaluation(Reported[_engine.EvaluationReport]):
-    """What came out of `evaluate`. pandas, Polars and others take it as its `criteria`."""
+    """Result of `evaluate`. pandas, Polars and others read it as its `criteria`."""
 
     _call = "evaluate"
 
     @property
     def summary(self) -> str:
-        """What it comes to, in a sentence."""
+        """The finding, in a sentence."""
         return self._inner.summary
 
     @property
     def troubles(self) -> list[str]:
-        """What the algorithm did that it must not do, and why the answer is not the whole, if it is not."""
+        """Forbidden behaviour of the algorithm, and the reason why the result is incomplete, if it is."""
         return self._inner.troubles()
 
     @cached_property
     def criteria(self) -> Table:
-        """One row per criterion: its verdict, and what decided."""
+        """One row per criterion: its verdict and the rule that decided it."""
         return Table(self._inner.criteria())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Experiments in files: what `firstflight run` runs."""
+"""Experiments in files, as `firstflight run` runs them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ._compare import Comparison, compare
 
 
 def run(file: str | os.PathLike[str], *, threads: int | None = None, progress: bool | None = None) -> Experiment:
-    """Runs an experiment in a TOML file: a comparison for every path with every size, or an A/B test where it names a population.
+    """Runs an experiment in a TOML file: a comparison for every path with every size, or an A/B test if the file names a population.
 
-    The keys are the options of `compare` or of `ab`, and a wrong one is refused with its file and line (`Refused`). A file that the
-    experiment names is looked for beside it. Ctrl-C ends it.
+    The keys are the options of `compare` or of `ab`; an invalid key is refused with its file and line (`Refused`). File names are relative
+    to the experiment's folder. Ctrl-C ends the call.
     """
     written = _engine.Experiment(os.fspath(file))
     results: list[Comparison | AbResult] = []
@@ -30,7 +30,7 @@ def run(file: str | os.PathLike[str], *, threads: int | None = None, progress: b
 
 @final
 class Experiment(Sequence[Comparison | AbResult]):
-    """What came out of `run`: a sequence of comparisons, in the order of the file, or of one A/B test."""
+    """Result of `run`: a sequence of comparisons, in the order of the file, or of one A/B test."""
 
     def __init__(self, written: _engine.Experiment, results: Sequence[Comparison | AbResult]) -> None:
         self._written = written
@@ -38,7 +38,7 @@ class Experiment(Sequence[Comparison | AbResult]):
 
     @property
     def title(self) -> str | None:
-        """What the file calls itself."""
+        """The title in the file."""
         return self._written.title
 
     def to_json(self) -> str:

@@ -1,11 +1,11 @@
-"""What there is."""
+"""Lists of arms, paths, populations and documents."""
 
 from . import _engine
 from ._table import Table
 
 
 def arms() -> Table:
-    """Everything an arm can be made of: startups, avoidances, recoveries with their options, options of the sender, short names, controllers of QUIC stacks."""
+    """All parts of arms: startups, avoidances, recoveries with their options, options of the sender, short names, controllers of QUIC stacks."""
     return Table(_engine.list_arms())
 
 

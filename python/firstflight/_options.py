@@ -1,4 +1,4 @@
-"""Options as the command line writes them: a Python value becomes the same text."""
+"""Options as on the command line: Python values become the same text."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from ._engine import Refused
 
 Value = str | int | float | Fraction
 Number = float | str
-"""A whole number, also as a float (`1e6`), or a text."""
+"""A whole number (a float such as `1e6` is accepted), or text."""
 
 
 def value(given: Value) -> str:
@@ -21,12 +21,12 @@ def value(given: Value) -> str:
 
 
 def inside(options: Mapping[str, Value]) -> str:
-    """What stands in the parentheses. An underscore at the end of a name keeps it apart from a word of Python."""
+    """The text inside the parentheses. A trailing underscore distinguishes a name from a Python keyword."""
     return ",".join(f"{name.rstrip('_')}={value(given)}" for name, given in options.items())
 
 
 def with_options(text: str, options: Mapping[str, Value]) -> str:
-    """A part with options, which join those it has."""
+    """A part with these options added."""
     if not options:
         return text
     text = text.strip()
@@ -36,7 +36,7 @@ def with_options(text: str, options: Mapping[str, Value]) -> str:
 
 
 def number(given: Number) -> str:
-    """A number as text; the engine judges it as the command line does. `1e6` is `1000000`."""
+    """A number as text; the engine checks it as for the command line. `1e6` is `1000000`."""
     return str(int(given) if isinstance(given, float) and given.is_integer() else given)
 
 
@@ -46,7 +46,7 @@ def size(given: Number) -> str:
 
 
 def folder_of(file: str | os.PathLike[str]) -> str:
-    """The folder that a file will be written into; it has to exist before anything runs."""
+    """The folder that a file will be written into; it must exist before anything runs."""
     folder = os.path.dirname(os.fspath(file)) or "."
     if not os.path.isdir(folder):
         raise Refused(f"output folder {folder} does not exist")
@@ -54,13 +54,13 @@ def folder_of(file: str | os.PathLike[str]) -> str:
 
 
 def write_report(file: str | os.PathLike[str], page: Callable[[str], str], call: str) -> None:
-    """Writes the page of an answer, which names the call that made it; a folder that does not exist is refused before the page is made."""
+    """Writes the report of a result, which names the call that produced it; refuses a missing folder before it generates the report."""
     folder_of(file)
     write_whole(file, page(f"firstflight.{call}(...)"))
 
 
 def write_whole(file: str | os.PathLike[str], content: str | bytes) -> None:
-    """Writes under another name and renames: nobody ever sees half a result."""
+    """Writes under another name and renames, so that nobody ever sees a partial result."""
     name = os.fspath(file)
     folder_of(name)
     partial = os.path.join(os.path.dirname(name), f".{os.path.basename(name)}.{os.getpid()}.part")

@@ -11,7 +11,7 @@ from ._options import Value, value
 
 @final
 class Path:
-    """A path: a built-in name, a text or a TOML file, with keys on top. It prints as the text that the command line takes.
+    """A path: a built-in name, text or a TOML file, with optional keys. It prints as the text that the command line accepts.
 
     >>> import firstflight as ff
     >>> path = ff.Path(rate="100Mbit", rtt="30ms", queue="1bdp", loss="0.1%")
@@ -22,8 +22,8 @@ class Path:
     >>> print(ff.Path("geo", queue="0.25bdp"))
     geo,queue=0.25bdp
 
-    The keys are those of `firstflight_path`; a key that is a word of Python takes an underscore (`return_="lte"`), one that takes no value
-    is `True` (`once=True`). `firstflight.paths()` lists the built-in ones.
+    The keys are those of `firstflight_path`; a key that is a Python keyword takes a trailing underscore (`return_="lte"`), and a key
+    without a value is `True` (`once=True`). `firstflight.paths()` lists the built-in paths.
     """
 
     __slots__ = ("_facts", "_text")
@@ -43,32 +43,32 @@ class Path:
 
     @property
     def name(self) -> str | None:
-        """Its name, if it has one."""
+        """The path's name, if it has one."""
         return self._facts[1] or None
 
     @property
     def source(self) -> str | None:
-        """Where its numbers come from, if it says."""
+        """The source of the path's numbers, if stated."""
         return self._facts[2] or None
 
     @property
     def rate_mbps(self) -> float:
-        """What a long transfer can get."""
+        """The rate that a long transfer can reach, Mbit/s."""
         return self._facts[3] / 1e6
 
     @property
     def rtt_ms(self) -> float:
-        """Idle round trip."""
+        """The idle round trip, ms."""
         return self._facts[4] / 1e6
 
     @property
     def queue_bytes(self) -> int | None:
-        """What may wait at the bottleneck; `None` without a limit."""
+        """Capacity of the queue at the bottleneck, bytes; `None` if unlimited."""
         return self._facts[5]
 
     @property
     def bdp_bytes(self) -> int:
-        """Rate times idle round trip."""
+        """Rate times idle round trip, bytes."""
         return self._facts[6]
 
     def __str__(self) -> str:

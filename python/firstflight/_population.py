@@ -45,7 +45,7 @@ def _csv_of(frame: Frame) -> str:
 
 @final
 class Population:
-    """A built-in name, a TOML or CSV file, with knobs. It prints as the text that the command line takes.
+    """A population: a built-in name, or a TOML or CSV file, with optional knobs. It prints as the text that the command line accepts.
 
     >>> import firstflight as ff
     >>> print(ff.Population("cdn", q=0.8))
@@ -53,8 +53,9 @@ class Population:
     >>> ff.Population("geo").draw(3).column("rtt_us")[0] > 600_000
     True
 
-    The knobs: `q` (factor on buffers), `k` (random loss), `rho` (correlation of round trip and rate), or a group's name and its new weight.
-    `Population.measured` makes one out of a data frame of measured paths. It can be pickled, files and all.
+    The knobs are `q` (factor on buffers), `k` (random loss), `rho` (correlation of round trip and rate), and a group's name with its new
+    weight. `Population.measured` builds a population from a data frame of measured paths. Populations can be pickled, including their
+    files.
     """
 
     __slots__ = ("_inner", "_text")
@@ -71,55 +72,55 @@ class Population:
 
     @classmethod
     def measured(cls, frame: Frame, name: str = "measured") -> Population:
-        """Of measured paths: a data frame of pandas or Polars, or a mapping of columns. `rtt_ms` and `rate_mbps` are needed;
-        `rate_up_mbps`, `buffer_ms`, `buffer_bdp`, `loss_pct`, `group`, `weight`, `size_bytes` may stand beside them. A connection takes a
-        whole row, so that what hangs together stays together; what is missing comes from the population `fixed-2025`.
+        """Builds a population from measured paths: a data frame of pandas or Polars, or a mapping of columns. `rtt_ms` and `rate_mbps` are
+        required; `rate_up_mbps`, `buffer_ms`, `buffer_bdp`, `loss_pct`, `group`, `weight`, `size_bytes` are optional. A connection takes a
+        whole row, which preserves correlations; missing values come from the population `fixed-2025`.
         """
         return cls._of(_engine.Population.from_csv(f"{name}.csv", _csv_of(frame)), name)
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the population."""
         return self._inner.name
 
     @property
     def about(self) -> str:
-        """What it stands for."""
+        """Description of the population."""
         return self._inner.about
 
     @property
     def groups(self) -> dict[str, float]:
-        """Its groups and their shares."""
+        """Groups and their shares."""
         return dict(self._inner.groups)
 
     @property
     def sources(self) -> list[tuple[str, str, str]]:
-        """Where its numbers come from: value, status (S stated, C read in code, D derived, U unconfirmed, A assumed), reference."""
+        """Sources of the values: value, status (S stated, C read in code, D derived, U unconfirmed, A assumed), reference."""
         return self._inner.sources
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before believing a number that rests on it."""
+        """Reasons to doubt numbers that depend on this population."""
         return self._inner.warnings
 
     @property
     def initial_window(self) -> int | None:
-        """Initial window in packets of arms that name none, if it says."""
+        """Initial window in packets for arms that do not set one, if the population states it."""
         return self._inner.initial_window
 
     def to_toml(self) -> str:
-        """As a file to copy and change, everything filled in."""
+        """The population as a TOML file with all values filled in, to copy and change."""
         return self._inner.to_toml()
 
     def draw(self, count: int, *, seed: int = 1, first: int = 0) -> Table:
-        """Connections number `first` and on: path and object of each."""
+        """Path and object of `count` connections, starting at number `first`."""
         for what, given in (("count", count), ("seed", seed), ("first", first)):
             if not 0 <= given < 2**64:
                 raise Refused(f"{what} {given}: is out of range; allowed: 0 to {2**64 - 1}")
         return Table(self._inner.draw(seed, first, count))
 
     def describe(self, *, seed: int = 1, draws: int = 100_000) -> Table:
-        """Quantiles of everything it gives, by group."""
+        """Quantiles of all values, by group."""
         return Table(self._inner.describe(seed, draws))
 
     def __str__(self) -> str:
@@ -143,10 +144,10 @@ def _from_parts(text: str, toml: str, files: dict[str, str]) -> Population:
 
 
 def population_of(given: str | os.PathLike[str] | Population) -> Population:
-    """One population."""
+    """Converts a value to a `Population`."""
     return given if isinstance(given, Population) else Population(given)
 
 
 def engine_test(population: Population, options: Pairs, objects: Mapping[str, list[str | Own]]) -> _engine.Test:
-    """An A/B test of the engine, on a population in place of that of the options."""
+    """An A/B test of the engine; `population` replaces the one in the options."""
     return _engine.Test(population._inner, options, objects.get("baseline", [None])[0], objects.get("arms"))

@@ -1,4 +1,4 @@
-"""Progress, where somebody watches."""
+"""Progress bars for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _watched() -> bool:
 
 @contextmanager
 def progress(wanted: bool | None, total: int, unit: str) -> Iterator[Callable[[int], object] | None]:
-    """A bar on anything over a second; `None` shows one in notebooks and on terminals if tqdm is installed."""
+    """A bar for runs over a second; `None` shows one in notebooks and on terminals if tqdm is installed."""
     if wanted is False or (wanted is None and not _watched()):
         yield None
         return

@@ -15,7 +15,7 @@ _HEADER = ["document", "row", "", "measured", "ours", "accepted", "verdict"]
 
 @final
 class Reproduction(Answer):
-    """What came out: `rows` as a table, `data` as the command's JSON."""
+    """Result of `reproduce`: `rows` as a table, `data` as the command's JSON."""
 
     def __init__(self, text: str, rows: _engine.Batches) -> None:
         self._text = text
@@ -28,7 +28,7 @@ class Reproduction(Answer):
 
     @property
     def sound(self) -> bool:
-        """Every consequence of the algebra came out."""
+        """Whether every claim that must hold by algebra holds."""
         return "fails" not in self.rows.column("verdict")
 
     def _cells(self) -> list[list[str]]:
@@ -51,9 +51,9 @@ class Reproduction(Answer):
 
 
 def reproduce(*names: str, quick: bool = False, threads: int | None = None, progress: bool | None = None) -> Reproduction:
-    """Measures every row of the named documents, or of all (`firstflight.documents()` lists them).
+    """Measures every claim of the named documents, or of all documents (`firstflight.documents()` lists them).
 
-    `quick` takes fewer seeds and connections: under three minutes on two cores for all of them.
+    `quick` uses fewer seeds and connections; all documents then take under three minutes on two cores.
     """
     with progress_bar(progress, _engine.reproduce_steps(names), "measurements") as bar:
 

@@ -1,4 +1,4 @@
-"""Keyword arguments as a request, which the engine reads as it reads the options of the command line."""
+"""Keyword arguments as a request, which the engine parses like the options of the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pairs = list[tuple[str, str]]
 
 
 def request(keywords: Mapping[str, Any], *without: str) -> tuple[Pairs, dict[str, list[str | Own]]]:
-    """Options as text, and beside them arms that were given as objects. `None` leaves an option at its default; `without` are none."""
+    """Options as text, and separately the arms given as objects. `None` leaves an option at its default; keywords in `without` are not options."""
     pairs: Pairs = []
     objects: dict[str, list[str | Own]] = {}
     for name, given in keywords.items():

@@ -11,10 +11,11 @@ from ._engine import Ack, Context, Ready, Refused, Window
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Startup ends here.
+    """Verdict that ends startup.
 
-    `reason` is one of the reasons of an exit: `delay`, `train`, `flattened`, `estimate`, `threshold`, ... `ssthresh` is the threshold to
-    set, bytes; `None` is the window. `cwnd` is the window to set if it changes. `estimate` is the number that decided, for the record.
+    `reason` is an exit reason: `delay`, `train`, `flattened`, `estimate`, `threshold`, ... `ssthresh` is the threshold to set, in bytes;
+    `None` means the current window. `cwnd` is the window to set, in bytes, if it changes. `estimate` is the value that triggered the exit;
+    it is only recorded.
     """
 
     reason: str = "estimate"
@@ -25,14 +26,14 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Carry on towards this threshold, bytes."""
+    """Verdict that continues startup up to this threshold, bytes."""
 
     ssthresh: float
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Set the window, bytes, and stay in startup."""
+    """Verdict that sets the window, bytes, and stays in startup."""
 
     cwnd: float
 
@@ -53,9 +54,9 @@ class Startup:
     >>> gentle < slow / 10
     True
 
-    Every trial makes a fresh object without arguments. The hooks are those of the Rust trait of the same name, in the same order within
-    one acknowledgement: `on_rtt`, `sample`, (losses), `grow`. Times are whole nanoseconds, sizes bytes; startup lasts while
-    `cwnd < ssthresh`. `compare` raises any exception of a hook. The arm's recovery handles losses; a startup in Python has none of its own.
+    Every trial creates a new object without arguments. The hooks are those of the Rust trait of the same name, in the same order within one
+    acknowledgement: `on_rtt`, `sample`, (losses), `grow`. Times are whole nanoseconds, sizes bytes; startup lasts while `cwnd < ssthresh`.
+    `compare` propagates any exception of a hook. The arm's recovery handles losses; a startup in Python cannot bring its own recovery.
     """
 
     name: ClassVar[str | None] = None
@@ -75,7 +76,7 @@ class Startup:
         return None
 
     def grow(self, ack: Ack, acked: int, window: Window, cx: Context) -> Verdict:
-        """Called below the threshold and outside recovery, after the losses: slow start. `acked` bytes may count if `cx.limited`."""
+        """Called below the threshold and outside recovery, after the losses: grows the window. `acked` bytes may count if `cx.limited`."""
         if cx.limited:
             window.open(cx.cap(acked))
         return None
@@ -89,20 +90,20 @@ class Startup:
         return "threshold"
 
     def on_congestion(self, signal: str, ack: Ack, window: Window, cx: Context) -> None:
-        """Called first for `loss` or `ecn` in every episode. `window` is a copy: avoidance and recovery of the arm decide."""
+        """Called at the first `loss` or `ecn` of every episode. `window` is a copy, because avoidance and recovery of the arm set the window."""
 
     def on_timeout(self, timeout: str, now: int, nxt: int) -> None:
-        """A timeout: `rto`, `rto_again` or `persistent_congestion`."""
+        """Called on a timeout: `rto`, `rto_again` or `persistent_congestion`."""
 
     def on_idle(self, now: int, nxt: int) -> None:
-        """Sending resumes after a pause longer than the timeout."""
+        """Called when sending resumes after a pause longer than the timeout."""
 
     def save(self) -> object:
-        """State that `restore` needs if the loss turns out to be spurious."""
+        """Returns the state that `restore` needs if the loss turns out to be spurious."""
         return None
 
     def restore(self, saved: object) -> None:
-        """The loss was spurious."""
+        """Called when the loss was spurious."""
 
     def pacing_gain(self) -> float:
         """Pacing rate over window per round trip, below the threshold."""
@@ -125,8 +126,8 @@ HOOKS = [name for name, hook in vars(Startup).items() if callable(hook) and not 
 
 
 def hooks_of(startup: type[Startup]) -> set[str]:
-    """The hooks that a class overrides: the others cost nothing. A class that overrides none is refused, and so is a method that looks like
-    a misspelt hook."""
+    """The hooks that a class overrides; other hooks cost nothing. Refuses a class that overrides no hook, and a method that looks like a
+    misspelt hook."""
     names = {name for kind in startup.__mro__ if issubclass(kind, Startup) and kind is not Startup for name in vars(kind)}
     for name in sorted(names):
         if name.startswith("_") or name in HOOKS or not callable(getattr(startup, name)):

@@ -25,7 +25,7 @@ Values = str | Sequence[Value]
 
 
 def _axis(key: str, values: Values) -> str:
-    """A key and its values as `--sweep` takes them; an underscore at the end keeps a key apart from a word of Python."""
+    """A key and its values as `--sweep` accepts them; a trailing underscore distinguishes a key from a Python keyword."""
     key = key.rstrip("_")
     if isinstance(values, str):
         return f"{key}={values}"
@@ -53,10 +53,10 @@ def sweep(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Sweep:
-    """Compares arms at every value of one or two keys: where which arm is best, and by how much.
+    """Compares arms at every value of one or two keys: which arm is best at each point, and by how much.
 
-    The options are those of `compare`, and `over` is what `firstflight compare --sweep` takes: keys of a path, or `bytes`, with a range
-    (geometric, five values unless it counts them) or a list. The rest of the path stays as it is, and every point has the same seeds.
+    The options are those of `compare`. `over` has the syntax of `firstflight compare --sweep`: keys of a path, or `bytes`, with a range
+    (geometric, five values unless it states a count) or a list. The rest of the path does not change, and every point uses the same seeds.
 
     >>> import firstflight as ff
     >>> swept = ff.sweep({"rtt": "20ms..80ms:3", "queue": ["0.5bdp", "2bdp"]}, arms="slowstart,rapid", bytes="300kB")
@@ -73,25 +73,25 @@ def sweep(
 
 @final
 class Sweep(Reported[_engine.Sweep]):
-    """What came out of `sweep`. pandas, Polars and others take it as its `rows`."""
+    """Result of `sweep`. pandas, Polars and others read it as its `rows`."""
 
     _call = "sweep"
 
     @cached_property
     def rows(self) -> Table:
-        """One row per point and arm: the values that were swept, then path and measures: median over the trials, smallest (`_low`) and
-        largest (`_high`)."""
+        """One row per point and arm: the swept values, the path, and the measures with their median, minimum (`_low`) and maximum (`_high`)
+        over the trials."""
         return Table(self._inner.rows())
 
     @cached_property
     def best(self) -> Table:
-        """Who is best at each point by `measure` (`ttlb_ms`, `loss_ratio`): `arms` that are equal with commas between them, and their
-        `margin` over the best of the others; null where all are the same."""
+        """The best arms at each point by `measure` (`ttlb_ms`, `loss_ratio`): tied `arms` separated by commas, and their `margin` over the
+        best of the others; null if all arms are the same."""
         return Table(self._inner.best())
 
     @property
     def axes(self) -> dict[str, list[str]]:
-        """The keys with their values."""
+        """The swept keys with their values."""
         return dict(self._inner.axes())
 
     @property
@@ -101,17 +101,17 @@ class Sweep(Reported[_engine.Sweep]):
 
     @property
     def finding(self) -> str:
-        """What it comes to, a sentence for each measure."""
+        """The finding, a sentence for each measure."""
         return self._inner.finding
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before believing a number, with how many points it is said of."""
+        """Reasons to doubt a number, with the number of points that they affect."""
         return self._inner.warnings
 
     @property
     def complete(self) -> bool:
-        """Every trial was finished within the limit."""
+        """Whether every trial finished within the limit."""
         return self._inner.complete
 
     def plot_map(self, *, measure: str = "ttlb_ms", ax: Axes | None = None, title: str | None = "auto") -> Axes:

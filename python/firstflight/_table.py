@@ -20,8 +20,8 @@ _WIDEST = 60
 
 @final
 class Table:
-    """Columns in Arrow's memory layout. Whatever speaks Arrow's PyCapsule interface takes it as it lies, without a copy:
-    `pyarrow.table(t)`, `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`, `duckdb.from_arrow(t)` or `FROM t` in its SQL.
+    """Columns in Arrow's memory layout. Libraries that support Arrow's PyCapsule interface read it without copying: `pyarrow.table(t)`,
+    `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`, `duckdb.from_arrow(t)` or `FROM t` in its SQL.
 
     >>> import firstflight as ff
     >>> table = ff.paths()
@@ -42,11 +42,11 @@ class Table:
         return self._batches.column_names
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column; `None` where something does not apply."""
+        """The values of a column; `None` for values that do not apply."""
         return self._batches.column(name)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Row by row, each a dictionary: `pandas.DataFrame(t)` takes that, too."""
+        """Iterates over the rows as dictionaries, which `pandas.DataFrame(t)` also accepts."""
         names = self.column_names
         for row in zip(*map(self.column, names), strict=True):
             yield dict(zip(names, row, strict=True))
@@ -58,7 +58,7 @@ class Table:
     @overload
     def __getitem__(self, which: str) -> list[Any]: ...
     def __getitem__(self, which: int | slice | str) -> dict[str, Any] | list[Any]:
-        """A row by its number, some rows by a slice, or a column by its name."""
+        """A row by number, rows by slice, or a column by name."""
         if isinstance(which, str):
             return self.column(which)
         columns = {name: self.column(name) for name in self.column_names}
@@ -72,18 +72,18 @@ class Table:
         return list(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """As a table of pyarrow, which has to be installed."""
+        """As a pyarrow table; pyarrow must be installed."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """As a data frame of pandas; pandas and pyarrow have to be installed."""
+        """As a pandas data frame; pandas and pyarrow must be installed."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """As a data frame of Polars, which has to be installed."""
+        """As a Polars data frame; Polars must be installed."""
         import polars
 
         return polars.DataFrame(self)

@@ -1,12 +1,12 @@
-"""Tables as text and as HTML, for people."""
+"""Tables as text and as HTML."""
 
 from collections.abc import Sequence
 from html import escape
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table with a rule above, under the header and below; the first `left` columns stand left, the others right:
-    byte for byte the grid of the command, which `tests/grid.txt` holds for both."""
+    """A table with a rule above, under the header and below; the first `left` columns are aligned left, the others right. It is
+    byte-identical to the command's grid; `tests/grid.txt` checks both."""
     lines = [[cell.split("\n") for cell in row] for row in [header, *rows]]
     widths = [max(len(part) for row in lines for part in row[index]) for index in range(len(header))]
     rule = "─" * (sum(widths) + 3 * len(widths) - 1)
@@ -29,7 +29,7 @@ _STYLE = "text-align:right;padding:2px 8px;white-space:nowrap"
 
 
 def html(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", bold: frozenset[tuple[int, int]] = frozenset()) -> str:
-    """The same as an HTML table without script or style sheet; `bold` names cells by row and column."""
+    """The same as an HTML table without script or style sheet; `bold` lists cells by row and column."""
 
     def cell(tag: str, text: str, index: int, strong: bool = False) -> str:
         align = _STYLE.replace("right", "left") if index == 0 else _STYLE
@@ -46,7 +46,7 @@ def html(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = ""
 
 
 def figure(value: object) -> str:
-    """A cell of a table for people."""
+    """Formats one cell."""
     if value is None:
         return "-"
     if isinstance(value, float):

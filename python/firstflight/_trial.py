@@ -1,4 +1,4 @@
-"""Field tests: arms by chance on live connections, and what came of it."""
+"""Field tests: analysis of arms that were assigned at random to live connections."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def trial_analyse(
     rehearse: Number = 0,
     seed: Number = 1,
 ) -> TrialAnswer:
-    """What each arm did to completion times, from tables of connections with a column that says the arm: CSV, JSON lines, Parquet.
+    """Computes the effect of each arm on completion times from tables of connections with a column for the arm: CSV, JSON lines, Parquet.
 
     The options are those of `firstflight trial analyse`; most name a column.
     """
@@ -49,23 +49,23 @@ def trial_analyse(
 
 @final
 class TrialAnswer(Reported[_engine.TrialAnswer]):
-    """What came out of `trial_analyse`. pandas, Polars and others take it as its `results`."""
+    """Result of `trial_analyse`. pandas, Polars and others read it as its `results`."""
 
     _call = "trial_analyse"
 
     @property
     def finding(self) -> str:
-        """What it comes to, in a sentence."""
+        """The finding, in a sentence."""
         return self._inner.finding
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before believing it."""
+        """Reasons to doubt the result."""
         return self._inner.warnings
 
     @cached_property
     def results(self) -> Table:
-        """Each arm against the baseline: the columns of `firstflight trial analyse --format csv`."""
+        """Each arm compared with the baseline, with the columns of `firstflight trial analyse --format csv`."""
         return Table(self._inner.results())
 
     @cached_property

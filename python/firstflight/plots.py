@@ -33,7 +33,7 @@ def _axes(ax: Axes | None, height: float = 4.0) -> Axes:
 
 
 Title = str | None
-"""Title of a plot: `"auto"` describes it, `None` leaves it out."""
+"""Title of a plot: `"auto"` describes the plot, `None` omits the title."""
 
 
 def _finish(ax: Axes, title: Title, auto: str, x: str, y: str) -> Axes:
@@ -175,14 +175,14 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
 
 
 def _room(ends: tuple[float, float], least: float) -> tuple[float, float]:
-    """An axis with room around what is on it, `least` wide before that; never below 0 where nothing is."""
+    """Limits of an axis with a margin around the data, at least `least` wide before the margin; never below 0."""
     low, high = ends
     middle, span = (low + high) / 2, max(high - low, least)
     return max(0.0, middle - span * 0.6), middle + span * 0.6
 
 
 def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
-    """Points of time against loss with their spreads; the front is filled and joined."""
+    """Points of time against loss with their spreads; points of the Pareto front are filled and joined."""
     front = sorted((point for point in points if point["front"]), key=lambda point: (point["time"], point["loss"]))
     axes.plot([point["time"] for point in front], [point["loss"] for point in front], color=_QUIET, linewidth=0.8, linestyle="--", zorder=1)
     for point in points:

@@ -3,12 +3,12 @@
 >>> from firstflight import ray as ffray                                # doctest: +SKIP
 >>> ffray.ab("cdn", "rapid", flows=1_000_000, shards=16)                # doctest: +SKIP
 
-A shard is a range of connections. Its sums are integers, so that any number of shards in any order give the bytes of one run. Ray decides
-what runs where and runs a shard again whose worker was lost; nothing here schedules. The driver keeps what came back in a checkpoint
-folder, and a restarted one goes on with what is missing, in as many shards as it likes.
+A shard is a range of connections. Its sums are integers, so any number of shards in any order give the same bytes as one run. Ray schedules
+the shards and reruns a shard whose worker was lost. The driver keeps finished shards in a checkpoint folder, and a restarted driver runs
+the missing connections, in any number of shards.
 
-Every machine of the cluster needs this package; files of populations travel with the test. `out` is a Parquet dataset that workers write
-themselves: a folder that all of them see, or the address of an object store.
+Every machine of the cluster needs this package; the files of populations are sent with the test. `out` is a Parquet dataset that the
+workers write: a folder that all of them can access, or the address of an object store.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 _RETRIES = 10
-"""How often Ray runs a shard again whose worker was lost: machines fail now and then, a shard that kills every worker must not go on."""
+"""How often Ray reruns a shard whose worker was lost. Machines fail now and then, but a shard that kills every worker must not run forever."""
 
 _SHARDS_PER_CPU = 4
-"""A lost shard costs a quarter of a core's share, and the last ones to end leave few cores idle."""
+"""A lost shard costs a quarter of a core's share, and the last shards leave few cores idle."""
 
 _ROW_GROUP = 16_384
-"""Rows that a file takes at a time: enough to compress well, few enough to wait in memory for every arm and group."""
+"""Rows per write: enough to compress well, few enough to buffer for every arm and group."""
 
 _EXPERIMENT = "_experiment.json"
 
 
 @dataclass(frozen=True)
 class _Spec:
-    """What a worker needs to know: picklable, and the same on every machine."""
+    """The test as workers receive it: picklable, and the same on every machine."""
 
     population: Population
     options: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ class _Spec:
 
 @dataclass(frozen=True, order=True)
 class _Range:
-    """Blocks `first` to `last`, both in it."""
+    """Blocks `first` to `last`, inclusive."""
 
     first: int
     last: int
@@ -86,7 +86,7 @@ def _range_of(name: str) -> _Range | None:
 
 
 def _cut(blocks: Iterable[int], shards: int) -> Iterator[_Range]:
-    """Blocks in about `shards` ranges of about the same length; none bridges a gap."""
+    """Splits the blocks into about `shards` ranges of similar length, none of which spans a gap."""
     rest = sorted(blocks)
     done = 0
     while done < len(rest):
@@ -101,7 +101,7 @@ def _cut(blocks: Iterable[int], shards: int) -> Iterator[_Range]:
 
 
 class _Dataset:
-    """The rows of one shard as Parquet files, one per arm and group, which appear when they are whole."""
+    """The rows of one shard as Parquet files, one per arm and group, which appear once they are complete."""
 
     def __init__(self, out: str, shard: _Range, experiment: dict[str, Any]) -> None:
         self._fs, self._root = _place(out)
@@ -142,7 +142,7 @@ class _Dataset:
         self._writers[folder].write_table(table)
 
     def close(self) -> None:
-        """The files get their names. Another attempt at the same shard writes the same names with the same rows."""
+        """Gives the files their final names. A second attempt at the same shard writes the same names with the same rows."""
         for folder in list(self._waiting):
             self._flush(folder)
         for folder, writer in self._writers.items():
@@ -161,7 +161,8 @@ def _place(out: str) -> tuple[fs.FileSystem, str]:
 
 
 def _prepare_dataset(out: str, experiment: str, done: Sequence[_Range]) -> None:
-    """The folder is new, or one of this very test. Files of shards that the checkpoint does not know would be there twice: they go."""
+    """Checks that the folder is new or belongs to this test, and deletes files of shards that the checkpoint lacks, because they will be
+    written again."""
     from pyarrow import fs
 
     system, root = _place(out)
@@ -183,7 +184,7 @@ def _prepare_dataset(out: str, experiment: str, done: Sequence[_Range]) -> None:
 
 
 def _run_shard(spec: _Spec, shard: _Range, expected: str, out: str | None) -> tuple[bytes, float]:
-    """What a worker does: its connections on one thread. Returns their sums and the CPU time they took, s."""
+    """Runs a worker's connections on one thread. Returns their sums and the CPU time, s."""
     start = time.process_time()
     test = spec.test()
     if test.hash != expected:
@@ -197,7 +198,7 @@ def _run_shard(spec: _Spec, shard: _Range, expected: str, out: str | None) -> tu
 
 
 class _Checkpoint:
-    """Shards that came back. A file is whole or not there; its sums are what `firstflight ab merge` reads."""
+    """Finished shards. A file is complete or absent; `firstflight ab merge` reads it."""
 
     def __init__(self, folder: str | None, test: _engine.Test) -> None:
         self._folder = folder
@@ -250,11 +251,11 @@ def ab(
     address: str | None = None,
     progress: bool | None = None,
 ) -> AbResult:
-    """The same test as `firstflight.ab`, on a cluster: the same result, to the last bit.
+    """Runs the same test as `firstflight.ab` on a cluster, with a bit-identical result.
 
-    `address` is that of a cluster (`auto`, `ray://host:10001`); without one, and unless Ray is running in this program already, a cluster on
-    this machine is started and ended again. `shards` defaults to four per core. `checkpoint` is a folder of the driver: what is in it is not
-    run again. `out` is a dataset of rows, Parquet files partitioned by arm and group.
+    `address` is the address of a cluster (`auto`, `ray://host:10001`). Without it, and unless Ray is already running in this program, the
+    call starts a temporary cluster on this machine. `shards` defaults to four per core. `checkpoint` is a folder of the driver; shards in
+    it are not run again. `out` is a dataset of rows: Parquet files partitioned by arm and group.
     """
     given = dict(locals())
     # Machines of a cluster have no Python of the user's: arms travel as text.
@@ -285,7 +286,7 @@ def ab(
 
 
 def _run(spec: _Spec, test: _engine.Test, kept: _Checkpoint, shards: int | None, rows: str | None, bar: Any) -> None:
-    """Runs what the checkpoint lacks."""
+    """Runs the blocks that the checkpoint lacks."""
     done = {block for where in kept.shards for block in where.blocks}
     if shards is None:
         shards = max(1, int(ray.cluster_resources().get("CPU", 1)) * _SHARDS_PER_CPU)
@@ -311,7 +312,7 @@ def _run(spec: _Spec, test: _engine.Test, kept: _Checkpoint, shards: int | None,
 
 
 def _main(arguments: Sequence[str]) -> int:
-    """What `firstflight ab --engine ray` starts; the sums go to a file, from which the command makes its tables and reports."""
+    """Entry point of `firstflight ab --engine ray`; it writes the sums to a file, from which the command makes tables and reports."""
     parser = argparse.ArgumentParser(prog="python -m firstflight.ray", description=_main.__doc__)
     parser.add_argument("--save", required=True, help="file for the sums")
     parser.add_argument("--population", required=True)

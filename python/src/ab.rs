@@ -1,4 +1,4 @@
-//! A/B tests: whole ones, and ranges of their connections.
+//! A/B tests, complete or for ranges of their connections.
 
 use crate::compare::json;
 use crate::population::Population;
@@ -24,8 +24,8 @@ pub struct Test {
 
 #[pymethods]
 impl Test {
-    /// Options and their values as text, read as those of the command line; `baseline` and `given`
-    /// are arms in place of theirs.
+    /// Options and their values as text, parsed like those of the command line; `baseline` and
+    /// `given` replace their arms.
     #[new]
     #[pyo3(signature = (population, options, baseline = None, given = None))]
     fn new(
@@ -48,13 +48,13 @@ impl Test {
         Ok(Test { inner, fault })
     }
 
-    /// How many blocks of connections there are.
+    /// Number of blocks of connections.
     #[getter]
     fn blocks(&self) -> u64 {
         self.inner.blocks()
     }
 
-    /// Connections of a block; the last may have fewer.
+    /// Connections per block; the last block may have fewer.
     #[getter]
     fn block(&self) -> u64 {
         self.inner.block()
@@ -65,19 +65,19 @@ impl Test {
         self.inner.flows
     }
 
-    /// A number that changes with anything that changes results, as text.
+    /// Hash, as text, of everything that affects results.
     #[getter]
     fn hash(&self) -> String {
         format!("{:016x}", self.inner.experiment().hash())
     }
 
-    /// The test with every default filled in, as JSON.
+    /// The test with all defaults filled in, as JSON.
     fn experiment(&self) -> PyResult<String> {
         json(&self.inner.experiment())
     }
 
-    /// Runs some blocks, all if none are named. `rows` takes a table of every connection and arm
-    /// after each block; `resume` is a folder with a file for every finished block.
+    /// Runs some blocks, or all if `blocks` is `None`. `rows` receives a table of every connection
+    /// and arm after each block; `resume` is a folder with a file for every finished block.
     #[pyo3(signature = (blocks = None, threads = None, progress = None, rows = None, resume = None))]
     fn run(
         &self,
@@ -120,7 +120,7 @@ impl Test {
     }
 }
 
-/// The rows of a block.
+/// Collects the rows of a block.
 fn table(test: &ab::Test, rows: &[Row]) -> PyResult<Batches> {
     let mut table = Growing::of(ConnectionRow::MEASURES);
     for row in rows {
@@ -138,15 +138,15 @@ pub struct Shard {
 
 #[pymethods]
 impl Shard {
-    /// A file of `ab --save`, `ab --resume` or [`Shard::to_bytes`]; `name` is what refusals call
-    /// it.
+    /// Reads a file of `ab --save`, `ab --resume` or [`Shard::to_bytes`]; error messages use
+    /// `name`.
     #[staticmethod]
     fn from_bytes(name: &str, bytes: &[u8]) -> PyResult<Shard> {
         let (experiment, tallies) = shard::decode(name, bytes).map_err(|bad| refused(&bad))?;
         Ok(Shard { experiment, tallies })
     }
 
-    /// As a file that `ab merge` reads.
+    /// The content of a file that `ab merge` reads.
     fn to_bytes(&self) -> Vec<u8> {
         shard::encode(&self.experiment, &self.tallies)
     }
@@ -156,7 +156,7 @@ impl Shard {
         self.tallies.flows()
     }
 
-    /// The blocks in it, in order.
+    /// The blocks of this shard, in order.
     #[getter]
     fn blocks(&self) -> Vec<u64> {
         self.tallies.blocks.clone()
@@ -167,7 +167,7 @@ impl Shard {
         json(&self.experiment)
     }
 
-    /// Whether it belongs to this test.
+    /// Whether the shard belongs to this test.
     fn is_of(&self, test: &Test) -> bool {
         self.experiment == test.inner.experiment()
     }
@@ -177,7 +177,7 @@ impl Shard {
         Ok(self.analysis()?.to_json())
     }
 
-    /// The report, one self-contained HTML page; `command` is what it says made it.
+    /// The report, one self-contained HTML page; it names `command` as its source.
     fn report(&self, command: &str) -> PyResult<String> {
         Ok(self.analysis()?.page(command))
     }
@@ -218,7 +218,7 @@ impl Shard {
     }
 }
 
-/// Joins shards of one test, whatever their order.
+/// Joins shards of one test, in any order.
 #[pyfunction]
 pub(crate) fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
     let parts = shards

@@ -25,8 +25,8 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Options and their values as text, read as those of the command line; `given` are arms in
-    /// place of theirs.
+    /// Options and their values as text, parsed like those of the command line; `given` replaces
+    /// their arms.
     #[new]
     #[pyo3(signature = (options, given = None))]
     fn new(options: Vec<(String, String)>, given: Option<Vec<AnyArm>>) -> PyResult<Plan> {
@@ -39,7 +39,7 @@ impl Plan {
         Ok(Plan { asked, fault })
     }
 
-    /// How many trials it takes.
+    /// Number of trials.
     #[getter]
     fn trials(&self) -> u64 {
         self.asked.trials()
@@ -60,7 +60,7 @@ impl Plan {
     }
 }
 
-/// Once more, of one flow at a time, with its events.
+/// Runs a comparison of one flow at a time again and records its events.
 fn again(
     py: Python<'_>,
     plan: &lab::Plan,
@@ -99,7 +99,7 @@ impl Comparison {
         self.inner.warnings()
     }
 
-    /// What it comes to, in a sentence or two.
+    /// The finding, in one or two sentences.
     #[getter]
     fn finding(&self) -> String {
         self.inner.finding()
@@ -128,7 +128,7 @@ impl Comparison {
         self.plan().arms.iter().map(|arm| arm.label.clone()).collect()
     }
 
-    /// What was compared, as JSON.
+    /// The comparison with all defaults filled in, as JSON.
     fn experiment(&self) -> PyResult<String> {
         match &self.inner {
             Answer::Alone(comparison) => json(&comparison.resolved()),
@@ -136,7 +136,7 @@ impl Comparison {
         }
     }
 
-    /// One row per trial; of several flows one per flow, with the arm of its trial in front.
+    /// One row per trial; with several flows, one row per flow, preceded by the arm of its trial.
     fn rows(&self) -> PyResult<Batches> {
         match &self.inner {
             Answer::Alone(_) => self.trials(),
@@ -191,7 +191,7 @@ impl Comparison {
         table.finish()
     }
 
-    /// The table for people: columns, and rows of cells.
+    /// The printed table: columns, and rows of cells.
     fn shown(&self) -> (Vec<Shown>, Vec<ShownRow>) {
         let table = self.inner.table();
         let columns = table
@@ -216,14 +216,14 @@ impl Comparison {
         (columns, rows.collect())
     }
 
-    /// The report, one self-contained HTML page; `command` is what it says made it.
+    /// The report, one self-contained HTML page; it names `command` as its source.
     fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
         let plan = &self.alone("report")?.plan;
         let kept = again(py, plan, Keep::Events, &self.fault, self.threads)?;
         Ok(kept.report(command).to_html())
     }
 
-    /// Every event of each arm's first trial, with the algorithms' inner signals.
+    /// Every event of each arm's first trial, with the algorithms' internal signals.
     fn trace(&self, py: Python<'_>) -> PyResult<Batches> {
         let plan = lab::Plan { repeat: 1, stages: None, ..self.alone("trace")?.plan.clone() };
         let kept = again(py, &plan, Keep::Signals, &self.fault, self.threads)?;
@@ -298,8 +298,8 @@ impl Comparison {
         table.finish()
     }
 
-    /// What the bound is: when the first byte can arrive, ms, and how fast the rest follows,
-    /// Mbit/s; nothing for a rate that varies.
+    /// The bound: when the first byte can arrive, in ms, and the rate of the rest, in Mbit/s;
+    /// `None` for a rate that varies.
     fn ideal(&self) -> Option<(f64, f64)> {
         let Answer::Alone(comparison) = &self.inner else { return None };
         comparison.ideal().map(|(start, rate)| (ms(start.0), rate as f64 / 1e6))
@@ -314,7 +314,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison for what shows one flow alone.
+    /// The comparison, for functions that handle only one flow.
     fn alone(&self, what: &str) -> PyResult<&lab::Comparison> {
         match &self.inner {
             Answer::Alone(comparison) => Ok(comparison),
@@ -325,7 +325,7 @@ impl Comparison {
     }
 }
 
-/// Something of the lab as JSON text; for what holds only numbers and strings.
+/// A lab object as JSON text, for objects that contain only numbers and strings.
 ///
 /// # Errors
 /// Never for objects of the lab.

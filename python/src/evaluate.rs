@@ -1,4 +1,4 @@
-//! What RFC 9743 asks of an algorithm, also of one that is written in Python.
+//! The RFC 9743 evaluation of an algorithm, including one written in Python.
 
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::supervised;
@@ -22,7 +22,7 @@ pub struct EvaluationPlan {
 
 #[pymethods]
 impl EvaluationPlan {
-    /// `declare` is the text of a declaration, and the name of its file.
+    /// `declare` is the text of a declaration and the name of its file.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
@@ -67,19 +67,19 @@ impl EvaluationPlan {
         Ok(EvaluationPlan { inner, job, fault })
     }
 
-    /// Runs of cells, those of the baseline included.
+    /// Number of runs of cells, including those of the baseline.
     #[getter]
     fn runs(&self) -> u64 {
         self.job.runs
     }
 
-    /// For a bar: thousands of data packets at most.
+    /// Thousands of data packets, at most; for a progress bar.
     #[getter]
     fn steps(&self) -> u64 {
         self.job.packets / 1_000
     }
 
-    /// Runs it; Ctrl-C ends it.
+    /// Runs the evaluation; Ctrl-C ends it.
     #[pyo3(signature = (threads = None, progress = None))]
     fn run(
         &self,
@@ -112,7 +112,7 @@ impl EvaluationReport {
         self.inner.to_json().map_err(|bad| refused(&bad))
     }
 
-    /// The page; `command` is what it says made it.
+    /// The report; it names `command` as its source.
     fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
         let run = self.fault.run();
         let page = supervised(py, &run, None, None, || {
@@ -127,13 +127,13 @@ impl EvaluationReport {
         if xml { self.inner.annex_xml() } else { self.inner.annex() }
     }
 
-    /// What it comes to, in a sentence.
+    /// The finding, in a sentence.
     #[getter]
     fn summary(&self) -> String {
         self.inner.summary()
     }
 
-    /// What went wrong with the algorithm, and why it is not the whole.
+    /// Forbidden behaviour of the algorithm, and the reason why the result is incomplete.
     fn troubles(&self) -> Vec<String> {
         self.inner.broken.iter().chain(&self.inner.partial).cloned().collect()
     }

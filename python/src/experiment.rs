@@ -5,7 +5,7 @@ use firstflight_lab::request::{self, Pairs};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// An experiment in a file: which options it stands for.
+/// An experiment in a file, and the options that it contains.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Experiment {
     inner: request::Experiment,
@@ -13,14 +13,14 @@ pub struct Experiment {
 
 #[pymethods]
 impl Experiment {
-    /// Reads a file; every option of it is checked.
+    /// Reads a file and checks all its options.
     #[new]
     fn new(file: PathBuf) -> PyResult<Experiment> {
         let inner = request::Experiment::read(&file).map_err(|bad| refused(&bad))?;
         Ok(Experiment { inner })
     }
 
-    /// What the file calls itself.
+    /// The title in the file.
     #[getter]
     fn title(&self) -> Option<&str> {
         self.inner.title()
@@ -41,7 +41,8 @@ impl Experiment {
         Ok(cells.into_iter().map(|cell| cell.options).collect())
     }
 
-    /// All of it as JSON, out of what each comparison gives, the same bytes as `run --json -`.
+    /// The whole result as JSON, built from the JSON of each comparison; the same bytes as `run
+    /// --json -`.
     fn to_json(&self, comparisons: Vec<String>) -> String {
         self.inner.to_json(comparisons.into_iter())
     }

@@ -1,9 +1,9 @@
-//! The engine of the Python package `firstflight`: what `python/firstflight` builds its classes on.
+//! The engine of the Python package `firstflight`, on which the classes of `python/firstflight` are
+//! built.
 //!
-//! Nothing here decides anything. Texts go to the lab as they are and come back as the lab's
-//! objects, tables or sentences; a refusal of the lab is the exception `Refused` with the same
-//! sentence. Every run happens on a thread of its own without the interpreter's lock
-//! ([`supervise`]).
+//! This crate makes no decisions. It passes text to the lab unchanged and returns the lab's
+//! objects, tables or sentences. A refusal of the lab becomes the exception `Refused` with the same
+//! sentence. Every run has its own thread, without the interpreter's lock ([`supervise`]).
 #![expect(clippy::needless_pass_by_value, reason = "what Python calls takes what Python gives")]
 
 mod ab;
@@ -38,12 +38,12 @@ fn refused(bad: &Error) -> PyErr {
     Refused::new_err(printable(bad.as_str()))
 }
 
-/// A refusal of an option: a keyword here, without dashes in front.
+/// A refusal of an option, named as a keyword, without leading dashes.
 fn refused_option(bad: &Error) -> PyErr {
     Refused::new_err(printable(bad.as_str().strip_prefix("--").unwrap_or(bad.as_str())))
 }
 
-/// A refusal in our own words.
+/// A refusal with our own message.
 fn refuse(line: String) -> PyErr {
     refused(&Error::new(line))
 }

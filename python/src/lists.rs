@@ -1,4 +1,4 @@
-//! What there is, and single texts looked at: arms, paths, populations, published documents.
+//! Lists of arms, paths, populations and published documents, and facts about single texts.
 
 use crate::{refuse, refused};
 use firstflight::arm::SenderParams;
@@ -26,7 +26,7 @@ pub(crate) fn split_arms(text: &str) -> Vec<String> {
     split_list(text).map(|arm| arm.trim().to_owned()).collect()
 }
 
-/// Colour (modulo six) and shape (modulo eight) of each arm, the same as on every page.
+/// Colour (modulo six) and shape (modulo eight) of each arm, the same as on every report page.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "the form in which a list arrives from Python")]
 pub(crate) fn looks(arms: Vec<String>) -> Vec<usize> {
@@ -53,7 +53,7 @@ pub(crate) fn path_facts(
     ))
 }
 
-/// Everything an arm can be made of.
+/// All parts of arms.
 #[pyfunction]
 pub(crate) fn list_arms() -> PyResult<Batches> {
     let names = ["kind", "name", "summary", "source", "options"].map(|name| (name, Holds::Text));

@@ -9,18 +9,18 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path as File;
 
-/// A population, with the text of every file of measured paths that it names, so that it can travel
-/// to machines that have none of them.
+/// A population with the text of every file of measured paths that it names, so that it can be sent
+/// to machines without these files.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Population {
-    /// The lab's.
+    /// The lab's population.
     pub inner: firstflight_lab::Population,
     files: BTreeMap<String, String>,
 }
 
 #[pymethods]
 impl Population {
-    /// What `--population` takes.
+    /// Parses a value of `--population`.
     #[staticmethod]
     fn parse(text: &str) -> PyResult<Population> {
         let inner = firstflight_lab::Population::parse(text).map_err(|bad| refused(&bad))?;
@@ -39,7 +39,7 @@ impl Population {
         Ok(Population { inner, files })
     }
 
-    /// Of a resolved file and the files it names.
+    /// Builds a population from a resolved file and the files that it names.
     #[staticmethod]
     fn from_parts(toml: &str, files: BTreeMap<String, String>) -> PyResult<Population> {
         let inner = firstflight_lab::Population::from_parts("population", toml, &files)
@@ -47,7 +47,7 @@ impl Population {
         Ok(Population { inner, files })
     }
 
-    /// Of the text of a CSV file called `name`.
+    /// Builds a population from the text of a CSV file called `name`.
     #[staticmethod]
     fn from_csv(name: &str, text: &str) -> PyResult<Population> {
         let inner =
@@ -100,12 +100,12 @@ impl Population {
         self.files.clone()
     }
 
-    /// The population as a file, everything filled in.
+    /// The population as a file with all values filled in.
     fn to_toml(&self) -> String {
         self.inner.to_string()
     }
 
-    /// Connections `first` to `first + count - 1`: path and object of each.
+    /// Path and object of connections `first` to `first + count - 1`.
     fn draw(&self, py: Python<'_>, seed: u64, first: u64, count: u64) -> PyResult<Batches> {
         const MOST: u64 = 100_000_000;
         if count > MOST {
@@ -146,7 +146,7 @@ impl Population {
         table.finish()
     }
 
-    /// Quantiles of everything it gives, by group.
+    /// Quantiles of all values, by group.
     fn describe(&self, py: Python<'_>, seed: u64, draws: u64) -> PyResult<Batches> {
         let run = Run::default();
         let description =

@@ -1,4 +1,4 @@
-//! Recorded connections: replayed to startups, and what to deploy on paths like theirs.
+//! Recorded connections: their replay, and the startup to deploy on their paths.
 
 use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing, Holds, Spec, of_json};
@@ -19,10 +19,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Connections whose course over time a report shows, as the command has it.
+/// Number of connections that a report plots over time, as in the command.
 const LINES: usize = 24;
 
-/// Reading ends when the run is to end.
+/// Stops reading when the run is to end.
 fn watched(stop: &Arc<AtomicBool>) -> impl Fn(&str, u64) -> OnBytes + use<> {
     let stop = Arc::clone(stop);
     move |_, _| {
@@ -36,7 +36,7 @@ fn watched(stop: &Arc<AtomicBool>) -> impl Fn(&str, u64) -> OnBytes + use<> {
     }
 }
 
-/// Files that were replayed.
+/// A finished replay of files.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Replayed {
     results: Results,
@@ -57,9 +57,9 @@ fn settings(
     Ok(Settings { arms: named(arms)?, paced, iw, lines, identify, ..Settings::default() })
 }
 
-/// Replays recorded ACKs to startups. `paced` is what the sender did, `None` to look at its first
-/// flight; `iw` its initial window in packets, `None` for what it sent before the first ACK;
-/// `identify` the startups that the sender may have had, to find out which.
+/// Replays recorded ACKs to startups. `paced` states whether the sender paced; `None` infers it
+/// from the first flight. `iw` is its initial window in packets; `None` takes the amount sent
+/// before the first ACK. `identify` lists the candidate startups of the sender.
 #[pyfunction]
 #[pyo3(signature = (files, arms, paced = None, iw = None, identify = None))]
 pub(crate) fn replay(
@@ -86,20 +86,20 @@ impl Replayed {
         self.results.to_json().map_err(|bad| refused(&bad))
     }
 
-    /// What was wrong with files.
+    /// Problems with files.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.results.files.iter().filter_map(|file| file.fault.clone()).collect()
     }
 
-    /// What was left out of files, and what is wrong with captures of connections.
+    /// Parts of files that were left out, and problems with captured connections.
     #[getter]
     fn notes(&self) -> Vec<String> {
         let files = self.results.files.iter().flat_map(|file| file.notes.clone());
         files.chain(self.results.capture_lines()).collect()
     }
 
-    /// One row per captured connection: how well it was captured.
+    /// One row per captured connection: the quality of the capture.
     fn captures(&self) -> PyResult<Batches> {
         let rows = self.results.connections.iter().filter_map(|connection| {
             let capture = connection.capture.as_ref()?;
@@ -128,13 +128,13 @@ impl Replayed {
         of_json(ROWS, rows)
     }
 
-    /// How the verdicts on each startup spread over the connections.
+    /// The distribution of the verdicts on each startup over the connections.
     fn verdicts(&self) -> PyResult<Batches> {
         let row = |row| serde_json::to_value(row).unwrap_or_default();
         of_json(VERDICTS, self.results.verdicts.iter().map(row))
     }
 
-    /// One row per connection: which startup its sender had; none if that was not asked.
+    /// One row per connection: the startup that its sender used; no rows without `identify`.
     fn identified(&self) -> PyResult<Batches> {
         let rows = self.results.connections.iter().filter_map(|connection| {
             let identity = connection.identified.as_ref()?;
@@ -148,8 +148,8 @@ impl Replayed {
         of_json(IDENTIFIED, rows)
     }
 
-    /// The report, one self-contained HTML page; `command` is what it says made it. The files are
-    /// read again for it.
+    /// The report, one self-contained HTML page; it names `command` as its source. It reads the
+    /// files again.
     fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
         let run = Run::default();
         supervised(py, &run, None, None, || {
@@ -162,7 +162,7 @@ impl Replayed {
     }
 }
 
-/// Which startups senders had: of `identified` in the JSON.
+/// Columns of identified startups, from `identified` in the JSON.
 const IDENTIFIED: &[Spec] = &[
     ("connection", "/connection", Holds::Text),
     ("startup", "/startup", Holds::Text),
@@ -173,7 +173,7 @@ const IDENTIFIED: &[Spec] = &[
     ("why", "/why", Holds::Text),
 ];
 
-/// Of `capture` in the JSON.
+/// Columns of capture quality, from `capture` in the JSON.
 const CAPTURES: &[Spec] = &[
     ("connection", "/connection", Holds::Text),
     ("trust", "/trust", Holds::Text),
@@ -197,7 +197,7 @@ const CAPTURES: &[Spec] = &[
     ("remarks", "/remarks", Holds::Text),
 ];
 
-/// As the command has them in `--format csv`.
+/// The columns of the command's `--format csv`.
 const ROWS: &[Spec] = &[
     ("connection", "/of/name", Holds::Text),
     ("transport", "/of/transport", Holds::Text),
@@ -239,13 +239,14 @@ const VERDICTS: &[Spec] = &[
     ("bdp_ratio_p90", "/bdp_ratio_p90", Holds::Real),
 ];
 
-/// Which startup to deploy.
+/// A recommendation.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Advice {
     inner: Advised,
 }
 
-/// Captures in, advice out; options and their values as text, read as those of the command line.
+/// Recommends a startup from captures; options and their values are text, parsed like those of the
+/// command line.
 #[pyfunction]
 #[pyo3(signature = (files, options, threads = None, progress = None))]
 pub(crate) fn advise(
@@ -274,13 +275,13 @@ impl Advice {
         self.inner.to_json().map_err(|bad| refused(&bad))
     }
 
-    /// Which arm, in a sentence, or why none.
+    /// The recommended arm, in a sentence, or the reason why none is recommended.
     #[getter]
     fn finding(&self) -> String {
         self.inner.advice.finding.clone()
     }
 
-    /// The lines of the command: what each is about, and what it says.
+    /// The lines of the command: topic and text of each.
     #[getter]
     fn lines(&self) -> Vec<(String, String)> {
         let lines = self.inner.advice.lines.iter();
@@ -296,14 +297,14 @@ impl Advice {
         table.finish()
     }
 
-    /// The paths that were found: one row per connection.
+    /// The observed paths: one row per connection.
     fn paths(&self) -> PyResult<Batches> {
         let row = |row| serde_json::to_value(row).unwrap_or_default();
         let rows: Vec<Value> = self.inner.evidence.paths.iter().map(row).collect();
         of_json(PATHS, rows)
     }
 
-    /// The page; `command` is what it says made it.
+    /// The report; it names `command` as its source.
     fn report(&self, command: &str) -> String {
         self.inner.page(command)
     }

@@ -1,4 +1,4 @@
-//! Published numbers beside ours.
+//! Published numbers compared with ours.
 
 use crate::refused;
 use crate::supervise::{Run, supervised};
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-/// Runs the named documents, all if there are none: JSON as `--json -` prints it, and the rows.
-/// `tell` hears what is being measured.
+/// Runs the named documents, or all if none is named. Returns the JSON of `--json -` and the rows.
+/// `tell` receives a description of each measurement.
 #[pyfunction]
 pub(crate) fn reproduce(
     py: Python<'_>,
@@ -59,7 +59,7 @@ pub(crate) fn reproduce(
     Ok((all.to_json(), of_json(ROWS, rows)?))
 }
 
-/// How many measurements it takes, for a bar.
+/// Number of measurements, for a progress bar.
 #[pyfunction]
 pub(crate) fn reproduce_steps(names: Vec<String>) -> u64 {
     let named = |name: &str| names.is_empty() || names.iter().any(|one| one == name);

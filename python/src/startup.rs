@@ -1,8 +1,7 @@
 //! Startups written in Python, as the controller sees them.
 //!
-//! A hook that the class does not define costs nothing: slow start's answer is given here. What a
-//! hook raises is kept, the startup goes quiet, and the run ends with the exception as if nothing
-//! lay in between.
+//! A hook that the class does not define costs nothing: it behaves as in slow start. If a hook
+//! raises an exception, the startup stops calling hooks, and the run ends with that exception.
 
 use crate::supervise::{Inside, Run};
 use crate::{Refused, refuse};
@@ -19,7 +18,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first thing that went wrong in a startup of a run.
+/// The first error in a startup of a run.
 #[derive(Clone, Default)]
 pub(crate) struct Fault {
     error: Arc<Mutex<Option<PyErr>>>,
@@ -34,15 +33,15 @@ impl Fault {
         self.broken.store(true, Ordering::Relaxed);
     }
 
-    /// A run of which the hooks may be interrupted.
+    /// Creates a run whose hooks can be interrupted.
     pub(crate) fn run(&self) -> Run {
         Run::with(&self.inside)
     }
 
-    /// The result, or what a startup raised.
+    /// Returns the result, or the exception that a startup raised.
     ///
     /// # Errors
-    /// What ended the run from outside, what a startup raised, else those of the result.
+    /// An external interruption, then an exception of a startup, then the errors of the result.
     pub(crate) fn or<T>(&self, result: PyResult<T>) -> PyResult<T> {
         self.broken.store(false, Ordering::Relaxed);
         let raised = self.error.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -54,11 +53,11 @@ impl Fault {
     }
 }
 
-/// An arm as Python hands it over: a text; or a label, what follows the startup, what makes one,
-/// and the hooks it has.
+/// An arm as Python passes it: text, or a label, the parts after the startup, a constructor and the
+/// hooks of the class.
 #[derive(FromPyObject)]
 pub(crate) enum AnyArm {
-    /// What `--arms` takes, one of it.
+    /// One item of `--arms`.
     #[pyo3(transparent)]
     Text(String),
     /// A startup written in Python.
@@ -66,10 +65,10 @@ pub(crate) enum AnyArm {
     Own((String, String, Py<PyAny>, BTreeSet<String>)),
 }
 
-/// The arms of the lab.
+/// Converts arms to the lab's arms.
 ///
 /// # Errors
-/// One line for the first that is none.
+/// A one-line message for the first invalid arm.
 pub(crate) fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>> {
     let read = |arm| match arm {
         AnyArm::Text(text) => {
@@ -114,7 +113,7 @@ fn amount(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
 }
 
-/// A slow-start threshold; below a byte it is none.
+/// A slow-start threshold; values below one byte mean none.
 fn threshold(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     match amount(value)? {
         0 => Err(refuse(
@@ -124,7 +123,7 @@ fn threshold(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
 }
 
-/// Everything one acknowledgement says. Times in ns, amounts in bytes.
+/// Contents of one ACK. Times in ns, amounts in bytes.
 #[pyclass(frozen, get_all, module = "firstflight")]
 #[expect(
     clippy::struct_excessive_bools,
@@ -230,7 +229,7 @@ impl Window {
         Ok(())
     }
 
-    /// Opens the window but not past the threshold; returns what was left over, by which avoidance
+    /// Opens the window, but not beyond the threshold; returns the remainder, by which avoidance
     /// grows on the same ACK.
     fn open(&mut self, bytes: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.leftover = self.inner.open(amount(bytes)?);
@@ -260,8 +259,8 @@ pub struct Context {
 
 #[pymethods]
 impl Context {
-    /// What slow start may count of the bytes of one ACK: all, or as many packets as the sender is
-    /// limited to.
+    /// Number of acknowledged bytes that slow start may count on one ACK: all, or as many packets
+    /// as the sender's limit allows.
     fn cap(&self, acked: &Bound<'_, PyAny>) -> PyResult<u64> {
         let most = self.count.map_or(u64::MAX, |count| self.mss.saturating_mul(count.into()));
         Ok(amount(acked)?.min(most))
@@ -293,12 +292,13 @@ struct InPython {
     object: Py<PyAny>,
     hooks: Arc<BTreeSet<String>>,
     fault: Fault,
-    /// What the object's own `save` gave last; the controller keeps one memory at a time.
+    /// The latest result of the object's own `save`; the controller keeps only one saved state at a
+    /// time.
     saved: RefCell<Option<Py<PyAny>>>,
 }
 
 impl InPython {
-    /// Calls a hook that the class has, unless something has gone wrong before.
+    /// Calls a hook if the class defines it and no error has occurred.
     fn call<R>(&self, hook: &str, run: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> Option<R> {
         if !self.hooks.contains(hook) || self.fault.broken.load(Ordering::Relaxed) {
             return None;
@@ -329,7 +329,7 @@ impl InPython {
     }
 }
 
-/// Reads what a hook concluded.
+/// Converts the result of a hook to a verdict.
 fn verdict(value: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     if value.is_none() {
         return Ok(Verdict::Stay);
@@ -372,7 +372,7 @@ fn reason(name: &str) -> PyResult<ExitReason> {
         .ok_or_else(|| unknown("reason", name, &ExitReason::ALL.map(ExitReason::name)))
 }
 
-/// The ratio that a number between 0.001 and 1000 was meant to be: 1.65 is 33/20.
+/// The ratio closest to a number between 0.001 and 1000: 1.65 is 33/20.
 fn ratio(number: f64) -> Ratio {
     let plain = (1..=1000_u16).find(|den| {
         let num = number * f64::from(*den);
@@ -392,7 +392,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> PyErr {
     refuse(format!("{what} `{name}`: unknown{near}; allowed: {}", known.join(", ")))
 }
 
-/// A name that lives as long as the program, as traces want it; each is kept once.
+/// A name that lives as long as the program, as traces require; each name is kept once.
 fn lasting(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -405,7 +405,7 @@ fn lasting(name: &str) -> &'static str {
 }
 
 impl Startup for InPython {
-    /// What its `save` returns stays in Python.
+    /// The result of `save` stays in Python.
     type Saved = ();
 
     fn start(&mut self, now: Time, nxt: Seq) {

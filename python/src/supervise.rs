@@ -1,5 +1,5 @@
-//! Running on threads of their own, without the interpreter's lock, while the calling thread listens
-//! for Ctrl-C and reports progress.
+//! Runs work on its own threads, without the interpreter's lock, while the calling thread handles
+//! Ctrl-C and reports progress.
 
 use crate::refused;
 use firstflight_lab::Error;
@@ -16,27 +16,28 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often the calling thread looks up: seldom enough to cost nothing, often enough for a person.
+/// How often the calling thread checks for signals: rarely enough to cost nothing, often enough for
+/// a user.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// What a run and whoever waits for it share.
+/// State shared by a run and the waiting thread.
 #[derive(Default)]
 pub(crate) struct Run {
     /// The run is to end.
     pub stop: Arc<AtomicBool>,
     /// Steps done so far.
     pub done: AtomicU64,
-    /// Threads of it that run code of the user's.
+    /// Threads of the run that execute user code.
     pub inside: Inside,
 }
 
 impl Run {
-    /// A run whose hooks are called through `inside`.
+    /// Creates a run whose hooks are called through `inside`.
     pub(crate) fn with(inside: &Inside) -> Run {
         Run { inside: inside.clone(), ..Run::default() }
     }
 
-    /// One or more steps are done.
+    /// Records one or more finished steps.
     pub(crate) fn tick(&self, steps: u64) {
         self.done.fetch_add(steps, Ordering::Relaxed);
     }
@@ -51,15 +52,14 @@ fn locked<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The threads that run code of the user's at this moment, by the interpreter's numbers.
+/// Threads that currently execute user code, by the interpreter's thread ids.
 #[derive(Clone, Default)]
 pub(crate) struct Inside(Arc<Mutex<BTreeSet<u64>>>);
 
 impl Inside {
-    /// Attaches this thread to the interpreter and runs code of the user's, which may be
-    /// interrupted.
+    /// Attaches this thread to the interpreter and runs user code, which can be interrupted.
     pub(crate) fn call<R>(&self, run: impl FnOnce(Python<'_>) -> PyResult<R>) -> PyResult<R> {
-        /// Leaves also when what it stands for panics.
+        /// Removes the thread even if the user code panics.
         struct Left<'a>(&'a Inside, u64);
         impl Drop for Left<'_> {
             fn drop(&mut self) {
@@ -74,7 +74,7 @@ impl Inside {
         })
     }
 
-    /// Raises an exception of this kind in each of these threads, at its next step of Python.
+    /// Raises an exception of this kind in each of these threads, at its next Python step.
     #[expect(unsafe_code, reason = "PyO3 has no safe name for this function of the interpreter")]
     fn interrupt(&self, py: Python<'_>, error: &PyErr) {
         for number in &*locked(&self.0) {
@@ -90,7 +90,7 @@ impl Inside {
     }
 }
 
-/// The interpreter's number of this thread.
+/// The interpreter's id of this thread.
 fn thread_number(py: Python<'_>) -> PyResult<u64> {
     thread_local!(static NUMBER: Cell<Option<u64>> = const { Cell::new(None) });
     if let Some(number) = NUMBER.get() {
@@ -101,13 +101,13 @@ fn thread_number(py: Python<'_>) -> PyResult<u64> {
     Ok(number)
 }
 
-/// The threads of all runs that do not say how many, and the process that has them.
+/// The thread pool of all runs that do not set a number of threads, and the process that owns it.
 ///
-/// Locked only while the interpreter's lock is held and not given up: no other thread has it at the
-/// moment of a fork.
+/// It is locked only while the interpreter's lock is held without interruption, so no other thread
+/// holds it at the moment of a fork.
 static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Threads for a run.
+/// The threads for a run.
 fn pool(_attached: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     if let Some(threads) = threads.filter(|threads| !(1..=1024).contains(threads)) {
         return Err(crate::refuse(format!(
@@ -139,12 +139,12 @@ fn pool(_attached: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPoo
     Ok(new)
 }
 
-/// Runs `work` on `threads` threads (all cores if `None`). Meanwhile `progress` hears how many
-/// steps were done since it last heard.
+/// Runs `work` on `threads` threads (all cores if `None`). Meanwhile `progress` receives the number
+/// of steps finished since its last call.
 ///
 /// # Errors
-/// What the work refuses; what `progress` raises; `KeyboardInterrupt` on Ctrl-C, once the work has
-/// ended; `InternalError` if it panics.
+/// A refusal of the work; an exception of `progress`; `KeyboardInterrupt` on Ctrl-C, once the work
+/// has ended; `InternalError` on a panic.
 pub(crate) fn supervised<T: Send>(
     py: Python<'_>,
     run: &Run,
@@ -198,7 +198,7 @@ pub(crate) fn supervised<T: Send>(
     }
 }
 
-/// A panic as an exception.
+/// Converts a panic to an exception.
 fn internal(payload: &(dyn Any + Send)) -> PyErr {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
@@ -208,9 +208,9 @@ fn internal(payload: &(dyn Any + Send)) -> PyErr {
     ))
 }
 
-/// Makes what PyO3 raises on a panic an `Exception` of ours, `firstflight.InternalError`. Every
-/// function of the engine raises it, also those that run nothing in parallel; as PyO3 has it,
-/// `except Exception` would not catch it.
+/// Replaces PyO3's panic exception by our own `firstflight.InternalError`, which is an `Exception`.
+/// Every function of the engine raises it, including those that run nothing in parallel. `except
+/// Exception` does not catch PyO3's own.
 pub(crate) fn internal_error(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let kind = py.get_type::<PanicException>();
     kind.setattr("__bases__", (py.get_type::<pyo3::exceptions::PyException>(),))?;

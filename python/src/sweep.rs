@@ -10,7 +10,7 @@ use firstflight_lab::request::{CompareRequest, from_pairs};
 use firstflight_lab::sweep::{Axis, JUDGED, SweepRow};
 use pyo3::prelude::*;
 
-/// Plan of a sweep.
+/// A planned sweep.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct SweepPlan {
     inner: lab::sweep::SweepPlan,
@@ -19,8 +19,8 @@ pub struct SweepPlan {
 
 #[pymethods]
 impl SweepPlan {
-    /// Keys with their values (`rtt=10ms..300ms:7`), options and their values as text, read as
-    /// those of the command line; `given` are arms in place of theirs.
+    /// Keys with their values (`rtt=10ms..300ms:7`), and options with their values as text, parsed
+    /// like those of the command line; `given` replaces their arms.
     #[new]
     #[pyo3(signature = (axes, options, given = None))]
     fn new(
@@ -41,7 +41,7 @@ impl SweepPlan {
         Ok(SweepPlan { inner, fault })
     }
 
-    /// How many trials it takes.
+    /// Number of trials.
     #[getter]
     fn trials(&self) -> u64 {
         self.inner.trials()
@@ -62,7 +62,7 @@ impl SweepPlan {
     }
 }
 
-/// A sweep that has run.
+/// A finished sweep.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Sweep {
     inner: lab::sweep::Sweep,
@@ -70,7 +70,7 @@ pub struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// All of it as JSON, the same bytes as `compare --sweep ... --json -`.
+    /// The whole result as JSON, the same bytes as `compare --sweep ... --json -`.
     fn to_json(&self) -> String {
         self.inner.to_json()
     }
@@ -101,7 +101,7 @@ impl Sweep {
         axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect()
     }
 
-    /// One row per point and arm, with the values that were swept in front.
+    /// One row per point and arm, preceded by the swept values.
     fn rows(&self) -> PyResult<Batches> {
         let mut table = Growing::beside(self.keys(), SweepRow::MEASURES);
         for (swept, row) in self.inner.rows() {
@@ -110,7 +110,7 @@ impl Sweep {
         table.finish()
     }
 
-    /// Who is best at each point, by each measure that decides: a row per measure and point.
+    /// The best arms at each point: one row per measure and point.
     fn best(&self) -> PyResult<Batches> {
         let own = [("measure", Holds::Text), ("arms", Holds::Text), ("margin", Holds::Real)];
         let unit = ("margin_unit", Holds::Text);
@@ -136,7 +136,7 @@ impl Sweep {
         table.finish()
     }
 
-    /// The report, one self-contained HTML page; `command` is what it says made it.
+    /// The report, one self-contained HTML page; it names `command` as its source.
     fn report(&self, command: &str) -> String {
         self.inner.page(command)
     }

@@ -1,5 +1,4 @@
-//! Tables: columns in Arrow's memory layout, handed to whoever asks through Arrow's C interface.
-//! Nobody copies.
+//! Tables: columns in Arrow's memory layout, exported through Arrow's C interface without copying.
 
 use crate::refuse;
 use arrow_array::builder::{
@@ -29,22 +28,22 @@ fn data_type(holds: Holds) -> DataType {
     }
 }
 
-/// A column that grows.
+/// A column builder.
 pub(crate) enum Column {
     /// Text.
     Text(StringBuilder),
-    /// Text of few different values.
+    /// Text with few distinct values.
     Name(StringDictionaryBuilder<Int32Type>),
     /// A whole number.
     Whole(UInt64Builder),
     /// A number.
     Real(Float64Builder),
-    /// Yes or no.
+    /// A boolean.
     Flag(BooleanBuilder),
 }
 
 impl Column {
-    /// An empty one.
+    /// Creates an empty column.
     pub(crate) fn new(holds: Holds) -> Column {
         match holds {
             Holds::Name => Column::Name(StringDictionaryBuilder::new()),
@@ -55,7 +54,7 @@ impl Column {
         }
     }
 
-    /// One more text; nothing in a column that holds none.
+    /// Appends text; does nothing in a column of another type.
     pub(crate) fn text(&mut self, text: Option<&str>) {
         match self {
             Column::Text(column) => column.append_option(text),
@@ -64,7 +63,7 @@ impl Column {
         }
     }
 
-    /// One more whole number.
+    /// Appends a whole number.
     pub(crate) fn whole(&mut self, number: Option<u64>) {
         match self {
             Column::Whole(column) => column.append_option(number),
@@ -72,7 +71,7 @@ impl Column {
         }
     }
 
-    /// One more number.
+    /// Appends a number.
     pub(crate) fn real(&mut self, number: Option<f64>) {
         match self {
             Column::Real(column) => column.append_option(number),
@@ -80,7 +79,7 @@ impl Column {
         }
     }
 
-    /// One more yes or no.
+    /// Appends a boolean.
     pub(crate) fn flag(&mut self, flag: Option<bool>) {
         match self {
             Column::Flag(column) => column.append_option(flag),
@@ -88,7 +87,7 @@ impl Column {
         }
     }
 
-    /// One more value of a measure.
+    /// Appends the value of a measure.
     pub(crate) fn cell(&mut self, cell: Cell<'_>) {
         match cell {
             // As in JSON: a number that is none, such as a ratio to nothing, is null.
@@ -101,7 +100,7 @@ impl Column {
         }
     }
 
-    /// One more that does not apply.
+    /// Appends a null.
     pub(crate) fn missing(&mut self) {
         match self {
             Column::Text(column) => column.append_null(),
@@ -123,7 +122,7 @@ impl Column {
     }
 }
 
-/// Rows that grow, by columns.
+/// Builds rows as columns.
 pub(crate) struct Growing {
     schema: SchemaRef,
     /// The columns, in order.
@@ -131,7 +130,7 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// No rows yet.
+    /// Creates a table without rows.
     pub(crate) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Holds)>) -> Growing {
         let columns: Vec<(&str, Holds)> = columns.into_iter().collect();
         let fields: Vec<Field> = columns
@@ -144,12 +143,12 @@ impl Growing {
         }
     }
 
-    /// No rows of these measures yet.
+    /// Creates a table of these measures without rows.
     pub(crate) fn of(measures: &'static [Measure]) -> Growing {
         Growing::beside([], measures)
     }
 
-    /// The same with columns of its own in front.
+    /// Creates the same table, preceded by additional columns.
     pub(crate) fn beside<'a>(
         own: impl IntoIterator<Item = (&'a str, Holds)>,
         measures: &'static [Measure],
@@ -160,7 +159,7 @@ impl Growing {
         Growing::new(own.into_iter().chain(of_measures))
     }
 
-    /// One more row: `own` cells in front, then those of a record.
+    /// Appends a row: the `own` cells, then those of a record.
     pub(crate) fn row<'a>(
         &mut self,
         own: impl IntoIterator<Item = Cell<'a>>,
@@ -176,30 +175,30 @@ impl Growing {
         record.each(&mut put);
     }
 
-    /// What has grown as one batch; the columns are empty again.
+    /// Returns the rows as one batch and empties the columns.
     ///
     /// # Errors
-    /// If the columns are not equally long.
+    /// If the columns have different lengths.
     pub(crate) fn batch(&mut self) -> PyResult<RecordBatch> {
         let columns = self.columns.iter_mut().map(Column::finish).collect();
         RecordBatch::try_new(self.schema.clone(), columns)
             .map_err(|error| refuse(format!("table: {error}")))
     }
 
-    /// All of it.
+    /// Returns all rows.
     ///
     /// # Errors
-    /// If the columns are not equally long.
+    /// If the columns have different lengths.
     pub(crate) fn finish(mut self) -> PyResult<Batches> {
         let batch = self.batch()?;
         Ok(Batches { schema: self.schema, batches: vec![batch] })
     }
 }
 
-/// A column out of JSON: its name, where it stands in each object, and what it holds.
+/// A column of JSON values: its name, its pointer in each object, and its type.
 pub(crate) type Spec = (&'static str, &'static str, Holds);
 
-/// A table of JSON objects. What a pointer does not find is null.
+/// A table of JSON objects. Values that a pointer does not find are null.
 ///
 /// # Errors
 /// Never for objects of the lab.
@@ -219,7 +218,7 @@ pub(crate) fn of_json(spec: &[Spec], rows: impl IntoIterator<Item = Value>) -> P
     table.finish()
 }
 
-/// A table, as Arrow's C interface hands it out. `firstflight.Table` wraps it.
+/// A table that is exported through Arrow's C interface. `firstflight.Table` wraps it.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Batches {
     schema: SchemaRef,
@@ -227,7 +226,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Of batches with one schema; at least one.
+    /// Creates a table of batches with one schema; at least one batch.
     pub fn of(batches: Vec<RecordBatch>) -> Option<Batches> {
         let schema = batches.first()?.schema();
         Some(Batches { schema, batches })
@@ -245,7 +244,7 @@ impl Batches {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The tables one after the other; all have the same columns.
+    /// Concatenates tables; all must have the same columns.
     #[staticmethod]
     fn concat(parts: Vec<PyRef<'_, Batches>>) -> PyResult<Batches> {
         let batches: Vec<RecordBatch> =

@@ -15,7 +15,8 @@ pub struct TrialAnswer {
     inner: Answer,
 }
 
-/// Tables in, effects out; options and their values as text, read as those of the command line.
+/// Computes effects from tables; options and their values are text, parsed like those of the
+/// command line.
 #[pyfunction]
 pub(crate) fn trial_analyse(
     py: Python<'_>,
@@ -39,19 +40,19 @@ impl TrialAnswer {
         self.inner.to_json().map_err(|bad| refused(&bad))
     }
 
-    /// What it comes to, in a sentence.
+    /// The finding, in a sentence.
     #[getter]
     fn finding(&self) -> String {
         self.inner.finding.clone()
     }
 
-    /// What to know before believing it.
+    /// Reasons to doubt the result.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
     }
 
-    /// One row per arm but the baseline.
+    /// One row per arm except the baseline.
     fn results(&self) -> PyResult<Batches> {
         table(RESULTS, &self.inner.results)
     }
@@ -61,7 +62,7 @@ impl TrialAnswer {
         table(PARTS, &self.inner.parts)
     }
 
-    /// The page; `command` is what it says made it.
+    /// The report; it names `command` as its source.
     fn report(&self, command: &str) -> String {
         self.inner.page(command)
     }

@@ -29,28 +29,28 @@ const RENO: [&str; 2] = ["slowstart/reno", "kernel:reno"];
 
 const GROUNDS: [Ground; 5] = [
     Ground {
-        about: "CUBIC beside CUBIC",
+        about: "CUBIC against CUBIC",
         path: "rate=50Mbit,rtt=40ms,queue=40ms",
         bytes: 40_000_000,
         incumbent: CUBIC,
         newcomer: CUBIC,
     },
     Ground {
-        about: "CUBIC beside Reno, far away",
+        about: "CUBIC against Reno, long RTT",
         path: "rate=20Mbit,rtt=80ms,queue=160ms",
         bytes: 20_000_000,
         incumbent: RENO,
         newcomer: CUBIC,
     },
     Ground {
-        about: "HyStart++ beside CUBIC",
+        about: "HyStart++ against CUBIC",
         path: "rate=100Mbit,rtt=30ms,queue=30ms",
         bytes: 40_000_000,
         incumbent: CUBIC,
         newcomer: ["hystart++", "hystart++"],
     },
     Ground {
-        about: "Rapid Start beside CUBIC",
+        about: "Rapid Start against CUBIC",
         path: "rate=100Mbit,rtt=30ms,queue=30ms",
         bytes: 40_000_000,
         incumbent: CUBIC,
@@ -59,7 +59,7 @@ const GROUNDS: [Ground; 5] = [
         newcomer: ["rapid@(pace=on)", "rapid"],
     },
     Ground {
-        about: "SEARCH beside CUBIC, a quarter of a BDP of queue",
+        about: "SEARCH against CUBIC, a quarter of a BDP of queue",
         path: "rate=50Mbit,rtt=60ms,queue=15ms",
         bytes: 40_000_000,
         incumbent: CUBIC,
@@ -153,13 +153,14 @@ fn row(name: &str, pairs: &[[[f64; 3]; 2]], ratio: bool) -> String {
 const INTRODUCTION: &str = "\
 # Agreement where flows share a bottleneck
 
-An endless flow runs alone for 5 s; then a newcomer with an object joins. *Jain* is the fairness index of both while the newcomer is
-active, *harm* the share of its solo throughput that the first flow loses in that time, *completion* the newcomer's time.
+An endless flow runs alone for 5 s; then a new flow with an object joins. *Jain* is the fairness index of both flows while the new flow is
+active, *harm* is the share of its solo throughput that the first flow loses in that time, and *completion* is the new flow's completion
+time.
 
-Two pairs of testbeds are compared: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) with TCP of the running kernel
-behind an emulated link, and QUIC in the simulator with noq in virtual time. Cells show the median, smallest and largest of 15 seeds in
-virtual time and of 3 in the kernel. Each seed adds up to 0.5 ms of RTT and delays starts by up to 1 ms, because the first lost packet
-decides most of the rest. Differences above 10 % or 10 points are bold and explained at the end.
+Two pairs of testbeds are compared: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) with TCP of the running kernel behind
+an emulated link, and QUIC in the simulator with noq in virtual time. Cells show the median, smallest and largest value of 15 seeds in
+virtual time and of 3 seeds in the kernel. Each seed adds up to 0.5 ms of RTT and delays starts by up to 1 ms, because the first lost packet
+determines most of the result. Differences above 10 % or 10 points are bold and explained at the end.
 
 On `linux`, all connections are established before the first one sends, so no handshake waits in a queue.
 `sudo cargo run -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md` regenerates the tables.
@@ -183,7 +184,7 @@ fn main() -> Result<(), Error> {
         };
         let mut pairs =
             vec![[several(&sim::BED, 0, None, SEEDS)?, several(&quic::BED, 0, None, SEEDS)?]];
-        let mut head = "| | sim, QUIC | quic | apart |";
+        let mut head = "| | sim, QUIC | quic | difference |";
         if kernel.is_ok() {
             pairs.insert(
                 0,
@@ -192,7 +193,7 @@ fn main() -> Result<(), Error> {
                     several(&linux::BED, 1, Some(tcp), ROUNDS)?,
                 ],
             );
-            head = "| | sim, TCP | linux | apart | sim, QUIC | quic | apart |";
+            head = "| | sim, TCP | linux | difference | sim, QUIC | quic | difference |";
         }
         println!("{head}\n|---|{}", "---|".repeat(3 * pairs.len()));
         let of = |of: fn(&Measures) -> f64| -> Vec<[[f64; 3]; 2]> {

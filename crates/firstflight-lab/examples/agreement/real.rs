@@ -12,12 +12,13 @@ const BYTES: u64 = 10_000_000;
 
 const INTRODUCTION: &str = "
 `firstflight compare --on quic --real`: HTTP/3 from a noq server to a client over loopback sockets and the relay (`link --udp`), in real
-time. Cells show the median, smallest and largest of several trials. The rig is the same stack without sockets, so the difference is the
-machine: runtime timers up to a millisecond late, system calls, other load. A trial with a late relay is repeated.
+time. Cells show the median, smallest and largest of several trials. The rig (`quic` above) is the same stack without sockets, so any
+difference comes from the machine: runtime timers up to a millisecond late, system calls, other load. A trial in which the relay was late is
+repeated.
 
 A late timer changes the pacer's pattern: it sends a millisecond's worth of packets at once. *Acked* stays the same, but algorithms that
-read ACK spacing react. HyStart's train and delay triggers swap order, and HyStart++ enters CSS in another round. BEST sees only its own
-pacer in virtual time and stays silent; here it sometimes measures the bottleneck within a burst and exits without loss.
+read ACK spacing react. HyStart's train and delay triggers swap order, and HyStart++ enters CSS in a different round. In virtual time BEST
+sees only its own pacer and never exits on its estimate; here it sometimes measures the bottleneck within a burst and exits without loss.
 ";
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -49,7 +50,7 @@ pub(crate) fn table(count: usize) -> Result<(), Error> {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     println!("\n## Real sockets: `{PATH}`, {} MB\n{INTRODUCTION}", BYTES / 1_000_000);
     println!(
-        "{count} trials per arm on {processors} processors, load average {before} before and {} after; {doubts} doubts of the relay.\n",
+        "{count} trials per arm on {processors} processors, load average {before} before and {} after; the relay raised {doubts} warnings.\n",
         load()
     );
     println!(
