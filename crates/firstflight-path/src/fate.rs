@@ -1,4 +1,4 @@
-//! What becomes of a packet.
+//! The fate of a packet.
 
 /// Fate of an offered packet. All times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,19 +33,19 @@ pub enum Fate {
 pub enum DropCause {
     /// The queue had no room.
     Queue,
-    /// Loss that has nothing to do with the queue: independent, in bursts, or at a hand-over.
+    /// Loss unrelated to the queue: independent, in bursts, or at a hand-over.
     Random,
     /// The token bucket was empty.
     Policer,
-    /// Active queue management chose it.
+    /// Active queue management dropped it.
     Aqm,
-    /// The return path thins out acknowledgements and a later one says the same.
+    /// The return path thinned it out: a later acknowledgement carries the same information.
     Thinned,
-    /// A trace played once has ended: the link delivers nothing any more.
+    /// A trace played once has ended: the link delivers nothing more.
     TraceEnd,
 }
 
-/// What the management of a queue says about a packet.
+/// Decision of the queue management about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
