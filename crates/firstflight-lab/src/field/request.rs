@@ -1,4 +1,4 @@
-//! What is asked, as options of the command and keywords of Python.
+//! The request, as options of the command and keywords of Python.
 
 use super::analysis::analyse;
 use super::answer::Answer;
@@ -102,7 +102,7 @@ const OWN: [(&str, Option<&str>); 3] =
     [("retransmitted", Some("segments")), ("bytes_lost", Some("bytes_sent")), ("timeouts", None)];
 
 impl FieldRequest {
-    /// The question, for a table with this header.
+    /// The question for a table with this header.
     ///
     /// # Errors
     /// One line.
@@ -174,7 +174,7 @@ impl FieldRequest {
         })
     }
 
-    /// The tables from before, which have to have these columns.
+    /// The tables from before the test, which must have these columns.
     fn earlier(&self, by: Vec<String>) -> Result<Option<Asked>, Error> {
         let Some(file) = &self.earlier else { return Ok(None) };
         let tables = table::files(file)?;
@@ -187,7 +187,7 @@ impl FieldRequest {
         Ok(Some(Asked { file, tables, by }))
     }
 
-    /// Whether a table with these columns can be asked this: for who will write one.
+    /// Checks that a table with these columns, which is still to be written, supports the question.
     ///
     /// # Errors
     /// One line.
@@ -209,7 +209,8 @@ impl FieldRequest {
         }
     }
 
-    /// Reads tables with the same columns and answers. A folder stands for the Parquet files in it.
+    /// Reads tables with the same columns and analyses them. A folder stands for the Parquet files
+    /// in it.
     ///
     /// # Errors
     /// One line.
@@ -230,7 +231,7 @@ impl FieldRequest {
         for file in files {
             tables.extend(table::files(file.as_ref())?);
         }
-        // The first one whose columns can be read at all shows what there is.
+        // The first table whose columns can be read at all shows which columns there are.
         let mut broken = Vec::new();
         let header = loop {
             let first = tables.first().ok_or_else(|| {

@@ -25,7 +25,7 @@ pub struct HostArgs {
 }
 
 impl HostArgs {
-    /// The hosts that the options name.
+    /// The hosts for these options.
     ///
     /// # Errors
     /// One line.
