@@ -177,7 +177,7 @@ impl<'a, R: Serialize> Answer<'a, R> {
     /// One JSON object, identical for the same captures.
     ///
     /// # Errors
-    /// One line if the replay cannot be represented in JSON.
+    /// A one-line message if the replay cannot be represented in JSON.
     pub fn to_json(&self) -> Result<String, Error> {
         let text =
             serde_json::to_string_pretty(self).map_err(|error| Error::new(error.to_string()))?;

@@ -22,7 +22,7 @@ pub enum Sender {
     Stack(&'static StackArm),
     /// External programs at both ends, of which only the arriving data are observed.
     Programs(Programs),
-    /// An arm of ours with user-defined parts.
+    /// One of our arms with user-defined parts.
     Own {
         /// The user-defined parts.
         own: Box<Own>,
@@ -70,7 +70,8 @@ impl NamedArm {
     /// The arm, if all of its parts are ours.
     ///
     /// # Errors
-    /// One line for a controller of the kernel or of a QUIC stack and for user-defined parts.
+    /// A one-line message for a controller of the kernel or of a QUIC stack and for user-defined
+    /// parts.
     pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
@@ -102,7 +103,7 @@ impl NamedArm {
     /// as `/reno/prr@(iw=30)`, or empty.
     ///
     /// # Errors
-    /// One line if `rest` is not the rest of an arm.
+    /// A one-line message if `rest` is not the rest of an arm.
     pub fn with_own(label: &str, startup: OwnStartup, rest: &str) -> Result<NamedArm, Error> {
         if !(rest.is_empty() || rest.starts_with(['/', '@'])) {
             return Err(Error::new(format!(
@@ -146,8 +147,8 @@ pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid,plumb,oracle";
 /// once.
 ///
 /// # Errors
-/// One line for the first arm that cannot be read, with the nearest known name if there is one, or
-/// with a correct form.
+/// A one-line message for the first arm that cannot be read, with the nearest known name if there
+/// is one, or with a correct form.
 pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Error> {
     if text.trim() != ALL {
         return split_list(text).map(parse_arm).collect();
@@ -247,7 +248,7 @@ fn no_such_controller(label: &str) -> Error {
 /// were [registered](crate::own_parts).
 ///
 /// # Errors
-/// One line if the rest of the arm is invalid.
+/// A one-line message if the rest of the arm is invalid.
 pub fn own_arm(text: &str, parts: &[OwnPart]) -> Option<Result<NamedArm, Error>> {
     let label = text.trim();
     let (own, rest) = own_names::taken_out(label, parts)?;

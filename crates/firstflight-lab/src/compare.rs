@@ -226,7 +226,7 @@ impl Plan {
     /// As [`Plan::run`]; `takes` receives the logs of trials.
     ///
     /// # Errors
-    /// Those of [`Plan::run`] and of `takes`.
+    /// Errors of [`Plan::run`] and of `takes`.
     pub fn run_traced(
         &self,
         keep: Keep,
@@ -239,8 +239,8 @@ impl Plan {
     /// As [`Plan::run_traced`], until `stop` is set.
     ///
     /// # Errors
-    /// Those of [`Plan::run_traced`], and one line if it was stopped: an incomplete comparison has
-    /// no result.
+    /// Errors of [`Plan::run_traced`], and a one-line message if it was stopped: an incomplete
+    /// comparison has no result.
     pub fn run_until(
         &self,
         keep: Keep,
@@ -338,7 +338,8 @@ impl Plan {
     /// the plan of the result has that many.
     ///
     /// # Errors
-    /// Those of [`Plan::run_until`]; one line if it is stopped before the first of these trials.
+    /// Errors of [`Plan::run_until`]; a one-line message if it is stopped before the first of these
+    /// trials.
     pub fn run_partly(
         &self,
         keep: Keep,

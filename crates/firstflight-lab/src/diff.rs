@@ -176,8 +176,8 @@ impl Diff {
     /// Reads and compares two results.
     ///
     /// # Errors
-    /// One line if one is not a result, or if they are of different kinds. The names are those of
-    /// the files.
+    /// A one-line message if one is not a result, or if they are of different kinds. The names are
+    /// those of the files.
     pub fn read(before: (&str, &str), after: (&str, &str)) -> Result<Diff, Error> {
         let [a, b] = [answer(before)?, answer(after)?];
         if a.is_test != b.is_test {

@@ -46,7 +46,7 @@ impl Scenario {
     /// flows in step.
     ///
     /// # Errors
-    /// Those of [`Scenario::run_flows`].
+    /// Errors of [`Scenario::run_flows`].
     pub fn run_flows_late(
         &self,
         flows: &[SharingFlow],
@@ -61,7 +61,7 @@ impl Scenario {
     /// observer.
     ///
     /// # Errors
-    /// Those of [`Scenario::run_flows`].
+    /// Errors of [`Scenario::run_flows`].
     pub fn run_flows_arranged(
         &self,
         flows: &[SharingFlow],

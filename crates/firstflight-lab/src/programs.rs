@@ -29,7 +29,7 @@ impl Programs {
     /// Reads a pair from a TOML file.
     ///
     /// # Errors
-    /// One line: no such file, an unknown key, or a key that is missing or empty.
+    /// A one-line message: no such file, an unknown key, or a key that is missing or empty.
     pub fn read(file: &Path) -> Result<Programs, Error> {
         let failed = |why: &str| Error::new(format!("program {}: {why}", file.display()));
         let text = input::read_text(file, MOST_TEXT).map_err(|error| failed(&error.to_string()))?;

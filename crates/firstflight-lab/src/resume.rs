@@ -45,7 +45,8 @@ impl Resume {
     /// nothing was learnt. The first connection has the same object and seed, but different draws.
     ///
     /// # Errors
-    /// Those of the testbed, and one line if the testbed does not expose the controller's events.
+    /// Errors of the testbed, and a one-line message if the testbed does not expose the
+    /// controller's events.
     pub fn second(
         &self,
         bed: &dyn Testbed,

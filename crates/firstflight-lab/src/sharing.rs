@@ -242,7 +242,7 @@ impl SharingPlan {
     /// As [`SharingPlan::run`], with a tick after every trial, until `stop` is set.
     ///
     /// # Errors
-    /// Those of [`SharingPlan::run`], and one line if it was stopped.
+    /// Errors of [`SharingPlan::run`], and a one-line message if it was stopped.
     pub fn run_until(
         &self,
         tick: &(impl Fn() + Sync),
@@ -261,8 +261,8 @@ impl SharingPlan {
     /// in memory.
     ///
     /// # Errors
-    /// Those of [`SharingPlan::run`] and of `each`, and one line if it is stopped before the first
-    /// of these trials.
+    /// Errors of [`SharingPlan::run`] and of `each`, and a one-line message if it is stopped before
+    /// the first of these trials.
     pub fn run_partly(
         &self,
         each: &(impl Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync),

@@ -92,7 +92,7 @@ impl Connection {
     /// The vector of an arm on these hosts.
     ///
     /// # Errors
-    /// One line for an arm that is not ours or cannot run.
+    /// A one-line message for an arm that is not ours or cannot run.
     pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
         let arm = named.arm()?;
         let scenario = self.on(host)?;
@@ -322,7 +322,7 @@ impl Rules {
 /// The vectors of these arms, on every connection.
 ///
 /// # Errors
-/// One line for an arm that is not ours or cannot run.
+/// A one-line message for an arm that is not ours or cannot run.
 pub fn make(arms: &[NamedArm], rules: Rules) -> Result<Vec<Vector>, Error> {
     of_each(arms.iter().map(|arm| (Reaches::All, arm)), rules)
 }
@@ -416,7 +416,7 @@ fn fields(event: &Event) -> Vec<Json> {
 /// line without a JSON library.
 ///
 /// # Errors
-/// One line; never for our own vectors.
+/// A one-line message; never for our own vectors.
 pub fn to_json(vectors: &[Vector]) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::new(error.to_string());
     let columns = serde_json::to_string(&columns()).map_err(failed)?;

@@ -138,7 +138,7 @@ impl Builtin {
     /// The path with this name or alias.
     ///
     /// # Errors
-    /// One line with the nearest name.
+    /// A one-line message with the nearest name.
     pub fn named(name: &str) -> Result<&'static Builtin, Error> {
         let lower = name.to_lowercase();
         let ours = ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(name, |(_, ours)| ours);

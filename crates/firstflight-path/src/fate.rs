@@ -33,7 +33,7 @@ pub enum Fate {
 pub enum DropCause {
     /// The queue had no room.
     Queue,
-    /// Loss unrelated to the queue: independent, in bursts, or at a hand-over.
+    /// Loss unrelated to the queue: independent, in bursts, or at a handover.
     Random,
     /// The token bucket was empty.
     Policer,

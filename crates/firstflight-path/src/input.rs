@@ -26,7 +26,7 @@ const CHUNK: usize = 1 << 16;
 /// Opens a file. A pipe opens once it has a writer; the wait is limited to [`PATIENCE`].
 ///
 /// # Errors
-/// Those of the system; [`ErrorKind::TimedOut`] if no writer came.
+/// Errors of the system; [`ErrorKind::TimedOut`] if no writer came.
 pub fn open(file: &Path) -> io::Result<File> {
     open_within(file, PATIENCE)
 }
@@ -34,7 +34,7 @@ pub fn open(file: &Path) -> io::Result<File> {
 /// Reads a whole file of at most `most` bytes.
 ///
 /// # Errors
-/// Those of the system; [`ErrorKind::FileTooLarge`] if it is longer, [`ErrorKind::TimedOut`] if a
+/// Errors of the system; [`ErrorKind::FileTooLarge`] if it is longer, [`ErrorKind::TimedOut`] if a
 /// pipe stays silent for [`PATIENCE`].
 pub fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_within(file, most, PATIENCE)

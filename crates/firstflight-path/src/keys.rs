@@ -50,7 +50,7 @@ pub(crate) fn nearest_key(word: &str) -> String {
 /// Checks that a path has this key. The value appears in the error only.
 ///
 /// # Errors
-/// One line with the nearest key and all known ones.
+/// A one-line message with the nearest key and all known ones.
 pub fn known_key(key: &str, value: &str) -> Result<(), Error> {
     let bare = key.strip_prefix("up_").unwrap_or(key);
     if of_path().any(|known| known == key) || of_direction().any(|known| known == bare) {

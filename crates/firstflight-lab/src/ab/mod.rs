@@ -173,7 +173,7 @@ impl Test {
     /// Refuses an invalid test.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if it is invalid.
     pub fn check(&self) -> Result<(), Error> {
         if self.arms.len() < 2 {
             return Err(Error::new(

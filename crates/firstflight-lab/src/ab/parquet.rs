@@ -56,7 +56,7 @@ impl<W: Write + Send> Rows<W> {
     /// Starts a file; the columns are those of [`ConnectionRow`].
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn new(test: &Test, shard: Option<(u64, u64)>, out: W) -> Result<Rows<W>, Error> {
         let fields = columns(ConnectionRow::MEASURES)
             .iter()
@@ -89,7 +89,7 @@ impl<W: Write + Send> Rows<W> {
     /// Appends rows as one group.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write(&mut self, test: &Test, rows: &[Row]) -> Result<(), Error> {
         if rows.is_empty() {
             return Ok(());
@@ -159,7 +159,7 @@ impl<W: Write + Send> Rows<W> {
     /// Writes the end of the file and returns the writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn finish(self) -> Result<W, Error> {
         self.file.into_inner().map_err(|error| bad(&error))
     }

@@ -137,7 +137,7 @@ impl Row {
 /// Writes rows as CSV, with a header if `first` is set. Values that do not apply are empty.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn write_csv(test: &Test, rows: &[Row], first: bool, out: &mut dyn Write) -> io::Result<()> {
     if first && !rows.is_empty() {
         let names: Vec<String> =

@@ -80,7 +80,7 @@ impl Test {
     /// connections.
     ///
     /// # Errors
-    /// Those of [`Test::run`], and one line if a block does not exist.
+    /// Errors of [`Test::run`], and a one-line message if a block does not exist.
     pub fn run_blocks(
         &self,
         blocks: impl IntoIterator<Item = u64>,
@@ -187,7 +187,7 @@ impl Test {
 /// Reads a file of tallies.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the file cannot be read.
 pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Error> {
     let bytes = input::read(file, MOST_DATA)
         .map_err(|error| Error::new(format!("{}: {error}", file.display())))?;

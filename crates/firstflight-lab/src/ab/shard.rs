@@ -31,7 +31,7 @@ pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
 /// Decodes a file, with the test it belongs to.
 ///
 /// # Errors
-/// One line that says why the file is invalid; `name` is its name.
+/// A one-line message that says why the file is invalid; `name` is its name.
 pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Error> {
     let bad = |what: &str| {
         Error::new(format!(
@@ -70,7 +70,8 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// Joins shards, in any order.
 ///
 /// # Errors
-/// One line if there are none, if they belong to different tests, or if a block is in two of them.
+/// A one-line message if there are none, if they belong to different tests, or if a block is in two
+/// of them.
 pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, Tallies), Error> {
     let mut whole: Option<(String, Experiment, Tallies)> = None;
     for (name, experiment, tallies) in shards {

@@ -11,19 +11,19 @@ pub trait Foreign {
     /// Starts a connection. All following events belong to it.
     ///
     /// # Errors
-    /// One line if it cannot.
+    /// A one-line message if it cannot.
     fn begin(&mut self, begin: &Begin) -> Result<(), Error>;
 
     /// Handles one event, in the order of the connection.
     ///
     /// # Errors
-    /// One line if it cannot.
+    /// A one-line message if it cannot.
     fn tell(&mut self, event: &Event) -> Result<(), Error>;
 
     /// Ends the connection and releases what the controller holds.
     ///
     /// # Errors
-    /// One line if it cannot.
+    /// A one-line message if it cannot.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Guarded {
     /// up to `limit`.
     ///
     /// # Errors
-    /// One line if it does not start.
+    /// A one-line message if it does not start.
     pub fn start(name: &str, mut command: Command, limit: Duration) -> Result<Guarded, Error> {
         let failed = |error: std::io::Error| Error::new(format!("{name}: {error}"));
         let (socket, theirs) = UnixStream::pair().map_err(failed)?;
@@ -140,7 +140,7 @@ impl Foreign for Guarded {
 /// that ends.
 ///
 /// # Errors
-/// One line if standard input is not from [`Guarded`].
+/// A one-line message if standard input is not from [`Guarded`].
 pub fn answer(open: impl FnOnce() -> Result<Table, Error>) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::new(format!("standard input: {error}"));
     super::table::die_with_parent();

@@ -17,7 +17,7 @@ struct Heard {
 /// the content of vectors.
 ///
 /// # Errors
-/// One line if the scenario cannot run.
+/// A one-line message if the scenario cannot run.
 pub fn listen(
     arm: &NamedArm,
     scenario: &Scenario,

@@ -68,8 +68,8 @@ pub(super) fn counterpart(name: &str) -> Option<String> {
 /// receives what the kernel learnt.
 ///
 /// # Errors
-/// One line if the scenario cannot run: missing privilege, no such controller, or a trace with
-/// gaps.
+/// A one-line message if the scenario cannot run: missing privilege, no such controller, or a trace
+/// with gaps.
 pub(super) fn beside(
     name: &str,
     against: &NamedArm,

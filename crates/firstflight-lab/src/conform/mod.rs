@@ -118,8 +118,8 @@ pub fn counterpart(stack: &StackArm) -> Option<&'static str> {
 /// Runs a simulated connection with one of our controllers and passes the same events to `foreign`.
 ///
 /// # Errors
-/// One line if the scenario cannot run, or the foreign controller refuses it. A controller that
-/// dies is reported in the verdict.
+/// A one-line message if the scenario cannot run, or the foreign controller refuses it. A
+/// controller that dies is reported in the verdict.
 pub fn of_foreign(
     foreign: &mut dyn Foreign,
     against: &NamedArm,
@@ -155,7 +155,7 @@ pub fn of_foreign(
 /// calls.
 ///
 /// # Errors
-/// One line if the scenario cannot run on the stack, or this build has no stack.
+/// A one-line message if the scenario cannot run on the stack, or this build has no stack.
 pub fn of_stack(
     stack: &'static StackArm,
     against: &NamedArm,
@@ -177,7 +177,7 @@ pub fn of_stack(
 /// Our counterpart of the kernel's controller `name`, for comparison by default.
 ///
 /// # Errors
-/// One line if there is none, or this build cannot trace the kernel.
+/// A one-line message if there is none, or this build cannot trace the kernel.
 pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
     #[cfg(all(feature = "linux", target_os = "linux"))]
     return kernel::counterpart(name).ok_or_else(|| {
@@ -193,7 +193,7 @@ pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
 /// or one of ours loaded for it); one of ours receives what the kernel learnt.
 ///
 /// # Errors
-/// One line if the scenario cannot run on the kernel, or this build cannot trace it.
+/// A one-line message if the scenario cannot run on the kernel, or this build cannot trace it.
 pub fn of_kernel(
     name: &str,
     against: &NamedArm,

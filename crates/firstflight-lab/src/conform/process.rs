@@ -40,7 +40,7 @@ impl Process {
     /// as long.
     ///
     /// # Errors
-    /// One line if it does not start.
+    /// A one-line message if it does not start.
     pub fn start(command: &str, limit: Duration) -> Result<Process, Error> {
         let failed = |why: &str| Error::new(format!("exec:{command}: {why}"));
         let mut child = Command::new("sh")

@@ -82,7 +82,7 @@ impl Table {
     /// controller that `create` returned from any thread, one call at a time, until `destroy`.
     ///
     /// # Errors
-    /// One line if their version differs.
+    /// A one-line message if their version differs.
     pub unsafe fn new(name: &str, functions: Functions) -> Result<Table, Error> {
         if functions.version != VERSION {
             return Err(Error::new(format!(
@@ -100,7 +100,7 @@ impl Table {
     /// Loading runs the library's initializers; its table must satisfy [`new`](Self::new).
     ///
     /// # Errors
-    /// One line if it cannot be loaded, or has no table with this version.
+    /// A one-line message if it cannot be loaded, or has no table with this version.
     pub unsafe fn open(file: &Path) -> Result<Table, Error> {
         let name = format!("table:{}", file.display());
         // SAFETY: as the caller promises.
@@ -120,7 +120,7 @@ impl Table {
     /// Starts a connection.
     ///
     /// # Errors
-    /// One line if there can be no controller for it.
+    /// A one-line message if there can be no controller for it.
     pub fn begin_with(&mut self, record: &BeginRecord) -> Result<(), Error> {
         self.end();
         // SAFETY: the record lives as long as the call.
@@ -134,7 +134,7 @@ impl Table {
     /// Handles one event, in the format of [`row_of`].
     ///
     /// # Errors
-    /// One line if no connection has begun.
+    /// A one-line message if no connection has begun.
     pub fn tell_row(&mut self, row: &[u64; ROW]) -> Result<(), Error> {
         if self.controller.is_null() {
             return Err(Error::new(format!("{}: no connection has begun", self.name)));

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// of the kernel's own) or with the congestion control that the script requests.
 ///
 /// # Errors
-/// One line about missing privilege, or a feature that this kernel does not have.
+/// A one-line message about missing privilege, or a feature that this kernel does not have.
 pub fn play_in_kernel(script: &Script, arm: Option<&NamedArm>) -> Result<Played, Error> {
     let (congestion, ours) = match arm {
         Some(arm) => controller(arm)?,

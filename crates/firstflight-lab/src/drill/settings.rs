@@ -71,7 +71,7 @@ impl Settings {
     /// Reads a block of commands; none of them runs.
     ///
     /// # Errors
-    /// One line about the first command that would affect the verdict.
+    /// A one-line message about the first command that would affect the verdict.
     pub(super) fn command(&mut self, text: &str) -> Result<(), String> {
         for line in text.replace("\\\n", " ").lines() {
             let line = line.split(" #").next().unwrap_or_default().trim();

@@ -38,7 +38,8 @@ const COIN: u64 = 0x636f_696e;
 /// Reads and analyses the files.
 ///
 /// # Errors
-/// One line about a file that is not a table, lacks a column, or does not have two arms to compare.
+/// A one-line message about a file that is not a table, lacks a column, or does not have two arms
+/// to compare.
 pub fn analyse(files: &[FileName], question: &Question) -> Result<Answer, Error> {
     let rows = Rows::read(files, question)?;
     let file = &files.first().map_or(String::new(), ToString::to_string);

@@ -233,7 +233,7 @@ impl Answer {
     /// As JSON.
     ///
     /// # Errors
-    /// One line; never for our own values.
+    /// A one-line message; never for our own values.
     pub fn to_json(&self) -> Result<String, Error> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))

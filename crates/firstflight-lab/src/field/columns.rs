@@ -32,7 +32,7 @@ impl Ratio {
     /// Reads `ABOVE/BELOW`, or just `ABOVE` for a mean over connections.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the text is not a ratio.
     pub fn parse(text: &str) -> Result<Ratio, Error> {
         let (above, below) = text.split_once('/').unwrap_or((text, CONNECTIONS));
         let (above, below) = (above.trim(), below.trim());
@@ -82,7 +82,7 @@ impl Names {
     /// Fills in names that were not given with our own column names, if the table has them.
     ///
     /// # Errors
-    /// One line if the table lacks a required column.
+    /// A one-line message if the table lacks a required column.
     pub fn fill(file: &str, given: [Option<&str>; 11], header: &[String]) -> Result<Names, Error> {
         let find = |place: usize, known: &[&str]| -> Result<Option<String>, Error> {
             match given[place] {
@@ -181,7 +181,7 @@ impl Rows {
     /// Reads files with the same columns.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if a file cannot be read or lacks a column.
     pub(super) fn read(files: &[FileName], question: &Question) -> Result<Rows, Error> {
         let names = &question.names;
         let mut table = Table::default();

@@ -38,7 +38,7 @@ impl Earlier {
     /// Reads the columns of clients and times and the text columns.
     ///
     /// # Errors
-    /// One line: a table that cannot be read, or that lacks a column.
+    /// A one-line message: a table that cannot be read, or that lacks a column.
     pub(super) fn read(asked: &Asked, cluster: &str, time: &str) -> Result<Earlier, Error> {
         let mut table = Table::default();
         table.ask(cluster, Kind::Text);

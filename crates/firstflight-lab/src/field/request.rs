@@ -105,7 +105,7 @@ impl FieldRequest {
     /// The question for a table with this header.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option does not fit the table.
     fn question<'a>(
         &self,
         file: &str,
@@ -190,7 +190,7 @@ impl FieldRequest {
     /// Checks that a table with these columns, which is still to be written, supports the question.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if a required column is missing or an option is invalid.
     pub fn check_rules(&self, columns: &[&str]) -> Result<(), Error> {
         let header: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
         let stop = AtomicBool::new(false);
@@ -213,7 +213,7 @@ impl FieldRequest {
     /// in it.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if a table cannot be read or an option does not fit it.
     pub fn answer(&self, files: &[impl AsRef<Path>]) -> Result<Answer, Error> {
         self.answer_until(files, &AtomicBool::new(false))
     }
@@ -221,7 +221,7 @@ impl FieldRequest {
     /// As [`answer`](Self::answer), until `stop` is set.
     ///
     /// # Errors
-    /// One line, also if it was stopped.
+    /// A one-line message, also if it was stopped.
     pub fn answer_until(
         &self,
         files: &[impl AsRef<Path>],

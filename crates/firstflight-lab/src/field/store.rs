@@ -43,7 +43,7 @@ impl RowStore {
     /// kept.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the folder cannot be made or read.
     pub fn open(folder: &Path, columns: Vec<(String, Holds)>) -> Result<RowStore, Error> {
         let failed = |error| Error::new(format!("{}: {error}", folder.display()));
         fs::create_dir_all(folder).map_err(failed)?;
@@ -87,7 +87,7 @@ impl RowStore {
     /// Writes the waiting rows as one file; does nothing if there are none.
     ///
     /// # Errors
-    /// One line. The rows are kept for another attempt.
+    /// A one-line message if the file cannot be written. The rows are kept for another attempt.
     pub fn flush(&mut self) -> Result<(), Error> {
         if self.rows.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl RowStore {
 /// All cells of any Parquet file: its rows with all columns.
 ///
 /// # Errors
-/// One line: not a Parquet file, or one with a type that rows do not have.
+/// A one-line message: not a Parquet file, or one with a type that rows do not have.
 pub fn every_row(file: &Path) -> Result<Vec<Map<String, Value>>, Error> {
     let failed = |error: std::io::Error| Error::new(format!("{}: {error}", file.display()));
     let reader = SerializedFileReader::new(File::open(file).map_err(failed)?);
@@ -213,7 +213,7 @@ fn schema(columns: &[(String, Holds)]) -> Result<TypePtr, ParquetError> {
 /// The files of a folder, in the order in which they were written.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub(super) fn parts(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

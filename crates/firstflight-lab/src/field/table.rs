@@ -97,7 +97,7 @@ impl Table {
     /// Appends the rows of a file. A file that makes a reader panic adds a remark but no rows.
     ///
     /// # Errors
-    /// One line: not a table, a missing column, or a cell that is not a number.
+    /// A one-line message: not a table, a missing column, or a cell that is not a number.
     pub(super) fn read(&mut self, file: &FileName) -> Result<(), Error> {
         let rows = self.rows;
         guarded(|| self.read_one(file)).unwrap_or_else(|broken| {
@@ -281,7 +281,7 @@ impl<R: Read> Read for Ends<R> {
 /// The file itself, or the files in a folder of Parquet files, as written by `--out rows.parquet`.
 ///
 /// # Errors
-/// One line if a folder has none.
+/// A one-line message if a folder has none.
 pub(super) fn files(folder: &Path) -> Result<Vec<FileName>, Error> {
     let name = folder.display();
     if !folder.is_dir() {
@@ -305,7 +305,7 @@ pub(super) fn files(folder: &Path) -> Result<Vec<FileName>, Error> {
 /// The names of the columns of a table.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the file is not a table.
 pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
     if is_parquet(file) {
         return parquet_names(file);

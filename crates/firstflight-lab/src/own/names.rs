@@ -48,7 +48,7 @@ const STAND_INS: [&str; 3] = ["slowstart", "cubic", "prr"];
 /// Registers parts by name for [`parse_arms`](crate::parse_arms), once per process.
 ///
 /// # Errors
-/// One line for a name that is invalid or taken, or if parts were registered before.
+/// A one-line message for a name that is invalid or taken, or if parts were registered before.
 pub fn own_parts(parts: Vec<OwnPart>) -> Result<(), Error> {
     let ours = [STARTUPS, AVOIDANCES, RECOVERIES].into_iter().flatten().map(|part| part.name);
     let mut taken: Vec<String> = ours.map(str::to_owned).collect();

@@ -51,7 +51,7 @@ impl Population {
     /// group's name and its new weight; the other groups share the rest.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the population cannot be read.
     pub fn parse(text: &str) -> Result<Population, Error> {
         let text = text.trim();
         let (name, options) = match text.split_once('(') {
@@ -153,7 +153,7 @@ impl Population {
     /// variables come from `fixed-2025`.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the file is invalid.
     pub fn from_csv(file: &str, text: &str) -> Result<Population, Error> {
         let base = Population::named_or_file(CSV_BASE)?;
         let stem = File::new(file)
@@ -213,7 +213,7 @@ impl Population {
     /// Reads a population file. Files that it names are in `folder`.
     ///
     /// # Errors
-    /// One line with file, line and key.
+    /// A one-line message with file, line and key.
     pub fn from_toml(file: &str, text: &str, folder: Option<&File>) -> Result<Population, Error> {
         Population::read_toml(file, text, Files::In(folder))
     }
@@ -222,7 +222,7 @@ impl Population {
     /// those names, for a machine that does not have them.
     ///
     /// # Errors
-    /// One line with file, line and key.
+    /// A one-line message with file, line and key.
     pub fn from_parts(
         file: &str,
         text: &str,

@@ -101,7 +101,7 @@ pub const HEADER: &str = "variable,unit,q,value";
 /// Reads a file with header `variable,unit,q,value`.
 ///
 /// # Errors
-/// One line with file and line.
+/// A one-line message with file and line.
 pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable, Unit)>, Error> {
     let bad = |line: usize, message: String| Error::new(format!("{file}:{line}: {message}"));
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));

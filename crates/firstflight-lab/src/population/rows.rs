@@ -47,7 +47,7 @@ impl Rows {
     /// Reads a file with a header of column names, which must include `rtt_ms` and `rate_mbps`.
     ///
     /// # Errors
-    /// One line with file and line.
+    /// A one-line message with file and line.
     pub fn parse(file: &str, text: &str) -> Result<Rows, Error> {
         let bad = |line: usize, message: String| Error::new(format!("{file}:{line}: {message}"));
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));

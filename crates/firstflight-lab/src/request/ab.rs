@@ -53,7 +53,7 @@ fn limit(text: &str) -> Result<Nanos, String> {
 /// The single arm that the others are compared with.
 ///
 /// # Errors
-/// One line if the text is not an arm, or is several.
+/// A one-line message if the text is not an arm, or is several.
 pub fn baseline(text: &str) -> Result<NamedArm, Error> {
     let mut arms = parse_arms(text)?;
     let count = arms.len();
@@ -65,7 +65,7 @@ impl AbRequest {
     /// The requested test.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn test(&self) -> Result<Test, Error> {
         self.test_of(None, None, None)
     }
@@ -73,7 +73,7 @@ impl AbRequest {
     /// The requested test; population, baseline and arms replace its own if they are given.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn test_of(
         &self,
         population: Option<Population>,

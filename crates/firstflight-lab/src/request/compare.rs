@@ -118,7 +118,7 @@ impl Asked {
     /// Runs the request, with a tick after every trial, until `stop` is set.
     ///
     /// # Errors
-    /// Those of [`Plan::run_until`] and [`SharingPlan::run_until`].
+    /// Errors of [`Plan::run_until`] and [`SharingPlan::run_until`].
     pub fn run(
         &self,
         keep: Keep,
@@ -136,7 +136,7 @@ impl CompareRequest {
     /// Parses the request.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn asked(&self) -> Result<Asked, Error> {
         self.asked_of(None)
     }
@@ -144,7 +144,7 @@ impl CompareRequest {
     /// The parsed request; `arms` replace its own if given.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn asked_of(&self, arms: Option<&[NamedArm]>) -> Result<Asked, Error> {
         let plan = self.plan_on(Path::parse(&self.path), self.bytes, arms)?;
         if self.sharing.are_given() {
@@ -162,7 +162,7 @@ impl CompareRequest {
     /// The sweep over these axes; `arms` replace its own if given.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option or a key is invalid.
     pub fn sweep_of(&self, axes: Vec<Axis>, arms: Option<&[NamedArm]>) -> Result<SweepPlan, Error> {
         if self.sharing.are_given() {
             return Err(Error::new(

@@ -48,8 +48,8 @@ impl Experiment {
     /// Reads a file.
     ///
     /// # Errors
-    /// One line that names the file: it cannot be read, is not TOML, has a key that is not an
-    /// option, or a list where one value is allowed.
+    /// A one-line message that names the file: it cannot be read, is not TOML, has a key that is
+    /// not an option, or a list where one value is allowed.
     pub fn read(name: &Path) -> Result<Experiment, Error> {
         let text = input::read_text(name, MOST_TEXT)
             .map_err(|error| Error::new(format!("{}: {error}", name.display())))?;
@@ -204,7 +204,7 @@ impl Experiment {
     /// Every combination of path and size.
     ///
     /// # Errors
-    /// One line that names the file and the line of the option that cannot be read.
+    /// A one-line message that names the file and the line of the option that cannot be read.
     pub fn cells(&self) -> Result<Vec<ExperimentCell>, Error> {
         let values = |key| {
             self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect())

@@ -28,7 +28,7 @@ impl HostArgs {
     /// The hosts for these options.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if TCP has no such loss detection, or QUIC is given one.
     pub fn hosts(&self) -> Result<Hosts, Error> {
         match (self.transport, &self.detection) {
             (Transport::Quic, None) => Ok(Hosts::default()),

@@ -81,7 +81,7 @@ impl Key {
     /// The command-line word that gives the option this value; `None` for a flag that is off.
     ///
     /// # Errors
-    /// One line if a flag is neither `true` nor `false`.
+    /// A one-line message if a flag is neither `true` nor `false`.
     pub fn word(&self, value: &str) -> Result<Option<String>, Error> {
         match (self.takes, value) {
             (Takes::Flag, "true") => Ok(Some(format!("--{}", self.name))),
@@ -105,7 +105,7 @@ pub fn keys<R: Args>() -> Vec<Key> {
 /// Parses a request from command-line words.
 ///
 /// # Errors
-/// One line that starts with the option.
+/// A one-line message that starts with the option.
 pub fn parse<R: Args>(words: &[String]) -> Result<R, Error> {
     let command = Command::new("request").no_binary_name(true).disable_help_flag(true);
     R::augment_args(command)
@@ -117,7 +117,7 @@ pub fn parse<R: Args>(words: &[String]) -> Result<R, Error> {
 /// The command-line words for these options and values.
 ///
 /// # Errors
-/// One line for an unknown option, or a flag that is neither `true` nor `false`.
+/// A one-line message for an unknown option, or a flag that is neither `true` nor `false`.
 pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> {
     let keys = keys::<R>();
     let mut words = Vec::with_capacity(pairs.len());
@@ -133,7 +133,7 @@ pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> 
 /// Parses a request from options and their values.
 ///
 /// # Errors
-/// Those of [`words`] and of [`parse`].
+/// Errors of [`words`] and of [`parse`].
 pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
     parse(&words::<R>(pairs)?)
 }

@@ -44,7 +44,7 @@ impl SharingArgs {
     /// The plan that results from applying them to a comparison.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Error> {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
         let app = parse_app(&app_name, plan.scenario.bytes)

@@ -52,7 +52,8 @@ impl SweepPlan {
     /// another object size if one is given.
     ///
     /// # Errors
-    /// One line: no key or too many keys, too many points, or an error from `on` or from the path.
+    /// A one-line message: no key or too many keys, too many points, or an error from `on` or from
+    /// the path.
     pub fn new(
         axes: Vec<Axis>,
         base: &str,
@@ -122,7 +123,7 @@ impl SweepPlan {
     /// has the points finished by then.
     ///
     /// # Errors
-    /// Those of [`Plan::run_until`] at any point; all plans are checked before the first trial.
+    /// Errors of [`Plan::run_until`] at any point; all plans are checked before the first trial.
     /// One line if it is stopped before the first point is finished.
     pub fn run(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sweep, Error> {
         self.points.iter().try_for_each(Plan::check)?;

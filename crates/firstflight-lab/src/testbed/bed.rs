@@ -88,10 +88,10 @@ impl Info {
         (self.speaks == Speaks::Tcp).then(|| tcp::Host::default().into())
     }
 
-    /// Refuses what the testbed cannot run.
+    /// Refuses arms and scenarios that the testbed cannot run.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message with the reason.
     pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
         let detects = arm
@@ -155,7 +155,7 @@ pub trait Testbed: Send + Sync {
     /// Checks that this build and this machine support it.
     ///
     /// # Errors
-    /// One line that says what is missing and how to get it.
+    /// A one-line message that says what is missing and how to get it.
     fn available(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -163,7 +163,7 @@ pub trait Testbed: Send + Sync {
     /// Checks that it can run this. The default checks what [`Info`] states.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if it cannot.
     fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         self.info().check(scenario, arm)
     }
@@ -178,7 +178,7 @@ pub trait Testbed: Send + Sync {
     /// go into [`Outcome::warnings`].
     ///
     /// # Errors
-    /// One line if the path cannot carry the packets, or the testbed failed.
+    /// A one-line message if the path cannot carry the packets, or the testbed failed.
     fn run(
         &self,
         scenario: &Scenario,
@@ -191,7 +191,7 @@ pub trait Testbed: Send + Sync {
     /// consecutive calls of [`run`](Testbed::run), which is the default implementation.
     ///
     /// # Errors
-    /// Those of [`Testbed::run`].
+    /// Errors of [`Testbed::run`].
     fn run_each(
         &self,
         scenario: &Scenario,
@@ -208,7 +208,8 @@ pub trait Testbed: Send + Sync {
     /// causes delays.
     ///
     /// # Errors
-    /// One line if [`check_flows`](Testbed::check_flows) refuses them, or the testbed failed.
+    /// A one-line message if [`check_flows`](Testbed::check_flows) refuses them, or the testbed
+    /// failed.
     fn run_flows(
         &self,
         scenario: &Scenario,
@@ -224,8 +225,8 @@ pub trait Testbed: Send + Sync {
     /// Checks that it can run these flows with their individual settings.
     ///
     /// # Errors
-    /// One line if the testbed carries only one flow at a time, as in the default implementation,
-    /// or does not support the flows' traffic.
+    /// A one-line message if the testbed carries only one flow at a time, as in the default
+    /// implementation, or does not support the flows' traffic.
     fn check_flows(
         &self,
         _scenario: &Scenario,
@@ -241,7 +242,7 @@ pub trait Testbed: Send + Sync {
 /// [`Access::jitter`] would break, are broken by the stacks' timers.
 ///
 /// # Errors
-/// One line for settings that only the simulator supports.
+/// A one-line message for settings that only the simulator supports.
 #[cfg_attr(
     not(any(feature = "quic", all(feature = "linux", target_os = "linux"))),
     expect(dead_code, reason = "this build has the simulator only")

@@ -34,7 +34,7 @@ impl Testbeds {
     /// Adds a testbed.
     ///
     /// # Errors
-    /// One line if there is one with that name.
+    /// A one-line message if there is one with that name.
     pub fn add(&mut self, testbed: &'static dyn Testbed) -> Result<(), Error> {
         let name = testbed.info().name;
         if self.names().any(|known| known == name) {
@@ -57,7 +57,7 @@ impl Testbeds {
     /// The testbed with that name, if this build and this machine support it.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if there is none.
     pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Error> {
         let Some(testbed) = self.iter().find(|testbed| testbed.info().name == name) else {
             let near = suggestion(name, self.names());

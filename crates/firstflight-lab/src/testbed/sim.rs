@@ -204,7 +204,7 @@ impl Scenario {
     /// As [`Scenario::simulate`], with any observer.
     ///
     /// # Errors
-    /// Those of [`Scenario::simulate`].
+    /// Errors of [`Scenario::simulate`].
     pub fn simulate_watched(
         &self,
         arm: &NamedArm,
@@ -231,7 +231,7 @@ impl Scenario {
     /// alike share a simulation ([`run_alike`]).
     ///
     /// # Errors
-    /// Those of [`Scenario::simulate`].
+    /// Errors of [`Scenario::simulate`].
     pub fn simulate_each(
         &self,
         arms: &[NamedArm],
@@ -300,7 +300,7 @@ impl Scenario {
     /// As [`Scenario::run_app`], with an observer.
     ///
     /// # Errors
-    /// Those of [`Scenario::run_app`].
+    /// Errors of [`Scenario::run_app`].
     pub fn run_app_watched(
         &self,
         arm: &NamedArm,

@@ -309,7 +309,7 @@ impl Arms {
 
 /// The sender of a flow.
 enum Seated<'a> {
-    /// The kernel's name of a controller, and the arm if it is one of ours.
+    /// The kernel's name of a controller, and the arm if it is ours.
     Controller(String, Option<&'static KernelArm>),
     /// Shell commands at both ends.
     Programs(trial::Programs<'a>),
@@ -342,7 +342,7 @@ fn sender(arm: &NamedArm) -> Result<Seated<'_>, Error> {
     controller(arm).map(|(name, ours)| Seated::Controller(name, ours))
 }
 
-/// The kernel's name for the arm, and the arm if it is one of ours.
+/// The kernel's name for the arm's controller, and the arm if it is ours.
 pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Error> {
     if let Sender::Kernel(stock) = &arm.sender {
         // One of our controllers may have such a name: the kernel's CUBIC without HyStart.

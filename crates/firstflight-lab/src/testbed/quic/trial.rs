@@ -216,7 +216,7 @@ fn hosts(scenario: &Scenario) -> Result<quic::Host, Error> {
 /// The configuration of the stack's controller, and the sizes of the hosts.
 ///
 /// # Errors
-/// One line for arms that no QUIC stack runs.
+/// A one-line message for arms that no QUIC stack runs.
 pub(in crate::testbed) fn plan(
     scenario: &Scenario,
     arm: &NamedArm,
