@@ -14,7 +14,7 @@ pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
 
-/// With fewer recorded connections nothing is recommended, because nothing is known about how much
+/// Fewest recorded connections for a recommendation. With fewer, nothing is known about how much
 /// the next connection differs from them.
 pub const LEAST_CONNECTIONS: usize = 5;
 
@@ -49,7 +49,7 @@ pub struct Line {
 pub struct Baseline {
     /// The arm.
     pub arm: String,
-    /// How the arm is known.
+    /// Source of the knowledge of the arm.
     pub why: String,
     /// Whether the arm is known: requested, named by the logs, or identified.
     pub known: bool,
@@ -225,7 +225,7 @@ fn differs(analysis: &Analysis, arm: &str) -> Option<String> {
     })
 }
 
-/// Which startup to deploy on the recorded paths. `paths` is a phrase that describes them;
+/// Answers which startup to deploy on the recorded paths. `paths` is a phrase that describes them;
 /// `replayed` is how an arm would have left slow start on the captures.
 pub fn advise(
     analysis: &mut Analysis,

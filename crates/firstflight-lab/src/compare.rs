@@ -435,8 +435,8 @@ impl Plan {
         row.packets_sent.unwrap_or(self.scenario.bytes / self.scenario.host.mss().max(1))
     }
 
-    /// How the results of a deterministic scenario change within half a millisecond of round trip,
-    /// from trials that are not shown; `None` if they hardly change.
+    /// Change of a deterministic scenario's results within half a millisecond of round trip, from
+    /// trials that are not shown; `None` if it is small.
     fn phase(&self, stages: Stages, first: &[TrialRow], stop: &AtomicBool) -> Option<String> {
         // A trial of real stacks takes a hundred times longer.
         if self.testbed.info().hosts_draw {
@@ -486,7 +486,7 @@ impl Plan {
         self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))
     }
 
-    /// These repeated trials of every arm: arms in order, trials in order within each.
+    /// Runs these repeated trials of every arm: arms in order, trials in order within each.
     fn rounds(
         &self,
         rounds: Range<u32>,

@@ -86,9 +86,9 @@ pub(crate) fn margin(measure: &str, unit: &str) -> Most {
 /// A measure that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// Its name in the data.
+    /// Name in the data.
     pub name: String,
-    /// Which end is good.
+    /// The good end.
     pub better: Better,
 }
 
@@ -101,7 +101,7 @@ pub struct Change {
     pub arm: String,
     /// Name of the measure in the data.
     pub measure: String,
-    /// Its unit.
+    /// Unit of the measure.
     pub unit: String,
     /// Value before; the median of several trials.
     pub before: Option<f64>,
@@ -120,7 +120,7 @@ pub struct Change {
     /// single pair without intervals, and if a number is missing.
     #[serde(skip)]
     pub difference: Option<Interval>,
-    /// Which end is good.
+    /// The good end.
     #[serde(skip)]
     pub better: Better,
 }
@@ -139,7 +139,7 @@ impl Change {
 /// A setting that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Its name in the data.
+    /// Name in the data.
     pub name: String,
     /// Value before.
     pub before: String,
@@ -420,7 +420,7 @@ fn sense(place: &Place, values: Option<(f64, f64)>, difference: Option<Interval>
     }
 }
 
-/// By how much a measure got worse, at least and at most; negative if it got better.
+/// Deterioration of a measure, at least and at most; negative for an improvement.
 pub(crate) fn worsened(better: Better, by: f64, difference: Option<Interval>) -> (f64, f64) {
     let (low, high) = difference.map_or((by, by), |interval| (interval.low, interval.high));
     if better == Better::High { (-high, -low) } else { (low, high) }

@@ -151,7 +151,7 @@ pub struct Together {
     pub flows: Vec<Outcome>,
     /// For applications with parts: the parts of each flow.
     pub parts: Vec<Vec<Part>>,
-    /// When the first data of each flow left; `None` if the trial stopped before.
+    /// Departure time of the first data of each flow; `None` if the trial stopped before.
     pub starts: Vec<Option<Time>>,
     /// Bytes delivered in order by each flow at each multiple of the sampling time, including time
     /// zero.

@@ -1,4 +1,5 @@
-//! What a connection learns about its path for the next connection (Careful Resume, RFC 9959).
+//! Knowledge that a connection gains about its path, for the next connection (Careful Resume, RFC
+//! 9959).
 
 use firstflight::arm::ArmController;
 use firstflight::resume::{Observation, Saved};

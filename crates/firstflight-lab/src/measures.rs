@@ -34,7 +34,7 @@ pub enum Holds {
 /// One measure of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// Its name in JSON, which ends with the unit.
+    /// Name in JSON, which ends with the unit.
     pub name: &'static str,
     /// Prefix of this record's columns, if it differs from the name; empty for none.
     pub part: &'static str,
@@ -42,7 +42,7 @@ pub struct Measure {
     pub holds: Holds,
     /// The unit of the value; empty for a plain number, text or a record.
     pub unit: &'static str,
-    /// Which end is the good one.
+    /// The good end.
     pub better: Better,
     /// The definition, line by line. The first line can be used alone.
     pub doc: &'static [&'static str],
@@ -191,7 +191,7 @@ several! {
 /// A column of a flat table: a measure, or a measure of a nested record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name: `exit_reason`.
+    /// Name, such as `exit_reason`.
     pub name: String,
     /// Path of the value, for [`Field::cell`]: `exit.reason`.
     pub path: String,
@@ -277,7 +277,7 @@ macro_rules! record {
         }
 
         impl $(<$life>)? $Record $(<$life>)? {
-            /// Its measures, in order.
+            /// The record's measures, in order.
             pub const MEASURES: &'static [$crate::measures::Measure] =
                 &[$($crate::measures::Measure {
                     name: stringify!($name),

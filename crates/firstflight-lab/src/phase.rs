@@ -1,6 +1,6 @@
-//! How deterministic results depend on the phase of packets and timers: a change of the round trip
-//! by half a millisecond can change the loss of an overshoot by several points, and with it the
-//! fastest arm.
+//! Dependence of deterministic results on the phase of packets and timers: a change of the round
+//! trip by half a millisecond can change the loss of an overshoot by several points, and with it
+//! the fastest arm.
 
 use crate::repeat::SAME;
 use crate::stats::Summary;

@@ -143,7 +143,7 @@ impl Scenario {
             };
             left -= len;
             let last = match shorter {
-                // Its own serialization is left out, because it depends on the time.
+                // The packet's own serialization is left out, because it depends on the time.
                 Some(step) => waited + forward.propagation().saturating_sub(step),
                 None => at,
             };

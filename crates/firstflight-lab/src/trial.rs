@@ -31,7 +31,7 @@ pub struct Trial<'a> {
 }
 
 record! {
-    /// How startup ended, as in `--json`.
+    /// The end of startup, as in `--json`.
     ExitRow of ((exit, bdp) = (&Exit, u64));
 
     /// why startup ended; `-` if the object ended first

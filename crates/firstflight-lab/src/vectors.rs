@@ -179,7 +179,7 @@ pub struct ConfigRow {
     pub idle_restart: bool,
     /// The first packet or sequence number.
     pub nxt: u64,
-    /// When the controller is built, ns.
+    /// Time at which the controller is built, ns.
     pub now_ns: u64,
     /// Exit window of an oracle, bytes; other arms ignore it.
     pub oracle_exit_bytes: u64,
@@ -296,7 +296,7 @@ pub fn all_arms() -> Vec<(Reaches, String)> {
         .collect()
 }
 
-/// Whose rules apply if TCP and QUIC differ.
+/// The transport whose rules apply if TCP and QUIC differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// QUIC's.

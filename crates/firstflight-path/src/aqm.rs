@@ -35,7 +35,7 @@ pub(crate) struct Codel {
     target: u64,
     interval: u64,
     marks: bool,
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<u64>,
     dropping: bool,
     drop_next: u64,

@@ -182,7 +182,7 @@ impl Builtin {
         }
     }
 
-    /// Its aliases.
+    /// Aliases of the path.
     pub fn aliases(&self) -> impl Iterator<Item = &'static str> {
         let name = self.name;
         ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)

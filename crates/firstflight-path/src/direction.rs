@@ -301,7 +301,7 @@ impl Aqm {
     }
 }
 
-/// Which packets are marked Congestion Experienced. A [`crate::Link`] treats every packet as
+/// Rule for marking packets Congestion Experienced. A [`crate::Link`] treats every packet as
 /// ECN-capable; a [`crate::ForwardPath`] uses the [`crate::Codepoint`] of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {

@@ -114,7 +114,7 @@ impl DualPi2 {
         }
     }
 
-    /// Which queue is served next (`true`: L), and the change of the credit per byte.
+    /// The queue served next (`true`: L), and the change of the credit per byte.
     fn choose(&self) -> (bool, i64) {
         let (classic, low) = self.weights();
         match (self.low.is_empty(), self.classic.is_empty()) {

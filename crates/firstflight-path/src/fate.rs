@@ -3,27 +3,27 @@
 /// Fate of an offered packet. All times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It reaches the far end.
+    /// The packet reaches the far end.
     Deliver {
-        /// When its last bit arrives at the far end.
+        /// Arrival time of its last bit at the far end.
         at: u64,
-        /// How long it waits in the queue before its service starts.
+        /// Waiting time in the queue before its service starts.
         waited: u64,
         /// Whether the queue sets ECN Congestion Experienced on it.
         marked: bool,
     },
-    /// It reaches the far end twice (paths with `dup=` only).
+    /// The packet reaches the far end twice (paths with `dup=` only).
     Duplicate {
         /// Arrival of the first copy.
         at: u64,
         /// Arrival of the second copy, not before the first.
         again: u64,
-        /// How long it waits in the queue before its service starts.
+        /// Waiting time in the queue before its service starts.
         waited: u64,
         /// Whether the queue sets ECN Congestion Experienced on both copies.
         marked: bool,
     },
-    /// It never arrives.
+    /// The packet never arrives.
     Drop(DropCause),
 }
 

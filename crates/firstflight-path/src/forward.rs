@@ -175,7 +175,7 @@ impl ForwardPath {
         }
     }
 
-    /// When the next service starts; `None` if no packet waits, or the link has ended.
+    /// Start of the next service; `None` if no packet waits, or the link has ended.
     fn service(&mut self) -> Option<u64> {
         if self.waiting == 0 { None } else { self.server.begin(self.clock) }
     }

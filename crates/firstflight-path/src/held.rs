@@ -17,7 +17,7 @@ pub struct Ack {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) ack: Ack,
-    /// When it joined the queue.
+    /// Time at which it joined the queue.
     pub(crate) since: u64,
     /// Whether it will be lost behind the link.
     pub(crate) lost: bool,

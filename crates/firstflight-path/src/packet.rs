@@ -32,7 +32,7 @@ pub struct Offered {
     pub len: u32,
     /// The flow that flow queues see: a flow, or everything in one tunnel.
     pub flow: u32,
-    /// Its ECN field.
+    /// ECN field of the packet.
     pub codepoint: Codepoint,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Waiting {
     pub(crate) len: u32,
     pub(crate) flow: u32,
     pub(crate) codepoint: Codepoint,
-    /// When it joined the queue.
+    /// Time at which it joined the queue.
     pub(crate) since: u64,
     pub(crate) ordinal: u64,
     /// Whether it will be lost behind the server.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// IP bytes of the smallest acknowledgement; the idle RTT must be long enough to serialize one.
 pub const SMALLEST_ACK: u64 = 40;
 
-/// Where the propagation delay lies.
+/// Position of the propagation delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delay {
     /// Half behind the forward bottleneck, half in the reverse direction.
@@ -32,7 +32,7 @@ struct Side {
     effects: Effects,
 }
 
-/// When the receiving host acknowledges packets that come in order.
+/// Acknowledgement of packets that come in order, by the receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acks {
     /// After this many packets, 1 to 1000, and after the host's longest delay.
@@ -349,8 +349,8 @@ impl Path {
         self.comp_sack
     }
 
-    /// When the receiving host acknowledges packets that come in order, if the path specifies it.
-    /// For the code that simulates the receiver, after receive aggregation
+    /// The receiving host's acknowledgement of packets that come in order, if the path specifies
+    /// it. For the code that simulates the receiver, after receive aggregation
     /// ([`Path::receive_aggregation`]).
     pub fn acks(&self) -> Option<Acks> {
         self.ack

@@ -110,7 +110,7 @@ pub(crate) struct Plain {
     /// Packets of that length that certainly have room; the next field is how many the queue holds.
     spare: u64,
     holds: u64,
-    /// How many of the last packets in the list have the same length.
+    /// Number of packets at the end of the list that have the same length.
     run: usize,
     loss: Coin,
     losses: Stream,
@@ -159,9 +159,9 @@ impl Plain {
         self.waiting.restart(capacity);
     }
 
-    /// When a packet offered at `now` is served, in ns, and the remaining fraction of a nanosecond.
-    /// A fraction beyond `busy == now` keeps the busy period going: the link is still sending the
-    /// last bit.
+    /// Start of the service of a packet offered at `now`, in ns, and the remaining fraction of a
+    /// nanosecond. A fraction beyond `busy == now` keeps the busy period going: the link is still
+    /// sending the last bit.
     #[inline(always)]
     fn next_start(&mut self, now: u64) -> (u64, u64) {
         if now > self.busy {
@@ -198,7 +198,7 @@ impl Plain {
         self.deliver(ordinal, end, start - now)
     }
 
-    /// When a packet offered at `now` arrives, and how long it waits: see [`crate::Link::carry`].
+    /// Arrival time and waiting time of a packet offered at `now`: see [`crate::Link::carry`].
     #[inline(always)]
     pub(crate) fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
         if len != self.alike
@@ -263,8 +263,9 @@ impl Plain {
         Fate::Deliver { at: end.saturating_add(self.propagation), waited, marked: false }
     }
 
-    /// How many packets wait at `now` if all have the same length: the last one started its service
-    /// one length before `busy`, the one before it two; those that start later than `now` wait.
+    /// Number of packets that wait at `now` if all have the same length: the last one started its
+    /// service one length before `busy`, the one before it two; those that start later than `now`
+    /// wait.
     fn waiting_alike(&self, now: u64) -> u64 {
         if self.busy <= now {
             return 0;

@@ -21,14 +21,14 @@ use std::collections::VecDeque;
 /// Decision about an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// It reaches the sender.
+    /// The ACK reaches the sender.
     Deliver {
         /// The caller's id for it.
         id: u64,
         /// Arrival time, in ns; may lie after the poll.
         at: u64,
     },
-    /// It is dropped.
+    /// The ACK is dropped.
     Drop {
         /// The caller's id for it.
         id: u64,

@@ -31,7 +31,7 @@ impl Serial {
         (waiting + bytes(len) <= self.capacity, lost)
     }
 
-    /// When the service of the first waiting ACK starts.
+    /// Start of the service of the first waiting ACK.
     pub(crate) fn next_time(&self, queue: &VecDeque<Held>) -> Option<u64> {
         queue.front().map(|first| self.busy.max(first.since))
     }

@@ -124,7 +124,7 @@ impl Server {
         Self { kind: Kind::Rated(Rated { rates, busy: 0, beyond: 0 }) }
     }
 
-    /// When the service of a packet that arrives at `now` would start; `None` if never.
+    /// Start of the service of a packet that arrives at `now`; `None` if never.
     pub(crate) fn begin(&mut self, now: u64) -> Option<u64> {
         match &mut self.kind {
             Kind::Rated(rated) => Some(rated.busy.max(now)),
@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// When the server finishes the packets that it has accepted.
+    /// Time at which the server finishes the packets that it has accepted.
     pub(crate) fn busy_until(&self) -> u64 {
         match &self.kind {
             Kind::Rated(rated) => rated.busy,

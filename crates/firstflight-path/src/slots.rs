@@ -188,7 +188,7 @@ impl Slotted {
         Self { source: Source::Poisson(Process::new(settings, draws)), offset: 0, at: 0, left: 0 }
     }
 
-    /// When the service of a packet that arrives at `now` starts; `None` if never. Serves nothing.
+    /// Start of the service of a packet that arrives at `now`; `None` if never. Serves nothing.
     pub(crate) fn begin(&mut self, now: u64) -> Option<u64> {
         let arrival = now.saturating_add(self.offset);
         // The current opportunity still serves this packet if it has room and lies after the
@@ -216,7 +216,7 @@ impl Slotted {
         Some(self.at - self.offset)
     }
 
-    /// When the server finishes the packets that it has accepted.
+    /// Time at which the server finishes the packets that it has accepted.
     pub(crate) fn busy_until(&self) -> u64 {
         self.at.saturating_sub(self.offset)
     }

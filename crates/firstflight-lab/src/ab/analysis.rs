@@ -18,7 +18,7 @@ use crate::stats::{Interval, Z_95, holm};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// With fewer connections than this, a 99th percentile rests on very few of them.
+/// Fewest connections for a reliable 99th percentile; with fewer, it rests on very few of them.
 pub const FEW_FLOWS: u64 = 2_000;
 /// The result of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Analysis {
     pub complete: bool,
     /// Number of connections.
     pub flows: u64,
-    /// Which arm to deploy and at what cost, or what would settle the question.
+    /// The arm to deploy and its cost, or what would settle the question.
     pub decision: Decision,
     /// The Pareto-optimal arms, one sentence per group.
     pub advice: Vec<String>,
@@ -51,13 +51,13 @@ pub struct Analysis {
 /// Method of the intervals, described for readers who only have the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Method {
-    /// How means, their ratios and differences are estimated.
+    /// Method for means, their ratios and differences.
     pub means: &'static str,
-    /// How quantiles and paired ratios are estimated.
+    /// Method for quantiles and paired ratios.
     pub quantiles: &'static str,
-    /// How many cells are tested at once.
+    /// Method for many cells at once.
     pub many: &'static str,
-    /// How the baseline is compared with itself.
+    /// Method for the comparison of the baseline with itself.
     pub aa: &'static str,
     /// The worlds in addition to the central assumptions.
     pub worlds: &'static str,
@@ -143,7 +143,7 @@ impl OfPart<'_> {
         share(self.sum(part), self.sum(whole))
     }
 
-    /// How startup ended: share of connections by reason.
+    /// Reasons for the end of startup: share of connections by reason.
     fn exits(&self) -> BTreeMap<&'static str, f64> {
         let n = self.cell.flows.max(1) as f64;
         let exits = self.cell.arms[self.arm].exits().filter(|(_, count)| *count > 0);

@@ -137,7 +137,7 @@ pub struct Experiment {
 /// An assumption of the population, as results record it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
-    /// Its name.
+    /// Name of the assumption.
     pub value: String,
     /// The lower end, as text.
     pub low: String,

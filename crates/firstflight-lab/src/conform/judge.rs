@@ -130,7 +130,7 @@ pub struct Judge {
 struct Span {
     /// The windows, theirs and ours, at its start.
     from: (u64, u64),
-    /// It ends once this is acknowledged.
+    /// The span ends once this is acknowledged.
     mark: Seq,
 }
 

@@ -133,7 +133,7 @@ struct Reader {
     pipe: u32,
     /// The last record, whose outcome is in the next record.
     last: AckRecord,
-    /// Its changes.
+    /// Changes in the last record.
     news: News,
 }
 

@@ -118,7 +118,7 @@ fn converse(
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Its input ends, which tells a well-behaved program to end.
+        // Closes the input, which tells a well-behaved program to end.
         self.to = None;
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();

@@ -15,7 +15,7 @@ pub enum Rule {
     Price,
     /// Equally fast, with less loss or queueing delay in every world.
     Gentler,
-    /// It depends on the world.
+    /// The best choice depends on the world.
     Depends,
     /// Every other arm is slower in every world.
     Keep,
@@ -54,7 +54,7 @@ pub struct WorldRow {
 pub struct ArmRow {
     /// The arm.
     pub arm: String,
-    /// Its effects, in the order of the worlds.
+    /// Effects of the arm, in the order of the worlds.
     pub effects: Vec<Effects>,
 }
 

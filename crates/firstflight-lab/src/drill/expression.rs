@@ -12,9 +12,9 @@ pub trait Info {
 /// Why a statement does not hold or cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is false: the statement, and the values it refers to.
+    /// The statement is false: the statement, and the values it refers to.
     False(String),
-    /// It needs state that is not modelled.
+    /// The statement needs state that is not modelled.
     Unknown(String),
 }
 

@@ -74,7 +74,7 @@ impl Experiment {
 /// Data about one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmRow {
-    /// Its name.
+    /// Name of the arm.
     pub arm: String,
     /// Rows.
     pub rows: u64,
@@ -177,7 +177,7 @@ pub struct PartRow {
 /// Whether the arms got the planned numbers of units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleRatio {
-    /// What the counts count: units; rows if rows were assigned, slots if arms took turns.
+    /// The counted items: units; rows if rows were assigned, slots if arms took turns.
     pub counted: String,
     /// Observed counts by arm.
     pub counts: Vec<u64>,

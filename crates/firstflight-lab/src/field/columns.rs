@@ -129,7 +129,7 @@ pub struct Question<'a> {
     pub ratios: Vec<Ratio>,
     /// Planned shares, for comparison with the observed ones.
     pub shares: Vec<Share>,
-    /// When an arm counts as harmful.
+    /// Rules for when an arm counts as harmful.
     pub rules: Vec<Rule>,
     /// The expected effect, on the logarithmic scale.
     pub tau: f64,

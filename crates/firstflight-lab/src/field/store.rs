@@ -178,7 +178,7 @@ pub fn every_row(file: &Path) -> Result<Vec<Map<String, Value>>, Error> {
     Ok(rows)
 }
 
-/// Which cells have a value, and these values.
+/// Flags for the cells that have a value, and these values.
 fn split<'a, T>(
     cells: impl Iterator<Item = Option<&'a Value>>,
     read: impl Fn(&Value) -> Option<T>,

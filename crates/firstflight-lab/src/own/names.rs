@@ -26,7 +26,7 @@ impl OwnPart {
         }
     }
 
-    /// Its position in an arm.
+    /// Position in an arm.
     fn place(&self) -> usize {
         match self {
             OwnPart::Startup(_) => 0,

@@ -14,7 +14,7 @@ const MOST: usize = 3;
 /// An unmeasured value, and the settings between which the truth may lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumption {
-    /// Its name, as in "depending on buffers".
+    /// Name, as in "depending on buffers".
     pub value: String,
     /// One end of the range.
     pub low: End,

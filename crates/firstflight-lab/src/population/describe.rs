@@ -29,7 +29,7 @@ pub struct Description {
 /// Statistics of one group's draws.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupDescription {
-    /// Its name; `all` for the whole population.
+    /// Name of the group; `all` for the whole population.
     pub group: String,
     /// Share of the connections.
     pub share: f64,

@@ -108,13 +108,13 @@ pub struct Column {
     /// The unit of the values (`ms`, `%`, `bytes`), empty for a plain number. Values in
     /// `bytes` are shown as kB, MB or GB.
     pub unit: String,
-    /// Which end of the column is good.
+    /// The good end of the column.
     pub better: Better,
     /// Definition of the metric, in a sentence.
     pub explanation: String,
 }
 
-/// Which end of a column is good.
+/// The good end of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -171,7 +171,7 @@ pub struct Spread {
 pub struct Series {
     /// The name of the arm; the same as in [`Row::arm`].
     pub arm: String,
-    /// Its colour and shape ([`looks`](super::looks)).
+    /// Colour and shape of the arm ([`looks`](super::looks)).
     #[serde(default)]
     pub look: usize,
     /// The samples, in order of time. Each holds until the next; the last one ends the transfer.
@@ -179,7 +179,7 @@ pub struct Series {
     pub points: Vec<Point>,
     /// Phases of the sender, without overlap, in order.
     pub phases: Vec<Phase>,
-    /// When packets were declared lost.
+    /// Times at which packets were declared lost, with their bytes.
     pub losses: Vec<Loss>,
     /// Exit of the startup; `None` if the transfer ended first.
     pub exit: Option<Exit>,
@@ -241,7 +241,7 @@ pub struct Exit {
     pub time_ms: f64,
     /// The window at that moment.
     pub cwnd: u64,
-    /// That window over the path's BDP.
+    /// The window over the path's BDP.
     pub bdp_ratio: Option<f64>,
 }
 

@@ -25,7 +25,7 @@ pub struct Page<'a> {
     pub body: &'a str,
     /// Scripts shared with other kinds of pages.
     pub common: &'a [&'a str],
-    /// Its own scripts, loaded after the common ones.
+    /// Scripts of this page, loaded after the common ones.
     pub scripts: &'a [&'a str],
 }
 

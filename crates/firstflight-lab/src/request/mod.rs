@@ -49,11 +49,11 @@ pub enum Takes {
 /// An option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name, as on the command line but without the dashes.
+    /// Name, as on the command line but without the dashes.
     pub name: String,
     /// Values it accepts.
     pub takes: Takes,
-    /// Its default, as typed; `None` if there is none.
+    /// Default value, as typed; `None` if there is none.
     pub default: Option<String>,
     /// Help text.
     pub help: String,

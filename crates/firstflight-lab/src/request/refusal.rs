@@ -112,7 +112,7 @@ fn used<'a>(command: &'a Command, error: &Error) -> &'a Command {
     found
 }
 
-/// What to write instead of another program's option, if the command has it under another name.
+/// Replacement for another program's option, if the command has it under another name.
 fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
     let has = |name: &str| command.get_arguments().any(|one| one.get_long() == Some(name));
     let word = option.trim_start_matches('-');

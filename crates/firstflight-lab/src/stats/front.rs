@@ -11,7 +11,7 @@ pub enum Versus {
     Even,
 }
 
-/// Which of `n` candidates are on the front: those that no other candidate beats in one quantity
+/// Whether each of `n` candidates is on the front: no other candidate beats it in one quantity
 /// without being worse in another. `versus(a, b)` compares all quantities.
 pub fn front<const K: usize>(n: usize, versus: impl Fn(usize, usize) -> [Versus; K]) -> Vec<bool> {
     let beats = |a: usize, b: usize| {

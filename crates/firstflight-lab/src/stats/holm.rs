@@ -1,7 +1,8 @@
 //! Multiple tests: Holm's step-down procedure keeps the probability of any false claim in the whole
 //! table below 5 %.
 
-/// Which of these p-values are significant when all are tested together at `level`. NaN never is.
+/// Whether each of these p-values is significant when all are tested together at `level`. NaN never
+/// is.
 pub fn holm(probabilities: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     let key = |index: usize| {

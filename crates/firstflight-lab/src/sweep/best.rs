@@ -13,7 +13,7 @@ type Scale = fn(&[Vec<f64>]) -> Vec<Vec<f64>>;
 /// A measure by which arms are compared; less is better.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    /// Its name in the data.
+    /// Name in the data.
     pub key: &'static str,
     /// Display name.
     pub label: &'static str,
@@ -153,7 +153,7 @@ impl Sweep {
     }
 }
 
-/// How often each arm is best, and by which margin.
+/// The number of points at which each arm is best, and its margins, as a sentence.
 fn told(judged: &Judged, arms: &[&str], best: &[Option<Best>]) -> Option<String> {
     let known: Vec<&Best> = best.iter().flatten().collect();
     let points = known.len();

@@ -24,7 +24,7 @@ pub enum Speaks {
 /// Name and abilities of a testbed.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// Its name in options and results, such as `sim`.
+    /// Name in options and results, such as `sim`.
     pub name: &'static str,
     /// Short description for a list: `The simulator`.
     pub summary: &'static str,

@@ -23,7 +23,7 @@ use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How often a trial is attempted until its link is on time.
+/// Most attempts of a trial until its link is on time.
 const ATTEMPTS: u32 = 3;
 /// The kernel's initial window.
 const INITIAL_WINDOW: u32 = 10;
@@ -187,7 +187,7 @@ fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
     }
 }
 
-/// With external programs, only the arrivals and their times are known.
+/// Keeps only the arrivals and their times, which is all that is known of external programs.
 fn only_what_arrived(outcome: &mut Outcome) {
     let known = std::mem::take(outcome);
     *outcome = Outcome {
