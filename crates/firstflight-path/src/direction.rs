@@ -332,7 +332,7 @@ pub struct GilbertElliott {
 pub enum Jitter {
     /// Uniform between two values, in ns.
     Uniform(u64, u64),
-    /// Normal with this mean and standard deviation in ns, truncated at zero.
+    /// Normal with this mean and standard deviation in ns, clipped at zero.
     Normal(u64, u64),
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn exponential(x: u64, mean: u64) -> u64 {
     libm::round(-libm::log(uniform(x)) * mean as f64) as u64
 }
 
-/// A normal draw, truncated at zero and rounded to the nearest integer.
+/// A normal draw, clipped at zero and rounded to the nearest integer.
 pub(crate) fn normal_above_zero(x: u64, mean: u64, sigma: u64) -> u64 {
     // Negative values become 0 in the conversion.
     libm::round(mean as f64 + sigma as f64 * normal(x)) as u64

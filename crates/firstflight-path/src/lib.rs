@@ -58,7 +58,7 @@
 //! | `fq_codel` | flow queues with CoDel, alone or settings as `flows:1024/quantum:1514B/target:5ms/interval:100ms`; forward only, see below | 1 to 65536 flows | none |
 //! | `dualpi2` | two coupled queues, alone or settings as `target:15ms/update:16ms/alpha:0.16/beta:3.2/k:2/step:1ms/classic:10`; forward only, see below | | none |
 //! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share at random | | none |
-//! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (truncated at 0) | up to 100 s | none |
+//! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (clipped at 0) | up to 100 s | none |
 //! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay for a share of the packets, which other packets overtake | shares 0 to 1 together | none |
 //! | `dup` | share of packets that arrive twice | 0 to below 1 | `0` |
 //! | `steps` | constant rate: `TIME:RATE/TIME:RATE...`, later rates; `off` is an outage, which cannot be last | times increase | none |
