@@ -1,8 +1,9 @@
-//! From an A/B test on recorded connections to an answer: which startup to deploy on these paths.
+//! Turns an A/B test on recorded connections into a recommendation: which startup to deploy on
+//! these paths.
 //!
-//! The [`Decision`](crate::decision::Decision) of the test is the answer, if three things hold.
-//! There are [`LEAST_CONNECTIONS`] recorded connections or more; the sender that runs today is
-//! known; and the model of it reproduces what was captured ([`Model`]).
+//! The [`Decision`](crate::decision::Decision) of the test is the answer under three conditions:
+//! there are at least [`LEAST_CONNECTIONS`] recorded connections, the current sender is known, and
+//! the model of it reproduces the captures ([`Model`]).
 
 use crate::ab::Analysis;
 use crate::ab::analysis::Part;
@@ -13,22 +14,22 @@ pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
 
-/// With fewer recorded connections nothing is recommended: how far the next one differs from them
-/// is not known.
+/// Fewest recorded connections for a recommendation. With fewer, nothing is known about how much
+/// the next connection differs from them.
 pub const LEAST_CONNECTIONS: usize = 5;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// In a sentence.
+    /// The answer in one sentence.
     pub finding: String,
-    /// The arm to deploy, the baseline included; null where nothing is recommended.
+    /// The arm to deploy, which may be the baseline; null if nothing is recommended.
     pub deploy: Option<String>,
-    /// Recorded connections behind it.
+    /// Number of recorded connections used.
     pub connections: usize,
     /// The current sender.
     pub baseline: Baseline,
-    /// Whether the model reproduces what was captured.
+    /// Whether the model reproduces the captures.
     pub model: Model,
     /// Lines that a terminal shows below the finding.
     pub lines: Vec<Line>,
@@ -48,37 +49,38 @@ pub struct Line {
 pub struct Baseline {
     /// The arm.
     pub arm: String,
-    /// Source of this knowledge.
+    /// Source of the knowledge of the arm.
     pub why: String,
-    /// It is known: asked for, named by the logs, or identified.
+    /// Whether the arm is known: requested, named by the logs, or identified.
     pub known: bool,
     /// Startups that would have sent the same.
     pub alike: Vec<String>,
 }
 
-/// The captured connections beside the same ones in the simulator, with the sender that runs today.
+/// The captured connections compared with simulations of the same connections and the current
+/// sender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Model {
     /// Packets lost in the captures, percent.
     pub captured_loss_pct: f64,
-    /// The same in the model.
+    /// Packets lost in the model, percent.
     pub loss_pct: f64,
     /// Median duration in the captures, ms.
     pub captured_p50_ms: f64,
-    /// The same in the model.
+    /// Median duration in the model, ms.
     pub p50_ms: f64,
     /// Median over connections of |ln(time in the model / time captured)|.
     pub median_off: f64,
-    /// Share of connections that are off by over 50 %.
+    /// Share of connections whose time is off by more than 50 %.
     pub far_off: f64,
-    /// Mean time in the model over that captured.
+    /// Mean time in the model over the mean captured time.
     pub mean_ratio: f64,
-    /// The likeliest reasons where it does not reproduce the captures.
+    /// The most likely reasons if the model does not reproduce the captures.
     pub reasons: Vec<String>,
 }
 
 impl Model {
-    /// The model is near enough to recommend by it.
+    /// Whether the model is accurate enough for a recommendation.
     pub fn reproduces(&self) -> bool {
         let points = (self.loss_pct - self.captured_loss_pct).abs();
         let [least, most] = if self.loss_pct < self.captured_loss_pct {
@@ -104,22 +106,22 @@ impl Model {
     }
 }
 
-/// Input of the recommendation, for the page.
+/// Data behind the recommendation, for the page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// The files.
     pub files: Vec<FileRow>,
-    /// Their connections.
+    /// Connections in the files.
     pub paths: Vec<PathRow>,
     /// Assumptions with their reasons.
     pub assumed: Vec<(String, String)>,
-    /// Connections that show no rate and no round trip.
+    /// Connections left out because they show neither a rate nor a round trip.
     pub left_out: u64,
-    /// Connections left out for a doubtful capture, in a sentence.
+    /// Sentence about the connections left out because their capture is doubtful.
     pub doubts: Option<String>,
 }
 
-/// A connection: the path as its ACKs show it.
+/// A connection, with its path as seen in the ACKs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathRow {
     /// Name.
@@ -128,17 +130,17 @@ pub struct PathRow {
     pub origin: String,
     /// `quic` or `tcp`.
     pub transport: &'static str,
-    /// Delivered, bytes.
+    /// Delivered bytes.
     pub bytes: u64,
     /// Smallest RTT, ms.
     pub rtt_ms: Option<f64>,
-    /// Best sustained rate with headers, Mbit/s.
+    /// Best sustained rate including headers, Mbit/s.
     pub rate_mbps: Option<f64>,
-    /// The path may carry more.
+    /// Whether the path may carry more.
     pub rate_is_lower_bound: bool,
     /// Queueing delay of a full queue, ms.
     pub buffer_ms: Option<f64>,
-    /// Declared lost, of what was sent, percent.
+    /// Packets declared lost over packets sent, percent.
     pub loss_pct: Option<f64>,
     /// Further findings from the ACKs, in sentences.
     pub findings: Vec<String>,
@@ -146,7 +148,7 @@ pub struct PathRow {
     pub exits: Vec<(String, &'static str, Option<f64>)>,
 }
 
-/// Everything, for programs; `R` is the replay of the captures.
+/// The whole answer, for programs; `R` is the replay of the captures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer<'a, R> {
     firstflight: &'static str,
@@ -159,7 +161,7 @@ pub struct Answer<'a, R> {
 }
 
 impl<'a, R: Serialize> Answer<'a, R> {
-    /// Of these parts.
+    /// Assembles the answer from these parts.
     pub fn new(
         advice: &'a Advice,
         evidence: &'a Evidence,
@@ -172,10 +174,10 @@ impl<'a, R: Serialize> Answer<'a, R> {
         Answer { firstflight, advice, assumed, left_out, doubts, replay, ab }
     }
 
-    /// As JSON, one object, the same bytes for the same captures.
+    /// One JSON object, identical for the same captures.
     ///
     /// # Errors
-    /// One line if the replay is nothing that JSON can hold.
+    /// A one-line message if the replay cannot be represented in JSON.
     pub fn to_json(&self) -> Result<String, Error> {
         let text =
             serde_json::to_string_pretty(self).map_err(|error| Error::new(error.to_string()))?;
@@ -183,7 +185,7 @@ impl<'a, R: Serialize> Answer<'a, R> {
     }
 }
 
-/// Why the captures are no ground for a recommendation.
+/// Why the captures do not support a recommendation.
 fn fault(connections: usize, baseline: &Baseline, model: &Model) -> Option<String> {
     if connections < LEAST_CONNECTIONS {
         let count = if connections == 1 {
@@ -204,7 +206,8 @@ fn fault(connections: usize, baseline: &Baseline, model: &Model) -> Option<Strin
     })
 }
 
-/// What an arm gains differs too much between the recorded connections to say it of the next ones.
+/// Why the gain of an arm cannot be generalized: it differs too much between the recorded
+/// connections.
 fn differs(analysis: &Analysis, arm: &str) -> Option<String> {
     let groups = analysis.of(Part::Group).filter(|entry| entry.arm == arm);
     let gains: Vec<(f64, f64)> = groups
@@ -222,8 +225,8 @@ fn differs(analysis: &Analysis, arm: &str) -> Option<String> {
     })
 }
 
-/// The answer to which startup to deploy on the paths that were recorded. `paths` says in a phrase
-/// what they are like, `replayed` how an arm would have left slow start on the captures.
+/// Answers which startup to deploy on the recorded paths. `paths` is a phrase that describes them;
+/// `replayed` is how an arm would have left slow start on the captures.
 pub fn advise(
     analysis: &mut Analysis,
     connections: usize,

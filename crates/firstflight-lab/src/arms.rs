@@ -1,4 +1,4 @@
-//! Arms as users write them: a label, what it stands for, and a helpful refusal.
+//! Arms as users write them: a label, the sender it stands for, and helpful errors.
 
 use crate::error::nearest;
 pub use crate::own::ALL;
@@ -14,24 +14,24 @@ use firstflight_path::Error;
 /// The sender.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sender {
-    /// One of ours: startup, avoidance, recovery and sender options.
+    /// Our own sender: startup, avoidance, recovery and sender options.
     Arm(Arm),
-    /// A controller of the running kernel: `cubic` of `kernel:cubic`.
+    /// A controller of the running kernel: `cubic` in `kernel:cubic`.
     Kernel(String),
-    /// A controller that comes with a QUIC stack, on that stack.
+    /// A controller of a QUIC stack, run on that stack.
     Stack(&'static StackArm),
-    /// Programs of others at both ends, of which only what arrives is seen.
+    /// External programs at both ends, of which only the arriving data are observed.
     Programs(Programs),
-    /// Parts that are not ours in an arm of ours.
+    /// One of our arms with user-defined parts.
     Own {
-        /// These parts.
+        /// The user-defined parts.
         own: Box<Own>,
-        /// The others, and sender options. What it has in their places never runs.
+        /// The remaining parts, and sender options. The parts that `own` replaces never run.
         rest: Arm,
     },
 }
 
-/// A sender with the name it was asked for by.
+/// A sender with the name it was requested by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedArm {
     /// As typed.
@@ -41,8 +41,8 @@ pub struct NamedArm {
 }
 
 impl NamedArm {
-    /// The full name: the arm with all options that differ from the defaults, or the kernel's
-    /// controller.
+    /// The full name: the arm with all options that differ from the defaults, or the controller of
+    /// the kernel or stack.
     pub fn full(&self) -> String {
         match &self.sender {
             Sender::Arm(arm) => arm.to_string(),
@@ -53,7 +53,7 @@ impl NamedArm {
         }
     }
 
-    /// Its parts that are ours, if any are: of a foreign startup, the rest of the arm.
+    /// Our parts of the arm, if there are any; with a user-defined startup, the rest of the arm.
     pub fn parts(&self) -> Option<&Arm> {
         match &self.sender {
             Sender::Arm(arm) | Sender::Own { rest: arm, .. } => Some(arm),
@@ -61,16 +61,17 @@ impl NamedArm {
         }
     }
 
-    /// Whether it is told what no sender can know (`oracle`): it bounds the others and competes with
-    /// none.
+    /// Whether it knows what no sender can know (`oracle`): it is a bound for other arms and does
+    /// not compete with them.
     pub fn is_reference(&self) -> bool {
         matches!(&self.sender, Sender::Arm(arm) if arm.startup.is_reference())
     }
 
-    /// The arm, where all of it is ours.
+    /// The arm, if all of its parts are ours.
     ///
     /// # Errors
-    /// One line for a controller of the kernel or of a QUIC stack and for foreign parts.
+    /// A one-line message for a controller of the kernel or of a QUIC stack and for user-defined
+    /// parts.
     pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
@@ -81,7 +82,7 @@ impl NamedArm {
         }
     }
 
-    /// Where what is none of ours runs.
+    /// The error that says where a sender that is not ours runs.
     pub(crate) fn elsewhere(&self) -> Error {
         let whose = match &self.sender {
             Sender::Stack(_) => "the QUIC stacks' own controllers run on the testbed `quic` only",
@@ -91,18 +92,18 @@ impl NamedArm {
         Error::new(format!("arm `{}`: {whose}", self.label))
     }
 
-    /// Why its rows are not the same each time, in a sentence, if they are not.
+    /// Why its rows differ between runs, as a sentence; `None` if they do not.
     pub(crate) fn varies(&self) -> Option<String> {
         let Sender::Stack(stack) = &self.sender else { return None };
         let why = stack.varies?;
         Some(format!("{} is not repeatable: {why}, so no two runs are alike", self.label))
     }
 
-    /// An arm with a startup of one's own; `rest` is what would follow a startup's name:
-    /// `/reno/prr@(iw=30)`, or nothing.
+    /// An arm with a user-defined startup; `rest` is the text that follows a startup's name, such
+    /// as `/reno/prr@(iw=30)`, or empty.
     ///
     /// # Errors
-    /// One line if the rest is not the rest of an arm.
+    /// A one-line message if `rest` is not the rest of an arm.
     pub fn with_own(label: &str, startup: OwnStartup, rest: &str) -> Result<NamedArm, Error> {
         if !(rest.is_empty() || rest.starts_with(['/', '@'])) {
             return Err(Error::new(format!(
@@ -115,9 +116,9 @@ impl NamedArm {
     }
 }
 
-/// The value with which `arm`, given an option such as `k=1/2`, reads as the plain arm. It is found by
-/// trying the words that the option takes, whole numbers up to 1 000, and fractions with denominators
-/// up to 100. `None` if none of these is the default.
+/// The value for which `arm` with an option such as `k=1/2` equals the plain arm. It is found by
+/// trying the words that the option takes, whole numbers up to 1 000, and fractions with
+/// denominators up to 100. `None` if none of these is the default.
 pub fn default_of(
     doc: &OptionDoc,
     plain: &Arm,
@@ -130,23 +131,24 @@ pub fn default_of(
     values.find(|value| arm(&format!("{}={value}", doc.key)).as_ref() == Some(plain))
 }
 
-/// What the arm itself is where something else starts.
+/// Startup of the arm where another one runs.
 const STAND_IN: &str = "slowstart";
 
-/// What stands in front of the kernel's own controllers.
+/// Prefix of the kernel's own controllers.
 const KERNEL: &str = "kernel:";
 
-/// What stands in front of a file with programs of others.
+/// Prefix of a file that describes external programs.
 const PROGRAMS: &str = "program:";
 
-/// The arms that `compare` runs when none are named.
+/// The arms that `compare` runs by default.
 pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid,plumb,oracle";
 
-/// Reads a comma-separated list of arms; `all` are all startups and short names, each arm once.
+/// Reads a comma-separated list of arms; `all` stands for all startups and short names, each arm
+/// once.
 ///
 /// # Errors
-/// One line for the first arm that cannot be read, with the nearest known name where there is one,
-/// or with what would work.
+/// A one-line message for the first arm that cannot be read, with the nearest known name if there
+/// is one, or with a correct form.
 pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Error> {
     if text.trim() != ALL {
         return split_list(text).map(parse_arm).collect();
@@ -161,13 +163,13 @@ pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Error> {
     Ok(arms)
 }
 
-/// Startups and short names.
+/// Names of startups and short names.
 fn names() -> impl Iterator<Item = &'static str> {
     let short = SHORT_NAMES.iter().map(|short| short.name);
     STARTUPS.iter().map(|part| part.name).chain(short)
 }
 
-/// The arm that was meant by `text`, which is none, in words that follow what is wrong with it.
+/// The arm that was probably meant by an invalid `text`, worded to follow the error.
 fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
     let named = |name: &str| format!(" (did you mean `{name}`?)");
     let of = |name: &str, parts: &'static [Part]| {
@@ -208,7 +210,7 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
     }
 }
 
-/// The arm with an option of the sender moved to where those stand, behind `@`, if it is one.
+/// The arm with a sender option moved behind `@`, if that makes it valid.
 fn sender_option(text: &str, key: &str) -> Option<String> {
     if SenderParams::DOCS.iter().all(|doc| doc.key != key) {
         return None;
@@ -225,7 +227,7 @@ fn sender_option(text: &str, key: &str) -> Option<String> {
     Arm::parse(&arm).is_ok().then_some(arm)
 }
 
-/// A stack that there is with a controller that it has not.
+/// Refuses a controller that an existing stack does not have.
 fn no_such_controller(label: &str) -> Error {
     if let Some((_, arm)) = label.split_once(':')
         && Arm::parse(arm).is_ok()
@@ -242,11 +244,11 @@ fn no_such_controller(label: &str) -> Error {
     Error::new(format!("arm `{label}`: no such controller{near}; the stacks have {known}"))
 }
 
-/// The arm that names some of these parts of somebody's own, if this one does; [`parse_arms`] knows
-/// those that were [made known](crate::own_parts).
+/// The arm if `text` names one of these user-defined parts; [`parse_arms`] knows the parts that
+/// were [registered](crate::own_parts).
 ///
 /// # Errors
-/// One line if the rest of it is none.
+/// A one-line message if the rest of the arm is invalid.
 pub fn own_arm(text: &str, parts: &[OwnPart]) -> Option<Result<NamedArm, Error>> {
     let label = text.trim();
     let (own, rest) = own_names::taken_out(label, parts)?;
@@ -254,7 +256,7 @@ pub fn own_arm(text: &str, parts: &[OwnPart]) -> Option<Result<NamedArm, Error>>
         let (own, rest) = (Box::new(own), *rest.arm()?);
         Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { own, rest } })
     });
-    // It is the arm as it was written that has the mistake.
+    // The error refers to the arm as it was written.
     Some(named.map_err(|error| Error::new(format!("arm `{label}`: {error}"))))
 }
 

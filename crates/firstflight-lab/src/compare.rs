@@ -1,4 +1,4 @@
-//! A comparison: every arm on the same path, the same object and the same seeds, side by side.
+//! A comparison: every arm with the same path, object and seeds.
 
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
@@ -27,19 +27,20 @@ use std::time::{Duration, Instant};
 pub struct Plan {
     /// The arms, in the order of the table.
     pub arms: Vec<NamedArm>,
-    /// Where they run.
+    /// The testbed.
     pub testbed: &'static dyn Testbed,
     /// Path, object and hosts.
     pub scenario: Scenario,
     /// First seed.
     pub seed: u64,
-    /// Trials per arm, at most so many in stages; repeats count the seed up and vary the RTT by up to
-    /// half a millisecond.
+    /// Trials per arm; with stages, at most this many. Repeated trials increment the seed and vary
+    /// the RTT by up to half a millisecond.
     pub repeat: u32,
-    /// Trials are repeated in stages where there is chance, and once where there is none. `None` runs
-    /// exactly [`Plan::repeat`] trials.
+    /// Repeats trials in stages if the scenario is random, and runs one trial otherwise. `None`
+    /// runs exactly [`Plan::repeat`] trials.
     pub stages: Option<Stages>,
-    /// Each trial of an arm that starts by `careful` or `plumb` is the second connection of two.
+    /// If set, each trial of an arm that starts with `careful` or `plumb` is the second of two
+    /// connections.
     pub resume: Option<Resume>,
 }
 
@@ -51,31 +52,31 @@ pub enum Keep {
     Rows,
     /// Every event, for a report.
     Events,
-    /// Every event with inner signals.
+    /// Every event with internal signals.
     Signals,
 }
 
-/// Takes the complete log of an arm's trial with the first seed as soon as it is there, on the thread
-/// that ran it.
+/// Receives the complete log of an arm's trial with the first seed as soon as it exists, on the
+/// thread that ran it.
 pub type Takes<'a> = &'a (dyn Fn(usize, Log) -> Result<(), Error> + Sync);
 
 /// The resolved experiment, as in `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExperimentRow {
-    /// Where it ran.
+    /// The testbed.
     pub testbed: &'static str,
-    /// Stacks of sender and receiver, where they are not our own code.
+    /// Stacks of sender and receiver, if they are not our own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stacks: Option<&'static str>,
     /// `quic` or `tcp`.
     pub transport: &'static str,
-    /// Preset of loss detection.
+    /// Loss-detection preset.
     pub detection: &'static str,
     /// The path's canonical text.
     pub path: String,
-    /// Its short name, if it has one.
+    /// The path's short name, if it has one.
     pub path_name: Option<String>,
-    /// Rate of the bottleneck; the mean for one that varies.
+    /// Rate of the bottleneck; the mean if it varies.
     pub rate_mbps: f64,
     /// Idle round trip.
     pub rtt_ms: f64,
@@ -91,21 +92,22 @@ pub struct ExperimentRow {
     pub seed: u64,
     /// Trials per arm that ran.
     pub repeat: u32,
-    /// Why no more trials ran; null where `--repeat` said how many, on a path without chance, and after a
-    /// signal.
+    /// Why no more trials ran; null if `--repeat` set their number, if the scenario is not random,
+    /// and after a signal.
     pub stopped: Option<Stopped>,
-    /// Where the connection before each of `careful` and `plumb` ran, if there was one: `same` or a path.
+    /// Path of the connection before each of `careful` and `plumb`, if there was one: `same` or a
+    /// path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
-    /// Initial window of arms that name none, packets.
+    /// Initial window of arms that specify none, packets.
     pub iw: u32,
-    /// Pacer's bucket of arms that name none, packets.
+    /// Pacer's bucket of arms that specify none, packets.
     pub burst: u32,
-    /// Datagram size the window counts.
+    /// Datagram size as counted by the window.
     pub datagram_bytes: u32,
     /// IP bytes of a full packet.
     pub packet_bytes: u32,
-    /// Acknowledged every this many packets; `None` where the receiver goes by time only.
+    /// Number of packets per ACK; `None` if the receiver acknowledges by time only.
     pub ack_every: Option<u32>,
     /// Longest ACK delay.
     pub max_ack_delay_ms: f64,
@@ -116,11 +118,11 @@ pub struct ExperimentRow {
 /// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The compared plan.
+    /// The plan that was run.
     pub plan: Plan,
     /// One row per trial: arms in order, seeds in order within each.
     pub rows: Vec<TrialRow>,
-    /// Events of the trials with the first seed, one per arm, if they were to be kept.
+    /// Events of the trials with the first seed, one per arm, if they were kept.
     pub records: Vec<Recording>,
     /// Caveats to read before the numbers.
     pub warnings: Vec<String>,
@@ -128,7 +130,7 @@ pub struct Comparison {
     pub stopped: Option<Stopped>,
 }
 
-/// One trial that has run.
+/// One finished trial.
 struct Done {
     row: TrialRow,
     recording: Option<Recording>,
@@ -151,22 +153,22 @@ impl Plan {
         Plan { arms, testbed, scenario, seed: 1, repeat: 1, stages: None, resume: None }
     }
 
-    /// The same with trials in stages.
+    /// The same plan with trials in stages.
     #[must_use]
     pub fn staged(self, stages: Stages) -> Plan {
         let plan = Plan { stages: Some(stages), ..self };
         Plan { repeat: plan.ends(plan.has_chance()).last().copied().unwrap_or(1), ..plan }
     }
 
-    /// Whether two seeds can differ in anything but the half millisecond of round trip that tells
-    /// repeats apart.
+    /// Whether two seeds can differ in anything other than the half millisecond of round trip that
+    /// distinguishes repeated trials.
     pub fn has_chance(&self) -> bool {
         self.testbed.info().in_real_time
             || self.scenario.path.has_chance()
             || self.resume.as_ref().is_some_and(Resume::has_chance)
     }
 
-    /// Trials per arm at the end of each stage, in a scenario with or without chance.
+    /// Trials per arm at the end of each stage, in a random or a deterministic scenario.
     pub(crate) fn ends(&self, has_chance: bool) -> &[u32] {
         match self.stages {
             None => std::slice::from_ref(&self.repeat),
@@ -175,18 +177,18 @@ impl Plan {
         }
     }
 
-    /// Number of trials per arm that a signal left of this plan, in words, if it cut the run short.
+    /// Number of trials per arm left by a signal that cut the run short, as text.
     pub fn cut_short(&self, ran: &Plan, stopped: Option<Stopped>) -> Option<String> {
         let done = ran.repeat;
         if self.stages.is_some() {
-            // Each of several stages ends for a reason.
+            // Each of several stages ends with a reason.
             return (self.repeat > 1 && stopped.is_none())
                 .then(|| format!("stopped: {done} trials per arm"));
         }
         (done < self.repeat).then(|| format!("stopped: {done} of {} trials per arm", self.repeat))
     }
 
-    /// The least time that trials in real time take, in words, for whoever waits for them.
+    /// The least time that real-time trials take, as text for the user.
     pub fn least_wait(&self) -> Option<String> {
         if !self.testbed.info().in_real_time {
             return None;
@@ -215,16 +217,16 @@ impl Plan {
     /// number of threads. `tick` is called once per finished trial.
     ///
     /// # Errors
-    /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered
-    /// by any trial within the limit.
+    /// If the plan is empty, if the path cannot carry the host's packets, or if no trial delivered
+    /// anything within the limit.
     pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Error> {
         self.run_traced(keep, None, tick)
     }
 
-    /// The same, and the logs of trials go to `takes`.
+    /// As [`Plan::run`]; `takes` receives the logs of trials.
     ///
     /// # Errors
-    /// Those of [`Plan::run`] and of whoever takes the logs.
+    /// Errors of [`Plan::run`] and of `takes`.
     pub fn run_traced(
         &self,
         keep: Keep,
@@ -234,11 +236,11 @@ impl Plan {
         self.run_until(keep, takes, tick, &AtomicBool::new(false))
     }
 
-    /// The same, until somebody sets `stop`.
+    /// As [`Plan::run_traced`], until `stop` is set.
     ///
     /// # Errors
-    /// Those of [`Plan::run_traced`], and one line if it was stopped: a part of a comparison
-    /// compares nothing.
+    /// Errors of [`Plan::run_traced`], and a one-line message if it was stopped: an incomplete
+    /// comparison has no result.
     pub fn run_until(
         &self,
         keep: Keep,
@@ -249,7 +251,8 @@ impl Plan {
         self.run_beside(1, keep, takes, tick, stop)
     }
 
-    /// The same beside so many other plans on the same threads, this one counted.
+    /// As [`Plan::run_until`], for a plan that shares the threads with others; `plans` includes
+    /// this one.
     pub(crate) fn run_beside(
         &self,
         plans: usize,
@@ -261,20 +264,21 @@ impl Plan {
         self.run_stages(plans, keep, takes, tick, (stop, false))
     }
 
-    /// Arms are run together: there are repeats enough to keep all threads busy with one at a time,
-    /// and an object that is not much larger than what path and queue hold may be through before
-    /// arms differ. Of a larger one everything is told to everybody for nothing: a tenth more work.
+    /// Whether arms run together: if there are enough repeated trials to keep all threads busy with
+    /// one each, and the object is not much larger than what path and queue can hold, so that arms
+    /// may finish before they differ. With a larger object, giving every event to all arms costs a
+    /// tenth more work for nothing.
     fn shares(&self, plans: usize, repeats: u32) -> bool {
         let path = &self.scenario.path;
         let held = path.bdp_bytes().saturating_add(path.queue_bytes().unwrap_or(0));
-        // One that resumes has an arm of its own in every repeat.
+        // An arm that resumes differs in every repeated trial.
         self.resume.is_none()
             && self.scenario.bytes <= held.saturating_mul(2)
             && plans.saturating_mul(repeats as usize) >= rayon::current_num_threads()
     }
 
-    /// What [`Plan::rounds`] gives, by the testbed's way to run arms together: those that behave alike
-    /// need not be run twice.
+    /// As [`Plan::rounds`], using the testbed's way to run arms together: arms that behave alike
+    /// need not run twice.
     fn shared_rounds(
         &self,
         rounds: Range<u32>,
@@ -304,14 +308,15 @@ impl Plan {
         Ok(done)
     }
 
-    /// The seed of a repeat, and its scenario: of all but the first its round trip is another.
+    /// The seed of a repeated trial, and its scenario, whose round trip varies in all but the
+    /// first.
     fn repeat_of(&self, round: u32) -> (u64, Cow<'_, Scenario>) {
         let seed = self.seed.wrapping_add(u64::from(round));
         let plain = || Cow::Borrowed(&self.scenario);
         (seed, if round == 0 { plain() } else { Cow::Owned(self.scenario.jittered(seed)) })
     }
 
-    /// A trial that is through, without a recording.
+    /// A finished trial without a recording.
     fn done(
         &self,
         (arm, seed): (&NamedArm, u64),
@@ -319,7 +324,7 @@ impl Plan {
         outcome: &Outcome,
         arrived: &AtomicBool,
     ) -> Done {
-        // Where nobody knows it may well have been something.
+        // If the testbed does not know, something may have arrived.
         if outcome.delivered != Some(0) {
             arrived.store(true, Ordering::Relaxed);
         }
@@ -329,11 +334,12 @@ impl Plan {
         Done { row: TrialRow::of(&trial), recording: None, warnings }
     }
 
-    /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
-    /// result has so many.
+    /// As [`Plan::run_until`], but a stop returns the repeated trials that every arm has finished;
+    /// the plan of the result has that many.
     ///
     /// # Errors
-    /// Those of [`Plan::run_until`]; one line if it is stopped before the first of these repeats.
+    /// Errors of [`Plan::run_until`]; a one-line message if it is stopped before the first of these
+    /// trials.
     pub fn run_partly(
         &self,
         keep: Keep,
@@ -343,8 +349,8 @@ impl Plan {
         self.run_stages(1, keep, None, tick, (stop, true))
     }
 
-    /// Runs stage after stage. Between two chunks a stop ends the run, `partly` with the trials that
-    /// every arm is through with.
+    /// Runs stage after stage. A stop between two chunks ends the run; with `partly`, the trials
+    /// that every arm has finished are kept.
     fn run_stages(
         &self,
         plans: usize,
@@ -396,7 +402,7 @@ impl Plan {
         Ok(comparison)
     }
 
-    /// Some repeats of every arm: arms in order, repeats in order within each.
+    /// Some repeated trials of every arm: arms in order, trials in order within each.
     fn some(
         &self,
         plans: usize,
@@ -424,15 +430,15 @@ impl Plan {
         stages.after(wall, &times, packets.sum())
     }
 
-    /// Packets that a trial sent, or about as many where nobody counted.
+    /// Packets that a trial sent, or an estimate if the testbed does not count them.
     pub(crate) fn packets(&self, row: &TrialRow) -> u64 {
         row.packets_sent.unwrap_or(self.scenario.bytes / self.scenario.host.mss().max(1))
     }
 
-    /// How the results of a scenario without chance move within half a millisecond of round trip, by
-    /// trials that are not shown; `None` if they hardly do.
+    /// Change of a deterministic scenario's results within half a millisecond of round trip, from
+    /// trials that are not shown; `None` if it is small.
     fn phase(&self, stages: Stages, first: &[TrialRow], stop: &AtomicBool) -> Option<String> {
-        // A trial of real stacks takes a hundred times as long.
+        // A trial of real stacks takes a hundred times longer.
         if self.testbed.info().hosts_draw {
             return None;
         }
@@ -452,9 +458,9 @@ impl Plan {
         moves(&arms)
     }
 
-    /// Repeats between two places where a run can stop: trials enough to keep all threads busy, and
-    /// one repeat where trials take turns. Those that are under way at a stop are lost, so that there
-    /// are few of them where each takes long.
+    /// Repeated trials between two points where a run can stop: enough to keep all threads busy, or
+    /// one if trials take turns. A stop discards unfinished trials, so there are few of them if
+    /// each takes long.
     pub(crate) fn rounds_at_once(&self, bytes: u64) -> u32 {
         const MANY: u32 = 256;
         const SHORT: u64 = 20_000_000;
@@ -464,7 +470,7 @@ impl Plan {
         if in_turns { 1 } else { trials.div_ceil(self.arms.len().max(1) as u32) }
     }
 
-    /// There is something to run, and the testbed can.
+    /// Checks that there is something to run and that the testbed supports it.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.arms.is_empty() || self.repeat == 0 || self.scenario.bytes == 0 {
             return Err(Error::new(
@@ -480,7 +486,7 @@ impl Plan {
         self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))
     }
 
-    /// These repeats of every arm: arms in order, repeats in order within each.
+    /// Runs these repeated trials of every arm: arms in order, trials in order within each.
     fn rounds(
         &self,
         rounds: Range<u32>,
@@ -504,7 +510,7 @@ impl Plan {
             .collect()
     }
 
-    /// The comparison of all its trials.
+    /// Combines all trials into a comparison.
     fn joined(&self, done: Vec<Done>, arrived: bool) -> Result<Comparison, Error> {
         if !arrived {
             return Err(self.nothing_arrives());
@@ -581,7 +587,7 @@ impl Plan {
         Ok(Done { recording, ..done })
     }
 
-    /// What a log begins with, as far as it is known before the controller is built.
+    /// The start of a log, as far as it is known before the controller is built.
     fn start(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, round: u32) -> Start {
         let path = &scenario.path;
         Start {
@@ -691,7 +697,7 @@ impl Plan {
     }
 }
 
-/// What the connection before the first trial left.
+/// The state that the connection before the first trial left.
 fn left(arm: &NamedArm, saved: Option<&Saved>) -> String {
     let label = &arm.label;
     saved.map_or_else(
@@ -705,13 +711,13 @@ fn left(arm: &NamedArm, saved: Option<&Saved>) -> String {
 }
 
 impl Comparison {
-    /// The trials of one arm, seeds in order.
+    /// Trials of one arm, with seeds in order.
     pub fn trials(&self, arm: usize) -> &[TrialRow] {
         let per_arm = self.plan.repeat as usize;
         &self.rows[arm * per_arm..(arm + 1) * per_arm]
     }
 
-    /// The experiment with every default filled in, and what ran of it.
+    /// The experiment with every default filled in, and the trials that ran.
     pub fn resolved(&self) -> ExperimentRow {
         ExperimentRow { stopped: self.stopped, ..self.plan.resolved() }
     }
@@ -732,12 +738,12 @@ impl Comparison {
         Repeats::of(self.plan.arms.iter().enumerate().map(arm).collect(), limit)
     }
 
-    /// Every trial of every arm was finished within the limit.
+    /// Whether every trial of every arm finished within the limit.
     pub fn complete(&self) -> bool {
         self.rows.iter().all(|row| row.complete)
     }
 
-    /// The whole comparison as JSON, one object, the same bytes for the same plan.
+    /// The whole comparison as one JSON object, identical for the same plan.
     ///
     /// # Panics
     /// Never: rows hold only numbers and strings.
@@ -755,8 +761,8 @@ impl Comparison {
         text
     }
 
-    /// When the first byte of the bound arrives, and the rate at which the bound rises from then
-    /// on, if the path has a constant rate.
+    /// Arrival time of the first byte of the lower bound, and the rate at which the bound rises
+    /// afterwards, if the path has a constant rate.
     pub fn ideal(&self) -> Option<(Nanos, u64)> {
         let scenario = Scenario { bytes: 1, ..self.plan.scenario.clone() };
         let constant = matches!(scenario.path.rate(), Rate::Constant(_));
@@ -765,13 +771,13 @@ impl Comparison {
     }
 }
 
-/// Rapid Start and jump start spread their windows; without a pacer most of what they are is
-/// missing.
+/// Whether the arm spreads its window with a pacer, as Rapid Start and jump start do, so that it
+/// loses most of its effect without one.
 fn needs_pacer(arm: &Arm) -> bool {
     matches!(arm.startup, StartupSpec::Rapid(_) | StartupSpec::Jump(_))
 }
 
-/// Two rows that differ in nothing but the arm's name.
+/// Whether two rows differ only in the arm's name.
 fn same_behaviour(a: &TrialRow, b: &TrialRow) -> bool {
     let unnamed =
         |row: &TrialRow| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() };

@@ -1,9 +1,9 @@
-//! Two answers of the same kind side by side: what is another number now, and by how much. For two
-//! versions of a sender, two paths, two days.
+//! Compares two results of the same kind: which numbers changed, and by how much. For two versions
+//! of a sender, two paths or two days.
 //!
-//! Answers are read from their JSON, so that those of other versions can be held against each
-//! other. A comparison is paired by path, arm and seed; a test by part and arm, where a change
-//! counts only if the two intervals do not overlap.
+//! Results are read from their JSON, so that results of different versions can be compared.
+//! Comparisons are paired by path, arm and seed, tests by part and arm; in a test a change counts
+//! only if the two intervals do not overlap.
 
 use crate::measures::{Column, Holds, columns};
 use crate::report::Better;
@@ -13,7 +13,7 @@ use firstflight_path::Error;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What an entry of an A/B test says for itself: place in the JSON, name, unit, good end.
+/// Measures of an A/B test entry: place in the JSON, name, unit, good end.
 const OF_TESTS: [(&str, &str, &str, Better); 8] = [
     ("/ttlb_ms/p50", "ttlb_ms_p50", "ms", Better::Low),
     ("/ttlb_ms/p95", "ttlb_ms_p95", "ms", Better::Low),
@@ -25,34 +25,34 @@ const OF_TESTS: [(&str, &str, &str, Better); 8] = [
     ("/versus_baseline/loss_points", "loss_points", "points", Better::Low),
 ];
 
-/// Is a change for the better? By the interval of the paired difference, or by the difference where
+/// Direction of a change, by the interval of the paired difference, or by the difference itself if
 /// nothing varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
-    /// Beyond the margin to the good end.
+    /// Beyond the margin, towards the good end.
     Better,
-    /// Beyond the margin to the bad end.
+    /// Beyond the margin, towards the bad end.
     Worse,
     /// Within the margin.
     Within,
     /// The measure has no good end.
     Other,
-    /// It may be chance, or a number is not known.
+    /// The difference may be random, or a number is unknown.
     Unclear,
 }
 
-/// A distance to the worse side: the larger of a share and an amount.
+/// A tolerance towards the worse side: the larger of a share and an amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Most {
-    /// Of what the measure was, in percent.
+    /// Share of the earlier value, in percent.
     pub percent: f64,
-    /// In the measure's unit.
+    /// Amount in the measure's unit.
     pub units: f64,
 }
 
 impl Most {
-    /// In the unit of a measure that was `before`.
+    /// In the unit of the measure, for an earlier value of `before`.
     pub fn of(self, before: f64) -> f64 {
         (before.abs() * self.percent / 100.0).max(self.units)
     }
@@ -68,8 +68,8 @@ impl Most {
     }
 }
 
-/// The margin of a measure, below which nothing is worse: the larger of a share of what it was, in
-/// percent, and an amount in its own unit.
+/// The margin of a measure, within which nothing counts as worse: the larger of a share of the
+/// earlier value, in percent, and an amount in its own unit.
 pub(crate) fn margin(measure: &str, unit: &str) -> Most {
     let (percent, units) = match (measure, unit) {
         ("ttlb_ms" | "acked_ms", _) => (2.0, 0.0),
@@ -83,51 +83,51 @@ pub(crate) fn margin(measure: &str, unit: &str) -> Most {
     Most { percent, units }
 }
 
-/// A measure that is held against itself.
+/// A measure that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// Its name in the data.
+    /// Name in the data.
     pub name: String,
-    /// Its good end.
+    /// The good end.
     pub better: Better,
 }
 
 /// A measure that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// The path of a comparison, the part of a test.
+    /// The path (in a comparison) or the part of the population (in a test).
     pub of: String,
     /// The arm.
     pub arm: String,
-    /// The measure, as the data call it.
+    /// Name of the measure in the data.
     pub measure: String,
-    /// Its unit.
+    /// Unit of the measure.
     pub unit: String,
-    /// Before; of several trials the median.
+    /// Value before; the median of several trials.
     pub before: Option<f64>,
-    /// After, likewise.
+    /// Value after; the median of several trials.
     pub after: Option<f64>,
-    /// After over before, less one, in percent; null where before is zero or one is missing.
+    /// Relative change in percent; null if the earlier value is zero or one is missing.
     pub change_pct: Option<f64>,
-    /// Pairs, one for each seed.
+    /// Number of pairs, one per seed.
     pub pairs: usize,
-    /// Pairs that differ.
+    /// Number of pairs that differ.
     pub changed: usize,
-    /// For the better?
+    /// Direction of the change.
     pub sense: Sense,
-    /// After less before with its 95 % interval, in the measure's unit: over the pairs of a
-    /// comparison (Student's t), of a test as if its two answers knew nothing of each other. `None`
-    /// with a single pair without intervals, and where a number is missing.
+    /// Later minus earlier value with its 95 % interval, in the measure's unit: over the pairs of a
+    /// comparison (Student's t), or for a test as if the two results were independent. `None` for a
+    /// single pair without intervals, and if a number is missing.
     #[serde(skip)]
     pub difference: Option<Interval>,
-    /// The measure's good end.
+    /// The good end.
     #[serde(skip)]
     pub better: Better,
 }
 
 impl Change {
-    /// Completion time, loss, queueing delay at the 99th percentile, exit, timeouts or unfinished
-    /// trials: what a comparison is read for.
+    /// Whether it is one of the main measures of a comparison: completion time, loss, queueing
+    /// delay at the 99th percentile, exit, timeouts or unfinished trials.
     pub fn is_main(&self) -> bool {
         let name = self.measure.as_str();
         matches!(name, "ttlb_ms" | "loss_ratio" | "queue_ms_p99" | "rtos" | "unfinished")
@@ -136,47 +136,48 @@ impl Change {
     }
 }
 
-/// Something that was set otherwise.
+/// A setting that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Its name in the data.
+    /// Name in the data.
     pub name: String,
-    /// Before.
+    /// Value before.
     pub before: String,
-    /// After.
+    /// Value after.
     pub after: String,
 }
 
 /// Differences between two results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Diff {
-    /// Settings that differ: if these are not what was meant to differ, nothing below means much.
+    /// Settings that differ. If they differ by mistake, the results below mean little.
     pub settings: Vec<Setting>,
-    /// Measures that differ, in the order of the answer.
+    /// Measures that differ, in the order of the result.
     pub changes: Vec<Change>,
-    /// Measures that are equal.
+    /// Number of equal measures.
     pub equal: usize,
-    /// Each of them.
+    /// The equal measures.
     #[serde(skip)]
     pub equals: Vec<Change>,
-    /// Rows that stand in one answer only.
+    /// Rows that are in one result only.
     pub alone: Vec<String>,
-    /// Those of them that the second answer lacks: path or part, and arm.
+    /// Entries missing from the second result, as (path or part, arm).
     #[serde(skip)]
     pub gone: Vec<(String, String)>,
-    /// Identity in both: the path of a comparison or the part of a test, and the arm.
+    /// Entries in both results, as (path or part, arm).
     #[serde(skip)]
     pub both: Vec<(String, String)>,
-    /// The names of all measures that are held against each other.
+    /// All measures that were compared.
     #[serde(skip)]
     pub measures: Vec<Measured>,
 }
 
 impl Diff {
-    /// Reads both.
+    /// Reads and compares two results.
     ///
     /// # Errors
-    /// One line: no answer, or two of different kinds. Names are those of the files.
+    /// A one-line message if one is not a result, or if they are of different kinds. The names are
+    /// those of the files.
     pub fn read(before: (&str, &str), after: (&str, &str)) -> Result<Diff, Error> {
         let [a, b] = [answer(before)?, answer(after)?];
         if a.is_test != b.is_test {
@@ -189,13 +190,13 @@ impl Diff {
         })
     }
 
-    /// Something got worse, for sure.
+    /// Whether any measure certainly got worse.
     pub fn is_worse(&self) -> bool {
         self.changes.iter().any(|change| change.sense == Sense::Worse)
     }
 }
 
-/// An answer as it was read.
+/// A result as it was read.
 struct Answer {
     is_test: bool,
     document: Value,
@@ -206,9 +207,9 @@ impl Answer {
         self.document["results"].as_array().into_iter().flatten()
     }
 
-    /// What a row is of, and its arm.
+    /// The path or part of a row, and its arm.
     fn key<'a>(&'a self, row: &'a Value) -> (&'a str, &'a str) {
-        // Repeats differ from the path that was asked for by a little of their round trips.
+        // Repeated trials differ from the requested path slightly in their round trips.
         let asked = &self.document["experiment"]["path"];
         let of = match (self.is_test, asked.is_string()) {
             (true, _) => &row["name"],
@@ -232,7 +233,7 @@ fn answer((name, text): (&str, &str)) -> Result<Answer, Error> {
     }
 }
 
-/// A measure, and how it is found in a row.
+/// A measure, and its place in a row.
 struct Place {
     pointer: String,
     name: String,
@@ -269,7 +270,7 @@ fn places(is_test: bool) -> Vec<Place> {
         .collect()
 }
 
-/// A number with the interval that it is known to, which may be itself alone.
+/// A number with its interval, which may be the number alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
     value: f64,
@@ -301,7 +302,7 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
         paths.dedup();
         paths.len() == 1 && !answer.is_test
     };
-    // Two paths are held against each other where each answer has one.
+    // Two paths are compared if each result has only one.
     let by_arm = one_path(a) && one_path(b);
     let same = |x: (&str, &str), y: (&str, &str)| x.1 == y.1 && (by_arm || x.0 == y.0);
     let named = |(of, arm): (&str, &str)| format!("{arm} on {of}");
@@ -349,7 +350,7 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
     Ok(diff)
 }
 
-/// How a measure differs over the pairs of an arm.
+/// Change of a measure over the pairs of an arm.
 fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Change {
     let both: Vec<(Option<Known>, Option<Known>)> =
         pairs.iter().map(|(a, b)| (known(a, &place.pointer), known(b, &place.pointer))).collect();
@@ -357,7 +358,7 @@ fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Chang
     let changed = both.iter().filter(|(a, b)| value(*a) != value(*b)).count();
     let median = |side: Vec<Option<f64>>| {
         let known: Option<Vec<f64>> = side.into_iter().collect();
-        // Of flags the share says more than the median.
+        // The share of flags is more useful than their median.
         let share = |known: &[f64]| known.iter().sum::<f64>() / known.len().max(1) as f64;
         match place.name.as_str() {
             "unfinished" => Some(share(&known?)),
@@ -384,7 +385,7 @@ fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Chang
     }
 }
 
-/// After less before.
+/// Later minus earlier value.
 fn difference(both: &[(Option<Known>, Option<Known>)]) -> Option<Interval> {
     let all: Option<Vec<(Known, Known)>> = both.iter().map(|(a, b)| a.zip(*b)).collect();
     match all?.as_slice() {
@@ -419,7 +420,7 @@ fn sense(place: &Place, values: Option<(f64, f64)>, difference: Option<Interval>
     }
 }
 
-/// By how much a measure got worse, at least and at most; negative if it got better.
+/// Deterioration of a measure, at least and at most; negative for an improvement.
 pub(crate) fn worsened(better: Better, by: f64, difference: Option<Interval>) -> (f64, f64) {
     let (low, high) = difference.map_or((by, by), |interval| (interval.low, interval.high));
     if better == Better::High { (-high, -low) } else { (low, high) }

@@ -1,4 +1,5 @@
-//! What a comparison comes to, in one sentence or two: who is done first, and at which price.
+//! The finding of a comparison, in one or two sentences: which arm finishes first, and at what
+//! cost.
 
 use crate::arms::NamedArm;
 use crate::compare::Comparison;
@@ -8,24 +9,24 @@ use crate::stats::pairs::Mark;
 use crate::table::change;
 use std::fmt::Write as _;
 
-/// An arm as the finding sees it.
+/// An arm's results, for the finding.
 struct Seen<'a> {
     arm: &'a str,
-    /// Completion time, ms; none if it did not finish.
+    /// Completion time, ms; `None` if it did not finish.
     ms: Option<f64>,
-    /// Lost packets, percent; none where the testbed cannot know.
+    /// Lost packets, percent; `None` if the testbed does not know.
     loss: Option<f64>,
 }
 
 impl Comparison {
-    /// The finding, for the top of a page: on this path, with these seeds, and no further. Arms
-    /// that are told what no sender can know (`oracle`) bound the others and are left out.
+    /// The finding, for the top of a page. It applies only to this path and these seeds. Arms that
+    /// know what no sender can know (`oracle`) are bounds for the others and are left out.
     pub fn finding(&self) -> String {
         let repeats = self.repeats();
         if repeats.trials() > 1 {
             return repeats.finding(self.stopped);
         }
-        // With nothing to bound, it is what was asked about.
+        // Without other arms, the reference arm is the subject.
         let alone = self.plan.arms.iter().all(NamedArm::is_reference);
         let rows: Vec<Seen<'_>> = self
             .plan
@@ -44,14 +45,14 @@ impl Comparison {
 }
 
 impl Sharing {
-    /// The same for several flows at a time, whose trials have the median over the flows.
+    /// The same for several flows at a time, with the median over the flows per trial.
     pub fn finding(&self) -> String {
         self.repeats().finding(self.stopped)
     }
 }
 
 impl Repeats {
-    /// Who is the fastest over all trials, against the first arm, and at which price.
+    /// The fastest arm over all trials, compared with the first arm, and its cost.
     fn finding(&self, stopped: Option<Stopped>) -> String {
         let arms = self.names();
         let competing = self.competing();
@@ -105,7 +106,7 @@ impl Repeats {
         others.min_by(|a, b| self.between(*a, best).value.total_cmp(&self.between(*b, best).value))
     }
 
-    /// The time of an arm against another, with its interval.
+    /// The time of an arm compared with another, with its interval.
     fn against(&self, arm: usize, other: usize) -> String {
         let ratio = self.between(arm, other);
         let percent = |ratio: f64| 100.0 * (1.0 - ratio);
@@ -122,7 +123,7 @@ impl Repeats {
         format!("{} % {which} time than {other}, 95 % interval {low} to {high}", figure(value))
     }
 
-    /// Who loses least in the mean, if arms differ.
+    /// The arm with the least mean loss, if arms differ.
     fn least_loss(&self) -> String {
         let competing = self.competing();
         let arms = (0..competing.len()).filter(|arm| competing[*arm]);
@@ -143,7 +144,7 @@ impl Repeats {
     }
 }
 
-/// A percentage with one digit, never a negative nothing.
+/// A percentage with one digit, never -0.
 fn figure(percent: f64) -> String {
     change(percent).trim_start_matches('+').to_owned()
 }
@@ -170,7 +171,7 @@ fn told(rows: &[Seen<'_>]) -> String {
     } else if same {
         format!("All arms take the same time, {ms:.1} ms.")
     } else {
-        // The first that was asked for is what the others are compared with.
+        // The first requested arm is the one that the others are compared with.
         let asked = rows.iter().find_map(|seen| Some((seen, seen.ms?)));
         let (other, later) = asked.filter(|(_, of)| *of > ms).unwrap_or((last, slowest));
         let sooner = 100.0 * (1.0 - ms / later);
@@ -200,7 +201,7 @@ fn loses(seen: &Seen<'_>) -> String {
     }
 }
 
-/// Who loses least of those that are done, if that is known and they differ.
+/// The arm that loses least among those that finished, if losses are known and differ.
 fn least(first: &Seen<'_>, done: &[(&Seen<'_>, f64)], same: bool) -> String {
     let losses = done.iter().filter_map(|(seen, ms)| Some((seen.arm, seen.loss?, *ms)));
     let Some((arm, loss, ms)) = losses.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
@@ -209,7 +210,7 @@ fn least(first: &Seen<'_>, done: &[(&Seen<'_>, f64)], same: bool) -> String {
     if losses.clone().count() < 2 || losses.clone().all(|(_, other, _)| other <= loss) {
         String::new()
     } else if arm == first.arm && !same {
-        // Nobody loses less than nothing.
+        // No arm can lose less than 0.
         if loss > 0.0 { " No arm loses less.".to_owned() } else { String::new() }
     } else {
         format!(" {arm} loses least, {loss:.2} %, and takes {ms:.1} ms.")

@@ -1,5 +1,4 @@
-//! Flows through one bottleneck at the same time: who starts when, what each carries, and what became
-//! of them.
+//! Flows that share one bottleneck: when each starts, what it carries, and its outcome.
 
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
@@ -18,18 +17,19 @@ use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_arms_with, ru
 pub struct SharingFlow {
     /// The sender.
     pub arm: NamedArm,
-    /// What.
+    /// The traffic.
     pub app: App,
-    /// When its first data leaves, unless its handshake has to wait (see [`FlowPlan::start`]).
+    /// Departure time of its first data, unless its handshake has to wait (see
+    /// [`FlowPlan::start`]).
     pub start: Nanos,
-    /// Extra RTT on top of the path's.
+    /// RTT in addition to the path's.
     pub rtt_extra: Nanos,
 }
 
 impl Scenario {
-    /// Runs flows together, until all are through or the limit is reached. The scenario's object
-    /// does not count, each flow has its own; with `sample` it is noted that often what each
-    /// flow has delivered.
+    /// Runs flows together until all have finished or the limit is reached. Each flow has its own
+    /// object; the scenario's is ignored. `sample` is the interval at which the bytes
+    /// that each flow has delivered are recorded.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets, or an arm cannot share it.
@@ -42,11 +42,11 @@ impl Scenario {
         self.run_flows_late(flows, seed, sample, JITTER)
     }
 
-    /// The same with starts and timers that are late by up to `jitter`; zero keeps all flows in
-    /// step.
+    /// As [`Scenario::run_flows`], with starts and timers delayed by up to `jitter`; zero keeps all
+    /// flows in step.
     ///
     /// # Errors
-    /// Those of [`Scenario::run_flows`].
+    /// Errors of [`Scenario::run_flows`].
     pub fn run_flows_late(
         &self,
         flows: &[SharingFlow],
@@ -57,10 +57,11 @@ impl Scenario {
         self.run_flows_arranged(flows, seed, sample, jitter, &Arrangement::default(), None)
     }
 
-    /// The same with flows that have something of their own, more samples, and somebody who watches.
+    /// As [`Scenario::run_flows`], with individual settings per flow, more samples, and an
+    /// observer.
     ///
     /// # Errors
-    /// Those of [`Scenario::run_flows`].
+    /// Errors of [`Scenario::run_flows`].
     pub fn run_flows_arranged(
         &self,
         flows: &[SharingFlow],
@@ -88,7 +89,7 @@ impl Scenario {
         }
     }
 
-    /// The plan of a flow beside others whose startups are not all ours.
+    /// The plan of a flow that shares the path with flows whose startups are not all ours.
     fn mixed_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<Mixed>, Error> {
         let ours = Own::default();
         let (own, rest) = if let Sender::Own { own, rest } = &flow.arm.sender {
@@ -146,19 +147,20 @@ impl Scenario {
 /// Outcome of flows that shared a path, on any testbed.
 #[derive(Clone, Debug, Default)]
 pub struct Together {
-    /// One by one, in the order in which they were asked for. Times count from each flow's own first
-    /// packet.
+    /// One per flow, in the order given. Times count from each flow's first packet.
     pub flows: Vec<Outcome>,
-    /// Of applications with parts: each part of each flow.
+    /// For applications with parts: the parts of each flow.
     pub parts: Vec<Vec<Part>>,
-    /// When the first data of each left; `None` if the trial stopped before.
+    /// Departure time of the first data of each flow; `None` if the trial stopped before.
     pub starts: Vec<Option<Time>>,
-    /// Bytes delivered in order by each flow at each multiple of the sampling time, zero included.
+    /// Bytes delivered in order by each flow at each multiple of the sampling time, including time
+    /// zero.
     pub delivered: Vec<Vec<u64>>,
-    /// Bytes sent and lost by each flow at the same times, if the arrangement asks for it and the
-    /// testbed knows.
+    /// Bytes sent and lost by each flow at the same times, if the arrangement requests them and the
+    /// testbed knows them.
     pub counted: Vec<Vec<Counted>>,
-    /// Bytes that waited at the bottleneck at each multiple of the arrangement's time, likewise.
+    /// Bytes waiting at the bottleneck at each multiple of the arrangement's sampling time,
+    /// including time zero.
     pub queue: Vec<u64>,
 }
 
@@ -175,7 +177,7 @@ impl Together {
     }
 }
 
-/// The simulator knows everything.
+/// The simulator knows all of them.
 impl From<SharedOutcome> for Together {
     fn from(done: SharedOutcome) -> Together {
         Together {

@@ -1,21 +1,22 @@
-//! What a connection learns of its path, for the one after it (Careful Resume, RFC 9959).
+//! Knowledge that a connection gains about its path, for the next connection (Careful Resume, RFC
+//! 9959).
 
 use firstflight::arm::ArmController;
 use firstflight::resume::{Observation, Saved};
 use firstflight::{Begin, Event};
 
-/// Follows a connection for what it leaves to the next.
+/// Follows a connection to record what the next one may use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learner(Option<(Box<ArmController>, Observation)>);
 
 impl Learner {
-    /// The controller was built, or built anew.
+    /// The controller was built or rebuilt.
     pub(crate) fn begin(&mut self, begin: &Begin) {
         let seen = Observation::new(begin.config.mss);
         self.0 = Some((Box::new(begin.controller()), seen));
     }
 
-    /// It was told something.
+    /// The controller received an event.
     pub(crate) fn hear(&mut self, event: &Event) {
         if let Some((controller, seen)) = &mut self.0 {
             controller.tell(event);
@@ -27,7 +28,7 @@ impl Learner {
         self.0.is_some()
     }
 
-    /// What may be saved.
+    /// The state that may be saved.
     pub(crate) fn saved(&self) -> Option<Saved> {
         self.0.as_ref().and_then(|(_, seen)| seen.saved())
     }

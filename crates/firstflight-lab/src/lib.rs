@@ -1,4 +1,4 @@
-//! The lab of firstflight: what turns single trials into something a person can decide on.
+//! The lab of firstflight: turns single trials into results that support decisions.
 #![deny(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -55,7 +55,7 @@ pub use stacks::{STACK_ARMS, StackArm};
 pub use testbed::{Testbed, Testbeds};
 pub use trial::TrialRow;
 
-/// The example of the page that registries show.
+/// The example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,8 +1,8 @@
-//! What is measured: for each record of results one table of its measures, with name, unit,
-//! definition, which end is good, and how it is read.
+//! The measures: each record of results has one table with the name, unit, definition, good end and
+//! source of each measure.
 //!
-//! A line of `record!` is all that there is of a measure. The fields of the row and so the JSON,
-//! the columns of the table for people and of the report ([`crate::table`]), the columns of CSV,
+//! A measure is defined by one entry of `record!`. The fields of the row and therefore the JSON,
+//! the columns of the printed table and of the report ([`crate::table`]), the columns of CSV,
 //! Parquet and Python's tables and the tables in `docs/metrics.md` and `docs/ab-tests.md` are made
 //! from it.
 
@@ -10,43 +10,43 @@ use crate::report::Better;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Type of a measure's value; every one may be missing.
+/// Type of a measure's value; any value may be missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Holds {
     /// Text.
     Text,
-    /// Text of few different values.
+    /// Text with few different values.
     Name,
-    /// A whole number, not negative.
+    /// A non-negative integer.
     Whole,
     /// A number.
     Real,
     /// Yes or no.
     Flag,
-    /// Several values in one, in the data only.
+    /// Several values in one, which only the data have.
     Several,
     /// A record of measures.
     Record(&'static [Measure]),
-    /// A list of such records.
+    /// A list of records.
     List(&'static [Measure]),
 }
 
 /// One measure of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// Its name in JSON; a unit stands at its end.
+    /// Name in JSON, which ends with the unit.
     pub name: &'static str,
-    /// Prefix of this record's columns, where it differs: a record without a prefix has none.
+    /// Prefix of this record's columns, if it differs from the name; empty for none.
     pub part: &'static str,
     /// Type of the value.
     pub holds: Holds,
-    /// The unit of the value; empty for a plain number, a word and a record.
+    /// The unit of the value; empty for a plain number, text or a record.
     pub unit: &'static str,
-    /// Which end is the good one.
+    /// The good end.
     pub better: Better,
-    /// The definition, line by line. The first line can stand alone.
+    /// The definition, line by line. The first line can be used alone.
     pub doc: &'static [&'static str],
-    /// As a column of the table for people; `None` if it is only in the data.
+    /// Column of the printed table; `None` if the measure is only in the data.
     pub shown: Option<Shown>,
 }
 
@@ -76,11 +76,11 @@ impl Measure {
 /// A value that was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Not known, or does not apply.
+    /// Unknown, or does not apply.
     Missing,
     /// Text.
     Text(&'a str),
-    /// A whole number.
+    /// A non-negative integer.
     Whole(u64),
     /// A number.
     Real(f64),
@@ -89,7 +89,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// The value where it is a number.
+    /// The value, if it is a number.
     pub fn number(self) -> Option<f64> {
         match self {
             Cell::Whole(value) => Some(value as f64),
@@ -99,20 +99,20 @@ impl Cell<'_> {
     }
 }
 
-/// A text of few different values.
+/// A text with few different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
 pub struct Name<'a>(pub &'a str);
 
 /// Value of a record's field.
 pub trait Field {
-    /// What it holds.
+    /// Type of the value.
     const HOLDS: Holds;
 
-    /// The value; of a record that of the measure `path`, such as `time_ms`.
+    /// The value; for a record, the value of the measure `path`, such as `time_ms`.
     fn cell(&self, path: &str) -> Cell<'_>;
 
-    /// Every value that has a column, in the order of [`columns`].
+    /// Passes on every value that has a column, in the order of [`columns`].
     fn each<'s>(&'s self, take: &mut dyn FnMut(Cell<'s>)) {
         take(self.cell(""));
     }
@@ -155,7 +155,7 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-/// How many columns it has in a flat table.
+/// Number of columns in a flat table.
 fn width(holds: Holds) -> usize {
     match holds {
         Holds::Record(measures) => measures.iter().map(|measure| width(measure.holds)).sum(),
@@ -164,7 +164,7 @@ fn width(holds: Holds) -> usize {
     }
 }
 
-/// Several values have no column: records of a list make a table of their own.
+/// Lists have no column: their records form a separate table.
 macro_rules! several {
     ($($Type:ty: $($generic:ident: $bound:ident)? = $holds:expr;)+) => {
         $(impl $(<$generic: $bound>)? Field for $Type {
@@ -188,18 +188,18 @@ several! {
     BTreeMap<&'static str, f64>: = Holds::Several;
 }
 
-/// A column of a flat table: a measure, or a measure of a record in the record.
+/// A column of a flat table: a measure, or a measure of a nested record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name: `exit_reason`.
+    /// Name, such as `exit_reason`.
     pub name: String,
-    /// Where it stands: `exit.reason`, for [`Field::cell`].
+    /// Path of the value, for [`Field::cell`]: `exit.reason`.
     pub path: String,
     /// The measure.
     pub measure: &'static Measure,
 }
 
-/// The columns of measures, in order; what holds several values is left out.
+/// The columns of measures, in order; measures with several values are left out.
 pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
     let joined = |outer: &str, inner: &str| match (outer, inner) {
         ("", only) | (only, "") => only.to_owned(),
@@ -226,8 +226,8 @@ pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
     columns
 }
 
-/// The table of measures as documentation, in Markdown: name, unit, which end is good, definition;
-/// those of a record follow it, unless they are `told` before.
+/// The table of measures as documentation, in Markdown: name, unit, good end and definition. The
+/// measures of a nested record follow it, unless `told` lists them.
 pub fn markdown(measures: &'static [Measure], told: &[&[Measure]]) -> String {
     fn rows(measures: &[Measure], told: &[&[Measure]], outer: &str, text: &mut String) {
         for measure in measures {
@@ -255,10 +255,10 @@ pub fn markdown(measures: &'static [Measure], told: &[&[Measure]]) -> String {
     text
 }
 
-/// A record and the table of its measures. `Name of (pattern = type)` is what it is read from, then
-/// each measure: `name: type, "unit", good end = how it is read`, and where people see it `=> (key,
-/// label, unit)`. `as "part"` behind the good end is its part in the names of columns, if that is
-/// not its name.
+/// Defines a record and the table of its measures. `Name of (pattern = type)` is the source of its
+/// values. Each measure follows as `name: type, "unit", good end = expression`, with `=> (key,
+/// label, unit)` if it has a column in the printed table. `as "part"` after the good end is its
+/// part in the names of columns, if that is not its name.
 macro_rules! record {
     (
         $(#[$meta:meta])*
@@ -277,7 +277,7 @@ macro_rules! record {
         }
 
         impl $(<$life>)? $Record $(<$life>)? {
-            /// Its measures, in order.
+            /// The record's measures, in order.
             pub const MEASURES: &'static [$crate::measures::Measure] =
                 &[$($crate::measures::Measure {
                     name: stringify!($name),
@@ -289,7 +289,7 @@ macro_rules! record {
                     shown: $crate::measures::record!(@shown $($key, $label, $as)?),
                 }),+];
 
-            /// Reads every measure.
+            /// Computes every measure.
             pub fn of($from: $From) -> Self {
                 $Record { $($name: $read,)+ }
             }

@@ -1,27 +1,27 @@
-//! What a trial measured, on whatever testbed it ran.
+//! Measurements of a trial, on any testbed.
 
 use firstflight::{Exit, Nanos};
 use firstflight_sim::{Drops, Episode, Stop};
 use hdrhistogram::Histogram;
 
-/// Measurements of one trial. `None` is a measure that the testbed cannot know, or that does not
-/// apply: a testbed fills in what it measured and leaves the rest to [`Outcome::default`].
+/// Measurements of one trial. A measure is `None` if the testbed cannot know it or it does not
+/// apply: a testbed fills in its measurements and takes the rest from [`Outcome::default`].
 /// Definitions are those of `docs/metrics.md`.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Every byte was delivered in order at the receiver within the limit.
+    /// Whether every byte was delivered in order at the receiver within the limit.
     pub complete: bool,
-    /// Completion time: from the first byte sent until the last one was delivered in order at the
+    /// Completion time: from the first byte sent until the last byte was delivered in order at the
     /// receiver.
     pub delivered_after: Option<Nanos>,
-    /// The sender's clock: from the first byte sent until every byte was acknowledged there.
+    /// Completion time at the sender: from the first byte sent until every byte was acknowledged.
     pub acked_after: Option<Nanos>,
-    /// From the first byte sent until the trial ended, by the last acknowledgement or by the
+    /// Time from the first byte sent until the trial ended, by the last acknowledgement or by the
     /// limit.
     pub ended_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: Option<u64>,
-    /// Data packets sent, repeats and probes included.
+    /// Data packets sent, including retransmissions and probes.
     pub packets_sent: Option<u64>,
     /// Packets declared lost and truly dropped by the path.
     pub packets_lost: Option<u64>,
@@ -31,17 +31,17 @@ pub struct Outcome {
     pub retransmitted_bytes: Option<u64>,
     /// Packets that carried a retransmission.
     pub retransmissions: Option<u64>,
-    /// Of these, dropped by the path.
+    /// Retransmissions dropped by the path.
     pub lost_retransmissions: Option<u64>,
     /// Probe timeouts (QUIC) or retransmission timeouts (TCP).
     pub rtos: Option<u64>,
     /// Recovery episodes opened by loss.
     pub recoveries: Option<u64>,
-    /// Of these, cut short by a timeout.
+    /// Recovery episodes cut short by a timeout.
     pub recoveries_timed_out: Option<u64>,
-    /// Of these, with no more in flight at entry than the threshold allows.
+    /// Recovery episodes that began with no more in flight than the threshold allows.
     pub recoveries_below_ssthresh: Option<u64>,
-    /// Episodes that ended by an ACK with the window below the threshold.
+    /// Episodes ended by an ACK while the window was below the threshold.
     pub slow_starts_after_recovery: Option<u64>,
     /// Data packets dropped by the path, by cause.
     pub drops: Option<Drops>,
@@ -51,9 +51,10 @@ pub struct Outcome {
     pub episodes: Option<Vec<Episode>>,
     /// Queueing delay of the flow's delivered packets at the bottleneck.
     pub queueing: Option<Queueing>,
-    /// The sender closed the connection: its receiver acknowledged a packet number that was skipped.
+    /// Whether the sender closed the connection because its receiver acknowledged a packet number
+    /// that was skipped.
     pub closed: Option<bool>,
-    /// Why this trial should not be believed, one sentence each.
+    /// Reasons to doubt this trial, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -69,7 +70,7 @@ pub struct Queueing {
 }
 
 impl Queueing {
-    /// Of a histogram in microseconds; zeros where nothing was delivered.
+    /// From a histogram in microseconds; zeros if nothing was delivered.
     pub fn of(us: &Histogram<u32>) -> Queueing {
         if us.is_empty() {
             return Queueing::default();
@@ -82,7 +83,7 @@ impl Queueing {
     }
 }
 
-/// The simulator knows everything.
+/// The simulator knows all measures.
 impl From<firstflight_sim::Outcome> for Outcome {
     fn from(outcome: firstflight_sim::Outcome) -> Outcome {
         Outcome {

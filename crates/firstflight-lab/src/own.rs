@@ -1,7 +1,7 @@
-//! Parts of arms that are not ours: written in another language, or in a crate of somebody's own, and
-//! run in the simulator beside ours.
+//! User-defined parts of arms, written in another language or in another crate, that run in the
+//! simulator together with ours.
 //!
-//! They cost a virtual call per hook, which ours do not: slow, but right.
+//! They cost a virtual call per hook, which ours do not.
 
 pub(crate) mod names;
 
@@ -20,11 +20,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What makes a startup for one trial.
+/// Constructor of a startup for one trial.
 type Make = dyn Fn() -> Box<dyn Startup<Saved = ()>> + Send + Sync;
 
-/// A startup that is not ours: a name, how a fresh one is made for every trial, and whether one has
-/// broken.
+/// A user-defined startup: its name, its constructor for each trial, and whether one has failed.
 #[derive(Clone)]
 pub struct OwnStartup {
     name: Arc<str>,
@@ -33,8 +32,8 @@ pub struct OwnStartup {
 }
 
 impl OwnStartup {
-    /// Called `name`; `make` makes a fresh one for every trial. Whoever sets `broken` ends the
-    /// comparison or test: a startup that has raised an exception must not look like one that
+    /// A startup called `name`; `make` constructs a new one for every trial. Setting `broken` ends
+    /// the comparison or test: a startup that has raised an exception must not look like one that
     /// is slow.
     pub fn new(
         name: &str,
@@ -44,8 +43,8 @@ impl OwnStartup {
         OwnStartup { name: name.into(), make: Arc::new(make), broken }
     }
 
-    /// The same of one that cannot break, of any type: what a false alarm gives it back is kept
-    /// beside it.
+    /// A startup of any type that cannot fail. The state that a spurious loss restores is kept
+    /// outside it.
     pub fn of<S: Startup + 'static>(
         name: &str,
         make: impl Fn() -> S + Send + Sync + 'static,
@@ -61,12 +60,12 @@ impl OwnStartup {
         &self.name
     }
 
-    /// A fresh one.
+    /// Constructs a new startup.
     pub fn make(&self) -> Boxed {
         Boxed((self.make)())
     }
 
-    /// One of its trials has broken.
+    /// Whether one of its trials has failed.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
@@ -84,7 +83,7 @@ impl PartialEq for OwnStartup {
     }
 }
 
-/// A controller restores nothing but what it saved last.
+/// A wrapper that keeps the last saved state, because a controller restores only that one.
 struct Keeps<S: Startup> {
     startup: S,
     saved: Cell<S::Saved>,
@@ -110,7 +109,7 @@ impl<S: Startup> Startup for Keeps<S> {
     }
 }
 
-/// A congestion avoidance that is not ours: a name, and how a fresh one is made for every trial.
+/// A user-defined congestion avoidance: its name, and its constructor for each trial.
 #[derive(Clone)]
 pub struct OwnAvoidance {
     name: Arc<str>,
@@ -118,7 +117,7 @@ pub struct OwnAvoidance {
 }
 
 impl OwnAvoidance {
-    /// Called `name`; `make` makes a fresh one for every trial.
+    /// A congestion avoidance called `name`; `make` constructs a new one for every trial.
     pub fn of<A: Avoidance + Clone + 'static>(
         name: &str,
         make: impl Fn() -> A + Send + Sync + 'static,
@@ -140,7 +139,7 @@ impl PartialEq for OwnAvoidance {
     }
 }
 
-/// A recovery that is not ours: a name, and how a fresh one is made for every trial.
+/// A user-defined recovery: its name, and its constructor for each trial.
 #[derive(Clone, Debug)]
 pub struct OwnRecovery {
     name: Arc<str>,
@@ -148,7 +147,7 @@ pub struct OwnRecovery {
 }
 
 impl OwnRecovery {
-    /// Called `name`; `make` makes a fresh one for every trial.
+    /// A recovery called `name`; `make` constructs a new one for every trial.
     pub fn of<R: Recovery + Clone + 'static>(
         name: &str,
         make: impl Fn() -> R + Send + Sync + 'static,
@@ -163,24 +162,24 @@ impl PartialEq for OwnRecovery {
     }
 }
 
-/// The parts of an arm that are not ours; the others are the arm's.
+/// The user-defined parts of an arm; the remaining parts are the arm's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Own {
-    /// In the place of the arm's startup.
+    /// Replaces the arm's startup.
     pub startup: Option<OwnStartup>,
-    /// In the place of its congestion avoidance.
+    /// Replaces the arm's congestion avoidance.
     pub avoidance: Option<OwnAvoidance>,
-    /// In the place of its recovery.
+    /// Replaces the arm's recovery.
     pub recovery: Option<OwnRecovery>,
 }
 
 impl Own {
-    /// A trial of one of them has broken.
+    /// Whether a trial of one of the parts has failed.
     pub fn is_broken(&self) -> bool {
         self.startup.as_ref().is_some_and(OwnStartup::is_broken)
     }
 
-    /// What they are called, in the order of an arm.
+    /// Names of the parts, in the order of an arm.
     pub(crate) fn names(&self) -> [Option<&str>; 3] {
         [
             self.startup.as_ref().map(|own| &*own.name),
@@ -189,7 +188,8 @@ impl Own {
         ]
     }
 
-    /// A controller of them and the rest of an arm for a connection that starts at `now`.
+    /// A controller made of these parts and the rest of an arm, for a connection that starts at
+    /// `now`.
     pub(crate) fn controller(
         &self,
         rest: &Arm,

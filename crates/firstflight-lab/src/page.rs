@@ -1,4 +1,4 @@
-//! From a comparison to the page that shows it.
+//! Turns a comparison into a report page.
 
 use crate::compare::{Comparison, ExperimentRow};
 use crate::record::Recording;
@@ -10,8 +10,8 @@ use crate::trial::ms;
 use firstflight::ExitReason;
 
 impl Comparison {
-    /// The report. The comparison must have kept its events
-    /// ([`Keep::Events`](crate::compare::Keep::Events)), or the charts are empty.
+    /// The report. The charts are empty unless the comparison kept its events
+    /// ([`Keep::Events`](crate::compare::Keep::Events)).
     pub fn report(&self, command: &str) -> Report {
         let plan = &self.plan;
         let resolved = plan.resolved();
@@ -148,7 +148,7 @@ impl Comparison {
     }
 }
 
-/// Who sends and receives, and how.
+/// Describes the sending and receiving hosts.
 fn hosts(experiment: &ExperimentRow) -> String {
     let ExperimentRow { packet_bytes, iw, burst, detection, .. } = experiment;
     let acks = match experiment.ack_every {

@@ -1,19 +1,20 @@
-//! How results without chance move with the phase of packets and timers: within half a millisecond
-//! of round trip the loss of an overshoot can change by points, and with it the fastest arm.
+//! Dependence of deterministic results on the phase of packets and timers: a change of the round
+//! trip by half a millisecond can change the loss of an overshoot by several points, and with it
+//! the fastest arm.
 
 use crate::repeat::SAME;
 use crate::stats::Summary;
 use crate::trial::TrialRow;
 
-/// Points of loss that results may move by without a word.
+/// Change of loss, in percentage points, that is not reported.
 const STILL_LOSS: f64 = 1.0;
-/// The same of times, as a part of the shortest.
+/// Change of time, as a share of the shortest time, that is not reported.
 const STILL_TIME: f64 = 0.02;
-/// A note on results that move with the phase begins so.
+/// Prefix of a note on results that depend on the phase.
 pub(crate) const PHASE: &str = "timing matters: ";
 
-/// What moves most within these trials of each arm: its loss, or its time; and whether the fastest arm
-/// changes. `None` if nothing does.
+/// The largest variation within these trials of each arm, in loss or in time, and whether the
+/// fastest arm changes. `None` if variations are small.
 pub(crate) fn moves(arms: &[Vec<&TrialRow>]) -> Option<String> {
     let widest = |read: &dyn Fn(&TrialRow) -> Option<f64>, width: &dyn Fn(&Summary) -> f64| {
         let of = |arm: &Vec<&TrialRow>| {
@@ -42,8 +43,8 @@ pub(crate) fn moves(arms: &[Vec<&TrialRow>]) -> Option<String> {
         .then(|| format!("{PHASE}{} if the RTT changes by up to 0.5 ms", words.join(", and ")))
 }
 
-/// The fastest arm of the first trials, and those that beat it in a later one by more than what counts
-/// as the same.
+/// The fastest arm of the first trials, and the arms that beat it in a later trial by more than a
+/// negligible difference.
 fn fastest<'a>(arms: &[Vec<&'a TrialRow>]) -> Vec<&'a str> {
     let time = |arm: &Vec<&'a TrialRow>, trial: usize| arm[trial].ttlb_ms.unwrap_or(f64::INFINITY);
     let of = |trial: usize| arms.iter().min_by(|a, b| time(a, trial).total_cmp(&time(b, trial)));

@@ -1,22 +1,22 @@
-//! Programs of others as senders: a server and a client that are told apart from nothing but what
-//! arrives.
+//! External programs as senders: a server and a client of which only the arriving data are
+//! observed.
 
 use firstflight_path::{Error, input};
 use std::path::Path;
 use toml::de::DeTable;
 
-/// What is read of a file of a pair.
+/// Most bytes read from a file that describes a pair.
 const MOST_TEXT: u64 = 64 << 10;
 
-/// What a file may say.
+/// The keys allowed in such a file.
 const ALLOWED: &str = "allowed: server = \"...\" and client = \"...\"";
 
-/// A server at the sender's end of a path and a client at the other, each a line for the shell.
+/// A server at the sender's end of a path and a client at the other end, each a shell command.
 ///
-/// Both find the port in `$FIRSTFLIGHT_PORT` and how many bytes are wanted in `$FIRSTFLIGHT_BYTES`,
-/// the server its address in `$FIRSTFLIGHT_LOCAL`, the client that of the server in
-/// `$FIRSTFLIGHT_PEER`. The server listens on TCP or UDP and sends when it is asked; the client
-/// writes what it gets to its standard output.
+/// Both find the port in `$FIRSTFLIGHT_PORT` and the number of bytes to send in
+/// `$FIRSTFLIGHT_BYTES`. The server finds its own address in `$FIRSTFLIGHT_LOCAL`, the client finds
+/// the server's address in `$FIRSTFLIGHT_PEER`. The server listens on TCP or UDP and sends on
+/// request; the client writes the received data to its standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
     /// The sender.
@@ -26,10 +26,10 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Reads a pair in TOML.
+    /// Reads a pair from a TOML file.
     ///
     /// # Errors
-    /// One line: no such file, or another key, or one that is missing or empty.
+    /// A one-line message: no such file, an unknown key, or a key that is missing or empty.
     pub fn read(file: &Path) -> Result<Programs, Error> {
         let failed = |why: &str| Error::new(format!("program {}: {why}", file.display()));
         let text = input::read_text(file, MOST_TEXT).map_err(|error| failed(&error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Keeps every event of a trial, for reports, and writes its log, for traces.
+//! Records every event of a trial for reports, and writes its log for traces.
 
 use crate::learner::Learner;
 use firstflight::{Begin, Phase, Time};
@@ -6,17 +6,17 @@ use firstflight_log::trace::{Log, LogWriter, Start, ranges, signals_row};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Record, Snapshot};
 
-/// One event and the algorithm's inner signals at that moment.
+/// One event and the algorithm's internal signals at that moment.
 #[derive(Clone, Debug)]
 pub struct Moment {
     /// The state right after the event.
     pub state: Snapshot,
-    /// Values of the signals, in the order of [`Recording::names`]; `None` for one that does not
-    /// exist (yet).
+    /// Values of the signals, in the order of [`Recording::names`]; `None` for a signal that does
+    /// not exist (yet).
     pub signals: Vec<Option<u64>>,
 }
 
-/// Recording of one flow, as an observer.
+/// A recording of one flow, as an observer.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     names: Vec<&'static str>,
@@ -28,33 +28,33 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Keeps inner signals too.
+    /// Records internal signals too.
     pub fn with_signals() -> Recording {
         Recording { with_signals: true, ..Recording::default() }
     }
 
-    /// Keeps no events itself.
+    /// Records no events itself.
     pub(crate) fn bare() -> Recording {
         Recording { bare: true, ..Recording::default() }
     }
 
-    /// Keeps no events either, but what the next connection may start from.
+    /// Records no events either, but the state that the next connection may start from.
     pub(crate) fn learning() -> Recording {
         Recording { learner: Some(Learner::default()), ..Recording::bare() }
     }
 
-    /// What was learnt.
+    /// Takes the learner.
     pub(crate) fn take_learner(&mut self) -> Option<Learner> {
         self.learner.take()
     }
 
-    /// Writes the complete log as well; `start` is what is known before the controller is built.
+    /// Also writes the complete log; `start` is the part known before the controller is built.
     #[must_use]
     pub fn tracing(self, start: Start) -> Recording {
         Recording { trace: Some(Box::new(LogWriter::new(start))), ..self }
     }
 
-    /// The log that is being written, for a testbed that is told no events.
+    /// The log being written, for a testbed that does not pass events.
     pub fn log(&mut self) -> Option<&mut LogWriter> {
         self.trace.as_deref_mut()
     }
@@ -94,7 +94,7 @@ impl Recording {
 
 impl Observer for Recording {
     fn listens(&self) -> bool {
-        // Charts are drawn from what the sender looks like; only a trace wants every event.
+        // Charts need only the sender's state after each batch; traces need every event.
         self.trace.is_some() || self.learner.is_some()
     }
 

@@ -1,10 +1,10 @@
-//! How often a comparison is repeated, and what the repeats say.
+//! Number of trials of a comparison, and statistics over them.
 //!
-//! On a path with chance one trial says little: with 0.1 % loss the next seed reverses the order of
-//! two arms. Trials are therefore repeated in stages until the intervals of the time ratios to the
-//! first arm are narrow enough. The rule reads results and never a clock, so that every machine
-//! runs the same trials. Only where trials take the time that they measure does the clock bound
-//! them: no two such runs are the same anyway.
+//! On a random path one trial says little: with 0.1 % loss the next seed reverses the order of two
+//! arms. Trials are therefore repeated in stages until the intervals of the time ratios to the
+//! first arm are narrow enough. The rule depends on results and not on a clock, so that every
+//! machine runs the same trials. A clock limits them only if trials run in real time, where no two
+//! runs are the same anyway.
 
 use crate::measures::record;
 use crate::stats::pairs::{Mark, Pairs};
@@ -13,34 +13,33 @@ use crate::stats::{Interval, Summary};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Trials of each arm after each stage. Nobody compares after the first: it shows the size of a
-/// trial.
+/// Trials of each arm after each stage. Nothing is compared after the first one, which only shows
+/// the size of a trial.
 const STAGES: [u32; 6] = [LARGE_TRIALS, FIRST, 50, 100, 200, 400];
-/// The same where a trial takes the time that it measures.
+/// Trials of each arm after each stage if trials run in real time.
 const IN_REAL_TIME: [u32; 3] = [5, 10, 20];
 /// Trials of the first stage.
 const FIRST: u32 = 20;
-/// Trials where one of all arms takes more than [`LARGE`] packets.
+/// Trials of the first stage if any arm's trial sends more than [`LARGE`] packets.
 const LARGE_TRIALS: u32 = 5;
 const LARGE: u64 = 1_000_000;
 /// Packets that one command may send by default.
 const MOST_PACKETS: u64 = 20_000_000;
-/// Time that the stages of one command may take where trials run in real time.
+/// Time limit for the stages of one command if trials run in real time.
 pub(crate) const MOST_WALL: Duration = Duration::from_secs(120);
-/// Silent trials that show how results move with the phase of packets and timers.
+/// Hidden trials that show how results depend on the phase of packets and timers.
 pub(crate) const SILENT: u32 = 12;
-/// Intervals no wider than this, as a part of the first arm's time, are precise.
+/// Intervals no wider than this, as a share of the first arm's time, are precise.
 const PRECISE: f64 = 0.02;
 
-/// A note on a single trial where more would be needed.
+/// Note on a single trial if more would be needed.
 pub(crate) const ONE_TRIAL: &str =
     "one trial on a path with chance; the next seed may reverse the order";
-/// Below this many percent two times of single trials are called the same: less than one packet of a
-/// short transfer.
+/// Times of single trials that differ by less than this many percent are called the same: less than
+/// one packet of a short transfer.
 pub(crate) const SAME: f64 = 0.5;
 
-/// Trials are repeated in stages, as far as this many packets go, or this much time where trials run
-/// in real time.
+/// Repeats trials in stages, within a limit on packets, or on time if trials run in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
     most_packets: u64,
@@ -53,7 +52,7 @@ impl Default for Stages {
     }
 }
 
-/// Why no further stage followed.
+/// Why no further stage ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
@@ -61,13 +60,12 @@ pub enum Stopped {
     Precision,
     /// There is no larger stage.
     Most,
-    /// A larger stage would send too many packets, or take too much time where trials run in real
-    /// time.
+    /// A larger stage would send too many packets, or take too long if trials run in real time.
     Work,
 }
 
 impl Stopped {
-    /// Its name in the data.
+    /// Name in the data.
     pub fn name(self) -> &'static str {
         match self {
             Stopped::Precision => "precision",
@@ -76,7 +74,7 @@ impl Stopped {
         }
     }
 
-    /// The reason, behind the number of trials.
+    /// The reason, worded to follow the number of trials.
     pub fn words(self) -> &'static str {
         match self {
             Stopped::Precision => "every interval is narrow enough",
@@ -92,7 +90,7 @@ pub(crate) fn ends(in_real_time: bool) -> &'static [u32] {
 }
 
 impl Stages {
-    /// The same for one of so many comparisons of one command.
+    /// The stages for each of `comparisons` comparisons in one command.
     #[must_use]
     pub fn shared_by(self, comparisons: usize) -> Stages {
         let comparisons = u32::try_from(comparisons.max(1)).unwrap_or(u32::MAX);
@@ -102,14 +100,14 @@ impl Stages {
         }
     }
 
-    /// Silent trials of this many packets each are few enough.
+    /// Whether hidden trials of this many packets each are affordable.
     pub(crate) fn affords_silent(self, packets: u64) -> bool {
         packets.saturating_mul(u64::from(SILENT)) <= self.most_packets
     }
 
     /// Whether and why the stage that ends with these times, a list for each arm, is the last.
-    /// `first` is what the trials up to the end of the first stage have sent; `wall` is how long all
-    /// trials took, if they run in real time.
+    /// `first` is the number of packets sent up to the end of the first stage; `wall` is the
+    /// duration of all trials, if they run in real time.
     pub(crate) fn after(
         self,
         wall: Option<Duration>,
@@ -139,20 +137,20 @@ impl Stages {
     }
 }
 
-/// Trials whose packets are counted.
+/// Number of trials whose packets are counted.
 pub(crate) fn counted(trials: usize) -> usize {
     trials.min(FIRST as usize)
 }
 
-/// Every interval is narrower than 2 %, or than a quarter of the effect.
+/// Whether every interval is narrower than 2 %, or than a quarter of the effect.
 fn precise(times: &[Vec<f64>]) -> bool {
     ratios(times)
         .iter()
         .all(|ratio| ratio.high - ratio.low <= PRECISE.max((ratio.value - 1.0).abs() / 4.0))
 }
 
-/// The time of each arm but the first over that of the first, seed by seed: geometric means, with
-/// intervals that hold together.
+/// The time of each arm except the first over that of the first, seed by seed: geometric means with
+/// simultaneous intervals.
 pub fn ratios(times: &[Vec<f64>]) -> Vec<Interval> {
     let logs = logs(times);
     let pairs = Pairs::of(&logs);
@@ -164,18 +162,18 @@ pub(crate) fn logs(times: &[Vec<f64>]) -> Vec<Vec<f64>> {
     times.iter().map(|arm| arm.iter().map(|time| libm::log(time.max(1e-6))).collect()).collect()
 }
 
-/// The times of an arm in all its trials.
+/// The times of an arm in all of its trials.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     /// Name of the arm.
     pub(crate) arm: String,
-    /// It bounds the others and competes with none.
+    /// Whether it is a bound for the other arms and does not compete.
     pub(crate) reference: bool,
-    /// Completion times, ms; an unfinished trial has the limit.
+    /// Completion times, ms; the limit for an unfinished trial.
     pub(crate) ms: Vec<f64>,
-    /// Trials that were not through within the limit.
+    /// Trials that did not finish within the limit.
     pub(crate) unfinished: usize,
-    /// Loss of each trial, where it is known.
+    /// Loss of each trial, if known.
     pub(crate) loss: Vec<Option<f64>>,
 }
 
@@ -186,7 +184,7 @@ pub struct Repeats {
     /// Logarithms of the times.
     logs: Vec<Vec<f64>>,
     marks: Vec<Mark>,
-    /// What an unfinished trial counts with.
+    /// The time used for an unfinished trial.
     pub(crate) limit_ms: f64,
 }
 
@@ -203,12 +201,12 @@ impl Repeats {
         self.arms.iter().map(|arm| arm.arm.as_str()).collect()
     }
 
-    /// Trials of each arm.
+    /// Number of trials of each arm.
     pub(crate) fn trials(&self) -> usize {
         self.arms.first().map_or(0, |arm| arm.ms.len())
     }
 
-    /// Trials of an arm that were not through within the limit.
+    /// Trials of an arm that did not finish within the limit.
     pub(crate) fn unfinished(&self, arm: usize) -> usize {
         self.arms[arm].unfinished
     }
@@ -220,14 +218,14 @@ impl Repeats {
         self.arms.iter().map(|arm| arm.unfinished == 0 && (alone || !arm.reference)).collect()
     }
 
-    /// The time that 95 % of an arm's trials do not exceed, and how many trials beyond it did not
-    /// finish.
+    /// 95th percentile of an arm's completion times, and the number of unfinished trials beyond it.
     pub(crate) fn p95(&self, arm: usize) -> (f64, usize) {
         let p95 = quantile(self.arms[arm].ms.clone(), 0.95);
         (p95, if p95 < self.limit_ms { 0 } else { self.arms[arm].unfinished })
     }
 
-    /// The time of an arm over that of the first; `None` for the first itself, and of one trial.
+    /// The time of an arm over that of the first arm; `None` for the first arm and with a single
+    /// trial.
     pub fn ratio(&self, arm: usize) -> Option<Interval> {
         (arm > 0 && self.trials() > 1).then(|| self.between(arm, 0))
     }
@@ -237,7 +235,7 @@ impl Repeats {
         if self.trials() > 1 { self.marks[arm] } else { Mark::None }
     }
 
-    /// The time of an arm over that of another.
+    /// The time of an arm over that of another arm.
     pub(crate) fn between(&self, arm: usize, other: usize) -> Interval {
         Pairs::of(&self.logs).difference(arm, other).map(libm::exp)
     }
@@ -252,7 +250,7 @@ impl Repeats {
         Summary::of(self.arms[arm].ms.iter().copied()).map(|all| all.median)
     }
 
-    /// The mean loss of an arm, if it is known of every trial.
+    /// The mean loss of an arm, if it is known for every trial.
     pub(crate) fn loss(&self, arm: usize) -> Option<f64> {
         let known: Option<Vec<f64>> = self.arms[arm].loss.iter().copied().collect();
         let known = known.filter(|known| !known.is_empty())?;
@@ -264,27 +262,27 @@ record! {
     /// One arm over all its trials, as in `--json`.
     SummaryRow of ((repeats, arm) = (&Repeats, usize));
 
-    /// name the arm was asked for by
+    /// name of the arm as requested
     arm: String, "", None = repeats.arms[arm].arm.clone();
     /// trials, each with the next seed
     trials: u32, "", None = repeats.arms[arm].ms.len() as u32;
-    /// trials that were not through within the limit; they count with the limit
+    /// trials that did not finish within the limit; their time is the limit
     unfinished: u32, "", Low = repeats.arms[arm].unfinished as u32;
     /// median completion time over the trials
     ttlb_ms: Option<f64>, "ms", Low = repeats.median(arm);
-    /// completion time that 95 % of the trials do not exceed
+    /// 95th percentile of the completion time over the trials
     ttlb_p95_ms: f64, "ms", Low = repeats.p95(arm).0;
-    /// completion time over that of the first arm on the same seed: geometric mean over the seeds with its 95 %
-    /// interval, which holds for all pairs of arms together; null for the first arm
+    /// completion time over that of the first arm on the same seed: geometric mean over the seeds with its 95 % interval, which holds simultaneously
+    /// for all pairs of arms; null for the first arm
     time_ratio: Option<Interval>, "", Low = repeats.ratio(arm);
-    /// `best` if its time is shorter than that of every other arm beyond the interval, `near` if it cannot be told from the
-    /// best; null otherwise, for an arm with unfinished trials, and for the oracle
+    /// `best` if its time is shorter than that of every other arm beyond the interval, `near` if it cannot be distinguished from the best; null
+    /// otherwise, for an arm with unfinished trials, and for the oracle
     mark: Option<&'static str>, "", None = match repeats.mark(arm) {
         Mark::Best => Some("best"),
         Mark::Near => Some("near"),
         Mark::None => None,
     };
-    /// mean over the trials of packets declared lost and truly dropped, of all packets sent
+    /// mean over the trials of packets declared lost and truly dropped, over all packets sent
     loss_ratio: Option<f64>, "", Low = repeats.loss(arm);
 }
 
@@ -299,7 +297,7 @@ mod tests {
         (0..arms).map(|arm| vec![100.0 + arm as f64; trials]).collect()
     }
 
-    /// Two arms whose ratio alternates by this part around one.
+    /// Two arms whose ratio alternates around one by this share.
     fn noisy(trials: usize, by: f64) -> Vec<Vec<f64>> {
         let up = |seed: usize| if seed.is_multiple_of(2) { 1.0 + by } else { 1.0 - by };
         vec![vec![100.0; trials], (0..trials).map(|seed| 100.0 * up(seed)).collect()]
@@ -355,8 +353,8 @@ mod tests {
         draws.between(1, 1 << 40) as f64 / (1_u64 << 40) as f64
     }
 
-    /// The time of an arm on a seed: what the path does to all, noise of its own, and now and then a
-    /// timeout that doubles it.
+    /// The time of an arm on a seed: a common effect of the path, individual noise, and
+    /// occasionally a timeout that doubles it.
     fn drawn(draws: &mut Sequence, path: f64, mean: f64) -> f64 {
         let (a, b) = (uniform(draws), uniform(draws));
         let normal = (-2.0 * a.ln()).sqrt() * (2.0 * std::f64::consts::PI * b).cos();
@@ -364,7 +362,7 @@ mod tests {
         (path + mean + 0.06 * normal + timeout).exp()
     }
 
-    /// Arms with these mean logarithms, repeated as a comparison would.
+    /// Arms with these mean logarithms, repeated as in a comparison.
     fn repeated(seed: u64, means: &[f64]) -> (Repeats, Stopped) {
         let draws = &mut Sequence::new(seed);
         let mut times = vec![Vec::new(); means.len()];
@@ -391,7 +389,8 @@ mod tests {
         unreachable!("the last stage ends it");
     }
 
-    /// Six arms alike: in at most 5 % of the answers one gets a star, or is told from the best.
+    /// With six identical arms, at most 5 % of the answers mark an arm as best or distinguish it
+    /// from the best.
     #[test]
     fn arms_that_are_alike_are_called_so() {
         const ANSWERS: u64 = 1_000;
@@ -405,8 +404,8 @@ mod tests {
         assert!(wrong as u64 * 20 <= ANSWERS, "{wrong} of {ANSWERS} answers err");
     }
 
-    /// An arm that is 12 % faster than five others gets the star; one that is 3 % faster never loses it
-    /// to another.
+    /// An arm that is 12 % faster than five others is marked as best; one that is 3 % faster never
+    /// loses the mark to another.
     #[test]
     fn planted_effects_are_found() {
         const ANSWERS: u64 = 300;
@@ -425,7 +424,7 @@ mod tests {
         assert_eq!((stopped, repeats.trials()), (Stopped::Most, 400), "no interval is below 2 %");
     }
 
-    /// Unfinished trials count with the limit and keep an arm from the star.
+    /// Unfinished trials count with the limit and keep an arm from being marked as best.
     #[test]
     fn an_arm_that_does_not_always_finish_gets_no_star() {
         let arm = |ms: f64, unfinished: usize| Times {

@@ -1,5 +1,5 @@
-//! A connection after another one: what the first learns of its path starts the second (Careful
-//! Resume, RFC 9959).
+//! A connection that follows another: the second starts with what the first learnt about its path
+//! (Careful Resume, RFC 9959).
 
 use crate::arms::{NamedArm, Sender};
 use crate::learner::Learner;
@@ -10,21 +10,22 @@ use firstflight::arm::Arm;
 use firstflight::resume::{Saved, is_resumable, unsaved};
 use firstflight_path::{Error, Path};
 
-/// The path of the first connection, as `--resume` has it: the same one.
+/// The value of `--resume` for the same path.
 pub const SAME: &str = "same";
 
-/// Every arm that can use what an earlier connection has learnt (`careful`, `plumb`) follows a connection of its own.
+/// Every arm that can use what an earlier connection has learnt (`careful`, `plumb`) follows such a
+/// connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
-    /// Where that connection ran; `None` is the path of the second.
+    /// The path of that connection; `None` for the path of the second.
     pub path: Option<Path>,
 }
 
 impl Resume {
-    /// `same`, or a path as `--path` has it.
+    /// Parses `same`, or a path as for `--path`.
     ///
     /// # Errors
-    /// If the text is no path.
+    /// If the text is not a path.
     pub fn parse(text: &str) -> Result<Resume, Error> {
         let path = (text != SAME).then(|| Path::parse(text)).transpose()?;
         Ok(Resume { path })
@@ -35,16 +36,17 @@ impl Resume {
         self.path.as_ref().is_some_and(Path::has_chance)
     }
 
-    /// As it is typed.
+    /// As typed.
     pub fn text(&self) -> String {
         self.path.as_ref().map_or_else(|| SAME.to_owned(), ToString::to_string)
     }
 
-    /// Runs the first connection and returns the arm of the second, which is the arm itself where
-    /// nothing was learnt. The first has the same object, the same seed and draws of its own.
+    /// Runs the first connection and returns the arm of the second, which is the arm itself if
+    /// nothing was learnt. The first connection has the same object and seed, but different draws.
     ///
     /// # Errors
-    /// Those of the testbed, and if it does not show what a controller is told.
+    /// Errors of the testbed, and a one-line message if the testbed does not expose the
+    /// controller's events.
     pub fn second(
         &self,
         bed: &dyn Testbed,
@@ -54,7 +56,7 @@ impl Resume {
     ) -> Result<Option<(NamedArm, Saved)>, Error> {
         let Some(parts) = resumable(arm) else { return Ok(None) };
         let path = self.path.clone().unwrap_or_else(|| scenario.path.clone());
-        // Other draws than those of the second connection and its repeats.
+        // Draws that differ from those of the second connection in any of its trials.
         let earlier =
             Scenario { path, path_index: scenario.path_index.wrapping_add(1), ..scenario.clone() };
         let mut recording = Recording::learning();
@@ -73,7 +75,7 @@ impl Resume {
     }
 }
 
-/// The parts of an arm of ours that can use what was learnt.
+/// The arm, if it is ours and can use what was learnt.
 fn resumable(arm: &NamedArm) -> Option<Arm> {
     match arm.sender {
         Sender::Arm(parts) if is_resumable(parts) => Some(parts),
@@ -81,7 +83,7 @@ fn resumable(arm: &NamedArm) -> Option<Arm> {
     }
 }
 
-/// An arm that follows a connection of its own.
+/// Whether an arm follows an earlier connection.
 pub(crate) fn resumes(arm: &NamedArm) -> bool {
     resumable(arm).is_some()
 }

@@ -1,5 +1,5 @@
-//! What is transferred over what: the path, the object and the hosts, as plain data that every
-//! testbed reads.
+//! The scenario of a transfer: the path, the object and the hosts, as plain data that every testbed
+//! reads.
 
 use firstflight::Nanos;
 use firstflight::controller::Config;
@@ -18,22 +18,22 @@ pub struct Scenario {
     pub path: Path,
     /// Object size, bytes.
     pub bytes: u64,
-    /// Initial window in packets for arms that do not name one.
+    /// Initial window, in packets, of arms that specify none.
     pub iw: u32,
-    /// Pacer's bucket in packets for arms that do not name one.
+    /// Pacer's bucket, in packets, of arms that specify none.
     pub burst: u32,
     /// Simulated time after which an unfinished trial stops.
     pub limit: Nanos,
     /// Transport, sizes and timers of the hosts.
     pub host: Hosts,
-    /// Which path of a population this is; with the seed it keys every draw of the path.
+    /// Index of the path in a population; with the seed it keys every draw of the path.
     pub path_index: u64,
-    /// Settings of the receiver's network namespace, names below `/proc/sys` and values, such as
-    /// `net/ipv4/tcp_comp_sack_nr`; only for testbeds whose receiver is a kernel.
+    /// Settings of the receiver's network namespace, as names below `/proc/sys` (such as
+    /// `net/ipv4/tcp_comp_sack_nr`) and values; only for testbeds whose receiver is a kernel.
     pub receiver: Vec<(String, String)>,
 }
 
-/// TCP hosts with the preset of loss detection of that name, as `--detection` has it.
+/// TCP hosts with this loss-detection preset, as named in `--detection`.
 ///
 /// # Errors
 /// If TCP has no such preset.
@@ -49,7 +49,7 @@ pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Error> {
 }
 
 impl Scenario {
-    /// One with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
+    /// A scenario with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Scenario {
         let limit = Nanos::from_secs(600);
         Scenario {
@@ -64,8 +64,8 @@ impl Scenario {
         }
     }
 
-    /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds
-    /// back between two ACKs.
+    /// The exit window of the oracle: it fills the path and no more, plus the bytes that the
+    /// receiver holds back between two ACKs.
     pub fn oracle_exit(&self) -> u64 {
         let mss = self.host.mss();
         let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss)
@@ -73,8 +73,8 @@ impl Scenario {
         bdp as u64 + 2 * self.held_back(bdp as u64)
     }
 
-    /// Packets that the receiver acknowledges together: what the path says (`ack=`), or the host.
-    /// `None` where it goes by time.
+    /// Number of packets that the receiver acknowledges together: that of the path (`ack=`), or of
+    /// the host. `None` if it acknowledges by time.
     pub fn ack_every(&self) -> Option<u32> {
         match self.path.acks() {
             Some(Acks::Every(packets)) => Some(packets as u32),
@@ -83,7 +83,7 @@ impl Scenario {
         }
     }
 
-    /// Longest time that the receiver holds an ACK back, ns.
+    /// Longest time that the receiver delays an ACK, ns.
     pub fn ack_delay(&self) -> u64 {
         match self.path.acks() {
             Some(Acks::PerRtt(times)) => self.path.rtt() / times.max(1),
@@ -99,10 +99,10 @@ impl Scenario {
         }
     }
 
-    /// The bound on the completion time that no sender beats: the one-way delay, and the object,
-    /// without a header, at the bottleneck's rate. Where the rate changes with time: the time
-    /// in which the link, with a queue without limit, delivers an object offered all at once.
-    /// `None` behind a policer, whose bucket lets a part through at another rate.
+    /// The lower bound on the completion time for any sender: the one-way delay plus the object,
+    /// without headers, at the bottleneck's rate. If the rate changes with time, it is the time
+    /// in which the link, with an unlimited queue, delivers an object offered all at once. `None`
+    /// behind a policer, whose bucket passes some of the object at another rate.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets.
@@ -110,8 +110,8 @@ impl Scenario {
         if self.path.link_bps() != self.path.rate_bps() {
             return Ok(None);
         }
-        // Nothing of this makes an arrival earlier. Hand-overs stay, since they change rate and
-        // delay of the forward link.
+        // None of these effects makes an arrival earlier. Handovers are kept, since they change
+        // rate and delay of the forward link.
         let open = self
             .path
             .clone()
@@ -120,8 +120,8 @@ impl Scenario {
             .with_effects(Effects::default())
             .with_thin(None);
         let (release, shorter) = match *open.release() {
-            // A packet that leaves the bottleneck later may travel less far: what counts is the
-            // shortest way there ever is.
+            // A packet that leaves the bottleneck later may have a shorter delay: the bound uses
+            // the shortest delay ever possible.
             Release::Handover(settings) => (
                 Release::Handover(HandoverSettings { burst: 0, data_extra: 0, ..settings }),
                 Some(settings.step),
@@ -143,7 +143,7 @@ impl Scenario {
             };
             left -= len;
             let last = match shorter {
-                // Its own serialization is left out: how long it takes depends on when it is.
+                // The packet's own serialization is left out, because it depends on the time.
                 Some(step) => waited + forward.propagation().saturating_sub(step),
                 None => at,
             };
@@ -159,13 +159,13 @@ impl Scenario {
         }
     }
 
-    /// Configuration of a controller on these hosts, for arms that name no initial window.
+    /// Configuration of a controller on these hosts, for arms that specify no initial window.
     pub fn config(&self) -> Config {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
 
-    /// The same with a round trip that the seed makes up to half a millisecond longer, see
-    /// [`rtt_jitter`].
+    /// The same scenario with a round trip up to half a millisecond longer, depending on the seed;
+    /// see [`rtt_jitter`].
     #[must_use]
     pub fn jittered(&self, seed: u64) -> Scenario {
         let path = self.path.clone();
@@ -174,9 +174,9 @@ impl Scenario {
     }
 }
 
-/// The extra RTT of one repeat, ns: uniform over half a millisecond, drawn from the seed. Without
-/// it every repeat on a path without chance would be the same trial, and a result could hang on one
-/// alignment of packets and timers.
+/// The extra RTT of a repeated trial, ns: uniform over half a millisecond, drawn from the seed.
+/// Without it every trial of a deterministic scenario would be the same, and a result could depend
+/// on one alignment of packets and timers.
 pub fn rtt_jitter(seed: u64) -> u64 {
     let draw = Stream::new(seed, 0, Purpose::Jitter).value(0);
     ((u128::from(draw) * 500_001) >> 64) as u64

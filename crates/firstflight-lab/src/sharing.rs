@@ -1,5 +1,5 @@
-//! Several arms through one bottleneck at the same time, as a comparison: how they share, and what
-//! each flow does.
+//! Several arms through one bottleneck at the same time, as a comparison: how they share it, and
+//! the results of each flow.
 
 use crate::arms::NamedArm;
 use crate::compare::{ExperimentRow, Plan};
@@ -22,19 +22,20 @@ use std::time::{Duration, Instant};
 /// Several flows of an arm at a time, one arm after the other.
 #[derive(Clone, Debug)]
 pub struct SharingPlan {
-    /// Arms, scenario, seed and repeats, as for a comparison.
+    /// Arms, scenario, seed and trials, as for a comparison.
     pub plan: Plan,
-    /// Flows of the arm.
+    /// Number of flows of the arm.
     pub flows: u32,
-    /// Senders of cross traffic, each an endless flow of its own; they start first.
+    /// Senders of cross traffic, each a separate endless flow; they start first.
     pub cross: Vec<NamedArm>,
-    /// Between the starts of two flows.
+    /// Time between the starts of two flows.
     pub apart: Nanos,
-    /// Starts and timers of several flows are late by up to this, see [`Shared::jitter`](firstflight_sim::Shared::jitter).
+    /// Starts and timers of several flows are delayed by up to this, see
+    /// [`Shared::jitter`](firstflight_sim::Shared::jitter).
     pub jitter: Nanos,
     /// Traffic of every flow of the arm.
     pub app: App,
-    /// The same in words.
+    /// The traffic as text.
     pub app_name: String,
 }
 
@@ -66,15 +67,15 @@ record! {
 
     /// `arm`, or `cross` for cross traffic
     role: &'static str, "", None = if of.of_cross { "cross" } else { "arm" };
-    /// when its first data left, since the start of the trial. Other times count from then. Null if the trial stopped before
+    /// when its first data left, since the start of the trial; other times are relative to it. Null if the trial stopped before
     start_ms: Option<f64>, "ms", None = of.start.map(|start| ms(start.0));
-    /// object bytes that it delivered in order per time while all flows were under way; null without such a time
+    /// object bytes that it delivered in order while all flows were active, over that time; null if there was no such time
     share_mbps: Option<f64>, "Mbit/s", High = of.share_mbps;
-    /// of `web`, `video` and `blocks`: completion time of each part, from its first byte sent until its last is delivered
-    /// in order at the receiver; null if it did not arrive
+    /// for `web`, `video` and `blocks`: completion time of each part, from its first byte sent until its last byte is delivered in order at the
+    /// receiver; null if it did not arrive
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts_ms: Vec<Option<f64>>, "ms", Low = of.parts.iter().map(|part| part.delivered_after().map(|time| ms(time.0))).collect();
-    /// the fields that any trial has, those of its flow
+    /// the measures of any trial, for this flow
     #[serde(flatten)]
     flow: TrialRow, "", None as "" = of.flow();
 }
@@ -83,26 +84,26 @@ impl OfFlow<'_> {
     fn flow(&self) -> TrialRow {
         let mut row = TrialRow::of(self.trial);
         if self.of_cross {
-            // It has no object that could be complete.
+            // An endless flow has no object that could be complete.
             row.goodput_mbps = None;
         }
         row
     }
 }
 
-/// What the flows delivered while all of them were under way.
+/// Deliveries of the flows while all of them were active.
 #[derive(Debug)]
 struct Shares {
     bytes: Vec<u64>,
-    /// Between two samples.
+    /// Time between two samples.
     every: Nanos,
-    /// That time, in samples.
+    /// Start and end of that time, in samples.
     from: usize,
     to: usize,
 }
 
 impl Shares {
-    /// A share of that many bytes, Mbit/s.
+    /// A share of this many bytes, Mbit/s.
     fn mbps(&self, bytes: u64) -> f64 {
         let seconds = (self.to - self.from) as f64 * self.every.0 as f64 / 1e9;
         bytes as f64 * 8e-6 / seconds
@@ -118,7 +119,7 @@ impl Shares {
 pub struct OfTrial<'a> {
     arm: &'a NamedArm,
     seed: u64,
-    /// None if the flows were never all under way.
+    /// `None` if the flows were never all active.
     shares: Option<Shares>,
     flows: Vec<SharedFlowRow>,
 }
@@ -127,16 +128,16 @@ record! {
     /// One trial of several flows, as in `--json`.
     SharingRow of (of = OfTrial<'_>);
 
-    /// name the arm was asked for by
+    /// name of the arm as requested
     arm: String, "", None = of.arm.label.clone();
     /// seed of the path's draws
     seed: u64, "", None = of.seed;
-    /// every flow of the arm was through within the limit.
-    /// Cross traffic has no end: it is not waited for, and never complete
+    /// every flow of the arm finished within the limit.
+    /// Cross traffic has no end: it is not waited for, and is never complete
     complete: bool, "", High = of.flows.iter().filter(|flow| flow.role == "arm").all(|flow| flow.flow.complete);
     /// Jain's index of the shares, cross traffic included: 1 if all are equal, 1/n if one has everything
     jain: Option<f64>, "", High = of.shares.as_ref().map(|shares| f64::from(fairness_ppm(&shares.bytes)) / 1e6);
-    /// while all flows were under way: from the last start to the first end, to a round trip. Null if there was no such time
+    /// the time while all flows were active: from the last start to the first end, to within a round trip. Null if there was no such time
     shared_ms: Option<[f64; 2]>, "ms", None = of.shares.as_ref().map(Shares::interval_ms);
     /// the sum of the shares
     goodput_mbps: Option<f64>, "Mbit/s", High = of.shares.as_ref().map(|shares| shares.mbps(shares.bytes.iter().sum()));
@@ -145,24 +146,24 @@ record! {
 }
 
 record! {
-    /// A trial of several flows in the numbers that people are shown.
+    /// A trial of several flows in the numbers of the printed table.
     SharingFigures of (row = &SharingRow);
 
-    /// Jain's index of what the flows carried while all were under way; 1 is equal
+    /// Jain's index of the bytes carried while all flows were active; 1 means equal shares
     jain: Option<f64>, "", High = row.jain => ("jain", "Jain", "");
-    /// what all flows carried in that time, cross traffic included
+    /// rate of all flows in that time, cross traffic included
     goodput_mbps: Option<f64>, "Mbit/s", High = row.goodput_mbps => ("goodput_mbps", "all flows", "Mbit/s");
-    /// from the first byte of the quickest flow sent until its last is delivered at the receiver
+    /// completion time of the fastest flow: from its first byte sent until its last byte is delivered at the receiver
     ttlb_first_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.low) => ("ttlb_first_ms", "completion time, first", "ms");
-    /// median over the flows
+    /// median completion time over the flows
     ttlb_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.median) => ("ttlb_ms", "median", "ms");
-    /// of the slowest; `-` if one was not through within the limit
+    /// completion time of the slowest flow; `-` if a flow did not finish within the limit
     ttlb_last_ms: Option<f64>, "ms", Low = row.ttlbs().filter(|_| row.complete).map(|all| all.high) => ("ttlb_last_ms", "last", "ms");
-    /// packets declared lost and truly dropped, of all packets sent by the arm's flows
+    /// packets declared lost and truly dropped, over all packets sent by the arm's flows
     loss_ratio: Option<f64>, "", Low = row.loss_ratio() => ("loss_ratio", "loss", "%");
     /// retransmission or probe timeouts of the arm's flows
     rtos: Option<u64>, "", Low = row.sum(|flow| flow.rtos) => ("rtos", "timeouts", "");
-    /// the longest of the flows' 99th percentiles of waiting time
+    /// the largest of the flows' 99th percentiles of waiting time
     queue_p99_ms: Option<f64>, "ms", Low = row.ours().filter_map(|flow| flow.queue_ms.p99).reduce(f64::max) => ("queue_p99_ms", "queueing delay p99", "ms");
 }
 
@@ -176,7 +177,8 @@ impl SharingRow {
         Summary::of(self.ours().filter_map(|flow| flow.ttlb_ms))
     }
 
-    /// The median over the flows of the arm; one that was not through has the limit.
+    /// The median completion time over the flows of the arm; an unfinished flow counts with the
+    /// limit.
     pub(crate) fn time_ms(&self, limit: f64) -> f64 {
         let times = self.ours().map(|flow| flow.ttlb_ms.unwrap_or(limit));
         Summary::of(times).map_or(limit, |all| all.median)
@@ -193,13 +195,13 @@ impl SharingRow {
     }
 }
 
-/// Between two rows of [`Sharing::to_json`].
+/// The text between two rows of [`Sharing::to_json`].
 pub const JSON_BETWEEN: &str = ",\n    ";
-/// Behind its last row.
+/// The text after the last row.
 pub const JSON_END: &str = "\n  ]\n}\n";
 
 impl SharingRow {
-    /// As it stands in the JSON of all of them.
+    /// The row as in the JSON of all rows.
     ///
     /// # Panics
     /// Never: rows hold only numbers and strings.
@@ -213,7 +215,7 @@ fn stopped() -> Error {
     Error::new("stopped before every trial had run")
 }
 
-/// Outcome.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Sharing {
     /// The plan that ran.
@@ -231,16 +233,16 @@ impl SharingPlan {
     /// number of threads.
     ///
     /// # Errors
-    /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed
-    /// cannot run one of the arms or what the flows carry.
+    /// If there is nothing to run, if the path cannot carry the host's packets, or if the testbed
+    /// cannot run one of the arms or the flows' traffic.
     pub fn run(&self) -> Result<Sharing, Error> {
         self.run_until(&|| (), &AtomicBool::new(false))
     }
 
-    /// The same with a tick after every trial, until somebody sets `stop`.
+    /// As [`SharingPlan::run`], with a tick after every trial, until `stop` is set.
     ///
     /// # Errors
-    /// Those of [`SharingPlan::run`], and one line if it was stopped.
+    /// Errors of [`SharingPlan::run`], and a one-line message if it was stopped.
     pub fn run_until(
         &self,
         tick: &(impl Fn() + Sync),
@@ -253,13 +255,14 @@ impl SharingPlan {
         Ok(sharing)
     }
 
-    /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
-    /// result has so many. `each` is called with arm and repeat of a trial and its row, on the thread
-    /// that ran it: what it takes out of the row is not kept in memory.
+    /// As [`SharingPlan::run_until`], but a stop returns the repeated trials that every arm has
+    /// finished; the plan of the result has that many. `each` is called with the arm, the trial's
+    /// number and its row, on the thread that ran it. Data that it takes out of the row is not kept
+    /// in memory.
     ///
     /// # Errors
-    /// Those of [`SharingPlan::run`] and of `each`, and one line if it is stopped before the first of
-    /// these repeats.
+    /// Errors of [`SharingPlan::run`] and of `each`, and a one-line message if it is stopped before
+    /// the first of these trials.
     pub fn run_partly(
         &self,
         each: &(impl Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync),
@@ -325,14 +328,14 @@ impl SharingPlan {
         Ok(Sharing { plan: SharingPlan { plan, ..self.clone() }, rows, warnings, stopped })
     }
 
-    /// Whether two seeds can differ in anything but the half millisecond of round trip that tells
-    /// repeats apart.
+    /// Whether two seeds can differ in anything other than the half millisecond of round trip that
+    /// distinguishes repeated trials.
     pub fn has_chance(&self) -> bool {
         let several = self.flows as usize + self.cross.len() > 1;
         self.plan.has_chance() || several && self.jitter > Nanos::ZERO
     }
 
-    /// The same with as many trials as its stages have at most.
+    /// The same plan with the largest number of trials that its stages allow.
     #[must_use]
     pub fn staged(mut self) -> SharingPlan {
         if self.plan.stages.is_some() {
@@ -364,14 +367,14 @@ impl SharingPlan {
             plain: plan.resolved(),
             flows: *flows,
             apart_ms: ms(apart.0),
-            // A flow alone has none.
+            // A single flow has no jitter.
             jitter_ms: if *flows as usize + cross.len() > 1 { ms(jitter.0) } else { 0.0 },
             app: app_name.clone(),
             cross: cross.iter().map(NamedArm::full).collect(),
         }
     }
 
-    /// A row, and why it should not be believed.
+    /// A row, and reasons to doubt it.
     fn trial(&self, arm: &NamedArm, round: u32) -> Result<(SharingRow, Vec<String>), Error> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
         let mut scenario = Scenario { bytes: self.app.bytes(), ..self.plan.scenario.clone() };
@@ -391,8 +394,8 @@ impl SharingPlan {
                 rtt_extra: Nanos::ZERO,
             })
             .collect();
-        // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of
-        // flows.
+        // Fine enough for shares over many round trips, and coarse enough for the memory of
+        // hundreds of flows.
         let every = Nanos(scenario.path.rtt().max(10_000_000));
         let testbed = self.plan.testbed;
         let (often, plain) = ((every, self.jitter), Arrangement::default());
@@ -410,7 +413,7 @@ impl SharingPlan {
         every: Nanos,
         outcome: &Together,
     ) -> SharingRow {
-        // One that did not start within the limit shared nothing with anybody.
+        // A flow that did not start within the limit shared nothing.
         let starts: Vec<u64> =
             outcome.starts.iter().map(|start| start.map_or(u64::MAX, |start| start.0)).collect();
         let ends = starts.iter().zip(&outcome.flows).map(|(start, outcome)| {
@@ -448,14 +451,15 @@ impl SharingPlan {
 }
 
 impl Sharing {
-    /// The experiment with every default filled in, and what ran of it.
+    /// The experiment with every default filled in, and the trials that ran.
     pub fn resolved(&self) -> SharingExperiment {
         let mut resolved = self.plan.resolved();
         resolved.plain.stopped = self.stopped;
         resolved
     }
 
-    /// Statistics of the arms' times over its trials: the median over the flows of each.
+    /// Statistics of the arms' times over its trials, where a trial's time is the median over its
+    /// flows.
     pub fn repeats(&self) -> Repeats {
         let plan = &self.plan.plan;
         let limit = ms(plan.scenario.limit.0);
@@ -470,12 +474,12 @@ impl Sharing {
         Repeats::of(arms.collect(), limit)
     }
 
-    /// Every flow that ends was through within the limit.
+    /// Whether every finite flow finished within the limit.
     pub fn complete(&self) -> bool {
         self.rows.iter().all(|row| row.complete)
     }
 
-    /// Number of flows that the limit stopped, in words, if any.
+    /// Number of flows that the limit stopped, as text, if there are any.
     pub fn unfinished(&self) -> Option<String> {
         let flows =
             || self.rows.iter().flat_map(|row| &row.flows).filter(|flow| flow.role == "arm");
@@ -489,7 +493,7 @@ impl Sharing {
         })
     }
 
-    /// One line per arm; of repeats the median, and the extremes.
+    /// One line per arm; for several trials the median and the extremes.
     pub fn table(&self) -> Table {
         let figures: Vec<SharingFigures> = self.rows.iter().map(SharingFigures::of).collect();
         table_of(
@@ -499,7 +503,7 @@ impl Sharing {
         )
     }
 
-    /// All of it as JSON, one object, the same bytes for the same plan.
+    /// The result as one JSON object, identical for the same plan.
     ///
     /// # Panics
     /// Never: rows hold only numbers and strings.
@@ -510,8 +514,8 @@ impl Sharing {
         text + JSON_END
     }
 
-    /// The JSON up to its first row. Rows as [`SharingRow::to_json`] has them follow, with
-    /// [`JSON_BETWEEN`] between two, and [`JSON_END`].
+    /// The JSON up to its first row. It is followed by rows from [`SharingRow::to_json`], separated
+    /// by [`JSON_BETWEEN`], and then [`JSON_END`].
     ///
     /// # Panics
     /// Never: the plan holds only numbers and strings.

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Reads `10MB`, `200kB`, `1GiB`, `1500B`: a positive number with its unit; `10M`, `100k` and
-/// `1e5` count bytes, too.
+/// `1e5` are in bytes.
 ///
 /// # Errors
-/// What is wrong with it and what is allowed, to follow the option and its value.
+/// The reason and what is allowed, worded to follow the option and its value.
 pub fn parse(text: &str) -> Result<u64, String> {
     const UNITS: &[(&str, u64)] = &[
         ("B", 1),
@@ -32,8 +32,8 @@ pub fn parse(text: &str) -> Result<u64, String> {
     bytes.map_err(|what| wrong(&what))
 }
 
-/// A positive number with its unit, in what the units are multiples of; `bare` is the unit of a
-/// whole number that has none.
+/// A positive number with its unit, in multiples of the smallest unit; `bare` is the unit of an
+/// integer without one.
 fn quantity(
     text: &str,
     units: &[(&str, u64)],
@@ -57,15 +57,15 @@ fn quantity(
     if digits.bytes().all(|b| b == b'0') {
         return Err("is zero".into());
     }
-    // More digits than u64 holds are too large in any unit.
+    // A number with more digits than u64 holds is too large in any unit.
     let digits = digits.parse::<u64>().map_err(|_| "is too large")?;
     Ok(u128::from(digits) * u128::from(unit) / 10u128.pow(part.len() as u32))
 }
 
-/// Reads a whole number of a range.
+/// Reads a whole number within a range.
 ///
 /// # Errors
-/// What is wrong with it and what is allowed, to follow the option and its value.
+/// The reason and what is allowed, worded to follow the option and its value.
 pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, String> {
     let wrong = |what: &str| {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
@@ -86,19 +86,19 @@ pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, 
     }
 }
 
-/// Reads a number of a port, `least` or more.
+/// Reads a port number of at least `least`.
 ///
 /// # Errors
-/// What is wrong with it and what is allowed, to follow the option and its value.
+/// The reason and what is allowed, worded to follow the option and its value.
 pub fn port(text: &str, least: u16) -> Result<u16, String> {
     count(text, u64::from(least)..=u64::from(u16::MAX), "").map(|port| port as u16)
 }
 
-/// Reads how long something may take: `30s`, `500ms`, `2min`, `1.5h`, or a bare whole number of
-/// seconds; at least a microsecond and at most `most` seconds.
+/// Reads a time limit: `30s`, `500ms`, `2min`, `1.5h`, or a bare whole number of seconds; at least
+/// a microsecond and at most `most` seconds.
 ///
 /// # Errors
-/// What is wrong with it and what is allowed, to follow the option and its value.
+/// The reason and what is allowed, worded to follow the option and its value.
 pub fn limit(text: &str, most: u64) -> Result<Nanos, String> {
     const UNITS: &[(&str, u64)] = &[
         ("us", 1_000),
@@ -123,7 +123,7 @@ pub fn limit(text: &str, most: u64) -> Result<Nanos, String> {
 /// Reads `0s`, `500ms`, `1.5s`, `20us`: a time with its unit, at most a day.
 ///
 /// # Errors
-/// What is wrong with it and what is allowed, to follow the option and its value.
+/// The reason and what is allowed, worded to follow the option and its value.
 pub fn time(text: &str) -> Result<Nanos, String> {
     const UNITS: &[(&str, f64)] = &[("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     const DAY: f64 = 86_400e9;

@@ -1,22 +1,22 @@
-//! Congestion controllers that come with a QUIC stack, by name: what people run today, to compare
-//! ours with.
+//! Congestion controllers that come with a QUIC stack, by name: controllers in use today, to
+//! compare ours with.
 
-/// One controller of one stack. Those of s2n-quic, whose stack runs on a clock of its own, are driven
-/// through its public traits by noq's, and in the simulator.
+/// One controller of one stack. Controllers of s2n-quic, whose stack uses its own clock, are driven
+/// through their public traits by noq's stack, and in the simulator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StackArm {
     /// Stack and controller: `noq:cubic`.
     pub name: &'static str,
     /// Description.
     pub summary: &'static str,
-    /// Whose code it is.
+    /// Source of the code.
     pub source: &'static str,
-    /// Why the same trial gives other numbers the next time, as the end of a sentence; `None` if it
+    /// Why the same trial gives different numbers each time, as the end of a sentence; `None` if it
     /// does not.
     pub varies: Option<&'static str>,
 }
 
-/// All of them.
+/// All stack controllers.
 pub static STACK_ARMS: &[StackArm] = &[
     StackArm {
         name: "noq:cubic",
@@ -69,12 +69,12 @@ pub static STACK_ARMS: &[StackArm] = &[
 ];
 
 impl StackArm {
-    /// The one of that name.
+    /// The stack controller with that name.
     pub fn find(name: &str) -> Option<&'static StackArm> {
         STACK_ARMS.iter().find(|arm| arm.name == name)
     }
 
-    /// Stack and controller stand in this text, whether or not there is such a one.
+    /// Whether this text names a stack and a controller, existing or not.
     pub(crate) fn is_meant(text: &str) -> bool {
         let stack = text.split_once(':').map(|(stack, _)| stack);
         stack.is_some_and(|stack| {

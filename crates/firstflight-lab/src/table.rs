@@ -1,5 +1,5 @@
-//! The table of a comparison, for terminal and report: the measures that people are shown, medians
-//! over the repeats.
+//! The table of a comparison, for terminal and report: the shown measures, as medians over the
+//! trials.
 
 use crate::arms::NamedArm;
 use crate::compare::Comparison;
@@ -10,14 +10,15 @@ use crate::stats::Summary;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
 
-/// One column, and where its values stand in a row.
+/// A column, and the place of its values in a row.
 struct Of {
     column: measures::Column,
     shown: Shown,
 }
 
 impl Of {
-    /// The values of an arm's trials, in the unit shown; a completion time that is missing is the limit.
+    /// The values of an arm's trials, in the unit shown; the limit replaces a missing completion
+    /// time.
     fn numbers(&self, trials: &[impl Field], limit_ms: f64) -> Vec<Option<f64>> {
         let percent = self.shown.unit == "%" && self.column.measure.unit != "%";
         let missing = self.is_time().then_some(limit_ms);
@@ -26,12 +27,12 @@ impl Of {
         trials.iter().map(|row| number(row).map(scaled)).collect()
     }
 
-    /// It is a completion time, which arms are compared by as a ratio.
+    /// Whether it is a completion time, which is compared between arms as a ratio.
     fn is_time(&self) -> bool {
         self.shown.key.starts_with("ttlb")
     }
 
-    /// The cell of an arm: the median with its extremes, or the words by how often they occur.
+    /// The cell of an arm: the median with its extremes, or the texts by frequency.
     fn cell(&self, trials: &[impl Field], limit_ms: f64) -> (Value, Option<Spread>) {
         if self.column.measure.holds == Holds::Text {
             return (words(trials, &self.column.path).map_or(Value::Missing, Value::Text), None);
@@ -45,7 +46,7 @@ impl Of {
         (within(value, unfinished, trials.len(), limit_ms), spread)
     }
 
-    /// Marks the arms by their trials: the best one, or those that cannot be told from it.
+    /// Marks the arms by their trials: the best one, or those that cannot be distinguished from it.
     fn mark(&self, rows: &mut [Row], values: &[Vec<Option<f64>>], competing: &[bool]) {
         let sign = match self.column.measure.better {
             Better::Low => 1.0,
@@ -72,7 +73,7 @@ impl Of {
     }
 }
 
-/// A time, as a bound where it is the limit that stopped some of the trials.
+/// A time, shown as a bound if the limit stopped some of the trials.
 fn within(value: Value, unfinished: usize, trials: usize, limit_ms: f64) -> Value {
     let Value::Number(ms) = value else { return value };
     let of = if trials > 1 { format!(" ({unfinished})") } else { String::new() };
@@ -83,28 +84,30 @@ fn within(value: Value, unfinished: usize, trials: usize, limit_ms: f64) -> Valu
     }
 }
 
-/// The measures that people are shown, in the order of the rows.
+/// The shown measures, in the order of the rows.
 fn shown(measures: &'static [Measure]) -> Vec<Of> {
     let shown = |column: measures::Column| column.measure.shown.map(|shown| Of { column, shown });
     measures::columns(measures).into_iter().filter_map(shown).collect()
 }
 
-/// The table of a comparison: medians over the repeats with their extremes, best values marked.
+/// The table of a comparison: medians over the trials with their extremes, and the best values
+/// marked.
 pub fn table(comparison: &Comparison) -> Table {
     let arms = comparison.plan.arms.iter().enumerate();
     let arms = arms.map(|(index, arm)| (arm, comparison.trials(index)));
     table_of(TrialRow::MEASURES, arms, &comparison.repeats())
 }
 
-/// The column of times as they compare with those of the first arm.
+/// The column of times relative to those of the first arm.
 pub const TIME_RATIO: &str = "time_ratio";
 
-/// Labels of the columns that a table of several trials has more; `first` is its first arm.
+/// Labels of the columns that a table of several trials adds; `first` is the first arm.
 pub fn added(first: &str) -> [String; 2] {
     ["p95".to_owned(), format!("time vs {first}")]
 }
 
-/// The percentile of the times, and how they compare with those of the first arm, behind the times.
+/// Adds the percentile of the times, and the times relative to those of the first arm, after the
+/// times.
 fn add_repeats(table: &mut Table, repeats: &Repeats) {
     let Some(behind) = table.columns.iter().position(|column| column.key == "ttlb_ms") else {
         return;
@@ -144,7 +147,7 @@ fn add_repeats(table: &mut Table, repeats: &Repeats) {
     }
 }
 
-/// The same of other records: each arm with its trials.
+/// The same table for other records: each arm with its trials.
 pub(crate) fn table_of<'a, R: Field + 'a>(
     measures: &'static [Measure],
     arms: impl Iterator<Item = (&'a NamedArm, &'a [R])>,
@@ -186,7 +189,7 @@ pub(crate) fn table_of<'a, R: Field + 'a>(
     table
 }
 
-/// The words of the trials, the commonest first.
+/// The texts of the trials, the most frequent first.
 fn words(trials: &[impl Field], path: &str) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for row in trials {
@@ -209,13 +212,13 @@ fn words(trials: &[impl Field], path: &str) -> Option<String> {
     }
 }
 
-/// A change in percent with its sign, never of nothing.
+/// A change in percent with its sign, never -0 or +0.
 pub fn change(percent: f64) -> String {
     let text = format!("{percent:+.1}");
     if matches!(text.as_str(), "-0.0" | "+0.0") { "0.0".to_owned() } else { text }
 }
 
-/// A number for people: as many digits as can matter.
+/// A number for the table, with as many digits as are meaningful.
 pub fn figure(value: f64, unit: &str) -> String {
     match unit {
         _ if !value.is_finite() => "-".to_owned(),
@@ -228,7 +231,7 @@ pub fn figure(value: f64, unit: &str) -> String {
     }
 }
 
-/// Milliseconds as people say them.
+/// Milliseconds in the usual units of time.
 pub(crate) fn time(ms: f64) -> String {
     if ms >= 10_000.0 {
         format!("{:.1} s", ms / 1e3)

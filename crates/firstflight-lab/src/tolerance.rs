@@ -1,4 +1,4 @@
-//! How much worse a measure may become before a check of one's own repository fails.
+//! Tolerances: how much worse a measure may become before a check in the user's repository fails.
 
 pub use crate::diff::Most;
 use crate::diff::{Change, Diff, worsened};
@@ -10,41 +10,41 @@ use std::fmt::Write as _;
 /// Allowed deterioration of one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The measure, as the data call it (`ttlb_ms`; of a test `ttlb_ms_p95`).
+    /// Name of the measure in the data (`ttlb_ms`; in a test `ttlb_ms_p95`).
     pub measure: String,
     /// The largest allowed deterioration, never negative.
     pub most: Most,
 }
 
-/// What a check of a comparison looks at where nothing is named.
+/// Default tolerances for a comparison.
 const OF_COMPARISONS: &str = "ttlb_ms:2%,loss_ratio:0.002,queue_ms_p99:max(5%,1ms),rtos:0";
-/// The same of a test.
+/// Default tolerances for a test.
 const OF_TESTS: &str = "ttlb_ms_p50:2%,ttlb_ms_p95:2%,ttlb_ms_mean:2%,loss_pct_mean:0.2";
 
-/// One measure of one arm, judged.
+/// The result for one measure of one arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The path of a comparison, the part of a test.
+    /// The path (in a comparison) or the part of the population (in a test).
     pub of: String,
     /// The arm.
     pub arm: String,
-    /// The measure; empty where the whole row is missing.
+    /// The measure; empty if the whole row is missing.
     pub measure: String,
-    /// Before; of several trials the median.
+    /// Value before; the median of several trials.
     pub before: Option<f64>,
-    /// After, likewise.
+    /// Value after; the median of several trials.
     pub after: Option<f64>,
-    /// After over before, less one, in percent.
+    /// Relative change in percent.
     pub change_pct: Option<f64>,
-    /// Why it fails, in a line.
+    /// Why it fails, on one line.
     pub failure: Option<String>,
 }
 
-/// Reads `ttlb_ms:2%,loss_ratio:0.001,queue_ms_p99:max(5%,1ms)`: percent of what a measure was, its
-/// own unit, or the larger of both.
+/// Reads `ttlb_ms:2%,loss_ratio:0.001,queue_ms_p99:max(5%,1ms)`: percent of the earlier value, an
+/// amount in the measure's unit, or the larger of both.
 ///
 /// # Errors
-/// What is no `MEASURE:MOST`, or a measure twice.
+/// An item that is not `MEASURE:MOST`, or a repeated measure.
 pub fn tolerances(text: &str) -> Result<Vec<Tolerance>, Error> {
     let mut found: Vec<Tolerance> = Vec::new();
     for part in firstflight::arm::split_list(text).map(str::trim) {
@@ -79,7 +79,7 @@ impl Diff {
     /// Measures checked by default: completion time, loss, queueing delay, timeouts.
     ///
     /// # Errors
-    /// Never: both lists are read.
+    /// Never.
     pub fn usual_tolerances(&self) -> Result<Vec<Tolerance>, Error> {
         let is_test = self.measures.iter().any(|measure| measure.name == "ttlb_ms_p50");
         tolerances(if is_test { OF_TESTS } else { OF_COMPARISONS })
@@ -92,13 +92,13 @@ impl Diff {
         ends.map(|measure| measure.name.as_str()).filter(|name| !named(name)).collect()
     }
 
-    /// Judges each named measure of each row that is in both, and rows that are gone; what is new has
-    /// nothing to be held against. A measure fails that became worse by more than its tolerance (of
-    /// several trials if the whole interval of the paired difference lies there), or that is not
-    /// known any more.
+    /// Judges each named measure of each row that is in both results, and rows that are missing
+    /// from the second; new rows are not judged. A measure fails if it became worse by more than
+    /// its tolerance (for several trials, if the whole interval of the paired difference is beyond
+    /// it), or if it is no longer known.
     ///
     /// # Errors
-    /// A name that is no measure of these answers, or of one that has no good end.
+    /// A name that is not a measure of these results, or a measure without a good end.
     pub fn judge(&self, tolerances: &[Tolerance]) -> Result<Vec<Judged>, Error> {
         for Tolerance { measure, .. } in tolerances {
             match self.measures.iter().find(|one| one.name == *measure) {
@@ -159,7 +159,7 @@ fn failure(change: &Change, most: Most) -> Option<String> {
     (least > most.of(before)).then(|| format!("more than {} worse", most.shown(&change.unit)))
 }
 
-/// The judgement as JUnit XML, which CI systems show: a test case for each measure of each arm.
+/// The results as JUnit XML, which CI systems show: one test case per measure and arm.
 pub fn junit(judged: &[Judged]) -> String {
     let failures = judged.iter().filter(|one| one.failure.is_some()).count();
     let mut text = format!(

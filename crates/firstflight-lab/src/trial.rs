@@ -1,4 +1,5 @@
-//! One trial as a result row. What is measured, and how it is read, stands here and nowhere else.
+//! One trial as a result row. This is the only place that defines the measures and how they are
+//! computed.
 
 use crate::arms::NamedArm;
 use crate::measures::record;
@@ -23,31 +24,31 @@ pub struct Trial<'a> {
     pub arm: &'a NamedArm,
     /// Seed of the path's draws.
     pub seed: u64,
-    /// The bound that no sender beats, where there is one.
+    /// The lower bound for any sender, if known.
     pub ideal: Option<Nanos>,
     /// Measurements of the testbed.
     pub outcome: &'a Outcome,
 }
 
 record! {
-    /// How startup ended, as in `--json`.
+    /// The end of startup, as in `--json`.
     ExitRow of ((exit, bdp) = (&Exit, u64));
 
     /// why startup ended; `-` if the object ended first
     reason: &'static str, "", None = exit.reason.name() => ("exit_reason", "exit", "");
-    /// when startup ended, since the first byte was sent
+    /// when startup ended, after the first byte was sent
     time_ms: f64, "ms", None = ms(exit.since_first_send.0) => ("exit_ms", "exit time", "ms");
     /// round trips completed by then
     rounds: u32, "", None = exit.rounds;
     /// window when the end was detected, *before* any reduction
     cwnd: u64, "bytes", None = exit.detect_cwnd;
-    /// window right after
+    /// window right after the end
     cwnd_after: u64, "bytes", None = exit.cwnd;
     /// bytes in flight just before
     inflight: u64, "bytes", None = exit.inflight;
-    /// window when startup ended, before any reduction, over rate times idle round trip; 1 fills the path, more stands in the queue
+    /// window when startup ended, before any reduction, over the BDP; above 1 the rest is in the queue
     bdp_ratio: f64, "", None = exit.detect_cwnd as f64 / bdp.max(1) as f64 => ("exit_bdp", "cwnd at exit", "BDP");
-    /// the number that decided, in the algorithm's own unit (ns or bytes)
+    /// the value that triggered the exit, in the algorithm's own unit (ns or bytes)
     estimate: Option<u64>, "", None = exit.estimate;
 }
 
@@ -55,33 +56,33 @@ record! {
     /// One recovery episode, as in `--json`.
     EpisodeRow of (episode = &Episode);
 
-    /// entry
+    /// start
     start_ms: f64, "ms", None = ms(episode.start.0);
-    /// exit; null if the trial ended inside
+    /// end; null if the trial ended during the episode
     end_ms: Option<f64>, "ms", None = episode.end.map(|end| ms(end.0));
     /// window just before
     cwnd_before: u64, "bytes", None = episode.cwnd_before;
     /// bytes in flight just before
     inflight: u64, "bytes", None = episode.inflight;
-    /// acknowledged by all ACKs of the episode, the opening and closing ones included
+    /// bytes acknowledged by all ACKs of the episode, including the first and the last
     acked_bytes: u64, "bytes", None = episode.acked;
-    /// declared lost by the same ACKs
+    /// bytes declared lost by the same ACKs
     lost_bytes: u64, "bytes", Low = episode.lost;
-    /// the longest time without sending in it
+    /// the longest time without sending during the episode
     silence_ms: f64, "ms", Low = ms(episode.silence.0);
-    /// window at its end
+    /// window at the end
     cwnd_after: u64, "bytes", None = episode.cwnd_after;
-    /// from entry until the last hole was filled at the sender
+    /// time from the start until the last hole was filled at the sender
     repaired_ms: Option<f64>, "ms", Low = episode.repaired.map(|at| ms(at.since(episode.start).0));
 }
 
 record! {
-    /// What the flow's packets waited at the bottleneck, ms.
+    /// Waiting time of the flow's packets at the bottleneck, ms.
     QueueRow of (queueing = Option<&Queueing>);
 
     /// median over delivered packets
     p50: Option<f64>, "ms", Low = queueing.map(|all| all.p50_us as f64 / 1e3);
-    /// waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel
+    /// 99th percentile of the waiting time at the bottleneck, which other flows also experience
     /// (within 0.8 %)
     p99: Option<f64>, "ms", Low = queueing.map(|all| all.p99_us as f64 / 1e3) => ("queue_p99_ms", "queueing delay p99", "ms");
     /// longest
@@ -89,13 +90,13 @@ record! {
 }
 
 record! {
-    /// Data packets that the path dropped, by what dropped them (ground truth), as in `--json`.
+    /// Data packets dropped by the path, by cause (ground truth), as in `--json`.
     #[derive(Copy, Eq)]
     DropsRow of (drops = &Drops);
 
     /// the queue had no room
     queue: u64, "", Low = drops.queue;
-    /// independent loss, loss in bursts, hand-overs
+    /// independent loss, loss in bursts, handovers
     random: u64, "", None = drops.random;
     /// the policer's bucket was empty
     policer: u64, "", Low = drops.policer;
@@ -106,55 +107,56 @@ record! {
 }
 
 record! {
-    /// One trial, as in `--json`. Times count from the first data byte sent; what does not apply, or is not
-    /// known on the testbed, is null.
+    /// One trial, as in `--json`. Times count from the first data byte sent; values that do not
+    /// apply or that the testbed does not know are null.
     TrialRow of (trial = &Trial<'_>);
 
-    /// name the arm was asked for by
+    /// name of the arm as requested
     arm: String, "", None = trial.arm.label.clone();
     /// the arm in full
     arm_full: String, "", None = trial.arm.full();
     /// the path's canonical text
     path: String, "", None = trial.scenario.path.to_string();
-    /// where it ran
+    /// the testbed
     testbed: &'static str, "", None = trial.testbed;
     /// seed of the path's draws
     seed: u64, "", None = trial.seed;
     /// every byte was delivered within the limit
     complete: bool, "", High = trial.outcome.complete;
-    /// from the first byte sent until the last one is delivered in order at the receiver
-    /// (completion time); null if it was not within the limit
+    /// from the first byte sent until the last byte is delivered in order at the receiver
+    /// (completion time); null if this did not happen within the limit
     ttlb_ms: Option<f64>, "ms", Low = trial.outcome.delivered_after.map(|time| ms(time.0)) => ("ttlb_ms", "completion time", "ms");
-    /// the sender's view: from the first byte sent until every byte is acknowledged there.
-    /// Holds the way back and, after an odd last packet, the receiver's delayed ACK (up to 25 ms with QUIC, 40 ms with TCP);
-    /// null if that did not happen within the limit
+    /// completion time at the sender: from the first byte sent until every byte is acknowledged.
+    /// Includes the return path and, after an odd last packet, the receiver's delayed ACK (up to 25 ms with QUIC, 40 ms with TCP); null if this did
+    /// not happen within the limit
     acked_ms: Option<f64>, "ms", Low = trial.outcome.acked_after.map(|time| ms(time.0));
-    /// the bound on `ttlb_ms` that no sender beats on this path: the one-way delay from sender to receiver plus object bytes, without headers, over the bottleneck's rate.
-    /// The way back does not count. Where the rate varies: the time in which the link, with a queue without limit, delivers an object offered
-    /// all at once; where hand-overs vary the delay (`return=leo`), with the shortest delay there is. Null behind a policer
+    /// the lower bound on `ttlb_ms` for any sender on this path: the one-way delay from sender to receiver plus object bytes, without headers, over
+    /// the bottleneck's rate.
+    /// The return path does not count. If the rate varies, the bound is the time in which the link, with an unlimited queue, delivers an object
+    /// offered all at once; if handovers vary the delay (`return=leo`), it uses the shortest delay. Null behind a policer
     ideal_ms: Option<f64>, "ms", None = trial.ideal.map(|ideal| ms(ideal.0));
-    /// completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate
-    /// (`ttlb_ms / ideal_ms`), never below 1. A sender that knew the path and never waited would come to 1.045 with large objects: headers are 64
-    /// bytes (QUIC) or 52 (TCP) of a packet of 1500
+    /// completion time over the lower bound for any sender: one-way delay plus bytes over bottleneck rate
+    /// (`ttlb_ms / ideal_ms`), never below 1. A sender that knew the path and never waited would reach 1.045 with large objects: headers are 64 bytes
+    /// (QUIC) or 52 (TCP) of a packet of 1500
     vs_ideal: Option<f64>, "", Low = trial.ttlb().zip(trial.ideal).map(|(ttlb, ideal)| ms(ttlb.0) / ms(ideal.0)) => ("vs_ideal", "vs ideal", "");
     /// object bytes delivered in order at the receiver by the end of the trial, whether it was complete or stopped by the limit
     delivered_bytes: Option<u64>, "bytes", High = trial.outcome.delivered;
-    /// object bytes over the time until the last is delivered in order at the receiver
-    /// (`delivered_bytes` / `ttlb_ms`); of a trial that the limit stopped, over the whole time until then
+    /// object bytes over the time until the last byte is delivered in order at the receiver
+    /// (`delivered_bytes` / `ttlb_ms`); for a trial stopped by the limit, over the whole time until then
     goodput_mbps: Option<f64>, "Mbit/s", High = trial.goodput_mbps() => ("goodput_mbps", "goodput", "Mbit/s");
-    /// data packets sent, repeats and probes included
+    /// data packets sent, including retransmissions and probes
     packets_sent: Option<u64>, "", Low = trial.outcome.packets_sent;
     /// packets declared lost by the sender *and* truly dropped by the path
     packets_lost: Option<u64>, "", Low = trial.outcome.packets_lost;
-    /// packets declared lost and truly dropped, of all packets sent
+    /// packets declared lost and truly dropped, over all packets sent
     loss_ratio: Option<f64>, "", Low = trial.loss_ratio() => ("loss_ratio", "loss", "%");
-    /// object bytes retransmitted, for whatever reason
+    /// object bytes retransmitted, for any reason
     retransmitted_bytes: Option<u64>, "bytes", Low = trial.outcome.retransmitted_bytes => ("retransmitted_bytes", "retransmitted", "bytes");
-    /// packets that carried a repeat, probes included
+    /// packets that carried a retransmission, including probes
     retransmissions: Option<u64>, "", Low = trial.outcome.retransmissions;
-    /// packets that carried a repeat and were dropped by the path (ground truth)
+    /// packets that carried a retransmission and were dropped by the path (ground truth)
     lost_retransmissions: Option<u64>, "", Low = trial.outcome.lost_retransmissions;
-    /// probe timeouts (QUIC) or retransmission timeouts (TCP), backoffs included
+    /// probe timeouts (QUIC) or retransmission timeouts (TCP), including backoffs
     rtos: Option<u64>, "", Low = trial.outcome.rtos;
     /// recovery episodes opened by loss
     recoveries: Option<u64>, "", Low = trial.outcome.recoveries;
@@ -162,14 +164,15 @@ record! {
     recoveries_timed_out: Option<u64>, "", Low = trial.outcome.recoveries_timed_out;
     /// recovery episodes opened by loss with no more in flight at entry than the threshold allows
     recoveries_below_ssthresh: Option<u64>, "", Low = trial.outcome.recoveries_below_ssthresh;
-    /// recovery episodes that ended by an ACK with the window below the threshold
+    /// recovery episodes ended by an ACK while the window was below the threshold
     slow_starts_after_recovery: Option<u64>, "", Low = trial.outcome.slow_starts_after_recovery;
     /// packets declared lost and acknowledged later
     spurious_losses: Option<u64>, "", Low = trial.outcome.spurious_losses;
     /// data packets that the path dropped, by cause (ground truth, `sim` only).
-    /// A drop counts whether or not the sender notices it, under the first thing that dropped it
+    /// A drop counts whether or not the sender notices it, under the first cause
     drops: Option<DropsRow>, "", None = trial.outcome.drops.as_ref().map(DropsRow::of);
-    /// rate times idle round trip plus queue capacity: what fits into path and queue together; null for an unlimited queue
+    /// BDP plus queue capacity: the capacity of path and queue together; null if the queue is
+    /// unlimited
     full_bdp_bytes: Option<u64>, "bytes", None = trial.scenario.path.full_bdp_bytes();
     /// how startup ended
     exit: Option<ExitRow>, "", None = trial.outcome.exit.as_ref().map(|exit| ExitRow::of((exit, trial.scenario.path.bdp_bytes())));

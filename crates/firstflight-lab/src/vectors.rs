@@ -1,9 +1,9 @@
-//! Vectors for stacks in other languages: what the core was told, event by event, and the window it
-//! had afterwards, as JSON; `docs/vectors.schema.json` says what stands where.
+//! Test vectors for stacks in other languages: the events that the core received and the window
+//! after each, as JSON; `docs/vectors.schema.json` describes the format.
 //!
-//! The core makes them itself: one of its arms steers a short simulated connection, and what it was
-//! told is told to a fresh controller of the same arm, whose answers are written down. A vector is
-//! therefore complete: from its configuration and its events alone the answers follow.
+//! The core makes them itself: one of its arms controls a short simulated connection, and a new
+//! controller of the same arm receives the same events, with its state written after each. A vector
+//! is therefore complete: its configuration and events determine the states.
 
 use crate::arms::{NamedArm, parse_arms};
 use crate::conform::{Foreign, listen};
@@ -19,10 +19,10 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 
-/// The version of the format: another number means that a runner has to change.
+/// Version of the format: a different number means that runners must change.
 pub const VERSION: u32 = 1;
 
-/// The parts of an arm that a connection puts to the test.
+/// The parts of an arm that a connection exercises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaches {
     /// Startup, avoidance and recovery.
@@ -40,7 +40,7 @@ pub enum Reaches {
 }
 
 impl Reaches {
-    /// Whether it puts this part to the test.
+    /// Whether it exercises this part.
     pub fn has(self, part: Self) -> bool {
         use Reaches::{All, Avoidance, Growth, Recovery, Reductions, Startup};
         part == All
@@ -53,18 +53,18 @@ impl Reaches {
     }
 }
 
-/// One connection that vectors are made on.
+/// A connection for making vectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
-    /// The rule that it is for, in two words.
+    /// The rule that it tests, in two words.
     pub name: &'static str,
     /// The path.
     pub path: &'static str,
     /// Object size, bytes.
     pub bytes: u64,
-    /// The object is three responses with this pause between them, if it is not zero.
+    /// Pause between three responses of which the object then consists; zero for a single object.
     pub pause: Nanos,
-    /// Rules that it tests.
+    /// Parts of an arm that it exercises.
     pub reaches: Reaches,
 }
 
@@ -84,7 +84,7 @@ impl Connection {
     /// The scenario on these hosts.
     ///
     /// # Errors
-    /// Never for those of [`CONNECTIONS`].
+    /// Never for [`CONNECTIONS`].
     pub fn on(&self, host: Hosts) -> Result<Scenario, Error> {
         Ok(Scenario { host, ..Scenario::new(Path::parse(self.path)?, self.bytes) })
     }
@@ -92,7 +92,7 @@ impl Connection {
     /// The vector of an arm on these hosts.
     ///
     /// # Errors
-    /// One line for what is no arm of ours, or does not run.
+    /// A one-line message for an arm that is not ours or cannot run.
     pub fn vector(&self, named: &NamedArm, host: Hosts) -> Result<Vector, Error> {
         let arm = named.arm()?;
         let scenario = self.on(host)?;
@@ -110,7 +110,7 @@ impl Connection {
     }
 }
 
-/// A connection for each rule. Which rule needs which was found by planting faults: see
+/// A connection for each rule. Fault injection showed which rule needs which connection: see
 /// `tests/it/vector_power.rs`.
 pub const CONNECTIONS: &[Connection] = &[
     Connection::new("overshoot", Reaches::All, "rate=10Mbit,rtt=40ms,queue=1bdp", 400_000),
@@ -157,7 +157,7 @@ pub const CONNECTIONS: &[Connection] = &[
     },
 ];
 
-/// State of the controller right after the event, behind the event's fields in each step.
+/// State of the controller right after the event, which follows the event's fields in each step.
 pub const ANSWERS: [&str; 4] = ["cwnd", "ssthresh", "pacing_rate_bytes_per_s", "phase"];
 
 /// Configuration of a vector's controller.
@@ -169,17 +169,17 @@ pub struct ConfigRow {
     pub mss: u64,
     /// Initial window, bytes.
     pub initial_window: u64,
-    /// A pacer releases the packets.
+    /// Whether a pacer releases the packets.
     pub paced: bool,
-    /// Largest burst that leaves in one send call, bytes.
+    /// Largest burst that leaves in one send, bytes.
     pub max_burst: u64,
     /// Pacing gain in recovery, as a fraction.
     pub recovery_gain: String,
-    /// After an idle period the window falls back to the initial one.
+    /// Whether the window falls back to the initial window after an idle period.
     pub idle_restart: bool,
     /// The first packet or sequence number.
     pub nxt: u64,
-    /// When the controller is built, ns.
+    /// Time at which the controller is built, ns.
     pub now_ns: u64,
     /// Exit window of an oracle, bytes; other arms ignore it.
     pub oracle_exit_bytes: u64,
@@ -200,7 +200,7 @@ pub struct Vector {
     pub object_bytes: u64,
     /// Configuration of the controller.
     pub config: ConfigRow,
-    /// The same for programs in Rust.
+    /// The configuration for Rust programs.
     #[serde(skip)]
     pub begin: Begin,
     /// Events that the controller received.
@@ -208,10 +208,10 @@ pub struct Vector {
     pub events: Vec<Event>,
 }
 
-/// The first step after which a controller's window is not the vector's.
+/// The first step after which a controller's window differs from the vector's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Apart {
-    /// Which step, from 0.
+    /// Index of the step, from 0.
     pub step: usize,
     /// The window of the vector, bytes.
     pub expected: u64,
@@ -219,15 +219,15 @@ pub struct Apart {
     pub found: u64,
 }
 
-/// Allowed distance from a vector's window, bytes: a packet or 1 %. Differences add up over the
-/// steps, for nothing sets the controller right.
+/// Allowed distance from a vector's window, bytes: a packet or 1 %. Differences accumulate over the
+/// steps, because nothing resets the controller.
 pub const fn tolerance(mss: u64, cwnd: u64) -> u64 {
     let percent = cwnd / 100;
     if percent > mss { percent } else { mss }
 }
 
 impl Vector {
-    /// A list for each event: its name, its time, its fields, the answers.
+    /// A list per event: its name, its time, its fields, and the state after it.
     pub fn steps(&self) -> impl Iterator<Item = Vec<Json>> {
         let mut controller = self.begin.controller();
         self.events.iter().map(move |event| {
@@ -243,7 +243,8 @@ impl Vector {
         })
     }
 
-    /// Runs another controller through the vector, as a runner does: where it fails.
+    /// Runs another controller through the vector, as a runner does, and returns its first
+    /// difference.
     ///
     /// # Errors
     /// If the controller does not answer.
@@ -262,13 +263,13 @@ impl Vector {
     }
 }
 
-/// Names of what stands in a step, in order.
+/// Names of the columns of a step, in order.
 pub fn columns() -> Vec<&'static str> {
     let event = EVENT.iter().map(|field| field.name);
     ["event", "now_ns"].into_iter().chain(event).chain(ANSWERS).collect()
 }
 
-/// Arms beside the plain ones whose options bring rules of their own.
+/// Arms with options that add rules of their own, in addition to the plain arms.
 const MODES: &[(Reaches, &str)] = &[
     (Reaches::Startup, "hystart(profile=gvisor)"),
     (Reaches::Startup, "hystart++(mode=lss)"),
@@ -282,8 +283,8 @@ const MODES: &[(Reaches, &str)] = &[
     (Reaches::Recovery, "slowstart/cubic/prr(mode=linux)"),
 ];
 
-/// The arms that vectors are made of where none are named, each with what its connections have to
-/// reach: each startup, each avoidance, each recovery, and their modes.
+/// The arms for which vectors are made by default, each with the parts that its connections must
+/// exercise: each startup, each avoidance, each recovery, and their modes.
 pub fn all_arms() -> Vec<(Reaches, String)> {
     let parts = |reaches, prefix: &'static str, parts: &'static [Part], suffix: &'static str| {
         parts.iter().map(move |part| (reaches, format!("{prefix}{}{suffix}", part.name)))
@@ -302,12 +303,12 @@ pub enum Rules {
     Quic,
     /// TCP's.
     Tcp,
-    /// A vector for each.
+    /// One vector for each.
     Both,
 }
 
 impl Rules {
-    /// The hosts to make vectors on.
+    /// The hosts for which vectors are made.
     pub fn hosts(self) -> Vec<Hosts> {
         let (quic, tcp) = (Hosts::default(), tcp::Host::default().into());
         match self {
@@ -321,15 +322,15 @@ impl Rules {
 /// The vectors of these arms, on every connection.
 ///
 /// # Errors
-/// One line for what is no arm of ours, or does not run.
+/// A one-line message for an arm that is not ours or cannot run.
 pub fn make(arms: &[NamedArm], rules: Rules) -> Result<Vec<Vector>, Error> {
     of_each(arms.iter().map(|arm| (Reaches::All, arm)), rules)
 }
 
-/// The vectors of [`all_arms`], on the connections that reach their rules.
+/// The vectors of [`all_arms`], on the connections that exercise their rules.
 ///
 /// # Errors
-/// Never: every one of them runs.
+/// Never.
 pub fn standard(rules: Rules) -> Result<Vec<Vector>, Error> {
     let mut arms = Vec::new();
     for (reaches, arm) in all_arms() {
@@ -404,18 +405,18 @@ pub(crate) fn json_of(value: Value<'_>) -> Json {
     }
 }
 
-/// An event as the beginning of a step; null for what it does not have.
+/// An event as the start of a step; null for fields that it does not have.
 fn fields(event: &Event) -> Vec<Json> {
     let mut step: Vec<Json> = vec![event.name().into(), event.now().0.into()];
     step.extend(EVENT.iter().map(|field| field.get(event).map_or(Json::Null, json_of)));
     step
 }
 
-/// All of it as one JSON object. A step stands on a line of its own, so that a reader without a JSON
-/// library gets by with lines.
+/// The vectors as one JSON object. Each step is on its own line, so that it can be read line by
+/// line without a JSON library.
 ///
 /// # Errors
-/// One line; never with vectors of ours.
+/// A one-line message; never for our own vectors.
 pub fn to_json(vectors: &[Vector]) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::new(error.to_string());
     let columns = serde_json::to_string(&columns()).map_err(failed)?;

@@ -1,32 +1,32 @@
-//! Active queue management decided packet by packet when the packet is offered: CoDel and PIE here,
-//! RED in a file of its own.
+//! Active queue management that decides about each packet when it is offered: CoDel and PIE. RED
+//! has its own file.
 //!
 //! Follows RFC 8289 (CoDel, January 2018) and RFC 8033 (PIE, February 2017). CoDel decides when a
-//! packet is dequeued, but a first-in-first-out link knows at the offer when that will be; PIE
-//! decides when it is enqueued. State: under 100 bytes each.
+//! packet is dequeued, a time that a first-in-first-out link knows at the offer. PIE decides when a
+//! packet is enqueued. State: under 100 bytes each.
 //!
-//! Departures of CoDel in a [`crate::Link`]; a [`crate::ForwardPath`] runs the queue and has none:
-//! D1 RFC8289 5.6: a packet is spared if at most one packet waits behind it. What will have arrived
-//! behind it is not known at the offer; instead the target is raised to the time of one 1500-byte
-//! packet at the nominal rate, and the last packet of a standing queue may be dropped.
+//! Departures of CoDel in a [`crate::Link`] (a [`crate::ForwardPath`] runs the queue and has none):
+//! D1 RFC8289 5.6: the RFC spares a packet if at most one packet waits behind it. Packets that
+//! arrive later are not known at the offer. Instead the target is at least the time of one
+//! 1500-byte packet at the nominal rate, and the last packet of a standing queue may be dropped.
 //! Departures of PIE:
-//! D1 RFC8033 5.2: the departure rate is not estimated, the delay is known from the state of the
-//! link. D2 RFC8033 5.3, 5.4: switching itself off and de-randomization, both optional, are not
-//! built. D3 RFC8033 4.2: the probability decays when two samples of the delay are 0, as the
-//! section says; the appendix has below half the target.
+//! D1 RFC8033 5.2: the departure rate is not estimated; the delay follows from the state of the
+//! link. D2 RFC8033 5.3, 5.4: the optional deactivation and de-randomization are not implemented.
+//! D3 RFC8033 4.2: the probability decays when two samples of the delay are 0, as the section says;
+//! the appendix requires less than half the target.
 
 use crate::direction;
 use crate::fate::Verdict;
 use crate::random::{Coin, Stream};
 use crate::red::Red;
 
-/// What the packet that is dequeued right behind a drop has to settle.
+/// Pending drop that the next dequeued packet resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Nothing,
-    /// The drop that entered the dropping state, at this time.
+    /// The drop that entered the dropping state, and its time.
     Entry(u64),
-    /// A further drop, at this time.
+    /// A further drop, and its time.
     Drop(u64),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Codel {
     target: u64,
     interval: u64,
     marks: bool,
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<u64>,
     dropping: bool,
     drop_next: u64,
@@ -59,42 +59,43 @@ impl Codel {
         }
     }
 
-    /// The same for a packet that is or is not ECN-capable, in a queue that may hold others.
+    /// As [`Codel::dequeue`], for a packet that is or is not ECN-capable, in a queue that may hold
+    /// both kinds.
     pub(crate) fn dequeue_as(&mut self, now: u64, waited: u64, marks: bool) -> Verdict {
         self.marks = marks;
         self.dequeue(now, waited)
     }
 
-    /// RFC8289 5.5: the queue was found empty.
+    /// RFC8289 5.5: leaves the dropping state when the queue is empty.
     pub(crate) fn rest(&mut self) {
         (self.dropping, self.first_above, self.behind) = (false, None, Behind::Nothing);
     }
 
-    /// So many packets were dropped for another reason than its own.
+    /// Counts drops that something other than CoDel caused.
     pub(crate) fn count_drops(&mut self, drops: u64) {
         self.count += drops;
     }
 
-    /// The packet that waited `waited` is dequeued at `now`.
+    /// Decides about the packet that is dequeued at `now` after waiting `waited`.
     pub(crate) fn dequeue(&mut self, now: u64, waited: u64) -> Verdict {
         let behind = std::mem::replace(&mut self.behind, Behind::Nothing);
         if let Behind::Entry(at) | Behind::Drop(at) = behind
             && at != now
         {
-            // Nothing waited behind the drop: the queue ran empty, which ends the state and the
-            // stay above the target.
+            // Nothing waited behind the drop: the queue ran empty, which ends the dropping state
+            // and the time above the target.
             (self.dropping, self.first_above) = (false, None);
             return self.decide(now, waited);
         }
         match behind {
             Behind::Nothing => self.decide(now, waited),
-            // RFC8289 5.5: the packet behind the entry is sent whatever it says; it only keeps the
-            // watch on the target.
+            // RFC8289 5.5: the packet behind the entering drop is sent in any case; it only updates
+            // the time above the target.
             Behind::Entry(_) => {
                 self.above(now, waited);
                 Verdict::Pass
             }
-            // RFC8289 5.5: the next drop is timed by the packet behind a drop, if it is still late.
+            // RFC8289 5.5: the packet behind a drop schedules the next drop if it is still late.
             Behind::Drop(_) => {
                 if self.above(now, waited) {
                     self.drop_next = self.law(self.drop_next);
@@ -127,7 +128,7 @@ impl Codel {
 
     fn enter(&mut self, now: u64) -> Verdict {
         self.dropping = true;
-        // RFC8289 5.5: soon after the last state the rate of drops resumes where it was.
+        // RFC8289 5.5: soon after the previous dropping state, the drop rate resumes where it was.
         let before = self.count - self.last_count;
         let recently = now.saturating_sub(self.drop_next) < 16 * self.interval;
         self.count = if before > 1 && recently { before } else { 1 };
@@ -146,12 +147,11 @@ impl Codel {
             self.first_above = None;
             return false;
         }
-        // The first late packet starts the interval; the packet at its end is the first that is
-        // really late.
+        // The first late packet starts the interval; only a packet at its end counts as late.
         now >= *self.first_above.get_or_insert(now.saturating_add(self.interval))
     }
 
-    /// RFC8289 5.6: the next drop follows an interval over the square root of the count later.
+    /// RFC8289 5.6: the next drop comes an interval divided by the square root of the count later.
     fn law(&self, t: u64) -> u64 {
         let square = u128::from(self.interval) * u128::from(self.interval);
         t.saturating_add((square / u128::from(self.count.max(1))).isqrt() as u64)
@@ -188,8 +188,8 @@ impl Pie {
         }
     }
 
-    /// A packet arrives at `now`; `waiting` bytes are in front of it and the link is through with
-    /// them at `busy_until`.
+    /// Decides about a packet that arrives at `now`, with `waiting` bytes in front of it that the
+    /// link finishes at `busy_until`.
     pub(crate) fn enqueue(
         &mut self,
         now: u64,
@@ -204,7 +204,7 @@ impl Pie {
                 && busy_until <= at
                 && self.burst == MAX_BURST
             {
-                // Nothing changes in an empty queue: go to the last update before now.
+                // Updates do not change an empty queue: skip to the last update before now.
                 self.next_update = now - (now - at) % T_UPDATE;
             }
             self.update(busy_until.saturating_sub(self.next_update));
@@ -225,8 +225,8 @@ impl Pie {
         }
     }
 
-    /// RFC8033 4.2: the probability follows the distance from the target and the trend, more gently
-    /// the smaller it is.
+    /// RFC8033 4.2: the probability follows the distance from the target and the trend of the
+    /// delay, in smaller steps the smaller it is.
     fn update(&mut self, delay: u64) {
         let since = |earlier: u64| {
             i64::try_from(delay).unwrap_or(i64::MAX / 4)
@@ -251,11 +251,11 @@ impl Pie {
             change = change.min(ONE / 50);
         }
         self.probability = self.probability.saturating_add(change).clamp(0, ONE);
-        // RFC8033 4.2: an idle queue forgets by 2 % per update.
+        // RFC8033 4.2: the probability decays by 2 % per update while the queue is idle.
         if delay == 0 && self.delay_before == 0 {
             self.probability = self.probability / 50 * 49;
         }
-        // RFC8033 4.4: allowance for bursts, renewed when the queue has come to rest.
+        // RFC8033 4.4: burst allowance, renewed once the queue is at rest.
         self.burst = self.burst.saturating_sub(T_UPDATE);
         if self.probability == 0 && delay < self.target / 2 && self.delay_before < self.target / 2 {
             self.burst = MAX_BURST;
@@ -264,7 +264,6 @@ impl Pie {
     }
 }
 
-/// The management of a queue.
 #[derive(Clone, Debug)]
 pub(crate) enum Manager {
     Codel(Codel),
@@ -273,7 +272,7 @@ pub(crate) enum Manager {
 }
 
 impl Manager {
-    /// Nothing for management that decides later ([`direction::Aqm::is_driven`]).
+    /// `None` for management that decides later ([`direction::Aqm::is_driven`]).
     pub(crate) fn new(
         aqm: direction::Aqm,
         marks: bool,

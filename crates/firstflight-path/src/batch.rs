@@ -1,8 +1,9 @@
-//! Release in batches: at instants all that wait leave, up to a cap, with small gaps between them.
+//! Release in batches: at each instant all waiting ACKs leave, up to a cap, with small gaps between
+//! them.
 //!
-//! LTE and Wi-Fi have instants one period after another, from time zero on; interrupt moderation
-//! has one some microseconds after the first ACK that finds an empty queue. ACKs beyond the cap
-//! stay for the next instant.
+//! LTE and Wi-Fi have instants one period apart, starting at time zero; interrupt moderation has
+//! one some microseconds after the first ACK that finds an empty queue. ACKs beyond the cap wait
+//! for the next instant.
 
 use crate::held::Held;
 use crate::random::Sequence;
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 pub(crate) struct Batch {
     settings: BatchSettings,
     draws: Sequence,
-    /// The next instant; none while nothing waits in the variant that starts with the first ACK.
+    /// The next instant; `None` while nothing waits in the variant that starts with the first ACK.
     next: Option<u64>,
     free: u64,
 }
@@ -45,7 +46,7 @@ impl Batch {
         self.next
     }
 
-    /// Goes through a long time without ACKs, until shortly before `t`.
+    /// Skips a long time without ACKs, up to shortly before `t`.
     pub(crate) fn rest(&mut self, t: u64) {
         let (low, high) = self.settings.period;
         if let Some(next) = self.next

@@ -1,7 +1,7 @@
-//! The paths that have a name.
+//! The named paths.
 //!
-//! A table: name, text, a line about it with our assumptions, and the public source of the numbers.
-//! Names are `set/member`; the bare names are single paths of published talks.
+//! A table of name, text, one-line description with our assumptions, and public source of the
+//! numbers. Names are `set/member`; the bare names are single paths of published talks.
 
 use crate::error::{Error, suggestion};
 
@@ -12,13 +12,13 @@ pub struct Builtin {
     pub name: &'static str,
     /// The path as inline text.
     pub text: &'static str,
-    /// One line about it, our assumptions included.
+    /// One-line description, including our assumptions.
     pub about: &'static str,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: &'static str,
 }
 
-/// The path that is used when none is given.
+/// The default path.
 pub const DEFAULT: &str = "rapid-slide";
 
 const RAPID: &str = "Rapid Start slides, IETF 125";
@@ -55,7 +55,8 @@ const ROWS: &[Row] = &[
     ("pantheon6/korea-china", "rate=77.72Mbit,rtt=102ms,queue=94pkt,loss=0.06%,up=77.72Mbit", "AWS Korea to China, 0.14 BDP; calibrated from measurements", PANTHEON),
     ("pantheon6/california-mexico", "rate=114.68Mbit,rtt=90ms,queue=450pkt,up=114.68Mbit", "AWS California to Mexico, 0.52 BDP; calibrated from measurements", PANTHEON),
 
-    // The originals are queues of one packet behind 1 ms slots. Ours are token buckets; bucket, and a link of 1 Gbit/s behind, are our assumptions.
+    // The originals are queues of one packet behind 1 ms slots. Ours are token buckets in front of
+    // a link of 1 Gbit/s; bucket size and link rate are our assumptions.
     ("pantheon-lab/policer-12-20", "rate=1Gbit,rtt=20ms,queue=1bdp,policer=12Mbit:10ms,up=1Gbit", "token bucket of 12 Mbit/s, RTT 20 ms; bucket of 10 ms is our assumption", PANTHEON),
     ("pantheon-lab/policer-12-100", "rate=1Gbit,rtt=100ms,queue=1bdp,policer=12Mbit:10ms,up=1Gbit", "token bucket of 12 Mbit/s, RTT 100 ms; bucket of 10 ms is our assumption", PANTHEON),
     ("pantheon-lab/policer-60-20", "rate=1Gbit,rtt=20ms,queue=1bdp,policer=60Mbit:10ms,up=1Gbit", "token bucket of 60 Mbit/s, RTT 20 ms; bucket of 10 ms is our assumption", PANTHEON),
@@ -108,7 +109,7 @@ const ROWS: &[Row] = &[
     ("ngtcp2/sat", "rate=144Mbit,rtt=570ms,queue=10.8MB,jitter=30ms,up_jitter=30ms", "geostationary satellite, 300 ms +-15 ms each way; a queue of one BDP is our assumption", NGTCP2),
 ];
 
-/// Names that people use for some of them.
+/// Common names for some of the paths.
 const ALIASES: &[(&str, &str)] = &[
     ("dsl", "quicly15/dsl"),
     ("lte", "quicly15/lte"),
@@ -134,10 +135,10 @@ pub fn builtins() -> &'static [Builtin] {
 }
 
 impl Builtin {
-    /// The path of that name or alias.
+    /// The path with this name or alias.
     ///
     /// # Errors
-    /// One line with the nearest name.
+    /// A one-line message with the nearest name.
     pub fn named(name: &str) -> Result<&'static Builtin, Error> {
         let lower = name.to_lowercase();
         let ours = ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(name, |(_, ours)| ours);
@@ -181,7 +182,7 @@ impl Builtin {
         }
     }
 
-    /// Other names of it.
+    /// Aliases of the path.
     pub fn aliases(&self) -> impl Iterator<Item = &'static str> {
         let name = self.name;
         ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)

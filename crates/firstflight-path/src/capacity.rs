@@ -1,11 +1,11 @@
-//! How much a queue holds, in whatever unit it is given: value, bytes and text.
+//! Capacity of a queue in any of its units: value, bytes and text.
 
 use crate::error::{Error, Key};
 use crate::typed::{Base, typed};
 use crate::value::{self, print_factor, print_size, print_time};
 use std::fmt::{self, Display, Formatter};
 
-/// IP bytes of a full packet: the unit of `pkt`, and what every queue must be able to hold.
+/// IP bytes of a full packet: the unit of `pkt`, and the least that every queue must hold.
 pub const PACKET: u64 = 1500;
 
 /// Capacity in front of a link. The packet in service is not counted.
@@ -13,9 +13,9 @@ pub const PACKET: u64 = 1500;
 pub enum Queue {
     /// Bytes.
     Bytes(u64),
-    /// Packets of 1500 bytes, that is multiples of 1500 bytes.
+    /// Packets of 1500 bytes (a multiple of 1500 bytes, however long the packets are).
     Packets(u64),
-    /// What the link sends in this time, in ns.
+    /// The bytes that the link sends in this time, in ns.
     Time(u64),
     /// Multiples of rate x idle RTT, in 1e-6.
     Bdp(u64),
@@ -24,7 +24,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; nothing if
+    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; `None` if
     /// unlimited.
     pub fn bytes(self, bps: u64, rtt: u64) -> Option<u64> {
         let bits_ns = |ns: u64| u128::from(bps) * u128::from(ns);

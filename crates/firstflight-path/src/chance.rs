@@ -1,4 +1,4 @@
-//! Whether a path has chance. Each of its keys knows that of itself.
+//! Whether a path is random. Each of its keys knows whether it draws random values.
 
 use crate::direction::{Effects, Rate};
 use crate::effect_keys::{EFFECTS, is_open};
@@ -6,7 +6,7 @@ use crate::path::Path;
 use crate::whole_keys::WHOLE;
 
 impl Path {
-    /// Whether two seeds can differ in what happens to a packet.
+    /// Whether packets can fare differently under two seeds.
     pub fn has_chance(&self) -> bool {
         direction(Some(self.rate()), self.loss_ppb(), self.effects())
             || direction(self.up(), self.up_loss_ppb(), self.up_effects())

@@ -1,5 +1,5 @@
-//! What one direction of a path consists of: its rate, its queue, and what else happens to packets
-//! on it. Plain values with their limits.
+//! The parts of one direction of a path: its rate, its queue, and other effects on packets. Plain
+//! values with their limits.
 
 use crate::capacity::{PACKET, Queue};
 use crate::error::{Error, Key};
@@ -17,23 +17,23 @@ pub enum Rate {
     Steps(Steps),
     /// A rate that wanders around a value.
     Wander(WanderingRate),
-    /// At the opportunities of a trace.
+    /// The delivery opportunities of a trace.
     Trace(PlayedTrace),
-    /// At random opportunities.
+    /// Random delivery opportunities.
     Poisson(Poisson),
 }
 
-/// A rate that changes at fixed times. The last rate stays.
+/// A rate that changes at fixed times. The last rate remains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// Bits per second from time zero on.
+    /// Bits per second at time zero.
     pub first: u64,
-    /// (time in ns, bits per second from then on), times increasing; 0 bit/s is an outage.
+    /// (time in ns, bits per second starting then), times increasing; 0 bit/s is an outage.
     pub then: Arc<[(u64, u64)]>,
 }
 
-/// A rate whose logarithm is an AR(1) process with a step every 100 ms, clipped to a fifth and five
-/// times the nominal rate.
+/// A rate whose logarithm is an AR(1) process with one step every 100 ms, clipped to between a
+/// fifth of the nominal rate and five times that rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WanderingRate {
     /// Nominal bits per second: the median.
@@ -44,7 +44,7 @@ pub struct WanderingRate {
     pub tau: u64,
 }
 
-/// Opportunities of one 1500-byte packet at independent exponential gaps.
+/// Opportunities of one 1500-byte packet each, with independent exponential gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisson {
     /// Mean bits per second.
@@ -55,7 +55,7 @@ pub struct Poisson {
     pub ms_slots: bool,
 }
 
-/// A trace, the name of its file, and how it is played.
+/// A trace, its file name, and its playback options.
 #[derive(Clone, Debug)]
 pub struct PlayedTrace {
     file: Arc<str>,
@@ -66,7 +66,7 @@ pub struct PlayedTrace {
 
 impl PartialEq for PlayedTrace {
     fn eq(&self, other: &Self) -> bool {
-        // The schedule follows from trace and options.
+        // The schedule follows from the trace and the options.
         self.file == other.file && self.options == other.options && self.trace == other.trace
     }
 }
@@ -74,7 +74,7 @@ impl PartialEq for PlayedTrace {
 impl Eq for PlayedTrace {}
 
 impl PlayedTrace {
-    /// A trace played with `options`; `file` is the name it is printed under.
+    /// A trace played with `options`; `file` is the name printed for it.
     pub fn new(
         file: impl Into<String>,
         trace: Arc<Trace>,
@@ -130,7 +130,7 @@ impl PlayedTrace {
 }
 
 impl Rate {
-    /// Bits per second: the first of several, the median of a wandering rate, the mean of
+    /// Bits per second: the first of several rates, the median of a wandering rate, the mean of
     /// opportunities.
     pub fn bps(&self) -> u64 {
         match self {
@@ -142,7 +142,7 @@ impl Rate {
         }
     }
 
-    /// Whether the seed decides how fast it is.
+    /// Whether the rate depends on the seed.
     pub(crate) fn draws(&self) -> bool {
         match self {
             Rate::Constant(_) | Rate::Steps(_) => false,
@@ -157,7 +157,7 @@ impl Rate {
         matches!(self, Rate::Trace(_) | Rate::Poisson(_))
     }
 
-    /// Time one packet takes on the wire, in ns. None at opportunities: a packet is delivered at an
+    /// Time one packet takes on the wire, in ns. 0 with opportunities, which deliver a packet in an
     /// instant.
     pub(crate) fn serialization(&self, len: u64) -> u64 {
         if self.is_slotted() {
@@ -206,8 +206,8 @@ impl Steps {
     }
 }
 
-/// Effects on packets of one direction beyond rate, queue and independent loss. The default is
-/// nothing.
+/// Effects on packets of one direction beyond rate, queue and independent loss. The default has
+/// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// A token bucket in front of the queue.
@@ -218,17 +218,17 @@ pub struct Effects {
     pub ecn: Option<Ecn>,
     /// Loss in bursts; not together with independent loss.
     pub ge: Option<GilbertElliott>,
-    /// Lose each packet whose ordinal, counted from one, is a multiple of this.
+    /// Loses each packet whose ordinal, counted from one, is a multiple of this.
     pub loss_every: Option<u64>,
     /// Extra delay that keeps the order.
     pub jitter: Option<Jitter>,
-    /// Extra delay for some packets, which the others overtake.
+    /// Extra delay for some packets, which other packets overtake.
     pub reorder: Option<Reorder>,
     /// Share of packets that arrive twice, in 1e-9.
     pub dup_ppb: u64,
 }
 
-/// A token bucket without a queue: it drops what exceeds it and delays nothing.
+/// A token bucket without a queue: it drops the excess and delays nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policer {
     /// Bits per second.
@@ -247,8 +247,8 @@ impl Policer {
 /// Active queue management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aqm {
-    /// RFC 8289. [`crate::Path::open_driven`] runs the queue; a [`crate::Link`] decides at the offer, with a
-    /// departure.
+    /// RFC 8289. [`crate::Path::open_driven`] runs the queue; a [`crate::Link`] decides at the
+    /// offer, a departure from the RFC.
     Codel {
         /// Acceptable standing delay, in ns.
         target: u64,
@@ -257,25 +257,24 @@ pub enum Aqm {
     },
     /// RFC 8033.
     Pie {
-        /// Delay it steers to, in ns.
+        /// Target delay, in ns.
         target: u64,
     },
     /// Random Early Detection.
     Red(Red),
-    /// RFC 8290. Of the forward direction, and of a path that is opened with
-    /// [`crate::Path::open_driven`].
+    /// RFC 8290. Forward direction only, on a path opened with [`crate::Path::open_driven`].
     FqCodel(FqCodel),
-    /// RFC 9332. As FQ-CoDel.
+    /// RFC 9332. Restricted as FQ-CoDel is.
     DualPi2(DualPi2),
 }
 
 impl Aqm {
-    /// CoDel as RFC 8289 section 4.2 and 4.3 set it: 5 ms in 100 ms.
+    /// CoDel with the settings of RFC 8289 sections 4.2 and 4.3: target 5 ms, interval 100 ms.
     pub const CODEL: Self = Self::Codel { target: 5_000_000, interval: 100_000_000 };
-    /// PIE as RFC 8033 section 4.2 sets it: 15 ms.
+    /// PIE with the target of RFC 8033 section 4.2: 15 ms.
     pub const PIE: Self = Self::Pie { target: 15_000_000 };
 
-    /// Whether it can only decide about a packet after it was offered.
+    /// Whether it decides about some packets only after they were offered.
     pub const fn is_driven(&self) -> bool {
         matches!(self, Self::FqCodel(_) | Self::DualPi2(_))
     }
@@ -302,25 +301,25 @@ impl Aqm {
     }
 }
 
-/// Which packets are marked Congestion Experienced. A [`crate::Link`] takes every packet as
-/// ECN-capable; a [`crate::ForwardPath`] goes by the [`crate::Codepoint`] of each.
+/// Rule for marking packets Congestion Experienced. A [`crate::Link`] treats every packet as
+/// ECN-capable; a [`crate::ForwardPath`] uses the [`crate::Codepoint`] of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// Those the queue management would have dropped.
+    /// Packets that the queue management would have dropped.
     InsteadOfDrop,
-    /// Those that meet at least this much in the queue.
+    /// Packets that find at least this much in the queue.
     Above(Queue),
-    /// This share of all, by chance, in 1e-9: for the response to a known share of marks.
+    /// This share of all packets, at random, in 1e-9: for the response to a known share of marks.
     Chance(u64),
 }
 
-/// Loss in bursts: a good and a bad state, each with a loss of its own, and a possible change of
-/// state behind each packet.
+/// Loss in bursts: a good and a bad state, each with its own loss, and a possible change of state
+/// after each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
     /// Probability per packet to go from good to bad, in 1e-9.
     pub g: u64,
-    /// Mean stay in the bad state, in 1e-6 packets.
+    /// Mean length of a stay in the bad state, in 1e-6 packets.
     pub burst: u64,
     /// Loss in the bad state, in 1e-9.
     pub h: u64,
@@ -333,21 +332,21 @@ pub struct GilbertElliott {
 pub enum Jitter {
     /// Uniform between two values, in ns.
     Uniform(u64, u64),
-    /// Normal with this mean and standard deviation in ns, cut off at zero.
+    /// Normal with this mean and standard deviation in ns, clipped at zero.
     Normal(u64, u64),
 }
 
-/// Exponential extra delay for a share of the packets, and another for a second share.
+/// Exponential extra delay for a share of the packets, and optionally another for a second share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
     /// Share in 1e-9 and mean extra delay in ns.
     pub first: (u64, u64),
-    /// A second kind.
+    /// The second share and its mean extra delay.
     pub second: Option<(u64, u64)>,
 }
 
 impl Effects {
-    /// Refuses what is out of range; `prefix` is that of the direction's keys.
+    /// Refuses values out of range; `prefix` is that of the direction's keys.
     pub(crate) fn check(&self, prefix: &'static str, rate: &Rate) -> Result<(), Error> {
         let key = |name: &'static str| Key(prefix, name);
         if let Some(policer) = self.policer {

@@ -1,8 +1,8 @@
 //! Random values that need real mathematics: normal and exponential draws, powers.
 //!
-//! The only place of the crate where floating point is computed. Everything transcendental comes
-//! from a pure-software library and the rest is plain IEEE arithmetic, so the rounded integers that
-//! leave this file agree on every machine.
+//! This is the only file of the crate that computes in floating point. Transcendental functions
+//! come from a pure-software library and the rest is plain IEEE arithmetic, so the rounded integers
+//! that this file returns agree on every machine.
 
 #![expect(
     clippy::float_arithmetic,
@@ -14,17 +14,17 @@ use crate::random::Stream;
 /// Number of uniform values.
 const VALUES: u64 = 1 << 53;
 
-/// The uniform value a 64-bit draw stands for: `((x >> 11) + 0.5) / 2^53`, never 0 and never 1.
+/// The uniform value for a 64-bit draw: `((x >> 11) + 0.5) / 2^53`, never 0 and never 1.
 pub fn uniform(x: u64) -> f64 {
-    // The largest one would be rounded up to 1.
+    // The largest value would be rounded up to 1.
     (((x >> 11) as f64 + 0.5) / VALUES as f64).min(1.0 - f64::EPSILON / 2.0)
 }
 
-/// The standard normal value a 64-bit draw stands for: the inverse of the distribution function at
+/// The standard normal value for a 64-bit draw: the inverse of the distribution function at
 /// [`uniform`], by Wichura's algorithm AS 241 in double precision. One draw per value, monotone in
 /// the draw.
 pub fn normal(x: u64) -> f64 {
-    // The upper half mirrors the lower one, where half steps are exact down to the smallest.
+    // The upper half mirrors the lower one, where half steps are exact down to the smallest value.
     let m = x >> 11;
     let (below, sign) = if m < VALUES / 2 { (m, -1.0) } else { (VALUES - 1 - m, 1.0) };
     from_tail((below as f64 + 0.5) / VALUES as f64, sign)
@@ -54,7 +54,7 @@ fn ratio(r: f64, (numerator, denominator): &Rational) -> f64 {
     polynomial(numerator) / polynomial(denominator)
 }
 
-/// |u - 1/2| up to 0.425.
+/// Coefficients for |u - 1/2| up to 0.425.
 const CENTRE: Rational = (
     [
         3.387_132_872_796_366_5,
@@ -78,7 +78,7 @@ const CENTRE: Rational = (
     ],
 );
 
-/// sqrt(-ln tail) up to 5.
+/// Coefficients for sqrt(-ln tail) up to 5.
 const SHOULDER: Rational = (
     [
         1.423_437_110_749_683_5,
@@ -102,7 +102,7 @@ const SHOULDER: Rational = (
     ],
 );
 
-/// Beyond.
+/// Coefficients for sqrt(-ln tail) above 5.
 const TAIL: Rational = (
     [
         6.657_904_643_501_103,
@@ -131,19 +131,19 @@ pub(crate) fn exponential(x: u64, mean: u64) -> u64 {
     libm::round(-libm::log(uniform(x)) * mean as f64) as u64
 }
 
-/// A normal draw, cut off at zero, rounded to the nearest.
+/// A normal draw, clipped at zero and rounded to the nearest integer.
 pub(crate) fn normal_above_zero(x: u64, mean: u64, sigma: u64) -> u64 {
     // Negative values become 0 in the conversion.
     libm::round(mean as f64 + sigma as f64 * normal(x)) as u64
 }
 
-/// `1e5 * factor^(1/10)`, rounded: a growth per second (1e-6) as numerator of the growth per tenth
-/// of a second over 100 000.
+/// `1e5 * factor^(1/10)`, rounded: converts a growth per second (1e-6) to the numerator of the
+/// growth per tenth of a second, over 100 000.
 pub(crate) fn tenth_root_e5(factor_millionths: u64) -> u64 {
     libm::round(100_000.0 * libm::pow(factor_millionths as f64 / 1e6, 0.1)) as u64
 }
 
-/// The logarithm of a rate that wanders: an AR(1) process with one step per 100 ms.
+/// The logarithm of a wandering rate: an AR(1) process with one step per 100 ms.
 #[derive(Clone, Debug)]
 pub(crate) struct Wander {
     draws: Stream,
@@ -156,8 +156,8 @@ pub(crate) struct Wander {
 }
 
 impl Wander {
-    /// `sd`: stationary standard deviation, `tau`: time constant in ns, both of the logarithm;
-    /// `step` in ns.
+    /// `sd` is the stationary standard deviation and `tau` the time constant in ns, both of the
+    /// logarithm; `step` is in ns.
     pub(crate) fn new(draws: Stream, sd_millionths: u64, tau: u64, step: u64) -> Self {
         let sd = sd_millionths as f64 / 1e6;
         let keep = libm::exp(-(step as f64) / tau as f64);

@@ -1,11 +1,11 @@
 //! DualPI2: a shallow queue for scalable senders and a classic one, coupled by one probability.
 //!
-//! Follows RFC 9332 (January 2023), section 2 and appendix A. Where its pseudo-code leaves a choice,
-//! Linux's (6.17) is taken: drops and marks when a packet is dequeued, a step in the L queue, a
-//! weighted round-robin between the queues. Departures:
-//! D1 RFC9332 A.1: the base probability keeps the gains that Linux has by default, which are those
-//! of the appendix for an update every 16 ms.
-//! D2 RFC9332 A.1: delay is what the head of each queue has waited, the longer one of both (Linux).
+//! Follows RFC 9332 (January 2023), section 2 and appendix A. Where its pseudo-code leaves a
+//! choice, this follows Linux 6.17: drops and marks when a packet is dequeued, a step in the L
+//! queue, weighted round-robin between the queues. Departures:
+//! D1 RFC9332 A.1: the base probability uses the default gains of Linux, which are those of the
+//! appendix for an update every 16 ms.
+//! D2 RFC9332 A.1: delay is the longer waiting time of the two queues' heads (Linux).
 
 use crate::capacity::PACKET;
 use crate::fate::DropCause;
@@ -14,13 +14,13 @@ use crate::packet::{Codepoint, Dropped, Waiting};
 use crate::random::Stream;
 use std::collections::VecDeque;
 
-/// Probability one, in units of 2^-32.
+/// Probability 1, in units of 2^-32.
 const ONE: i64 = 1 << 32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct DualPi2 {
     settings: managed::DualPi2,
-    /// Low latency and classic.
+    /// The low-latency (L) queue; the classic queue follows.
     low: VecDeque<Waiting>,
     classic: VecDeque<Waiting>,
     bytes: u64,
@@ -29,7 +29,8 @@ pub(crate) struct DualPi2 {
     probability: i64,
     delay_before: u64,
     next_update: u64,
-    /// What the classic queue may still be passed by, in bytes x percent.
+    /// Weighted round-robin credit in bytes x percent: the L queue is served while it is not
+    /// positive.
     credit: i64,
     draws: Stream,
 }
@@ -62,7 +63,7 @@ impl DualPi2 {
         (classic, 100 - classic)
     }
 
-    /// The link is free, and nothing waits: the scheduler begins anew.
+    /// Restarts the scheduler when the link is free and nothing waits.
     pub(crate) fn rest(&mut self) {
         let (classic, low) = self.weights();
         self.credit = PACKET as i64 * (classic - low);
@@ -113,7 +114,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whose turn it is, L or not, and what that changes in the credit per byte.
+    /// The queue served next (`true`: L), and the change of the credit per byte.
     fn choose(&self) -> (bool, i64) {
         let (classic, low) = self.weights();
         match (self.low.is_empty(), self.classic.is_empty()) {
@@ -129,17 +130,17 @@ impl DualPi2 {
         self.probability.saturating_mul(self.settings.k as i64)
     }
 
-    /// Whether draw number `which` about this packet is below a probability.
+    /// Whether draw number `which` for this packet is below a probability.
     fn falls(&self, packet: &Waiting, which: u64, probability: i64) -> bool {
         ((self.draws.branch(which).value(packet.ordinal) >> 32) as i64) < probability
     }
 
-    /// RFC9332 2.1: the square of the base probability.
+    /// RFC9332 2.1: true with the square of the base probability.
     fn squared(&self, packet: &Waiting) -> bool {
         self.falls(packet, 0, self.probability) && self.falls(packet, 1, self.probability)
     }
 
-    /// Drop and mark of a classic packet. In overload (RFC9332 2.5.2) marks no longer suffice.
+    /// Drop and mark of a classic packet. In overload (RFC9332 2.5.2) marking no longer suffices.
     fn decide_classic(&self, packet: &Waiting) -> (bool, bool) {
         let chosen = self.squared(packet);
         let marks = packet.codepoint.is_capable() && self.coupled() <= ONE;
@@ -157,7 +158,7 @@ impl DualPi2 {
         while self.next_update <= now {
             let at = self.next_update;
             if self.bytes == 0 && self.probability == 0 && self.delay_before == 0 {
-                // Nothing changes in an empty queue: go to the last update before now.
+                // Updates do not change an empty queue: skip to the last update before now.
                 self.next_update = now - (now - at) % self.settings.update;
             }
             self.update(self.next_update);
@@ -165,7 +166,8 @@ impl DualPi2 {
         }
     }
 
-    /// RFC9332 A.1: the probability follows the distance from the target and the trend.
+    /// RFC9332 A.1: the probability follows the distance from the target and the trend of the
+    /// delay.
     fn update(&mut self, at: u64) {
         let head = |queue: &VecDeque<Waiting>| {
             queue.front().map_or(0, |packet| at.saturating_sub(packet.since))
@@ -199,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_probability_follows_the_appendix_step_by_step() {
-        // 16 ms after a packet came: 0.16 x (0.016 - 0.015) + 3.2 x 0.016 = 0.05136; 16 ms later
-        // 0.16 x 0.017 + 3.2 x 0.016 = 0.05392 more.
+        // 16 ms after a packet arrived: 0.16 x (0.016 - 0.015) + 3.2 x 0.016 = 0.05136; 16 ms later
+        // it grows by 0.16 x 0.017 + 3.2 x 0.016 = 0.05392.
         let mut dual = queue();
         dual.enqueue(0, packet(0, 0, Codepoint::NotEct), &mut |_, _| ());
         for (at, millionths) in [(16_000_000, 51_360), (32_000_000, 105_280)] {
@@ -223,7 +225,7 @@ mod tests {
             let (mut dropped, mut marked) = (0, 0);
             for ordinal in 0..100_000 {
                 for copy in 0..3 {
-                    // Two more, or the queue counts as empty.
+                    // Two more packets, or the queue counts as empty.
                     let filler = packet(1_000_000 + ordinal, 0, codepoint);
                     dual.enqueue(
                         0,

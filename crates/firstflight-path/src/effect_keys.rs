@@ -1,4 +1,4 @@
-//! The keys of what happens to packets of one direction, in the order in which they are printed.
+//! Keys of the effects on packets of one direction, in the order in which they are printed.
 
 use crate::capacity::queue;
 use crate::direction::{Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Reorder};
@@ -77,7 +77,7 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
             Aqm::FqCodel(fq) => Some(fq.to_string()),
             _ => None,
         },
-        // The seed decides which flows share a queue.
+        // The seed determines which flows share a queue.
         draws: |effects| matches!(effects.aqm, Some(Aqm::FqCodel(fq)) if fq.flows > 1),
     },
     Setting {
@@ -180,13 +180,13 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
     },
 ];
 
-/// Whether a share, in 1e-9, is neither none nor all.
+/// Whether a share, in 1e-9, is neither 0 nor 1.
 pub(crate) fn is_open(share: u64) -> bool {
     (1..1_000_000_000).contains(&share)
 }
 
-/// Queue management, of which a direction has one at most: `usual` if the key stands alone, none if
-/// its value is `false`.
+/// Queue management, at most one per direction: `usual` if the key stands alone, `None` if its
+/// value is `false`.
 fn managed(
     effects: Effects,
     key: Key,
@@ -222,7 +222,7 @@ fn adaptive() -> Red {
     Red { adaptive: true, ..Red::default() }
 }
 
-/// Alone, a capacity, or `ce:SHARE`.
+/// The key alone, a capacity, or `ce:SHARE`.
 fn ecn(key: Key, text: &str) -> Result<Option<Ecn>, Error> {
     Ok(match text {
         "false" => None,

@@ -1,19 +1,19 @@
-//! The one error of everything above the core: a line that says what is wrong and what would be
-//! right.
+//! The error type of every crate above the core: one line that says what is wrong and what is
+//! allowed.
 
 use std::fmt;
 
-/// Something the user can mend, or that the system does not allow: one line that names what is
-/// wrong, where, and what is allowed. Displayed without a final full stop, ready to follow
+/// A mistake that the user can correct, or a refusal of the system: one line that names the
+/// problem, its place and the allowed values. Displayed without a final full stop, ready to follow
 /// `error: `.
 ///
-/// Callers that must tell failures apart have types of their own: `ArmError` in the core,
+/// Callers that must distinguish failures have their own types: `ArmError` in the core,
 /// `FetchError` of the HTTP client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
 impl Error {
-    /// An error in its own words; line breaks are shown, not obeyed, so that it stays one line.
+    /// Makes an error from a message; line breaks are escaped, so that it stays one line.
     pub fn new(line: impl Into<String>) -> Self {
         let line: String = line.into();
         Self(if line.contains('\n') { line.replace('\n', "\\n") } else { line })
@@ -29,7 +29,7 @@ impl Error {
         Self::new(format!("{key}={value}: {wrong}; allowed: {allowed}"))
     }
 
-    /// The same error with the place it stands in (a file, or a file and a line) in front.
+    /// Puts the place of the error (a file, or a file and a line) in front.
     pub(crate) fn within(self, place: impl fmt::Display) -> Self {
         Self::new(format!("{place}: {}", self.0))
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The name of a key, with the prefix of its direction; text only when an error needs it.
+/// The name of a key, with the prefix of its direction; formatted only when an error needs it.
 #[derive(Clone, Copy)]
 pub(crate) struct Key(pub(crate) &'static str, pub(crate) &'static str);
 
@@ -58,7 +58,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// Words of other tools (iperf3, tc, Mahimahi, ns-3) and papers, and our name for the same thing.
+/// Words of papers and of other tools (iperf3, tc, Mahimahi, ns-3), with our name for the same
+/// thing.
 const SYNONYMS: &[(&str, &str)] = &[
     ("algorithm", "arms"),
     ("bandwidth", "rate"),
@@ -87,10 +88,11 @@ pub fn synonym(word: &str) -> Option<&'static str> {
     SYNONYMS.iter().find(|(other, _)| *other == word).map(|(_, ours)| *ours)
 }
 
-/// The known name that a user most likely meant by `name`: the same thing in the words of another
-/// tool, the rest of a name that was cut short, or the nearest spelling in any case.
+/// The known name that a user most likely meant by `name`: the synonym of another tool's word, the
+/// completion of an abbreviated name, or the nearest spelling regardless of case.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // No name of ours is that long, and comparing takes as long as both are together.
+    // None of our names is that long, and the comparison takes time in proportion to the length of
+    // both.
     if name.len() > 100 {
         return None;
     }
@@ -113,13 +115,13 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             (rank, known)
         })
         .min()?;
-    // A third of the letters wrong is still a typing error; more is another word, and so are two
-    // of three letters.
+    // Up to a third of the letters wrong is still a typing error; beyond that, or with two wrong of
+    // three, it is another word.
     let most = if letters <= 3 { 1 } else { 1 + letters / 3 };
     (best.0.0 <= 1 + most).then_some(best.1)
 }
 
-/// ` (did you mean ...?)` when one of `known` is close to `word`, else nothing.
+/// ` (did you mean ...?)` when one of `known` is close to `word`, otherwise an empty string.
 pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }

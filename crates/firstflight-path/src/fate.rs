@@ -1,29 +1,29 @@
-//! What becomes of a packet.
+//! The fate of a packet.
 
 /// Fate of an offered packet. All times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It reaches the far end.
+    /// The packet reaches the far end.
     Deliver {
-        /// When its last bit arrives at the far end.
+        /// Arrival time of its last bit at the far end.
         at: u64,
-        /// How long it waits in the queue before its service starts.
+        /// Waiting time in the queue before its service starts.
         waited: u64,
         /// Whether the queue sets ECN Congestion Experienced on it.
         marked: bool,
     },
-    /// It reaches the far end twice (paths with `dup=` only).
+    /// The packet reaches the far end twice (paths with `dup=` only).
     Duplicate {
         /// Arrival of the first copy.
         at: u64,
         /// Arrival of the second copy, not before the first.
         again: u64,
-        /// How long it waits in the queue before its service starts.
+        /// Waiting time in the queue before its service starts.
         waited: u64,
         /// Whether the queue sets ECN Congestion Experienced on both copies.
         marked: bool,
     },
-    /// It never arrives.
+    /// The packet never arrives.
     Drop(DropCause),
 }
 
@@ -33,19 +33,19 @@ pub enum Fate {
 pub enum DropCause {
     /// The queue had no room.
     Queue,
-    /// Loss that has nothing to do with the queue: independent, in bursts, or at a hand-over.
+    /// Loss unrelated to the queue: independent, in bursts, or at a handover.
     Random,
     /// The token bucket was empty.
     Policer,
-    /// Active queue management chose it.
+    /// Active queue management dropped it.
     Aqm,
-    /// The return path thins out acknowledgements and a later one says the same.
+    /// The return path thinned it out: a later acknowledgement carries the same information.
     Thinned,
-    /// A trace played once has ended: the link delivers nothing any more.
+    /// A trace played once has ended: the link delivers nothing more.
     TraceEnd,
 }
 
-/// What the management of a queue says about a packet.
+/// Decision of the queue management about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,

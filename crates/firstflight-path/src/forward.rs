@@ -1,10 +1,11 @@
-//! The forward direction when its queue decides about packets after they were offered: flow queues,
-//! priorities, drops at the head.
+//! The forward direction with a queue that decides about packets after they were offered: flow
+//! queues, priorities, drops at the head.
 //!
-//! The caller drives it: [`ForwardPath::offer`] hands a packet in, [`ForwardPath::next_event`] says
-//! when to come back, [`ForwardPath::poll`] gives what was decided by then. A packet is decided
-//! about when its service begins, or when it is dropped; its arrival may lie ahead of the poll.
-//! At one instant a service begins before a packet is offered, as in a [`Link`].
+//! The caller drives it: [`ForwardPath::offer`] hands in a packet, [`ForwardPath::next_event`]
+//! returns the time of the next decision, and [`ForwardPath::poll`] returns the decisions taken so
+//! far. A packet is decided about when its service starts or when it is dropped; its arrival may
+//! lie after the poll. At any instant a service starts before a packet is offered, as in a
+//! [`Link`].
 
 use crate::direction::{Aqm, Ecn};
 use crate::dual_pi2::DualPi2;
@@ -28,7 +29,7 @@ pub struct Departure {
     pub fate: Fate,
 }
 
-/// The way there: a link that knows each fate at the offer, or a queue that must be driven.
+/// The forward direction: a link that knows each fate at the offer, or a queue that must be driven.
 #[derive(Clone, Debug)]
 pub enum Forward {
     /// Every fate is known at the offer.
@@ -48,14 +49,14 @@ enum Scheduler {
 pub struct ForwardPath {
     settings: Settings,
     policer: Option<Policer>,
-    /// Packets in front of the bottleneck that have not reached it yet.
+    /// Packets on their way to the bottleneck.
     entering: VecDeque<Waiting>,
     scheduler: Scheduler,
     server: Server,
     losses: Losses,
     tail: Tail,
     decided: VecDeque<Departure>,
-    /// Time of the last decision, and of the last thing that happened to the queue.
+    /// Time of the last decision; then the time of the last queue event.
     decided_at: u64,
     clock: u64,
     ordinal: u64,
@@ -64,7 +65,7 @@ pub struct ForwardPath {
     books: Books,
 }
 
-/// What came and went, kept in builds with debug assertions and for them only.
+/// Counts of packets in and out, kept only in builds with debug assertions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Books {
     came: u64,
@@ -72,7 +73,7 @@ struct Books {
 }
 
 impl ForwardPath {
-    /// Nothing if the management of the queue decides at the offer.
+    /// `None` if the management of the queue decides at the offer.
     pub(crate) fn new(settings: Settings, seed: u64, path_index: u64) -> Option<Self> {
         let (effects, capacity) = (settings.effects, settings.capacity);
         let scheduler = match effects.aqm? {
@@ -108,7 +109,7 @@ impl ForwardPath {
         })
     }
 
-    /// The ECN field of packets whose sender says nothing else: ECT(0) where the path has `ecn`.
+    /// The ECN field of packets whose sender specifies none: ECT(0) where the path has `ecn`.
     pub fn usual_codepoint(&self) -> Codepoint {
         if self.settings.effects.ecn == Some(Ecn::InsteadOfDrop) {
             Codepoint::Ect0
@@ -117,8 +118,8 @@ impl ForwardPath {
         }
     }
 
-    /// Hands a packet in at `now` (ns); [`ForwardPath::poll`] will name it. Calls come in order of
-    /// time.
+    /// Hands in a packet at `now` (ns); [`ForwardPath::poll`] will return its id. Calls must be in
+    /// order of time.
     pub fn offer(&mut self, now: u64, packet: Offered) {
         self.run(now);
         let ordinal = self.ordinal;
@@ -133,7 +134,7 @@ impl ForwardPath {
         self.run(now);
     }
 
-    /// When to poll next, ns; nothing while no packet waits.
+    /// Time of the next poll, in ns; `None` while no packet waits.
     pub fn next_event(&mut self) -> Option<u64> {
         if !self.decided.is_empty() {
             return Some(self.decided_at);
@@ -145,7 +146,7 @@ impl ForwardPath {
         }
     }
 
-    /// The next decision taken up to `now`, in order; nothing when there is none left.
+    /// The next decision taken up to `now`, in order; `None` when there is none left.
     pub fn poll(&mut self, now: u64) -> Option<Departure> {
         if self.decided.is_empty() {
             self.run(now);
@@ -158,7 +159,7 @@ impl ForwardPath {
         decided
     }
 
-    /// What came in has gone out or is here: nothing vanishes, nothing is invented.
+    /// Every packet that came in has gone out or is still here.
     fn verify(&self) {
         let here = self.waiting + (self.entering.len() + self.decided.len()) as u64;
         let Books { came, named } = self.books;
@@ -174,12 +175,12 @@ impl ForwardPath {
         }
     }
 
-    /// When the next service begins; nothing if no packet waits, or the link has ended.
+    /// Start of the next service; `None` if no packet waits, or the link has ended.
     fn service(&mut self) -> Option<u64> {
         if self.waiting == 0 { None } else { self.server.begin(self.clock) }
     }
 
-    /// Everything up to `now`: at one instant a service begins before a packet joins.
+    /// Processes everything up to `now`: at any instant a service starts before a packet joins.
     fn run(&mut self, now: u64) {
         loop {
             let entering = self.entering.front().map(|packet| packet.since);
@@ -194,7 +195,7 @@ impl ForwardPath {
         }
     }
 
-    /// The first of those that are on their way joins the queue.
+    /// Moves the first packet on its way into the queue.
     fn join(&mut self, at: u64) {
         let Some(packet) = self.entering.pop_front() else { return };
         self.clock = self.clock.max(at);
@@ -226,7 +227,7 @@ impl ForwardPath {
         }
     }
 
-    /// The link is free at `at`: the next packet.
+    /// Serves the next packet of a link that is free at `at`.
     fn serve(&mut self, at: u64) {
         self.clock = at;
         let (decided, waiting) = (&mut self.decided, &mut self.waiting);

@@ -1,12 +1,12 @@
-//! FQ-CoDel: flow queues served in turns, each with CoDel of its own. CoDel alone is the same with one
-//! queue for all, at whose tail a packet that exceeds the limit is dropped.
+//! FQ-CoDel: flow queues served in turn, each with its own CoDel. Plain CoDel is the same with a
+//! single queue, which drops packets beyond the limit at its tail.
 //!
-//! Follows RFC 8290 and RFC 8289 (January 2018). Departures, all of them Linux's:
-//! D1 RFC8290 4.2: the limit is in bytes, that of the path's queue, and a packet that exceeds it
-//! makes room at the head of the longest queue, up to half of that and 64 packets.
+//! Follows RFC 8290 and RFC 8289 (January 2018). Departures, all taken from Linux:
+//! D1 RFC8290 4.2: the limit is that of the path's queue, in bytes. A packet that exceeds it makes
+//! room at the head of the longest queue, dropping up to half of that queue and at most 64 packets.
 //! D2 RFC8290 4.2: a new queue that ran empty goes to the end of the old ones only if there are
-//! some; otherwise it leaves the lists at once, for nobody is there that it could starve.
-//! D3 RFC8289 5.6: a packet is spared if no more than one MTU waits in all queues together.
+//! any; otherwise it leaves the lists at once, as there is no queue that it could starve.
+//! D3 RFC8289 5.6: a packet is spared if at most one MTU waits in all queues together.
 
 use crate::aqm::Codel;
 use crate::capacity::PACKET;
@@ -16,16 +16,15 @@ use crate::packet::{Dropped, Waiting};
 use crate::random::{Purpose, Stream, mix};
 use std::collections::VecDeque;
 
-/// Most packets that one packet pushes out.
+/// Most packets that one arriving packet pushes out.
 const BATCH: u64 = 64;
 
-/// One flow queue.
 #[derive(Clone, Debug)]
 struct FlowQueue {
     packets: VecDeque<Waiting>,
     bytes: u64,
     deficit: i64,
-    /// It is in the list of new or in that of old queues.
+    /// Whether it is in the list of new queues or in that of old ones.
     listed: bool,
     codel: Codel,
 }
@@ -37,7 +36,7 @@ pub(crate) struct FqCodel {
     old: VecDeque<usize>,
     quantum: i64,
     capacity: u64,
-    /// A packet that exceeds the capacity is itself dropped.
+    /// Whether an arriving packet that exceeds the capacity is dropped itself.
     tail_drop: bool,
     bytes: u64,
     /// Perturbs the hash of flows.
@@ -65,7 +64,7 @@ impl FqCodel {
         }
     }
 
-    /// CoDel alone.
+    /// Plain CoDel.
     pub(crate) fn codel(target: u64, interval: u64, capacity: u64) -> Self {
         let one = managed::FqCodel { flows: 1, target, interval, ..<_>::default() };
         Self { tail_drop: true, ..Self::new(one, capacity, 0, 0) }
@@ -94,13 +93,13 @@ impl FqCodel {
         }
     }
 
-    /// The link is free at `now`, and nothing waits: queues that ran empty leave the lists.
+    /// The link is free at `now` and nothing waits: queues that ran empty leave the lists.
     pub(crate) fn rest(&mut self, now: u64) {
         let next = self.dequeue(now, &mut |_, _| ());
         debug_assert!(next.is_none(), "a packet waits in front of a free link");
     }
 
-    /// D1.
+    /// D1: makes room for a packet.
     fn make_room(&mut self, dropped: &mut Dropped<'_>) {
         let Some(queue) = self.queues.iter_mut().max_by_key(|queue| queue.bytes) else { return };
         let (half, mut freed, mut count) = (queue.bytes / 2, 0, 0);
@@ -139,7 +138,7 @@ impl FqCodel {
                 return Some((packet, marked));
             }
             list.pop_front();
-            // D2.
+            // D2, see the head of the file.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(place);
             } else {
@@ -150,7 +149,7 @@ impl FqCodel {
 }
 
 impl FlowQueue {
-    /// RFC8289 5.5: the head, unless CoDel drops it.
+    /// RFC8289 5.5: the head of the queue, unless CoDel drops it.
     fn take(
         &mut self,
         now: u64,
@@ -161,7 +160,7 @@ impl FlowQueue {
             self.bytes -= u64::from(packet.len);
             *all -= u64::from(packet.len);
             let waited = now.saturating_sub(packet.since);
-            // D3: the packet that is taken no longer waits.
+            // D3: the packet being dequeued no longer waits.
             let waited = if *all <= PACKET { 0 } else { waited };
             match self.codel.dequeue_as(now, waited, packet.codepoint.is_capable()) {
                 Verdict::Pass => return Some((packet, false)),
@@ -187,7 +186,7 @@ mod tests {
         FqCodel::new(managed::FqCodel { flows, quantum, ..<_>::default() }, capacity, 1, 0)
     }
 
-    /// The scenario of ns-3's test of the deficit: packets of 120 bytes, a quantum of 90.
+    /// The scenario of ns-3's deficit test: packets of 120 bytes, a quantum of 90.
     #[test]
     fn deficits_go_as_in_the_test_of_ns3() {
         let mut fq = queue(1024, 90, u64::MAX);

@@ -1,12 +1,12 @@
-//! The return link of a geostationary terminal: slots of 40 ms, and capacity that must be asked for
-//! and arrives 600 ms later.
+//! The return link of a geostationary terminal: slots of 40 ms, and capacity that must be requested
+//! and is granted 600 ms later.
 //!
-//! The terminal may release `g` ACKs per frame (g in 1/1000). Every 100 ms it asks for what arrived
-//! and what waits, over-estimated by a tenth; grants follow with a limited growth, and an idle
-//! terminal falls back to one ACK per frame. A release is one burst in the frame, or 2 to 16
+//! The terminal may release `g` ACKs per frame (g in 1/1000). Every 100 ms it requests capacity for
+//! arrived and waiting ACKs, overestimated by a tenth; grants follow with limited growth, and an
+//! idle terminal falls back to one ACK per frame. A release is one burst in the frame, or 2 to 16
 //! sub-bursts once more ACKs leave per frame, with gaps that shrink as the load grows.
-//! Deterministic: all draws come from one SplitMix64 state, in the order of the code (outages from
-//! a branch of their own, so that they change no other draw).
+//! Deterministic: all draws come from one SplitMix64 state, in the order of the code (outages use
+//! their own branch, so that they change no other draw).
 //!
 //! Fitted to public per-ACK traces of GEO terminals; the presets and the self-test figures belong
 //! to that fit.
@@ -20,19 +20,21 @@ const FRAME: u64 = 40_000_000;
 const REQUEST: u64 = 100_000_000;
 const GRANT_DELAY: u64 = 600_000_000;
 const IDLE: u64 = 3_000_000_000;
-/// 1/1000 ACK, over-estimated by 1.1.
+/// One requested ACK in 1/1000, overestimated by 1.1.
 const ASK: u64 = 1_100;
 const LEAST: u64 = 1_000;
 const MOST: u64 = 160_000;
-/// Where in its frame a single burst starts, at the latest; and a sub-burst in its part.
+/// Latest start of a single burst in its frame; the next constant is that of a sub-burst in its
+/// part.
 const JITTER: u64 = 6_000_000;
 const SUB_JITTER: u64 = 200_000;
-/// Outages: mean time from one start to the next, length, grant meanwhile.
+/// Mean time from the start of one outage to the next; then the length of an outage and the grant
+/// during it.
 const OUTAGE_GAP: u64 = 20_000_000_000;
 const OUTAGE_LENGTH: (u64, u64) = (500_000_000, 2_000_000_000);
 const OUTAGE_GRANT: (u64, u64) = (40, 2_000);
 
-/// Outages come at Poisson times; one that would start in another starts at its end.
+/// Outages with Poisson starts; an outage that would start during another starts at its end.
 #[derive(Clone, Debug)]
 struct Outages {
     draws: Stream,
@@ -62,7 +64,7 @@ impl Outages {
         self.k += 3;
     }
 
-    /// The grant that an outage at `t` leaves, if there is one. Asked with times that never
+    /// The grant that an outage at `t` leaves, if there is one. Call with times that never
     /// decrease.
     fn at(&mut self, t: u64) -> Option<u64> {
         while self.to <= t && self.to < u64::MAX {
@@ -78,14 +80,14 @@ pub(crate) struct Grant {
     outages: Option<Outages>,
     /// Growth of the grant per request, over 100 000.
     growth: u64,
-    /// ACKs per frame, and those saved up, in 1/1000.
+    /// ACKs allowed per frame; then those saved up; both in 1/1000.
     allowed: u64,
     credit: u64,
     arrived: u64,
     last_arrival: u64,
-    /// Requests on their way: when each becomes a grant, and how much it asks for.
+    /// Requests in flight: when each becomes a grant, and how much it requests.
     pipe: VecDeque<(u64, u64)>,
-    /// End of the release before.
+    /// End of the previous release.
     free: u64,
     next_request: u64,
     next_frame: u64,
@@ -125,8 +127,8 @@ impl Grant {
             .saturating_add(t.saturating_sub(self.next_frame).div_ceil(FRAME).saturating_mul(FRAME))
     }
 
-    /// Goes through a long time without ACKs, until shortly before `t`: once the terminal is idle
-    /// only the clock moves. The last request and its frames are left to the usual course,
+    /// Skips a long time without ACKs, up to shortly before `t`: once the terminal is idle only the
+    /// clock moves. The last request and its frames are processed as usual,
     /// which brings credit and pipe to where they would be.
     pub(crate) fn rest(&mut self, t: u64) {
         let idle_since = self.last_arrival.saturating_add(IDLE + 2 * REQUEST);
@@ -177,7 +179,7 @@ impl Grant {
         debug_assert!(1000 * n <= self.credit, "released {n} ACKs for {} / 1000", self.credit);
         self.credit -= 1000 * n;
         if n == queue.len() as u64 {
-            // Grants nobody uses are not saved.
+            // Unused grants are not saved.
             self.credit = self.credit.min(1000);
         }
         if n == 0 {

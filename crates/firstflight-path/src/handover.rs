@@ -1,38 +1,39 @@
-//! Hand-overs of low-orbit satellites: every 15 s the path to the ground changes, with a
-//! disturbance around the change.
+//! Handovers of low-orbit satellites: every 15 s the path to the ground changes, with a disturbance
+//! around the change.
 //!
 //! At each boundary both one-way delays and both rates take new values around their nominal ones;
-//! packets that leave the bottleneck from 75 ms before to 140 ms after it are delayed further;
-//! behind it there may be a burst of losses. Spacing and window of the boundaries are published
-//! (arXiv 2601.08439), the amplitudes are our assumptions and settings. Both links of a path draw
-//! the same boundaries; what is drawn per packet is keyed by its ordinal, so that the boundaries do
-//! not depend on the traffic.
+//! packets that leave the bottleneck between 75 ms before and 140 ms after it are delayed further;
+//! a burst of losses may follow it. Spacing and window of the boundaries are published (arXiv
+//! 2601.08439); the amplitudes are our assumptions and can be set. Both links of a path draw the
+//! same boundaries. Draws per packet are keyed by its ordinal, so that the boundaries do not depend
+//! on the traffic.
 
 use crate::random::{Purpose, Sequence, Stream, between};
 use crate::release::HandoverSettings;
 
 /// Time between boundaries.
 const PERIOD: u64 = 15_000_000_000;
-/// The disturbance starts this long before a boundary and ends this long after it.
+/// The disturbance starts this long before a boundary; the next constant is how long after the
+/// boundary it ends.
 const BEFORE: u64 = 75_000_000;
 const AFTER: u64 = 140_000_000;
-/// Length of a burst of losses, and the loss in it (1e-9).
+/// Length of a burst of losses, and its loss probability (1e-9).
 const BURST: (u64, u64) = (20_000_000, 200_000_000);
 pub(crate) const BURST_LOSS_PPB: u64 = 500_000_000;
 
-/// A boundary and what holds from it on.
+/// A boundary and the values in force after it.
 #[derive(Clone, Copy, Debug)]
 struct Boundary {
     at: u64,
     /// Change of the one-way delay, in ns above the largest reduction.
     step: u64,
-    /// Factor on the rate in 1e-6.
+    /// Factor on the rate, in 1e-6.
     factor: u64,
-    /// End of the burst of losses; equal to `at` without one.
+    /// End of the burst of losses; equal to `at` if there is none.
     burst_end: u64,
 }
 
-/// The boundaries of a trial, drawn in order of time. Asked with times that never decrease.
+/// The boundaries of a trial, drawn in order of time. Call with times that never decrease.
 #[derive(Clone, Debug)]
 pub(crate) struct Boundaries {
     settings: HandoverSettings,
@@ -87,7 +88,7 @@ impl Boundaries {
         (rate.max(1), self.next.at)
     }
 
-    /// `propagation` as it is for what leaves the bottleneck at `t`; never negative.
+    /// The propagation delay of a packet that leaves the bottleneck at `t`; never negative.
     pub(crate) fn delay(&mut self, propagation: u64, t: u64) -> u64 {
         self.advance(t);
         let Some(last) = self.last else { return propagation };

@@ -1,7 +1,7 @@
-//! Files that somebody else wrote: read up to a bound, and not waited for without end.
+//! Files written by others: reads are bounded in size and in waiting time.
 //!
-//! A name on a command line may be a device that never ends or a pipe that nobody writes to.
-//! Whatever reads a file whole reads it here, and what an error repeats of it is shortened here.
+//! A name on a command line may be an endless device or a pipe that nobody writes to. All code that
+//! reads a whole file uses this module, and text that an error quotes from it is shortened here.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,36 +11,36 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Bound on files that people write: paths, experiments, populations, certificates. 16 MiB.
-pub const MOST_TEXT: u64 = 16 << 20;
-/// Bound on files that programs write: packet-delivery traces, measured paths, sums of a test. 256
+/// Most bytes of a file that a person writes (paths, experiments, populations, certificates): 16
 /// MiB.
+pub const MOST_TEXT: u64 = 16 << 20;
+/// Most bytes of a file that a program writes (packet-delivery traces, measured paths, sums of a
+/// test): 256 MiB.
 pub const MOST_DATA: u64 = 256 << 20;
-/// Longest silence of a pipe.
+/// Longest silence tolerated on a pipe.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Opens a file. A pipe is open once somebody writes to it, which is waited for no longer than
-/// [`PATIENCE`].
+/// Opens a file. A pipe opens once it has a writer; the wait is limited to [`PATIENCE`].
 ///
 /// # Errors
-/// Those of the system; [`ErrorKind::TimedOut`] if nobody came.
+/// Errors of the system; [`ErrorKind::TimedOut`] if no writer came.
 pub fn open(file: &Path) -> io::Result<File> {
     open_within(file, PATIENCE)
 }
 
-/// Reads a file whole, at most `most` bytes of it.
+/// Reads a whole file of at most `most` bytes.
 ///
 /// # Errors
-/// Those of the system; [`ErrorKind::FileTooLarge`] if there is more, [`ErrorKind::TimedOut`] if a
+/// Errors of the system; [`ErrorKind::FileTooLarge`] if it is longer, [`ErrorKind::TimedOut`] if a
 /// pipe stays silent for [`PATIENCE`].
 pub fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_within(file, most, PATIENCE)
 }
 
-/// As [`read`], of a file that is text.
+/// As [`read`], for a text file.
 ///
 /// # Errors
 /// As [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
@@ -50,16 +50,16 @@ pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not text (UTF-8)"))
 }
 
-/// A character of this range stands for a byte of a name that is not UTF-8: the last 128 of the
-/// private ones.
+/// Private-use characters that represent the bytes of a name that is not UTF-8: the last 128 of
+/// them.
 #[cfg(unix)]
 const BYTES: std::ops::RangeInclusive<char> = '\u{10ff80}'..='\u{10ffff}';
 #[cfg(unix)]
 const FIRST: u32 = 0x10_ff00;
 
-/// An argument that is a file's name or another text. [`file_of`] returns the name, also one that
-/// is not UTF-8: each byte that belongs to no character becomes a private character, and so does
-/// each byte of these private characters themselves.
+/// Encodes an argument that may be a file name as text. Each byte that is not valid UTF-8 becomes a
+/// private-use character. The bytes of such characters in the argument are encoded the same way, so
+/// that [`file_of`] can restore the name.
 #[cfg(unix)]
 pub fn text_of(word: &OsStr) -> String {
     use std::os::unix::ffi::OsStrExt;
@@ -80,13 +80,13 @@ pub fn text_of(word: &OsStr) -> String {
     text
 }
 
-/// An argument that is a file's name or another text.
+/// Encodes an argument that may be a file name as text.
 #[cfg(not(unix))]
 pub fn text_of(word: &OsStr) -> String {
     word.to_string_lossy().into_owned()
 }
 
-/// The file that a text of [`text_of`] names.
+/// The file name that [`text_of`] encoded.
 pub fn file_of(text: &str) -> PathBuf {
     #[cfg(unix)]
     if text.contains(|c| BYTES.contains(&c)) {
@@ -123,7 +123,7 @@ fn read_within(file: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>
             return Err(too_large(most));
         }
         let mut bytes = Vec::with_capacity(size as usize);
-        // It may grow, and files of /proc say that they are empty.
+        // The file may grow, and files in /proc report a size of 0.
         opened.take(most + 1).read_to_end(&mut bytes)?;
         return if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) };
     }
@@ -143,7 +143,8 @@ fn read_within(file: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>
     }
 }
 
-/// Gives the bytes of a file piece by piece, until it ends, fails, or nobody takes them.
+/// Sends the bytes of a file in pieces until the file ends, the read fails, or the receiver is
+/// gone.
 fn pump(file: &Path, give: &SyncSender<io::Result<Vec<u8>>>) {
     let mut opened = match File::open(file) {
         Ok(opened) => opened,
@@ -162,7 +163,7 @@ fn pump(file: &Path, give: &SyncSender<io::Result<Vec<u8>>>) {
     }
 }
 
-/// Reading it cannot block: an ordinary file, or a folder, which fails at once.
+/// Whether reading cannot block: an ordinary file, or a folder, which fails at once.
 fn ends(file: &Path) -> io::Result<bool> {
     file.metadata().map(|data| data.is_file() || data.is_dir())
 }
@@ -181,13 +182,14 @@ fn too_large(most: u64) -> io::Error {
     )
 }
 
-/// Longest word of an error that is repeated in full, and longest error, in characters.
+/// Length in characters of the longest word that an error repeats in full, and of the longest
+/// error.
 const LONGEST: (usize, usize) = (160, 1500);
-/// What is kept of either, at its beginning and at its end.
+/// Characters kept at the start and at the end of a shortened word or error.
 const KEPT: (usize, usize) = (120, 40);
 
-/// An error's line with what it repeats of the input cut short: words of more than 160 characters,
-/// and the middle of a line of more than 1500, which no line of ours is by itself.
+/// Shortens what an error's line quotes from its input: words of more than 160 characters, and the
+/// middle of a line of more than 1500. None of our own lines is that long.
 pub fn shortened(line: &str) -> String {
     let mut short = String::with_capacity(line.len().min(LONGEST.1));
     for piece in line.split_inclusive(char::is_whitespace) {

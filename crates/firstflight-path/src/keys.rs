@@ -1,4 +1,5 @@
-//! From the keys of a path to the path: rates, what belongs to them, and the tables of all other keys.
+//! Builds a path from its keys: the rates with the keys that belong to them, and the tables of all
+//! other keys.
 
 use crate::capacity::{Queue, queue};
 use crate::direction::{Effects, PlayedTrace, Poisson, Rate, Steps, WanderingRate};
@@ -14,17 +15,17 @@ use std::collections::BTreeMap;
 use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
-/// Keys of the whole path beside those of [`WHOLE`].
+/// Keys of the whole path in addition to those of [`WHOLE`].
 const OF_PATH: [&str; 6] = ["name", "source", "rate", "up", "rtt", "prop"];
 
-/// Keys of a direction beside those of [`EFFECTS`]; with `up_` in front they are those of the reverse
-/// direction.
+/// Keys of a direction in addition to those of [`EFFECTS`]; prefixed with `up_` they apply to the
+/// reverse direction.
 const OF_LINK: [&str; 11] = [
     "start", "once", "spread", "scale", "skip", "steps", "wander", "lead_in", "ms_slots", "queue",
     "loss",
 ];
 
-/// Those of them that may stand without a value.
+/// Keys among these that may stand without a value.
 const FLAGS: [&str; 3] = ["once", "spread", "ms_slots"];
 
 fn of_path() -> impl Iterator<Item = &'static str> {
@@ -40,7 +41,7 @@ pub(crate) fn is_flag(key: &str) -> bool {
     FLAGS.contains(&bare) || EFFECTS.iter().any(|setting| setting.alone && setting.name == bare)
 }
 
-/// What a user may have meant by a word that is no key.
+/// The key most likely meant by an unknown word.
 pub(crate) fn nearest_key(word: &str) -> String {
     let bare = word.strip_prefix("up_").unwrap_or(word);
     suggestion(bare, of_path().chain(of_direction()))
@@ -49,7 +50,7 @@ pub(crate) fn nearest_key(word: &str) -> String {
 /// Checks that a path has this key. The value appears in the error only.
 ///
 /// # Errors
-/// One line with the nearest key and all known ones.
+/// A one-line message with the nearest key and all known ones.
 pub fn known_key(key: &str, value: &str) -> Result<(), Error> {
     let bare = key.strip_prefix("up_").unwrap_or(key);
     if of_path().any(|known| known == key) || of_direction().any(|known| known == bare) {
@@ -64,16 +65,16 @@ pub fn known_key(key: &str, value: &str) -> Result<(), Error> {
     Err(Error::at(key, value, format!("unknown key{nearest}"), allowed))
 }
 
-/// The keys of one path, collected.
+/// The collected keys of one path.
 #[derive(Default)]
 pub(crate) struct Keys {
     values: BTreeMap<String, String>,
-    /// Where trace files with relative names are looked for.
+    /// Folder for trace files with relative names.
     folder: Option<PathBuf>,
 }
 
 impl Keys {
-    /// No keys yet; trace files are looked for beside `file`.
+    /// No keys yet; trace files are searched next to `file`.
     pub(crate) fn beside(file: &File) -> Self {
         Self { values: BTreeMap::new(), folder: file.parent().map(File::to_path_buf) }
     }
@@ -93,20 +94,19 @@ impl Keys {
         }
     }
 
-    /// Puts other keys underneath the ones that are there.
+    /// Adds the keys of `below` that are not set yet.
     pub(crate) fn underlay(&mut self, below: Keys) {
         for (key, value) in below.values {
             self.values.entry(key).or_insert(value);
         }
     }
 
-    /// The same keys with these values in place of theirs; a path that changes is no longer the one
-    /// that its name and source speak of.
+    /// Replaces the values of these keys. A path that changes loses its name and source.
     pub(crate) fn changed(mut self, changes: &[(&str, &str)]) -> Result<Keys, Error> {
         if !changes.is_empty() {
             self.values.retain(|key, _| key != "name" && key != "source");
         }
-        // Taken out first, so that a key that is changed twice is still given twice.
+        // Removed first, so that a key that is changed twice is still reported as given twice.
         for (key, _) in changes {
             self.values.remove(*key);
         }
@@ -179,8 +179,8 @@ impl Keys {
         }
     }
 
-    /// The rate of a direction with the keys that belong to its kind; those of another kind stay
-    /// behind and are refused in the end.
+    /// The rate of a direction with the keys of its kind; keys of another kind remain and are
+    /// refused at the end.
     fn rate(&mut self, key: &'static str, prefix: &'static str) -> Result<Option<Rate>, Error> {
         let Some(text) = self.take(Key("", key)) else { return Ok(None) };
         if let Some(file) = text.strip_prefix("trace:") {
@@ -241,7 +241,7 @@ impl Keys {
         })
     }
 
-    /// The keys of a table that are there, each put into `value`.
+    /// Puts each key of the table that is present into `value`.
     fn settings<T>(
         &mut self,
         prefix: &'static str,
@@ -258,7 +258,7 @@ impl Keys {
     }
 }
 
-/// A key whose kind of rate is not there.
+/// A key that belongs to another kind of rate.
 fn homeless(key: &str, value: &str) -> Error {
     let (rate, bare) = key.strip_prefix("up_").map_or(("rate", key), |bare| ("up", bare));
     let (who, example) = match bare {
@@ -307,7 +307,7 @@ mod tests {
     use super::{of_direction, of_path};
     use std::collections::BTreeSet;
 
-    /// Names in the first column of a table of the crate's documentation.
+    /// Names in the first column of a table in the crate's documentation.
     fn documented(section: &str) -> BTreeSet<&'static str> {
         let text = include_str!("lib.rs");
         let (_, text) = text.split_once(section).expect("the section is there");

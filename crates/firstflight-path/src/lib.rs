@@ -1,5 +1,5 @@
-//! A network path, as a value and as a state machine, shared by the simulator and the link
-//! emulators of firstflight.
+//! Network paths, as values and as state machines, shared by the simulator and the link emulators
+//! of firstflight.
 //!
 //! ```
 //! use firstflight_path::{Fate, Path};
@@ -17,9 +17,9 @@
 //!
 //! A path is a list of `key=value` separated by commas, a name (`geo`, see [`builtins`]), a name
 //! followed by keys that override it (`geo,queue=0.25bdp`), or a TOML file (name ending in `.toml`)
-//! with the same keys, where `base = "geo"` puts a named path underneath. Printing a path gives its
-//! canonical text, and parsing that gives an equal path. What is wrong is refused in one line that
-//! names the key, the value and what is allowed.
+//! with the same keys, where `base = "geo"` starts from a named path. A path is printed as its
+//! canonical text, and parsing that text gives an equal path. An invalid path is refused in one
+//! line that names the key, the value and what is allowed.
 //!
 //! Units: rates `bit` `kbit` `Mbit` `Gbit` (per second, IP bytes counted), times `us` `ms` `s`,
 //! sizes `B` `kB` `MB`, shares `%` or plain. A range is two values with a dash (`1ms-10ms`).
@@ -29,26 +29,26 @@
 //! | key | value | range | default |
 //! |---|---|---|---|
 //! | `rate` | forward rate, `trace:FILE`, or `poisson:RATE` | 1 kbit/s to 1000 Gbit/s | required |
-//! | `rtt` | idle round-trip time, serialization of one data packet and one ACK included | room for both, up to 100 s | required |
-//! | `prop` | instead of `rtt`: propagation both ways, the serialization of 1500 B and of an ACK of 40 B comes on top; printed as `rtt` | up to 100 s | none |
+//! | `rtt` | idle round-trip time, including the serialization of one data packet and one ACK | at least that serialization, up to 100 s | required |
+//! | `prop` | instead of `rtt`: propagation both ways, to which the serialization of 1500 B and of an ACK of 40 B is added; printed as `rtt` | up to 100 s | none |
 //! | `up` | reverse rate, as `rate` | as `rate` | ten times the forward rate (its mean for opportunities) |
-//! | `delay` | where propagation lies: `even`, `before` or `behind` the forward bottleneck | | `even` |
-//! | `overhead` | bytes each packet counts more, in queues and on the wire of both directions | 0 to 1500 B | `0B` |
+//! | `delay` | position of the propagation delay: `even`, `before` or `behind` the forward bottleneck | | `even` |
+//! | `overhead` | bytes added to each packet, in queues and on the wire of both directions | 0 to 1500 B | `0B` |
 //! | `return` | release of ACKs, see below | | `plain` |
-//! | `thin` | this many ACKs of a flow may wait, older pure ones are dropped; needs a constant `up` or an engine | 1 to 10^6 | none are dropped |
-//! | `comp_sack` | `TIME:COUNT`, how a TCP receiver merges ACKs that only add SACKs: Linux since 4.18 has `1ms:44` (likewise) | COUNT 1 to 10^6 | none |
-//! | `ack` | the receiver acknowledges every this many packets that come in order, or, `N/rtt`, so many times per idle round trip by time alone (likewise; the simulator does) | 1 to 1000; 1 to 100 per round trip | 2 in the simulator |
-//! | `gro` | `TIME:BYTES`, what the receiving host merges before it acknowledges (for whoever plays the receiver) | | none; `return=nic`: `20us:65.536kB` |
-//! | `name`, `source` | what it is called, where its numbers come from; not printed, not compared | | empty |
+//! | `thin` | number of a flow's ACKs that may wait; older pure ACKs are dropped; needs a constant `up` or an engine | 1 to 10^6 | none are dropped |
+//! | `comp_sack` | `TIME:COUNT`, how a TCP receiver merges ACKs that only add SACKs: Linux since 4.18 has `1ms:44` (for the code that simulates the receiver) | COUNT 1 to 10^6 | none |
+//! | `ack` | the receiver sends an ACK per `N` packets that arrive in order, or with `N/rtt` sends N ACKs per idle round trip, timed independently of packets (for the code that simulates the receiver; the simulator implements it) | 1 to 1000; 1 to 100 per round trip | 2 in the simulator |
+//! | `gro` | `TIME:BYTES`, packets that the receiving host merges before it acknowledges (for the code that simulates the receiver) | | none; `return=nic`: `20us:65.536kB` |
+//! | `name`, `source` | its name, and the source of its numbers; not printed, not compared | | empty |
 //!
 //! ## Each direction
 //!
-//! With `up_` in front (`up_queue`, `up_loss`, ...) they are those of the reverse direction.
+//! Prefixed with `up_` (`up_queue`, `up_loss`, ...), these keys apply to the reverse direction.
 //!
 //! | key | value | range | default |
 //! |---|---|---|---|
-//! | `queue` | what may wait, packet in service not counted: a size, `pkt` (of 1500 B), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
-//! | `loss` | independent loss, decided behind the queue | 0 to below 1 | `0` |
+//! | `queue` | capacity, not counting the packet in service: a size, `pkt` (of 1500 B), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
+//! | `loss` | independent loss, applied behind the queue | 0 to below 1 | `0` |
 //! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | shares 0 to 1, BURST 1 to 10^6 | none, K `0` |
 //! | `loss_every` | lose each packet whose number is a multiple of this | 1 to 10^9 | none |
 //! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
@@ -57,50 +57,51 @@
 //! | `red`, `ared` | Random Early Detection, adaptive with `ared`; alone or `MIN:MAX:MAXP:WEIGHT` (sizes or `pkt`, shares) | | none; alone `5pkt:15pkt:2%:0.2%` |
 //! | `fq_codel` | flow queues with CoDel, alone or settings as `flows:1024/quantum:1514B/target:5ms/interval:100ms`; forward only, see below | 1 to 65536 flows | none |
 //! | `dualpi2` | two coupled queues, alone or settings as `target:15ms/update:16ms/alpha:0.16/beta:3.2/k:2/step:1ms/classic:10`; forward only, see below | | none |
-//! | `ecn` | alone, with queue management: mark instead of drop. With a value as of `queue`, without it: mark what meets at least that; with `ce:SHARE` that share by chance | | none |
-//! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (cut off at 0) | up to 100 s | none |
-//! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay of a share of the packets, which the others overtake | shares 0 to 1 together | none |
+//! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share at random | | none |
+//! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (clipped at 0) | up to 100 s | none |
+//! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay for a share of the packets, which other packets overtake | shares 0 to 1 together | none |
 //! | `dup` | share of packets that arrive twice | 0 to below 1 | `0` |
-//! | `steps` | constant rate: `TIME:RATE/TIME:RATE...`, later rates; `off` is an outage, not at the end | times increase | none |
+//! | `steps` | constant rate: `TIME:RATE/TIME:RATE...`, later rates; `off` is an outage, which cannot be last | times increase | none |
 //! | `wander` | constant rate: `SD:TAU`, standard deviation and time constant of its logarithm, a step every 100 ms | SD 0.001 to 2 | none; TAU `1s` |
 //! | `lead_in` | Poisson: this many opportunities 100 ms apart come first | 1 to 10^6 | none |
 //! | `ms_slots` | Poisson: opportunities at whole milliseconds | | exact |
-//! | `start` | trace: its time at the start of a trial, or `random` (a whole millisecond per trial) | inside the trace | `0s` |
-//! | `once` | trace: play it once, then nothing is delivered any more | | repeat |
-//! | `spread` | trace: divide the opportunities of one millisecond evenly over it | | all at once |
+//! | `start` | trace: position at the start of a trial, or `random` (a whole millisecond drawn per trial) | inside the trace | `0s` |
+//! | `once` | trace: play it once, then deliver nothing more | | repeat |
+//! | `spread` | trace: spread the opportunities of one millisecond evenly over it | | all at once |
 //! | `scale` | trace: factor on the number of opportunities | 0.001 to 1000 | `1` |
 //! | `skip` | trace: lead-in to cut off, whole milliseconds | inside the trace | `0s` |
 //!
 //! ## The return path
 //!
-//! | `return=` | what |
+//! | `return=` | release of ACKs |
 //! |---|---|
 //! | `plain` | as the reverse link sends |
-//! | `geo_cold`, `geo_warm`, `geo_starved`, `geo_stress` | satellite terminal with frames of 40 ms and granted capacity |
+//! | `geo_cold`, `geo_warm`, `geo_starved`, `geo_stress` | by a satellite terminal with frames of 40 ms and granted capacity |
 //! | `geo:GRANT:GROWTH[:outages]` | the same engine: ACKs per frame at the start (1 to 160), growth per second (1 to 10) |
-//! | `lte`, `wifi` | release in batches |
-//! | `batch:PERIOD:CAP[:SPACING]` | the same engine: time between instants, most ACKs at one, gap inside (times or ranges) |
-//! | `nic`, `first:PERIOD:CAP[:SPACING]` | the same, an instant follows the first ACK that finds nothing waiting |
-//! | `leo`, `leo:STEP[:FACTOR[:LOSS[:DATA[:ACK]]]]` | hand-over every 15 s: each one-way delay changes by up to STEP, both rates by a FACTOR in a range, a burst of losses follows with probability LOSS, data and ACKs near it are up to DATA and ACK late |
+//! | `lte`, `wifi` | in batches |
+//! | `batch:PERIOD:CAP[:SPACING]` | the same engine: time between instants, most ACKs per instant, gap between ACKs (times or ranges) |
+//! | `nic`, `first:PERIOD:CAP[:SPACING]` | the same, but an instant follows the first ACK that finds nothing waiting |
+//! | `leo`, `leo:STEP[:FACTOR[:LOSS[:DATA[:ACK]]]]` | as the link sends, with a handover every 15 s: each one-way delay changes by up to STEP, both rates change by a FACTOR in a range, a burst of losses follows with probability LOSS, and nearby data and ACKs are delayed by up to DATA and ACK |
 //!
 //! Engines (`geo...`, `batch`, `first` and their presets) and `thin` decide after an ACK was sent:
-//! such a path is opened with [`Path::open`] and driven through [`ReturnPath`]. Everything else is
-//! known when a packet is offered to its [`Link`].
+//! such a path is opened with [`Path::open`] and driven through [`ReturnPath`]. With any other
+//! release, the fate of an ACK is known when it is offered to its [`Link`].
 //!
 //! # Queues that decide later
 //!
 //! `fq_codel` and `dualpi2` choose among flows when the link is free, and drop at the head: such a
 //! path is opened with [`Path::open_driven`], and its forward direction driven through
-//! [`ForwardPath`]. A packet says which flow it belongs to and its ECN [`Codepoint`]: ECT(1) takes
-//! the L queue of `dualpi2`, Not-ECT is dropped where others are marked. `queue` limits all
-//! queues together; `fq_codel` then drops at the head of the longest. Where a sender says nothing
-//! else, `ecn` makes its packets ECT(0), and without it they are Not-ECT. `codel` opened this way is
+//! [`ForwardPath`]. A packet carries its flow and its ECN [`Codepoint`]: ECT(1) packets use the L
+//! queue of `dualpi2`, and Not-ECT packets are dropped where others are marked. `queue` limits all
+//! queues together; `fq_codel` then drops at the head of the longest. Unless the sender chooses a
+//! codepoint, its packets are ECT(0) with `ecn` and Not-ECT without. `codel` opened this way is
 //! `fq_codel` with one queue for all flows that drops at its tail; a [`Link`] decides about each
-//! packet of it at the offer, and takes what would be behind it by then for nothing.
+//! packet at the offer, as if no packets arrived behind it.
 //!
-//! At opportunities (traces, Poisson) a queue in ms or BDP counts the mean rate, and the idle RTT
-//! includes no serialization of that direction: opportunities are instants. On a policed path
-//! [`Path::rate_bps`] and the BDP are those of the policer, the queue counts the link.
+//! At opportunities (traces, Poisson) a queue in ms or BDP uses the mean rate, and the idle RTT
+//! includes no serialization in that direction, because opportunities are instants. On a policed
+//! path [`Path::rate_bps`] and the BDP are those of the policer, while the queue uses the rate of
+//! the link.
 
 #![forbid(unsafe_code)]
 // A library has no terminal.
@@ -178,7 +179,7 @@ pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};
 pub use typed::{Base, typed};
 pub use value::no_unit;
 
-/// The example of the page that registries show.
+/// The example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

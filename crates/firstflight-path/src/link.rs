@@ -1,12 +1,12 @@
 //! One direction of a path: a rate, a queue in front of it, a delay behind it.
 //!
-//! A link is first in, first out, so everything that will happen to a packet is known the moment it
-//! is offered: [`Link::offer`] answers with its [`Fate`] and the caller needs no further event from
-//! the link. Time is an argument; the link has no clock.
+//! A link is first in, first out, so the fate of a packet is known when it is offered:
+//! [`Link::offer`] returns its [`Fate`] and the caller needs no further event from the link. Time
+//! is an argument; the link has no clock.
 //!
-//! Conventions, as the experiments of this project state them: rates count IP bytes; a packet is
-//! dropped if the waiting bytes plus its own exceed the capacity, the packet in service not
-//! counted; departures at an instant come before offers at that instant; random loss is
+//! Conventions of this project's experiments: rates count IP bytes; a packet is dropped if the
+//! waiting bytes plus its own exceed the capacity, not counting the packet in service; at any
+//! instant, departures come before offers; random loss is
 //! decided behind the queue, so a lost packet has used the bottleneck.
 
 use crate::fate::Fate;
@@ -23,7 +23,7 @@ pub struct Link {
 pub(crate) enum Kind {
     /// Constant rate, drop-tail, independent loss: the hot loop of the simulator.
     Plain(Plain),
-    /// Anything beyond that.
+    /// Everything else.
     Rich(Box<Rich>),
 }
 
@@ -40,8 +40,8 @@ impl Link {
         &mut self.kind
     }
 
-    /// Hands a packet of `len` bytes (at most 1 GiB) to the link at `now` (ns). Calls come in order
-    /// of time.
+    /// Offers a packet of `len` bytes (at most 1 GiB) to the link at `now` (ns). Calls must be in
+    /// order of time.
     #[inline(always)]
     pub fn offer(&mut self, now: u64, len: u32) -> Fate {
         match &mut self.kind {
@@ -50,9 +50,10 @@ impl Link {
         }
     }
 
-    /// Hands in a packet as [`Link::offer`] does, if it arrives, once and unmarked, and the link can tell so at
-    /// once: when, and how long it waits. Otherwise nothing has happened. Most packets of most links are so,
-    /// and two numbers in registers cost less than a [`Fate`] in memory.
+    /// Offers a packet as [`Link::offer`] does, if it arrives once and unmarked and the link knows
+    /// so at once, and returns its arrival time and its wait. Otherwise nothing happens. This is
+    /// the case for most packets of most links, and two numbers in registers cost less than a
+    /// [`Fate`] in memory.
     #[inline(always)]
     pub fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
         match &mut self.kind {
@@ -61,9 +62,9 @@ impl Link {
         }
     }
 
-    /// Offers `count` packets of `len` bytes together at `now`, if each of them arrives, once and
-    /// unmarked, and the link can tell so at once. They are handed in when [`Link::take_off`] says
-    /// so, and not before; otherwise nothing has happened.
+    /// Computes the arrivals of `count` packets of `len` bytes offered together at `now`, if each
+    /// arrives once and unmarked and the link knows so at once. Only [`Link::take_off`] offers the
+    /// packets.
     #[inline(always)]
     pub fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
         match &mut self.kind {
@@ -72,7 +73,8 @@ impl Link {
         }
     }
 
-    /// All `count` packets of this flight are handed in, and [asked for](Flight::next_arrival).
+    /// Offers all `count` packets of this flight, after [`Flight::next_arrival`] was called for
+    /// each.
     #[inline(always)]
     pub fn take_off(&mut self, flight: &Flight, count: u64) {
         if let Kind::Plain(link) = &mut self.kind {
@@ -80,7 +82,7 @@ impl Link {
         }
     }
 
-    /// Bytes that wait at `now`; the packet in service is not counted.
+    /// Bytes waiting at `now`, not counting the packet in service.
     #[inline]
     pub fn queued_bytes(&mut self, now: u64) -> u64 {
         match &mut self.kind {
@@ -97,7 +99,8 @@ impl Link {
         }
     }
 
-    /// Nominal delay behind the bottleneck, in ns: what an arrival adds to the end of its service.
+    /// Nominal delay behind the bottleneck, in ns, from the end of a packet's service to its
+    /// arrival.
     pub fn propagation(&self) -> u64 {
         match &self.kind {
             Kind::Plain(link) => link.propagation(),
@@ -105,7 +108,7 @@ impl Link {
         }
     }
 
-    /// No packet arrives earlier than so long after its offer, ns; 0 where that is not known.
+    /// Least delay from a packet's offer to its arrival, in ns; 0 if unknown.
     pub fn least_delay(&self) -> u64 {
         match &self.kind {
             Kind::Plain(link) => link.propagation(),
@@ -113,7 +116,7 @@ impl Link {
         }
     }
 
-    /// Packets arrive in the order of their offers, each at most once.
+    /// Whether packets arrive in the order of their offers, each at most once.
     #[inline]
     pub fn keeps_order(&self) -> bool {
         match &self.kind {
@@ -122,7 +125,7 @@ impl Link {
         }
     }
 
-    /// Back to time zero with the draws of another trial.
+    /// Returns to time zero with the draws of another trial.
     pub fn reset(&mut self, seed: u64, path_index: u64) {
         match &mut self.kind {
             Kind::Plain(link) => link.reset(seed, path_index),

@@ -1,4 +1,4 @@
-//! From a path to its links and its return path.
+//! Makes the links and the return path of a path.
 
 use crate::capacity::Queue;
 use crate::direction::{Ecn, Effects, Rate};
@@ -14,7 +14,7 @@ use crate::returns::ReturnPath;
 use crate::rich::{self, Rich, Way};
 use std::borrow::Cow;
 
-/// The way back: a link that knows each fate at the offer, or an engine that must be driven.
+/// The return path: a link that knows each fate at the offer, or an engine that must be driven.
 #[derive(Clone, Debug)]
 pub enum Reverse {
     /// Every fate is known at the offer.
@@ -47,7 +47,7 @@ impl Path {
         Ok((forward.link(seed, path_index), reverse.link(seed, path_index)))
     }
 
-    /// [`Path::links`] into links that exist already: between constant-rate paths without effects
+    /// Like [`Path::links`], but reuses existing links: between constant-rate paths without effects
     /// nothing is allocated.
     pub fn links_into(
         &self,
@@ -64,7 +64,7 @@ impl Path {
         Ok(())
     }
 
-    /// Both ways of any path, at time zero.
+    /// Both directions of any path, at time zero.
     pub fn open_driven(
         &self,
         data_len: u32,
@@ -77,14 +77,14 @@ impl Path {
             let (there, back) = self.open(data_len, ack_len, seed, path_index)?;
             return Ok((Forward::Link(there), back));
         };
-        // The way back does not know what is there.
+        // The return path is independent of these effects.
         let effects = Effects { aqm: None, ecn: None, ..*self.effects() };
         let (_, back) =
             self.clone().with_effects(effects).open(data_len, ack_len, seed, path_index)?;
         Ok((Forward::Driven(Box::new(there)), back))
     }
 
-    /// The forward link and the way back, at time zero, of a path whose forward queue decides at
+    /// The forward link and the return path, at time zero, of a path whose forward queue decides at
     /// the offer ([`crate::Aqm::is_driven`]).
     pub fn open(
         &self,
@@ -116,12 +116,13 @@ impl Path {
         ))
     }
 
-    /// The ordinals of those of the first `count` packets of a trial with these draws that losses on the way
-    /// there take which have nothing to do with its queue (independent ones, bursts, every n-th). Such a trial is
-    /// the same on any two paths that differ in these losses only and take the same of its packets.
+    /// Ordinals of the packets, among the first `count` of a trial with these draws, that the
+    /// forward direction loses independently of its queue (independent losses, bursts, every n-th
+    /// packet). The trial is the same on any two paths that differ only in these losses and lose
+    /// the same packets.
     ///
     /// # Errors
-    /// If the path is none.
+    /// If the path is invalid.
     pub fn falls(
         &self,
         seed: u64,
@@ -135,12 +136,12 @@ impl Path {
         Ok((0..count).filter(move |ordinal| losses.falls(*ordinal)))
     }
 
-    /// Those of the first `count` packets of a trial with these draws that others overtake on the way there,
-    /// by ordinal, with what they are late by, ns. Such a trial is the same on any two paths that differ only in
-    /// which packets are overtaken and have the same here.
+    /// Ordinals and extra delays (ns) of the packets, among the first `count` of a trial with these
+    /// draws, that other packets overtake in the forward direction. The trial is the same on any
+    /// two paths that differ only in reordering and delay the same packets by the same times.
     ///
     /// # Errors
-    /// If the path is none.
+    /// If the path is invalid.
     pub fn overtaken(
         &self,
         seed: u64,
@@ -208,7 +209,7 @@ impl Path {
     }
 }
 
-/// Everything one link is made of.
+/// The parts of one link.
 #[derive(Clone)]
 struct Direction<'a> {
     way: Way,
@@ -224,7 +225,7 @@ struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// The settings of a plain link, if nothing asks for more.
+    /// The settings of a plain link; `None` if the direction needs more.
     fn plain(&self) -> Option<plain::Settings> {
         let Rate::Constant(rate) = *self.rate else { return None };
         let more = self.effects != Effects::default()

@@ -1,10 +1,10 @@
-//! Losses that have nothing to do with the queue. All of them are keyed by the ordinal of the
-//! packet among those offered to the direction.
+//! Losses unrelated to the queue. All are keyed by the ordinal of the packet among those offered to
+//! the direction.
 
 use crate::direction::GilbertElliott;
 use crate::random::{Coin, Stream};
 
-/// The Gilbert-Elliott process: loss h in the bad state and k in the good one, and behind each
+/// The Gilbert-Elliott process: loss h in the bad state and k in the good one, and after each
 /// packet a change of state with probability g (good to bad) or 1/burst (bad to good). The state of
 /// the first packet is drawn from the stationary distribution.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Losses {
         }
     }
 
-    /// Whether the packet of this ordinal is lost. Asked once per ordinal, in order, whatever else
+    /// Whether the packet with this ordinal is lost. Call once per ordinal, in order, whatever else
     /// happens to the packet.
     pub(crate) fn falls(&mut self, ordinal: u64) -> bool {
         let in_burst = self.bursts.as_mut().is_some_and(|bursts| bursts.falls(ordinal));

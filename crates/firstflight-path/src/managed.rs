@@ -1,4 +1,4 @@
-//! Queue management with settings of its own, as values with their text: RED, FQ-CoDel, DualPI2.
+//! Queue management with its own settings, as values and as text: RED, FQ-CoDel, DualPI2.
 
 use crate::capacity::{PACKET, Queue};
 use crate::error::{Error, Key};
@@ -11,18 +11,19 @@ use std::fmt::{self, Display, Formatter};
 pub struct Red {
     /// Average queue below which nothing is dropped, bytes.
     pub min: u64,
-    /// Average queue at which the probability is `max_p`, bytes; it is one at twice that.
+    /// Average queue at which the probability is `max_p`, bytes; the probability reaches 1 at twice
+    /// this.
     pub max: u64,
-    /// Probability at `max`, in 1e-9. The adaptive form begins with it.
+    /// Probability at `max`, in 1e-9; the initial value of the adaptive form.
     pub max_p: u64,
     /// Weight of one packet in the average, in 1e-9.
     pub weight: u64,
-    /// `max_p` follows the average, which it keeps in the middle between `min` and `max`.
+    /// Whether `max_p` adapts so that the average stays in the middle between `min` and `max`.
     pub adaptive: bool,
 }
 
 impl Default for Red {
-    /// 5 and 15 packets, 2 %, a weight of 0.002: what ns-3 takes by default.
+    /// 5 and 15 packets, 2 %, a weight of 0.002: the defaults of ns-3.
     fn default() -> Self {
         let (min, max) = (5 * PACKET, 15 * PACKET);
         Self { min, max, max_p: 20_000_000, weight: 2_000_000, adaptive: false }
@@ -32,9 +33,9 @@ impl Default for Red {
 /// FQ-CoDel, RFC 8290.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodel {
-    /// Queues that flows are hashed to, 1 to 65536.
+    /// Number of queues that flows are hashed to, 1 to 65536.
     pub flows: u64,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send per turn.
     pub quantum: u64,
     /// CoDel's acceptable standing delay, ns.
     pub target: u64,
@@ -43,16 +44,16 @@ pub struct FqCodel {
 }
 
 impl Default for FqCodel {
-    /// RFC 8290 section 5.2: 1024 queues, 1514 bytes, 5 ms in 100 ms.
+    /// RFC 8290 section 5.2: 1024 queues, 1514 bytes, target 5 ms, interval 100 ms.
     fn default() -> Self {
         Self { flows: 1024, quantum: 1514, target: 5_000_000, interval: 100_000_000 }
     }
 }
 
-/// DualPI2, RFC 9332 appendix A, with the settings that Linux has for it.
+/// DualPI2, RFC 9332 appendix A, with the settings of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DualPi2 {
-    /// Delay of the classic queue that it steers to, ns.
+    /// Target delay of the classic queue, ns.
     pub target: u64,
     /// Time between two updates of the probability, ns.
     pub update: u64,
@@ -60,9 +61,9 @@ pub struct DualPi2 {
     pub alpha: u64,
     /// Gain on the change of the delay, in 1e-6 Hz.
     pub beta: u64,
-    /// Coupling: the probability of a mark in the L queue is so many times the base one.
+    /// Coupling factor: the marking probability of the L queue over the base probability.
     pub k: u64,
-    /// A packet that waited longer in the L queue is marked, ns.
+    /// Wait in the L queue beyond which a packet is marked, ns.
     pub step: u64,
     /// Share of the link that the classic queue keeps while both wait, percent, 1 to 99.
     pub classic: u64,
@@ -83,7 +84,7 @@ impl Default for DualPi2 {
     }
 }
 
-/// `NAME:VALUE/NAME:VALUE`, each handed to `set`, which says whether there is such a name.
+/// `NAME:VALUE/NAME:VALUE`. Each pair is passed to `set`, which returns whether the name exists.
 fn options(
     key: Key,
     text: &str,
@@ -100,7 +101,7 @@ fn options(
     Ok(())
 }
 
-/// Bytes of a queue that is given as a size or in packets.
+/// Bytes of a queue given as a size or in packets.
 fn size(text: &str) -> Result<u64, Error> {
     match text.strip_suffix("pkt") {
         Some(count) => value::count("size", count, 1, 1_000_000).map(|count| count * PACKET),
@@ -184,7 +185,7 @@ impl FqCodel {
 }
 
 impl Display for FqCodel {
-    /// What differs from the defaults; nothing if nothing does.
+    /// The settings that differ from the defaults, or nothing.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let usual = Self::default();
         let time = |ns: u64, usual: u64| (ns != usual).then(|| print_time(ns));
@@ -237,7 +238,7 @@ impl DualPi2 {
 }
 
 impl Display for DualPi2 {
-    /// What differs from the defaults; nothing if nothing does.
+    /// The settings that differ from the defaults, or nothing.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let usual = Self::default();
         let time = |ns: u64, usual: u64| (ns != usual).then(|| print_time(ns));
@@ -258,7 +259,7 @@ impl Display for DualPi2 {
     }
 }
 
-/// `NAME:VALUE/NAME:VALUE` of those that have a value.
+/// `NAME:VALUE/NAME:VALUE` of the settings that have a value.
 fn list(f: &mut Formatter<'_>, settings: &[(&str, Option<String>)]) -> fmt::Result {
     let given = settings.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     for (place, (name, value)) in given.enumerate() {

@@ -1,4 +1,4 @@
-//! A packet in front of a queue that decides later: as it is handed in, and as it waits.
+//! A packet at a queue that decides later: as offered, and while it waits.
 
 use crate::fate::DropCause;
 
@@ -17,22 +17,22 @@ pub enum Codepoint {
 }
 
 impl Codepoint {
-    /// A queue may mark it instead of dropping it.
+    /// Whether a queue may mark it instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Codepoint::NotEct)
     }
 }
 
-/// A packet that is handed in.
+/// A packet as it is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// The caller's name for it.
+    /// The caller's id for it.
     pub id: u64,
     /// IP bytes.
     pub len: u32,
-    /// Identity in flow queues: a flow, or all that a tunnel carries.
+    /// The flow that flow queues see: a flow, or everything in one tunnel.
     pub flow: u32,
-    /// Its ECN field.
+    /// ECN field of the packet.
     pub codepoint: Codepoint,
 }
 
@@ -43,12 +43,12 @@ pub(crate) struct Waiting {
     pub(crate) len: u32,
     pub(crate) flow: u32,
     pub(crate) codepoint: Codepoint,
-    /// When it joined.
+    /// Time at which it joined the queue.
     pub(crate) since: u64,
     pub(crate) ordinal: u64,
-    /// It will be lost behind the server.
+    /// Whether it will be lost behind the server.
     pub(crate) lost: bool,
 }
 
-/// Who hears of dropped packets.
+/// Callback for dropped packets.
 pub(crate) type Dropped<'a> = dyn FnMut(Waiting, DropCause) + 'a;

@@ -1,4 +1,4 @@
-//! A path as a value: what it consists of and what follows from it.
+//! A path as a value: its parts and the quantities derived from them.
 
 use crate::capacity::{PACKET, Queue};
 use crate::direction::{Effects, Rate};
@@ -7,14 +7,13 @@ use crate::release::{BatchSettings, Release};
 use crate::value;
 use std::borrow::Cow;
 
-/// IP bytes of the smallest acknowledgement: the idle RTT must have room for the serialization of
-/// one.
+/// IP bytes of the smallest acknowledgement; the idle RTT must be long enough to serialize one.
 pub const SMALLEST_ACK: u64 = 40;
 
-/// Where the propagation delay lies.
+/// Position of the propagation delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delay {
-    /// Half behind the forward bottleneck, half in reverse.
+    /// Half behind the forward bottleneck, half in the reverse direction.
     #[default]
     Even,
     /// All of it in front of the forward bottleneck.
@@ -23,31 +22,32 @@ pub enum Delay {
     Behind,
 }
 
-/// What one direction has of its own.
+/// Settings of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Side {
-    /// Nothing: ten times the rate of the other side.
+    /// `None`: ten times the rate of the other direction.
     rate: Option<Rate>,
     queue: Queue,
     loss_ppb: u64,
     effects: Effects,
 }
 
-/// When the receiving host acknowledges packets that come in order.
+/// Acknowledgement of packets that come in order, by the receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acks {
-    /// Every this many packets, 1 to 1000, and after the host's longest delay.
+    /// After this many packets, 1 to 1000, and after the host's longest delay.
     Every(u64),
-    /// This many times per idle round trip, 1 to 100, however many packets come: what arrives
+    /// This many times per idle round trip, 1 to 100, however many packets arrive: the packet that
+    /// arrives
     /// first waits for this part of the path's RTT.
     PerRtt(u64),
 }
 
 /// The network between sender and receiver.
 ///
-/// A plain value: made from text by [`Path::parse`], or with [`Path::new`] and the `with_`
-/// functions, turned into state machines by [`Path::links`] or [`Path::open`]. Two paths are equal
-/// when they behave alike; name and source do not count.
+/// A plain value, made from text by [`Path::parse`] or with [`Path::new`] and the `with_`
+/// functions. [`Path::links`] or [`Path::open`] turn it into state machines. Two paths are equal
+/// when they behave the same; name and source do not count.
 #[derive(Clone, Debug)]
 pub struct Path {
     name: Cow<'static, str>,
@@ -70,7 +70,7 @@ pub(crate) const MOST_COMPRESSED: u64 = 1_000_000;
 /// Most packets that a receiver acknowledges together.
 pub(crate) const MOST_PER_ACK: u64 = 1_000;
 
-/// Most acknowledgements per round trip of a receiver that goes by time.
+/// Most acknowledgements per round trip of a receiver that acknowledges by time.
 pub(crate) const MOST_PER_RTT: u64 = 100;
 
 impl PartialEq for Path {
@@ -116,7 +116,7 @@ impl Path {
         Self::with_rate(Rate::Constant(rate_bps), rtt_ns)
     }
 
-    /// The same for any kind of forward rate.
+    /// As [`Path::new`], for any kind of forward rate.
     pub fn with_rate(rate: Rate, rtt_ns: u64) -> Self {
         let side = |rate, queue| Side { rate, queue, loss_ppb: 0, effects: Effects::default() };
         Self {
@@ -135,15 +135,15 @@ impl Path {
         }
     }
 
-    /// Another idle round-trip time, ns.
+    /// Sets the idle round-trip time, ns.
     #[must_use]
     pub fn with_rtt(mut self, rtt_ns: u64) -> Self {
         self.rtt = rtt_ns;
         self
     }
 
-    /// Another idle round-trip time: this propagation (ns, both ways together), and what a packet
-    /// of 1500 B and an ACK of [`SMALLEST_ACK`] take on the links that the path has by now.
+    /// Sets the idle round-trip time to this propagation (ns, both directions together) plus the
+    /// serialization of a packet of 1500 B and of an ACK of [`SMALLEST_ACK`] on the current links.
     #[must_use]
     pub fn with_propagation(self, propagation_ns: u64) -> Self {
         let data = self.rate().serialization(PACKET + self.overhead);
@@ -151,14 +151,14 @@ impl Path {
         self.with_rtt(propagation_ns.saturating_add(data).saturating_add(ack))
     }
 
-    /// Another forward queue.
+    /// Sets the forward queue.
     #[must_use]
     pub fn with_queue(mut self, queue: Queue) -> Self {
         self.forward.queue = queue;
         self
     }
 
-    /// Independent forward loss, in units of 1e-9.
+    /// Sets independent forward loss, in units of 1e-9.
     #[must_use]
     pub fn with_loss_ppb(mut self, ppb: u64) -> Self {
         self.forward.loss_ppb = ppb;
@@ -172,21 +172,21 @@ impl Path {
         self
     }
 
-    /// Another reverse rate; `None` is ten times the forward rate.
+    /// Sets the reverse rate; `None` is ten times the forward rate.
     #[must_use]
     pub fn with_up(mut self, up: Option<Rate>) -> Self {
         self.reverse.rate = up;
         self
     }
 
-    /// Another reverse queue.
+    /// Sets the reverse queue.
     #[must_use]
     pub fn with_up_queue(mut self, queue: Queue) -> Self {
         self.reverse.queue = queue;
         self
     }
 
-    /// Independent reverse loss, in units of 1e-9.
+    /// Sets independent reverse loss, in units of 1e-9.
     #[must_use]
     pub fn with_up_loss_ppb(mut self, ppb: u64) -> Self {
         self.reverse.loss_ppb = ppb;
@@ -200,14 +200,14 @@ impl Path {
         self
     }
 
-    /// Where the propagation delay lies.
+    /// Sets the position of the propagation delay.
     #[must_use]
     pub fn with_delay(mut self, delay: Delay) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Bytes that every packet counts in addition, in queues and on the wire of both directions.
+    /// Sets the bytes added to every packet, in queues and on the wire of both directions.
     #[must_use]
     pub fn with_overhead(mut self, bytes: u64) -> Self {
         self.overhead = bytes;
@@ -221,37 +221,38 @@ impl Path {
         self
     }
 
-    /// Thin out acknowledgements: of those that wait only this many per flow are kept.
+    /// Thins out acknowledgements: only this many of a flow's waiting ACKs are kept.
     #[must_use]
     pub fn with_thin(mut self, limit: Option<u64>) -> Self {
         self.thin = limit;
         self
     }
 
-    /// Receive aggregation: packets that arrive within this time (ns) merge, up to this many bytes.
+    /// Sets receive aggregation: packets that arrive within this time (ns) merge, up to this many
+    /// bytes.
     #[must_use]
     pub fn with_gro(mut self, window_and_bytes: Option<(u64, u64)>) -> Self {
         self.gro = window_and_bytes;
         self
     }
 
-    /// Compressed SACKs: while a gap is open, acknowledgements after the third that say nothing but
-    /// more SACKs are merged for this time (ns), at most this many into one.
+    /// Sets SACK compression: while a gap is open, acknowledgements after the third that only add
+    /// SACKs are merged for this time (ns), at most this many into one.
     #[must_use]
     pub fn with_comp_sack(mut self, time_and_count: Option<(u64, u64)>) -> Self {
         self.comp_sack = time_and_count;
         self
     }
 
-    /// When the receiver acknowledges packets that come in order; nothing for what its host does by
-    /// itself.
+    /// Sets when the receiver acknowledges packets that come in order; `None` leaves it to the
+    /// host.
     #[must_use]
     pub fn with_acks(mut self, acks: Option<Acks>) -> Self {
         self.ack = acks;
         self
     }
 
-    /// A name, and where the numbers come from.
+    /// Sets the name and the source of the numbers.
     #[must_use]
     pub fn with_name(
         mut self,
@@ -267,7 +268,7 @@ impl Path {
         &self.name
     }
 
-    /// Where the numbers come from; empty if unknown.
+    /// Source of the numbers; empty if unknown.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -278,17 +279,17 @@ impl Path {
         self.forward.rate.as_ref().unwrap_or(NONE)
     }
 
-    /// The reverse rate if one was given.
+    /// The reverse rate, if it is set.
     pub fn up(&self) -> Option<&Rate> {
         self.reverse.rate.as_ref()
     }
 
-    /// The forward queue as it was given.
+    /// The forward queue as specified.
     pub fn queue(&self) -> Queue {
         self.forward.queue
     }
 
-    /// The reverse queue as it was given.
+    /// The reverse queue as specified.
     pub fn up_queue(&self) -> Queue {
         self.reverse.queue
     }
@@ -313,12 +314,12 @@ impl Path {
         &self.reverse.effects
     }
 
-    /// Where the propagation delay lies.
+    /// Position of the propagation delay.
     pub fn delay(&self) -> Delay {
         self.delay
     }
 
-    /// Bytes that every packet counts in addition.
+    /// Bytes added to every packet.
     pub fn overhead(&self) -> u64 {
         self.overhead
     }
@@ -334,8 +335,8 @@ impl Path {
     }
 
     /// Receive aggregation of the host: packets that arrive within this time (ns), up to this many
-    /// bytes, are merged before they are acknowledged. The links do not do it; it is for whoever
-    /// plays the receiver. `return=nic` implies 20 us and 64 KiB.
+    /// bytes, are merged before they are acknowledged. The links do not do it; the code that
+    /// simulates the receiver does. `return=nic` implies 20 us and 64 KiB.
     pub fn receive_aggregation(&self) -> Option<(u64, u64)> {
         let of_nic =
             (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
@@ -343,13 +344,14 @@ impl Path {
     }
 
     /// SACK compression of the receiving host: holding time (ns) and count of acknowledgements that
-    /// only add SACKs. For whoever plays the receiver; QUIC knows nothing of it.
+    /// only add SACKs. For the code that simulates the receiver; does not apply to QUIC.
     pub fn sack_compression(&self) -> Option<(u64, u64)> {
         self.comp_sack
     }
 
-    /// When the receiving host acknowledges packets that come in order, where the path says so. For
-    /// whoever plays the receiver; what it merges ([`Path::receive_aggregation`]) goes before.
+    /// The receiving host's acknowledgement of packets that come in order, if the path specifies
+    /// it. For the code that simulates the receiver, after receive aggregation
+    /// ([`Path::receive_aggregation`]).
     pub fn acks(&self) -> Option<Acks> {
         self.ack
     }
@@ -358,8 +360,8 @@ impl Path {
         self.gro
     }
 
-    /// Whether the forward link hides how a sender spaces its packets: several of them leave at one
-    /// instant. A comparison of arms that differ in pacing should say so.
+    /// Whether the forward link hides the sender's packet spacing, because several packets leave at
+    /// one instant. A comparison of arms that differ in pacing should say so.
     pub fn hides_pacing(&self) -> bool {
         match self.rate() {
             Rate::Trace(played) => !played.options().spread && self.link_bps() > 12_000_000,
@@ -368,19 +370,20 @@ impl Path {
         }
     }
 
-    /// Bits per second a long transfer can get: the rate of the forward link (the first, median or
-    /// mean one if it varies), or of its policer if that is less.
+    /// Bits per second available to a long transfer: the rate of the forward link (the first,
+    /// median or mean rate if it varies), or of its policer if that is lower.
     pub fn rate_bps(&self) -> u64 {
         let link = self.link_bps();
         self.forward.effects.policer.map_or(link, |policer| policer.bps.min(link))
     }
 
-    /// Bits per second of the forward link itself. A queue in ms or BDP counts this rate.
+    /// Bits per second of the forward link itself. Queue sizes in ms or BDP are converted to bytes
+    /// at this rate.
     pub fn link_bps(&self) -> u64 {
         self.rate().bps()
     }
 
-    /// Reverse rate in bit/s: what was given, or ten times the rate of the forward link.
+    /// Reverse rate in bit/s: the specified rate, or ten times the rate of the forward link.
     pub fn up_bps(&self) -> u64 {
         self.reverse.rate.as_ref().map_or_else(|| self.link_bps().saturating_mul(10), Rate::bps)
     }
@@ -406,13 +409,13 @@ impl Path {
         self.reverse.queue.bytes(self.up_bps(), self.rtt)
     }
 
-    /// BDP and queue together, in bytes; nothing if the queue is unlimited.
+    /// BDP and queue together, in bytes; `None` if the queue is unlimited.
     pub fn full_bdp_bytes(&self) -> Option<u64> {
         self.queue_bytes().map(|queue| queue.saturating_add(self.bdp_bytes()))
     }
 
-    /// Refuses what no link can be made of, and combinations that contradict themselves. Text is
-    /// checked when it is parsed; a path built by hand when its links are made.
+    /// Refuses invalid values and contradictory combinations. Text is checked when it is parsed; a
+    /// path built by hand is checked when its links are made.
     pub fn check(&self) -> Result<(), Error> {
         value::TIME.check("rtt", self.rtt, value::print_time)?;
         let forward = ("", &self.forward, Cow::Borrowed(self.rate()), self.queue_bytes());
@@ -447,7 +450,7 @@ impl Path {
         self.propagation(PACKET, SMALLEST_ACK).map(|_| ())
     }
 
-    /// What a release engine or thinning cannot be combined with.
+    /// Refuses combinations that a release engine or thinning does not support.
     fn check_return(&self) -> Result<(), Error> {
         self.release.check()?;
         let engine = matches!(self.release, Release::Grant(_) | Release::Batch(_));
@@ -509,8 +512,8 @@ impl Path {
         Ok(())
     }
 
-    /// Propagation in front of the forward bottleneck, behind it, and in reverse, in ns: the idle
-    /// RTT less one data and one ACK serialization.
+    /// Propagation in front of the forward bottleneck, behind it, and in the reverse direction, in
+    /// ns: the idle RTT less the serialization of one data packet and one ACK.
     pub(crate) fn propagation(&self, data_len: u64, ack_len: u64) -> Result<[u64; 3], Error> {
         let data = self.rate().serialization(data_len.saturating_add(self.overhead));
         let ack = self.up_rate().serialization(ack_len.saturating_add(self.overhead));

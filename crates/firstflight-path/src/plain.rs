@@ -1,20 +1,21 @@
 //! A link of constant rate with a drop-tail queue and independent loss.
 //!
 //! Within a busy period that started at `s` the k-th departure is at exactly
-//! `s + floor(bits so far * 1e9 / rate)` ns: the remainder of each division is carried to the next packet in units of
-//! 1/rate ns, so nothing drifts however long the period is. This is the hot loop of the simulator: no
-//! allocation, a division only when the packet length changes or the queue may be full.
+//! `s + floor(bits so far * 1e9 / rate)` ns: the remainder of each division is carried to the next
+//! packet in units of 1/rate ns, so nothing drifts however long the period is. This is the hot loop
+//! of the simulator: no allocation, a division only when the packet length changes or the queue may
+//! be full.
 //!
-//! As long as all packets are of one length nobody has to remember which of them wait: the services of the
-//! last ones began one, two, three lengths before the end of the last, so how many of these lie ahead is a
-//! quotient. Other lengths need the list ([`Waiting`]), until nothing waits but packets of one length.
+//! As long as all packets have the same length, the waiting packets need not be stored: the last
+//! services started one, two, three service times before the end of the last one, so the number
+//! that start later is a quotient. Packets of different lengths need the list ([`Waiting`]) until
+//! all waiting packets have the same length again.
 
 use crate::fate::{DropCause, Fate};
 use crate::queue::Waiting;
 use crate::random::{Coin, Purpose, Stream};
 
-/// Packets longer than this are served as if they were this long: 2^30 bytes * 8e9 still fits into
-/// `u64`.
+/// Longer packets are served as if they had this length: 2^30 bytes * 8e9 still fits into `u64`.
 const MAX_LEN: u32 = 1 << 30;
 
 /// The serialization of one packet length: whole nanoseconds and the remainder in 1/rate ns.
@@ -25,9 +26,10 @@ struct Service {
     remainder: u64,
 }
 
-/// No packet is so long: at most 1 GiB are offered.
+/// A length that no packet has: packets are at most 1 GiB.
 const MIXED: u32 = u32::MAX;
-/// A link that is busy until later than this, ns, keeps the list: there times are cut, not exact.
+/// A link that is busy beyond this time, ns, keeps the list: times there saturate and are not
+/// exact.
 const LATEST: u64 = u64::MAX / 2;
 
 impl Service {
@@ -42,14 +44,14 @@ impl Service {
     }
 }
 
-/// Packets of one length that are offered together and of which each arrives.
+/// Packets of the same length that are offered together and all arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
     now: u64,
     /// End of the last service, and the fraction beyond in 1/rate ns.
     busy: u64,
     beyond: u64,
-    /// A service.
+    /// Duration of a service.
     ns: u64,
     remainder: u64,
     rate: u64,
@@ -57,21 +59,21 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// The next `count` are served in less than this, ns: so much lies at most between the first and the
-    /// last of their arrivals.
+    /// Bound on the service time of the next `count` packets, ns; their first and last arrival are
+    /// at most this far apart.
     #[inline]
     pub fn serving(&self, count: u64) -> u64 {
         (self.ns + 1).saturating_mul(count)
     }
 
-    /// None of those that are [served](Flight::serving) in so long arrives later than this, ns.
+    /// Latest arrival, ns, of packets that are [served](Flight::serving) within this time.
     #[inline]
     pub fn latest(&self, serving: u64) -> u64 {
         self.busy.saturating_add(serving).saturating_add(self.propagation)
     }
 
-    /// Queueing delay and arrival time of the next packet, ns. Only as many as [`Flight::latest`]
-    /// was asked about and found before the end of time.
+    /// Queueing delay and arrival time of the next packet, ns. Call it at most for the number of
+    /// packets for which [`Flight::latest`] was before the end of time.
     #[inline(always)]
     pub fn next_arrival(&mut self) -> (u64, u64) {
         let start = self.busy;
@@ -103,12 +105,12 @@ pub(crate) struct Plain {
     busy: u64,
     beyond: u64,
     service: Service,
-    /// The length of all packets that may still wait; [`MIXED`] if those are in the list.
+    /// The length of all packets that may still wait; [`MIXED`] if they are in the list.
     alike: u32,
-    /// Packets of that length for which there certainly is room, and how many the queue holds.
+    /// Packets of that length that certainly have room; the next field is how many the queue holds.
     spare: u64,
     holds: u64,
-    /// Where they are in the list: how many of the last ones are of one length.
+    /// Number of packets at the end of the list that have the same length.
     run: usize,
     loss: Coin,
     losses: Stream,
@@ -139,7 +141,7 @@ impl Plain {
         }
     }
 
-    /// Becomes another link at time zero; the ring keeps its memory.
+    /// Turns it into another link at time zero; the ring keeps its memory.
     pub(crate) fn rebuild(&mut self, settings: Settings, seed: u64, path_index: u64) {
         let Settings { rate, propagation, capacity, loss_ppb, loss_purpose } = settings;
         (self.rate, self.propagation, self.loss, self.purpose) =
@@ -157,8 +159,9 @@ impl Plain {
         self.waiting.restart(capacity);
     }
 
-    /// When a packet that is offered at `now` is served, and the fraction of a nanosecond that it comes after.
-    /// A fraction beyond `busy == now` keeps the period alive: the link is still sending the last bit.
+    /// Start of the service of a packet offered at `now`, in ns, and the remaining fraction of a
+    /// nanosecond. A fraction beyond `busy == now` keeps the busy period going: the link is still
+    /// sending the last bit.
     #[inline(always)]
     fn next_start(&mut self, now: u64) -> (u64, u64) {
         if now > self.busy {
@@ -169,8 +172,8 @@ impl Plain {
         }
     }
 
-    /// Whether so many more packets may wait. Who has left is only asked where it matters: if even with them
-    /// there is room, there is.
+    /// Whether this many more packets may wait. Packets that have left are removed only when that
+    /// matters: if there is room even with them, there is room.
     #[inline(always)]
     fn has_room(&mut self, now: u64, count: u64) -> bool {
         if self.spare < count {
@@ -195,7 +198,7 @@ impl Plain {
         self.deliver(ordinal, end, start - now)
     }
 
-    /// When a packet arrives that is offered at `now`, and how long it waits: see [`crate::Link::carry`].
+    /// Arrival time and waiting time of a packet offered at `now`: see [`crate::Link::carry`].
     #[inline(always)]
     pub(crate) fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
         if len != self.alike
@@ -213,7 +216,7 @@ impl Plain {
         Some((end.saturating_add(self.propagation), start - now))
     }
 
-    /// What becomes of `count` packets of `len` bytes that are offered at `now` together, if each of them
+    /// The flight of `count` packets of `len` bytes offered together at `now`, if each of them
     /// arrives: see [`crate::Link::flight`].
     #[inline(always)]
     pub(crate) fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight> {
@@ -229,7 +232,7 @@ impl Plain {
         Some(Flight { now, busy, beyond, ns, remainder, rate, propagation })
     }
 
-    /// All `count` packets of a flight are offered.
+    /// Records that all `count` packets of a flight are offered.
     #[inline(always)]
     pub(crate) fn take_off(&mut self, flight: &Flight, count: u64) {
         (self.busy, self.beyond) = (flight.busy, flight.beyond);
@@ -237,7 +240,7 @@ impl Plain {
         self.spare -= count;
     }
 
-    /// The service of a packet starts: when it ends.
+    /// Starts the service of a packet and returns its end.
     #[inline(always)]
     fn serve(&mut self, now: u64, start: u64, carried: u64) -> u64 {
         let mut end = start.saturating_add(self.service.ns);
@@ -260,8 +263,9 @@ impl Plain {
         Fate::Deliver { at: end.saturating_add(self.propagation), waited, marked: false }
     }
 
-    /// How many wait at `now`, all of one length: the last of them began its service one length before
-    /// `busy`, the one before it two, and those that begin later than `now` wait.
+    /// Number of packets that wait at `now` if all have the same length: the last one started its
+    /// service one length before `busy`, the one before it two; those that start later than `now`
+    /// wait.
     fn waiting_alike(&self, now: u64) -> u64 {
         if self.busy <= now {
             return 0;
@@ -275,7 +279,8 @@ impl Plain {
         }
     }
 
-    /// A packet of another length than those that may wait, or one of several lengths.
+    /// Offers a packet whose length differs from that of the waiting packets, or while their
+    /// lengths differ.
     #[inline(never)]
     fn offer_mixed(&mut self, now: u64, len: u32) -> Fate {
         if self.alike != MIXED {
@@ -287,7 +292,7 @@ impl Plain {
             self.run = 0;
         }
         self.waiting.leave(now);
-        // Nothing waits but packets of this length, behind one that has begun already.
+        // Only packets of this length wait, behind a packet whose service has started.
         let begun = now > self.busy || (self.run > 0 && self.waiting.count() < self.run);
         if len > 0 && self.busy < LATEST && begun {
             (self.alike, self.spare) = (len, 0);
@@ -308,7 +313,7 @@ impl Plain {
         self.deliver(ordinal, end, start - now)
     }
 
-    /// Those that wait go into the list.
+    /// Moves the waiting packets into the list.
     fn list(&mut self, now: u64) {
         let (rate, length) = (u128::from(self.rate), u128::from(Service::scaled(self.alike)));
         let end = u128::from(self.busy) * rate + u128::from(self.beyond);
@@ -342,7 +347,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// The same link with a list of who waits, in whole numbers of 1/rate ns.
+    /// The same link with a list of the waiting packets, in whole numbers of 1/rate ns.
     struct Listed {
         rate: u128,
         busy: u128,

@@ -1,9 +1,9 @@
-//! A token bucket that drops what exceeds it. It has no queue and delays nothing; the bucket starts
+//! A token bucket that drops the excess. It has no queue and delays nothing; the bucket starts
 //! full.
 //!
-//! The level is kept in bit/s x ns, so that it is exact: over any interval the bytes that pass are
-//! at most the bucket and what the rate brings in that time, and exactly that under saturation,
-//! less what does not make up a packet.
+//! The level is kept in bit/s x ns, so that it is exact: over any interval, the bytes that pass are
+//! at most the bucket plus the rate times the interval, and exactly that under saturation, less the
+//! remainder that does not fill a packet.
 
 use crate::direction;
 

@@ -1,4 +1,5 @@
-//! The canonical text of a path and of its parts: what differs from the defaults, in a fixed order.
+//! The canonical text of a path and of its parts: the values that differ from the defaults, in a
+//! fixed order.
 
 use crate::capacity::Queue;
 use crate::direction::{Policer, Rate, Steps};
@@ -68,8 +69,8 @@ impl Display for Release {
     }
 }
 
-/// The rate of a direction and the keys that belong to it. `key` is `rate` or `up`, `prefix` that
-/// of the other keys.
+/// The rate of a direction and the keys that belong to it. `key` is `rate` or `up`; `prefix` is the
+/// prefix of the other keys.
 fn rate(f: &mut Formatter<'_>, key: &str, prefix: &str, rate: &Rate) -> fmt::Result {
     match rate {
         Rate::Constant(bps) => write!(f, "{key}={}", print_rate(*bps)),

@@ -1,5 +1,4 @@
-//! The packets that wait in front of a link: when the service of each starts, and how many bytes
-//! they are together.
+//! The packets waiting in front of a link: when the service of each starts, and their total bytes.
 
 /// A drop-tail queue in bytes. State: one ring entry (16 bytes) per waiting packet, kept from trial
 /// to trial.
@@ -11,7 +10,7 @@ pub(crate) struct Waiting {
     count: usize,
     bytes: u64,
     capacity: u64,
-    /// When the queue was last looked at, and when the service of the last packet starts.
+    /// Time of the last look at the queue, and service start of the last packet.
     #[cfg(debug_assertions)]
     last: (u64, u64),
 }
@@ -21,7 +20,7 @@ impl Waiting {
         Self { ring: vec![(0, 0); 16], capacity, ..Self::empty() }
     }
 
-    /// A queue without memory, to stand in for one that is taken away.
+    /// A queue without memory, as a placeholder for one that is taken.
     pub(crate) fn empty() -> Self {
         Self {
             ring: Vec::new(),
@@ -47,7 +46,7 @@ impl Waiting {
         self.capacity
     }
 
-    /// Lets go of every packet whose service has started by `now`.
+    /// Removes every packet whose service has started by `now`.
     #[inline(always)]
     pub(crate) fn leave(&mut self, now: u64) {
         #[cfg(debug_assertions)]
@@ -73,13 +72,13 @@ impl Waiting {
         self.bytes + u64::from(len) <= self.capacity
     }
 
-    /// How many wait.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Adds a packet whose service starts at `start`, not before those already waiting.
+    /// Adds a packet whose service starts at `start`, which is not before that of any waiting
+    /// packet.
     #[inline(always)]
     pub(crate) fn join(&mut self, start: u64, len: u32) {
         #[cfg(debug_assertions)]

@@ -1,9 +1,9 @@
 //! Random values by key instead of by sequence: every draw is a function of (seed, path, purpose,
 //! ordinal).
 //!
-//! Two arms that send different packets therefore still meet the same loss at the same packet
-//! ordinal, and a new purpose changes no value of an old one. The mixing function is the step of
-//! SplitMix64 (Steele, Lea, Flood 2014).
+//! Two arms that send different packets therefore still see the same loss at the same packet
+//! ordinal, and a new purpose changes no value of an existing one. The mixing function is the step
+//! of SplitMix64 (Steele, Lea, Flood 2014).
 
 pub use crate::draw::{inverse_normal, normal, uniform};
 
@@ -14,7 +14,7 @@ pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Which class or row of a population.
+    /// Choice of a class or row of a population.
     Class = 1,
     /// Idle round-trip time.
     Rtt = 2,
@@ -28,9 +28,9 @@ pub enum Purpose {
     LossParameters = 6,
     /// Start of a flow.
     FlowStart = 7,
-    /// How the forward rate varies, and where a trace starts.
+    /// Variation of the forward rate, and start time of a trace.
     ForwardRate = 8,
-    /// How the reverse rate varies; state of the release engines.
+    /// Variation of the reverse rate; state of the release engines.
     ReverseRate = 9,
     /// Forward loss, by packet ordinal.
     ForwardLoss = 10,
@@ -63,12 +63,12 @@ impl Stream {
         Self(mix(mix(mix(seed).wrapping_add(path_index)).wrapping_add(purpose as u64)))
     }
 
-    /// The key itself: start state for generators that keep a SplitMix64 state of their own.
+    /// The key itself: initial state for generators with their own SplitMix64 state.
     pub const fn key(self) -> u64 {
         self.0
     }
 
-    /// The `k`-th value, in any order and any number of times.
+    /// The `k`-th value. Calls may come in any order and any number of times.
     #[inline]
     pub const fn value(self, k: u64) -> u64 {
         mix(self.0.wrapping_add(k.wrapping_mul(GOLDEN)))
@@ -77,14 +77,14 @@ impl Stream {
 
 impl Stream {
     /// An independent stream of the same purpose, for the second direction or the second variable.
-    /// Its key is a value of this stream that no packet ordinal reaches.
+    /// Its key is a value of this stream that no packet ordinal uses.
     #[must_use]
     pub const fn branch(self, tag: u64) -> Self {
         Self(self.value(u64::MAX - tag))
     }
 }
 
-/// A SplitMix64 generator with a state of its own, for engines whose draws have no ordinal.
+/// A SplitMix64 generator with its own state, for engines whose draws have no ordinal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence(u64);
 
@@ -102,20 +102,20 @@ impl Sequence {
         value
     }
 
-    /// A whole number from `low` to `high`, both included.
+    /// A whole number from `low` to `high`, inclusive.
     #[inline]
     pub const fn between(&mut self, low: u64, high: u64) -> u64 {
         between(self.draw(), low, high)
     }
 }
 
-/// The whole number from `low` to `high`, both included, that a 64-bit draw stands for.
+/// The whole number from `low` to `high`, inclusive, for a 64-bit draw.
 #[inline]
 pub const fn between(x: u64, low: u64, high: u64) -> u64 {
     low.saturating_add(((x as u128 * (high.saturating_sub(low) as u128 + 1)) >> 64) as u64)
 }
 
-/// A coin that falls on its marked side with a given probability, decided in integers.
+/// A coin that hits with a given probability, decided in integers.
 ///
 /// A 64-bit value `x` stands for `u = ((x >> 11) + 0.5) / 2^53`; the coin hits when `u` is below
 /// the probability.
@@ -128,8 +128,8 @@ pub(crate) struct Coin {
 impl Coin {
     /// `ppb`: probability in units of 1e-9, at most one.
     pub(crate) fn new(ppb: u64) -> Self {
-        // u < p  <=>  (2m + 1) * 1e9 < ppb * 2^54. The first m that fails is half of the rounded-up
-        // quotient, rounded down.
+        // u < p  <=>  (2m + 1) * 1e9 < ppb * 2^54. The first m that fails is half of the quotient,
+        // rounded up before and down after halving.
         let edge = (u128::from(ppb.min(1_000_000_000)) << 54).div_ceil(1_000_000_000);
         Self { hits: (edge / 2) as u64 }
     }

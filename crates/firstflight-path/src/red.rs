@@ -1,17 +1,17 @@
 //! Random Early Detection, decided when a packet arrives.
 //!
-//! Follows Floyd and Jacobson (1993) with the gentle form that RFC 7567 section 4 takes for granted,
-//! and Adaptive RED (Floyd, Gummadi, Shenker 2001). The average counts bytes that wait; the packet
-//! in service is not counted.
+//! Follows Floyd and Jacobson (1993) with the gentle form that RFC 7567 section 4 assumes, and
+//! Adaptive RED (Floyd, Gummadi, Shenker 2001). The average counts waiting bytes, without the
+//! packet in service.
 
 use crate::fate::Verdict;
 use crate::managed;
 use crate::random::{Coin, Stream};
 
-/// Bits behind the point of the average and of factors on it.
+/// Fractional bits of the average and of factors on it.
 const POINT: u32 = 32;
 const ONE: u64 = 1_000_000_000;
-/// How often Adaptive RED looks at the average: Floyd et al. 2001, section 4, "interval".
+/// Interval at which Adaptive RED adapts to the average: Floyd et al. 2001, section 4, "interval".
 const ADAPT_EVERY: u64 = 500_000_000;
 
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ pub(crate) struct Red {
     draws: Stream,
     /// Time of one 1500-byte packet at the nominal rate, ns.
     packet_time: u64,
-    /// Average bytes, 32 bits behind the point.
+    /// Average bytes, with 32 fractional bits.
     average: u128,
-    /// Weight of the past, 32 bits behind the point.
+    /// Weight of the past, with 32 fractional bits.
     past: u64,
     max_p: u64,
     next_adaption: u64,
-    /// Packets since the last drop while the average is above the minimum; none below it.
+    /// Packets since the last drop while the average is above the minimum; `None` below it.
     since_drop: Option<u64>,
 }
 
@@ -52,8 +52,8 @@ impl Red {
         }
     }
 
-    /// A packet arrives at `now`; `waiting` bytes are in front of it and the link is through with
-    /// them at `busy_until`.
+    /// Decides about a packet that arrives at `now`, with `waiting` bytes in front of it that the
+    /// link finishes at `busy_until`.
     pub(crate) fn enqueue(
         &mut self,
         now: u64,
@@ -63,7 +63,7 @@ impl Red {
     ) -> Verdict {
         self.adapt(now);
         // Section 4: an idle link could have sent m small packets; the average shrinks as if it
-        // had met m empty queues.
+        // found m empty queues.
         let idle = if waiting == 0 { now.saturating_sub(busy_until) / self.packet_time } else { 0 };
         self.average = (self.average * u128::from(power(self.past, idle))) >> POINT;
         let new = (1_u64 << POINT) - self.past;
@@ -85,7 +85,7 @@ impl Red {
         if self.marks && average < self.settings.max { Verdict::Mark } else { Verdict::Drop }
     }
 
-    /// p_b: linear up to `max`, from there, gently, up to one at twice `max`; in 1e-9.
+    /// p_b in 1e-9: linear up to `max`, then (gentle form) linear up to 1 at twice `max`.
     fn chance(&self, average: u64) -> u64 {
         let managed::Red { min, max, .. } = self.settings;
         let part = |of: u64, from: u64, to: u64| {
@@ -98,8 +98,8 @@ impl Red {
         }
     }
 
-    /// Floyd et al. 2001, section 4: additive up, multiplicative down, towards the middle between
-    /// the thresholds.
+    /// Floyd et al. 2001, section 4: additive increase and multiplicative decrease of `max_p`,
+    /// towards the middle between the thresholds.
     fn adapt(&mut self, now: u64) {
         if !self.settings.adaptive {
             return;
@@ -115,7 +115,7 @@ impl Red {
             } else if average < low && self.max_p >= ONE / 100 {
                 self.max_p = self.max_p * 9 / 10;
             } else {
-                // Until the next packet nothing changes any more.
+                // Nothing changes until the next packet.
                 self.next_adaption +=
                     now.saturating_sub(self.next_adaption) / ADAPT_EVERY * ADAPT_EVERY;
             }
@@ -132,7 +132,7 @@ fn spread(chance: u64, count: u64) -> u64 {
     }
 }
 
-/// `base` to this power, both with 32 bits behind the point, `base` at most one.
+/// `base` to this power, both with 32 fractional bits, `base` at most one.
 fn power(base: u64, mut exponent: u64) -> u64 {
     let (mut result, mut square) = (1_u128 << POINT, u128::from(base));
     while exponent > 0 {
@@ -162,7 +162,8 @@ mod tests {
             red.enqueue(0, 0, waiting, 50);
             assert_eq!((red.average >> POINT) as u64, average);
         }
-        // Three packet times of an idle link halve it three times, the empty queue once more.
+        // Three packet times of an idle link halve it three times; the empty queue halves it once
+        // more.
         red.enqueue(3_000_050, 0, 0, 50);
         assert_eq!((red.average >> POINT) as u64, 3_500 / 16);
     }
@@ -184,7 +185,8 @@ mod tests {
 
     #[test]
     fn drops_at_a_constant_average_are_spread_as_the_paper_says() {
-        // Uniform between 1 and 1/p_b packets: a mean of (1/p_b + 1) / 2, never further apart.
+        // Uniform between 1 and 1/p_b packets: a mean of (1/p_b + 1) / 2, and never further apart
+        // than 1/p_b.
         let mut red = red(managed::Red { weight: ONE, ..managed::Red::default() });
         let (mut drops, mut since, mut longest) = (0_u64, 0_u64, 0);
         for k in 0..100_000_u64 {

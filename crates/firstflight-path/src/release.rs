@@ -1,5 +1,5 @@
-//! How acknowledgements are let go on the return path: the settings of the release engines and
-//! their presets. Plain values with their limits.
+//! Release of acknowledgements on the return path: the settings of the release engines and their
+//! presets. Plain values with their limits.
 
 use crate::error::Error;
 use crate::value;
@@ -10,16 +10,16 @@ pub enum Release {
     /// As the reverse link sends them.
     #[default]
     Plain,
-    /// In slots, as far as capacity was granted (satellite terminals).
+    /// In slots, within the granted capacity (satellite terminals).
     Grant(GrantSettings),
-    /// All that wait, at instants (LTE, Wi-Fi, network cards).
+    /// All waiting ACKs at once, at certain instants (LTE, Wi-Fi, network cards).
     Batch(BatchSettings),
-    /// As the link sends them, but delays and rates of both directions change at hand-overs
+    /// As the link sends them, but delays and rates of both directions change at handovers
     /// (low-orbit satellites).
     Handover(HandoverSettings),
 }
 
-/// A return link with slots of 40 ms and capacity that must be asked for.
+/// A return link with slots of 40 ms and capacity that must be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantSettings {
     /// Grant at the start, in 1/1000 ACK per frame.
@@ -35,7 +35,7 @@ impl GrantSettings {
     pub const COLD: Self = Self { start: 1_000, growth: 1_700_000, outages: false };
     /// A terminal with a constant 11 ACKs per frame.
     pub const WARM: Self = Self { start: 11_000, growth: 1_000_000, outages: false };
-    /// A terminal that never gets more than 75 ACKs per second.
+    /// A terminal limited to 75 ACKs per second.
     pub const STARVED: Self = Self { start: 3_000, growth: 1_000_000, outages: false };
     /// The cold terminal with outages, three per minute.
     pub const STRESS: Self = Self { outages: true, ..Self::COLD };
@@ -44,8 +44,8 @@ impl GrantSettings {
 /// Releases in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSettings {
-    /// Whether an instant follows the first ACK that finds an empty queue, instead of the instant
-    /// before.
+    /// Whether an instant follows the first ACK that finds an empty queue, instead of the previous
+    /// instant.
     pub on_first: bool,
     /// Time to the next instant, uniform between two values in ns.
     pub period: (u64, u64),
@@ -74,11 +74,11 @@ impl BatchSettings {
 /// Changes at each handover, every 15 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandoverSettings {
-    /// Largest change of each one-way delay against its nominal value, in ns.
+    /// Largest change of each one-way delay from its nominal value, in ns.
     pub step: u64,
     /// Factor on both rates, uniform between two values in 1e-6.
     pub factor: (u64, u64),
-    /// Probability of a burst of losses behind a boundary, in 1e-9.
+    /// Probability of a burst of losses after a boundary, in 1e-9.
     pub burst: u64,
     /// Largest extra delay of a data packet around a boundary, in ns.
     pub data_extra: u64,
@@ -97,7 +97,7 @@ impl HandoverSettings {
     };
 }
 
-/// Names of whole settings.
+/// Names of presets.
 pub(crate) const PRESETS: &[(&str, Release)] = &[
     ("plain", Release::Plain),
     ("geo_cold", Release::Grant(GrantSettings::COLD)),
@@ -111,11 +111,11 @@ pub(crate) const PRESETS: &[(&str, Release)] = &[
 ];
 
 impl Release {
-    /// Whether the seed decides when acknowledgements leave.
+    /// Whether the release of acknowledgements depends on the seed.
     pub(crate) fn draws(&self) -> bool {
         match self {
             Release::Plain => false,
-            // The phase of the first frame, and of the first hand-over, is drawn.
+            // The phase of the first frame, and of the first handover, is drawn.
             Release::Grant(_) | Release::Handover(_) => true,
             Release::Batch(BatchSettings { period, spacing, .. }) => {
                 period.0 < period.1 || spacing.0 < spacing.1
@@ -155,7 +155,7 @@ impl Release {
         }
     }
 
-    /// From text: a preset, or an engine with its settings.
+    /// Parses a preset, or an engine with its settings.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         if let Some((_, release)) = PRESETS.iter().find(|(name, _)| *name == text) {
             return Ok(*release);

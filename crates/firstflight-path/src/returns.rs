@@ -1,10 +1,10 @@
-//! The way of acknowledgements back to the sender when their fate is decided after they were sent.
+//! The return path of acknowledgements whose fate is decided after they were sent.
 //!
 //! An ACK passes the reverse link (rate, queue, losses), thinning, the release engine, and the
-//! propagation delay. The caller drives it: [`ReturnPath::offer`] hands an ACK in,
-//! [`ReturnPath::next_event`] says when to come back, [`ReturnPath::poll`] gives what was decided
-//! by then. At one instant ACKs are handed in before the path is polled. ACKs are delayed, never
-//! reordered.
+//! propagation delay. The caller drives it: [`ReturnPath::offer`] hands in an ACK,
+//! [`ReturnPath::next_event`] returns the time of the next decision, and [`ReturnPath::poll`]
+//! returns the decisions taken so far. At any instant, ACKs are handed in before the path is
+//! polled. ACKs are delayed, never reordered.
 
 use crate::batch::Batch;
 use crate::fate::{DropCause, Fate};
@@ -21,18 +21,18 @@ use std::collections::VecDeque;
 /// Decision about an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// It reaches the sender.
+    /// The ACK reaches the sender.
     Deliver {
-        /// The caller's name for it.
+        /// The caller's id for it.
         id: u64,
-        /// When, in ns; may lie ahead of the poll.
+        /// Arrival time, in ns; may lie after the poll.
         at: u64,
     },
-    /// It does not.
+    /// The ACK is dropped.
     Drop {
-        /// The caller's name for it.
+        /// The caller's id for it.
         id: u64,
-        /// Why.
+        /// Reason for the drop.
         cause: DropCause,
     },
 }
@@ -47,7 +47,7 @@ enum Engine {
 /// See the module's description.
 #[derive(Clone, Debug)]
 pub struct ReturnPath {
-    /// The link in front of the engine; none if the engine is the link.
+    /// The link in front of the engine; `None` if the engine is the link.
     link: Option<Link>,
     /// ACKs behind the link that have not yet reached the engine.
     entering: VecDeque<(u64, Ack)>,
@@ -61,18 +61,18 @@ pub struct ReturnPath {
     books: Books,
 }
 
-/// What came and went, kept in builds with debug assertions and for them only.
+/// Counts of ACKs in and out, kept only in builds with debug assertions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Books {
-    /// ACKs that came, each copy counted, and those that were named by a poll.
+    /// ACKs that came in, each copy counted; the next field counts those that a poll returned.
     came: usize,
     named: usize,
-    /// Arrival of the last that was delivered.
+    /// Arrival time of the last delivered ACK.
     arrival: u64,
 }
 
 impl ReturnPath {
-    /// The way back of `path` behind `link`, whose propagation the caller has taken out.
+    /// The return path of `path` behind `link`; the caller has set the propagation of `link` to 0.
     pub(crate) fn new(
         path: &Path,
         link: Link,
@@ -107,8 +107,8 @@ impl ReturnPath {
         Self::around(engine, link, propagation, path.thin())
     }
 
-    /// A release engine alone: nothing in front of it, no propagation behind it. `state` is where
-    /// its SplitMix64 generator starts. Nothing for releases that need no engine.
+    /// A release engine alone: nothing in front of it, no propagation behind it. `state` is the
+    /// initial state of its SplitMix64 generator. `None` for releases that need no engine.
     pub fn engine(release: &Release, state: u64) -> Option<Self> {
         let engine = match release {
             Release::Grant(settings) => {
@@ -136,7 +136,7 @@ impl ReturnPath {
         }
     }
 
-    /// What came in has gone out or is here: nothing vanishes, nothing is invented.
+    /// Every ACK that came in has gone out or is still here.
     fn verify(&mut self, named: Option<Return>) {
         self.books.named += usize::from(named.is_some());
         if let Some(Return::Deliver { at, .. }) = named {
@@ -148,8 +148,8 @@ impl ReturnPath {
         assert_eq!(came, named + here, "{came} ACKs came, {named} were named, {here} are here");
     }
 
-    /// Hands an ACK in at `now`. An error says why it is dropped at once; otherwise
-    /// [`ReturnPath::poll`] will name it.
+    /// Hands in an ACK at `now`. An error is the cause of an immediate drop; otherwise
+    /// [`ReturnPath::poll`] will return its id.
     pub fn offer(&mut self, now: u64, ack: Ack) -> Result<(), DropCause> {
         if let Some(link) = &mut self.link {
             match link.offer(now, ack.len) {
@@ -163,7 +163,7 @@ impl ReturnPath {
             return Ok(());
         }
         if let Engine::Serial(_) = self.engine {
-            // The service that starts now frees its place before the offer.
+            // A service that starts now frees its place in the queue before the offer.
             self.run(now);
         }
         if let Engine::Serial(serial) = &mut self.engine {
@@ -179,13 +179,13 @@ impl ReturnPath {
         Ok(())
     }
 
-    /// An ACK is through the link at `at` and on its way to the engine.
+    /// Moves an ACK that leaves the link at `at` towards the engine.
     fn come(&mut self, at: u64, ack: Ack) {
         self.books.came += usize::from(cfg!(debug_assertions));
         self.entering.push_back((at, ack));
     }
 
-    /// When to poll next; nothing while no ACK waits.
+    /// Time of the next poll; `None` while no ACK waits.
     pub fn next_event(&self) -> Option<u64> {
         if !self.decided.is_empty() {
             return Some(self.decided_at);
@@ -207,7 +207,7 @@ impl ReturnPath {
         }
     }
 
-    /// The next decision taken up to `now`, in order; nothing when there is none left.
+    /// The next decision taken up to `now`, in order; `None` when there is none left.
     pub fn poll(&mut self, now: u64) -> Option<Return> {
         if self.decided.is_empty() {
             self.run(now);
@@ -219,12 +219,12 @@ impl ReturnPath {
         decided
     }
 
-    /// ACKs that wait for their release.
+    /// Number of ACKs that wait for their release.
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
 
-    /// Everything up to `now`: at one instant ACKs enter before the engine acts.
+    /// Processes everything up to `now`: at any instant ACKs enter before the engine acts.
     fn run(&mut self, now: u64) {
         loop {
             let entering = self.entering.front().map(|(at, _)| *at).filter(|at| *at <= now);

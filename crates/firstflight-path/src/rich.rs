@@ -1,10 +1,10 @@
-//! A link with everything a direction can have: policer, queue management, varying rate or
-//! opportunities, losses, jitter, reordering, duplication, hand-overs.
+//! A link with all effects of a direction: policer, queue management, varying rate or
+//! opportunities, losses, jitter, reordering, duplication, handovers.
 //!
 //! A packet passes, in this order: the delay in front of the bottleneck (if the path has it there),
 //! the policer, the limit of the queue, the queue management, the server, the losses, the delay
-//! behind. Everything is known at the offer, because each stage is first in, first out except the
-//! last, which no later packet influences.
+//! behind. A packet's fate is known at the offer: each stage except the last is first in, first
+//! out, and no later packet influences the last.
 
 use crate::aqm::Manager;
 use crate::capacity::{PACKET, Queue};
@@ -19,7 +19,7 @@ use crate::random::{Coin, Purpose, Stream, between};
 use crate::release::HandoverSettings;
 use crate::server::Server;
 
-/// Which direction a link is: it decides which draws it meets.
+/// The direction of a link, which determines its draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Forward,
@@ -27,7 +27,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The draws of the rate and of the losses.
+    /// Purposes of the draws of the rate and of the losses.
     pub(crate) fn purposes(self) -> (Purpose, Purpose) {
         match self {
             Way::Forward => (Purpose::ForwardRate, Purpose::ForwardLoss),
@@ -35,7 +35,8 @@ impl Way {
         }
     }
 
-    /// A purpose that both directions share: the reverse direction has a branch of it.
+    /// The stream of a purpose that both directions share; the reverse direction uses a branch of
+    /// it.
     pub(crate) fn stream(self, seed: u64, path_index: u64, purpose: Purpose) -> Stream {
         let stream = Stream::new(seed, path_index, purpose);
         if self == Way::Forward { stream } else { stream.branch(0) }
@@ -53,7 +54,7 @@ pub(crate) struct Settings {
     pub(crate) loss_ppb: u64,
     pub(crate) effects: Effects,
     pub(crate) handover: Option<HandoverSettings>,
-    /// The threshold of `ecn=`, if it counts bytes.
+    /// The threshold of `ecn=`, if it is in bytes.
     pub(crate) mark_bytes: Option<u64>,
 }
 
@@ -65,12 +66,12 @@ struct Behind {
     reorder: Option<Reorder>,
     handover: Option<(Boundaries, u64)>,
     draws: Stream,
-    /// Latest arrival of those that keep the order.
+    /// Latest arrival among the packets that keep the order.
     latest: u64,
 }
 
 impl Behind {
-    /// When the packet that departs at `departed` arrives.
+    /// Arrival time of a packet that departs at `departed`.
     fn arrival(&mut self, departed: u64, ordinal: u64) -> u64 {
         let mut at = departed.saturating_add(self.propagation);
         if let Some((boundaries, extra)) = &mut self.handover {
@@ -96,7 +97,8 @@ impl Behind {
     }
 }
 
-/// The extra delay of a packet that the others overtake, by the draws behind the bottleneck.
+/// The extra delay of a packet that others overtake; `draws` is the stream for the delay behind the
+/// bottleneck.
 pub(crate) fn overtaken(reorder: Reorder, draws: Stream, ordinal: u64) -> Option<u64> {
     let choice = draws.branch(1).value(ordinal);
     let (first, mean) = reorder.first;
@@ -108,7 +110,7 @@ pub(crate) fn overtaken(reorder: Reorder, draws: Stream, ordinal: u64) -> Option
     Coin::new(first.saturating_add(second)).falls(choice).then(|| draw::exponential(size(), mean))
 }
 
-/// What lies behind the server: losses at hand-overs, the delay, copies.
+/// The stages behind the server: losses at handovers, delay, duplication.
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     bursts: Option<(Boundaries, Stream)>,
@@ -116,7 +118,7 @@ pub(crate) struct Tail {
     duplicates: (Coin, Stream),
 }
 
-/// A packet that the server is through with at `end`, ns.
+/// A packet that the server finishes at `end`, ns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub(crate) end: u64,
@@ -150,7 +152,7 @@ impl Tail {
         }
     }
 
-    /// What becomes of it.
+    /// The fate of a packet that was served.
     pub(crate) fn fate(&mut self, served: Served) -> Fate {
         let Served { end, ordinal, waited, marked, mut lost } = served;
         if let Some((boundaries, draws)) = &mut self.bursts {
@@ -170,12 +172,12 @@ impl Tail {
 }
 
 impl Settings {
-    /// The draws of its losses.
+    /// Stream of the losses.
     pub(crate) fn losses(&self, seed: u64, path_index: u64) -> Stream {
         Stream::new(seed, path_index, self.way.purposes().1)
     }
 
-    /// The draws of what lies behind its server.
+    /// Stream of the stages behind the server.
     pub(crate) fn delays(&self, seed: u64, path_index: u64) -> Stream {
         self.way.stream(seed, path_index, Purpose::Jitter)
     }
@@ -190,7 +192,7 @@ pub(crate) struct Rich {
     waiting: Waiting,
     losses: Losses,
     tail: Tail,
-    /// Marks by chance.
+    /// Random marks.
     marks: Option<(Coin, Stream)>,
     ordinal: u64,
 }
@@ -262,7 +264,7 @@ impl Rich {
         };
         if verdict == Verdict::Drop {
             if matches!(self.manager, Some(Manager::Codel(_))) {
-                // It was in the queue until it would have been sent.
+                // The dropped packet occupies the queue until it would have been sent.
                 self.waiting.join(start, len);
             }
             return Fate::Drop(DropCause::Aqm);
@@ -278,7 +280,7 @@ impl Rich {
         self.tail.fate(Served { end, ordinal, waited, marked, lost })
     }
 
-    /// Step marking: a packet is marked when it meets at least the threshold.
+    /// Step marking: a packet is marked when it finds at least the threshold in the queue.
     fn above_threshold(&self, waited: u64) -> bool {
         match self.settings.effects.ecn {
             Some(Ecn::Above(Queue::Time(ns))) => waited >= ns,
@@ -289,8 +291,8 @@ impl Rich {
         }
     }
 
-    /// Waiting bytes as a packet offered at `now` would meet them, that is after the delay in front
-    /// of the bottleneck.
+    /// Waiting bytes that a packet offered at `now` would find after the delay in front of the
+    /// bottleneck.
     pub(crate) fn queued_bytes(&mut self, now: u64) -> u64 {
         self.waiting.leave(now.saturating_add(self.settings.before));
         self.waiting.bytes()
@@ -304,7 +306,7 @@ impl Rich {
         self.settings.propagation
     }
 
-    /// Nothing is overtaken, nothing arrives twice: jitter and hand-overs move no packet before another.
+    /// Whether nothing is overtaken or duplicated; jitter and handovers keep the order.
     pub(crate) fn keeps_order(&self) -> bool {
         self.tail.behind.reorder.is_none() && self.tail.duplicates.0.never()
     }

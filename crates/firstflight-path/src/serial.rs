@@ -1,5 +1,5 @@
-//! A reverse link at a constant rate whose waiting ACKs can still be thinned out, so that it has to
-//! be driven.
+//! A constant-rate reverse link whose waiting ACKs can still be thinned out, so that it must be
+//! driven.
 
 use crate::held::Held;
 use crate::losses::Losses;
@@ -22,7 +22,7 @@ impl Serial {
         Self { rate: rate.max(1), capacity, overhead, losses, ordinal: 0, busy: 0, beyond: 0 }
     }
 
-    /// Whether an ACK has room; and whether it will be lost behind the link.
+    /// Whether the queue has room for an ACK, and whether the ACK will be lost behind the link.
     pub(crate) fn admit(&mut self, queue: &VecDeque<Held>, len: u32) -> (bool, bool) {
         let lost = self.losses.falls(self.ordinal);
         self.ordinal += 1;
@@ -31,7 +31,7 @@ impl Serial {
         (waiting + bytes(len) <= self.capacity, lost)
     }
 
-    /// When the service of the first waiting ACK starts.
+    /// Start of the service of the first waiting ACK.
     pub(crate) fn next_time(&self, queue: &VecDeque<Held>) -> Option<u64> {
         queue.front().map(|first| self.busy.max(first.since))
     }

@@ -1,8 +1,8 @@
-//! What serves the packets of a link with effects: a rate that may vary, or opportunities.
+//! The server of a link with effects: a rate that may vary, or opportunities.
 //!
 //! A varying rate is piecewise constant with pieces that start at whole nanoseconds. Work is
-//! counted in bit/s x ns: a packet of n bits is n * 1e9 of it, one nanosecond at rate r does r of
-//! it. So every departure is exact, whatever pieces a packet spans, and with a single piece
+//! counted in bit/s x ns: a packet of n bits is n * 1e9 units, and one nanosecond at rate r does r
+//! units. So every departure is exact, whatever pieces a packet spans, and with a single piece
 //! it is the departure of the plain link.
 
 use crate::direction::Rate;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The step of a wandering rate.
 const WANDER_STEP: u64 = 100_000_000;
 
-/// A rate as a function of time, asked with times that never decrease.
+/// A rate as a function of time. Call with times that never decrease.
 #[derive(Clone, Debug)]
 enum Rates {
     Constant(u64),
@@ -50,11 +50,10 @@ impl Rates {
     }
 }
 
-/// Serves at a rate.
 #[derive(Clone, Debug)]
 struct Rated {
     rates: Rates,
-    /// End of the last service in whole nanoseconds, and the work done beyond them at the rate
+    /// End of the last service in whole nanoseconds, and the work done since then at the rate
     /// that holds there.
     busy: u64,
     beyond: u128,
@@ -91,8 +90,8 @@ enum Kind {
 }
 
 impl Server {
-    /// `draws`: the stream of the direction's rate. `handover`: settings and trial of hand-overs,
-    /// for a constant rate.
+    /// `draws` is the stream of the direction's rate; `handover` is the settings and trial of
+    /// handovers, for a constant rate.
     pub(crate) fn new(
         rate: &Rate,
         draws: Stream,
@@ -125,7 +124,7 @@ impl Server {
         Self { kind: Kind::Rated(Rated { rates, busy: 0, beyond: 0 }) }
     }
 
-    /// When the service of a packet that arrives at `now` would start; nothing if never.
+    /// Start of the service of a packet that arrives at `now`; `None` if never.
     pub(crate) fn begin(&mut self, now: u64) -> Option<u64> {
         match &mut self.kind {
             Kind::Rated(rated) => Some(rated.busy.max(now)),
@@ -133,7 +132,7 @@ impl Server {
         }
     }
 
-    /// Serves the packet that [`Server::begin`] was asked about; when it departs, if ever.
+    /// Serves the packet passed to [`Server::begin`]; returns its departure, if there is one.
     pub(crate) fn serve(&mut self, now: u64, len: u32) -> Option<u64> {
         match &mut self.kind {
             Kind::Rated(rated) => Some(rated.serve(now, len)),
@@ -141,7 +140,7 @@ impl Server {
         }
     }
 
-    /// When the server is through with what it has accepted.
+    /// Time at which the server finishes the packets that it has accepted.
     pub(crate) fn busy_until(&self) -> u64 {
         match &self.kind {
             Kind::Rated(rated) => rated.busy,

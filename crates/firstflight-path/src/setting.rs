@@ -1,22 +1,24 @@
-//! One key of a path: how its value is read, and how it is printed again.
+//! One key of a path: how its value is parsed and printed.
 
 use crate::error::{Error, Key};
 use std::fmt::{self, Formatter};
 
-/// A key whose value becomes a part of a `T`.
+/// A key whose value becomes part of a `T`.
 pub(crate) struct Setting<T> {
     pub(crate) name: &'static str,
-    /// It may stand without a value, which is then `true`.
+    /// Whether it may stand without a value, which is then `true`.
     pub(crate) alone: bool,
-    /// Puts the value in.
+    /// Sets the value.
     pub(crate) read: fn(T, Key, &str) -> Result<T, Error>,
-    /// The value if it is not the default, as `read` takes it; empty where the key stands alone.
+    /// The value in the format that `read` accepts; `None` for the default, empty if the key stands
+    /// alone.
     pub(crate) show: fn(&T) -> Option<String>,
     /// Whether the value makes packets depend on the seed.
     pub(crate) draws: fn(&T) -> bool,
 }
 
-/// What `value` has beside its defaults: a comma before each key, `prefix` before its name.
+/// Prints the settings of `value` that differ from the defaults, with a comma before each key and
+/// `prefix` before its name.
 pub(crate) fn print<T>(
     f: &mut Formatter<'_>,
     prefix: &str,

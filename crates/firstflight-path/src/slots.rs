@@ -1,10 +1,10 @@
-//! A server that delivers at opportunities instead of at a rate: those of a trace, or random ones.
+//! A server that delivers at opportunities instead of at a rate, from a trace or at random.
 //!
-//! An opportunity carries 1500 bytes and serves what arrived before it: small packets share one, a
-//! packet may span several, and what nobody uses is lost. A packet leaves the queue at the first
-//! opportunity that carries a byte of it and is delivered at the one that carries its last. Packets
-//! at one opportunity arrive at the same instant: pacing inside a millisecond is invisible unless
-//! the slots are spread.
+//! An opportunity carries 1500 bytes and serves packets that arrived before it: small packets share
+//! one, a packet may span several, and unused capacity is lost. A packet leaves the queue at the
+//! first opportunity that carries a byte of it and is delivered at the opportunity that carries its
+//! last byte. Packets at one opportunity arrive at the same instant: pacing inside a millisecond is
+//! invisible unless the slots are spread.
 
 use crate::direction::{PlayedTrace, Poisson};
 use crate::draw;
@@ -21,7 +21,7 @@ enum Source {
     Poisson(Process),
 }
 
-/// Walks the opportunities of a schedule. Times are times of the trace, in ns.
+/// Walks the opportunities of a schedule. Times are in ns of the trace.
 #[derive(Clone, Debug)]
 struct Cursor {
     schedule: Arc<Schedule>,
@@ -29,7 +29,7 @@ struct Cursor {
     once: bool,
     /// Start of the current repetition.
     base: u64,
-    /// The next opportunity: entry, and number within the entry.
+    /// The next opportunity: its entry, then its number within the entry.
     entry: usize,
     within: u64,
 }
@@ -63,8 +63,7 @@ impl Cursor {
         Some(at)
     }
 
-    /// Moves to the first opportunity after `t`; only ever called when the next one is not after
-    /// `t`.
+    /// Moves to the first opportunity after `t`. Call only when the next one is not after `t`.
     fn seek(&mut self, t: u64) {
         let period = self.period();
         let inside = t % period;
@@ -90,7 +89,7 @@ impl Cursor {
 struct Process {
     settings: Poisson,
     draws: Stream,
-    /// Opportunities taken so far, and the exact time of the next.
+    /// Opportunities taken so far; then the exact time of the next one.
     k: u64,
     next: u64,
 }
@@ -135,7 +134,7 @@ impl Source {
         }
     }
 
-    /// Takes the first opportunity after `t` that is not yet taken.
+    /// Takes the first remaining opportunity after `t`.
     fn step_beyond(&mut self, t: u64) -> Option<u64> {
         match self {
             Source::Trace(cursor) => {
@@ -157,9 +156,9 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Slotted {
     source: Source,
-    /// Time of the trace at time zero of the link.
+    /// Time in the trace at time zero of the link.
     offset: u64,
-    /// The opportunity in use, and what it can still carry.
+    /// The current opportunity; then the bytes it can still carry.
     at: u64,
     left: u32,
 }
@@ -189,8 +188,7 @@ impl Slotted {
         Self { source: Source::Poisson(Process::new(settings, draws)), offset: 0, at: 0, left: 0 }
     }
 
-    /// When the service of a packet that arrives at `now` starts; nothing if never. Asking does not
-    /// serve.
+    /// Start of the service of a packet that arrives at `now`; `None` if never. Serves nothing.
     pub(crate) fn begin(&mut self, now: u64) -> Option<u64> {
         let arrival = now.saturating_add(self.offset);
         // The current opportunity still serves this packet if it has room and lies after the
@@ -202,7 +200,8 @@ impl Slotted {
         (self.left > 0).then(|| self.at - self.offset)
     }
 
-    /// Serves a packet right after [`Slotted::begin`]; when its last byte is delivered, if ever.
+    /// Serves a packet right after [`Slotted::begin`]; returns when its last byte is delivered, if
+    /// ever.
     pub(crate) fn serve(&mut self, len: u32) -> Option<u64> {
         let mut need = len;
         while need > self.left {
@@ -217,7 +216,7 @@ impl Slotted {
         Some(self.at - self.offset)
     }
 
-    /// When the server is through with what it has accepted.
+    /// Time at which the server finishes the packets that it has accepted.
     pub(crate) fn busy_until(&self) -> u64 {
         self.at.saturating_sub(self.offset)
     }

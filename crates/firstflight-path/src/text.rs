@@ -1,8 +1,8 @@
 //! Paths as text: `key=value` lists, names and TOML files.
 //!
-//! Reading is in two steps: collect the keys (a name contributes the keys of its built-in text,
-//! other keys override them), then build the path. Files are read in [`toml_file`] and in
-//! [`crate::Trace::load`], nowhere else.
+//! Parsing has two steps: collect the keys (a name contributes the keys of its built-in text, other
+//! keys override them), then build the path. Only [`toml_file`] and [`crate::Trace::load`] read
+//! files.
 
 use crate::builtin::Builtin;
 use crate::error::Error;
@@ -25,7 +25,8 @@ fn insert_items<'a>(keys: &mut Keys, items: impl Iterator<Item = &'a str>) -> Re
     Ok(())
 }
 
-/// Puts a built-in path underneath the keys. Its name is kept only if nothing is changed.
+/// Adds the keys of a built-in path that are not set yet. Its name is kept only if nothing is
+/// changed.
 fn insert_base(keys: &mut Keys, name: &str) -> Result<(), Error> {
     let found = Builtin::named(name)?;
     let mut below = Keys::default();
@@ -39,7 +40,7 @@ fn insert_base(keys: &mut Keys, name: &str) -> Result<(), Error> {
 }
 
 impl Path {
-    /// A path from text: `key=value` items separated by commas, a built-in name, a name followed by
+    /// Parses a path: `key=value` items separated by commas, a built-in name, a name followed by
     /// items that override it, or the name of a TOML file ending in `.toml` with the same keys.
     /// The keys are listed on the crate's first page.
     ///
@@ -48,11 +49,11 @@ impl Path {
         Self::parse_with(text, &[])
     }
 
-    /// The same with these keys and values in place of its own, if it has them. What changes loses
-    /// its name and source; a queue of `1bdp` follows a changed round trip, one of `30ms` does not.
+    /// As [`Path::parse`], with these keys set to these values. A changed path loses its name and
+    /// source. A queue of `1bdp` follows a changed round trip, a queue of `30ms` does not.
     ///
     /// # Errors
-    /// As of [`Path::parse`], for the path as it is with the changes.
+    /// As [`Path::parse`], for the changed path.
     ///
     /// ```
     /// use firstflight_path::Path;
@@ -86,8 +87,8 @@ impl Path {
     }
 }
 
-/// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path
-/// underneath; unknown keys are errors.
+/// Reads a path from a TOML file. Keys are those of the inline text, plus `base` for a built-in
+/// path to start from; unknown keys are errors.
 fn toml_file(file: &File, changes: &[(&str, &str)]) -> Result<Path, Error> {
     let text = input::read_text(file, MOST_TEXT)
         .map_err(|e| Error::new(format!("{}: cannot read the path: {e}", file.display())))?;

@@ -1,23 +1,23 @@
-//! Packet-delivery traces in the format of mahimahi: one time in milliseconds per line at which the
-//! link may deliver one full packet.
+//! Packet-delivery traces in the format of mahimahi: each line is a time in milliseconds at which
+//! the link may deliver one full packet.
 //!
 //! Follows the rules of the original tool: times never decrease, equal lines mean several
 //! opportunities in that millisecond, and at the end the trace repeats with its last value as
-//! period. Kept as (millisecond, count) pairs: a minute at 115 Mbit/s has 573 400 lines but at most
-//! 60 000 pairs. Reading a file happens in [`Trace::load`] and nowhere else.
+//! period. Traces are kept as (millisecond, count) pairs: a minute at 115 Mbit/s has 573 400 lines
+//! but at most 60 000 pairs. Only [`Trace::load`] reads a file.
 
 use crate::error::Error;
 use crate::input::{self, MOST_DATA};
 use std::path::Path as File;
 
-/// IP bytes one opportunity carries. The original counts 1504: a packet of 1500 behind the 4-byte
-/// header of its TUN device.
+/// IP bytes one opportunity carries. The original counts 1504: a packet of 1500 bytes with the
+/// 4-byte header of its TUN device.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// Longest time a trace may reach: 10^9 ms, eleven days.
+/// Longest trace: 10^9 ms, eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 
-/// A packet-delivery trace as the file has it.
+/// A packet-delivery trace as in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// (millisecond, opportunities in it), milliseconds strictly increasing, the first may be 0.
@@ -25,14 +25,17 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a trace file. Errors name file, line and reason.
+    /// Reads a trace file.
+    ///
+    /// # Errors
+    /// A one-line message with file, line and reason.
     pub fn load(file: &File) -> Result<Self, Error> {
         let text = input::read_text(file, MOST_DATA)
             .map_err(|e| Error::new(format!("{}: cannot read the trace: {e}", file.display())))?;
         Self::parse(&text, &file.display().to_string())
     }
 
-    /// Reads a trace from text; `name` stands in front of errors.
+    /// Parses a trace; errors start with `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
         let mut slots: Vec<(u64, u64)> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -81,7 +84,7 @@ impl Trace {
     }
 }
 
-/// Where in its trace a link starts.
+/// Start position of a link in its trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceStart {
     /// At this time of the trace, in ns.
@@ -90,14 +93,14 @@ pub enum TraceStart {
     Random,
 }
 
-/// A trace with the options it is played with.
+/// A trace's playback options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Where to start.
+    /// Start position.
     pub start: TraceStart,
-    /// Play once; afterwards the link delivers nothing.
+    /// Plays the trace once; afterwards the link delivers nothing.
     pub once: bool,
-    /// Divide the opportunities of one millisecond evenly over it.
+    /// Divides the opportunities of one millisecond evenly over it.
     pub spread: bool,
     /// Opportunities per original opportunity, in 1e-6.
     pub scale: u64,
@@ -111,7 +114,7 @@ impl Default for TraceOptions {
     }
 }
 
-/// The opportunities as they are played: options applied, zeros folded away.
+/// The opportunities as played: options applied, opportunities at time zero moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
     /// (millisecond >= 1, opportunities >= 1), strictly increasing.
@@ -120,13 +123,13 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Nothing if the options leave no opportunity.
+    /// `None` if the options leave no opportunity.
     pub(crate) fn new(trace: &Trace, options: &TraceOptions) -> Option<Self> {
         let period_ms = trace.period_ms().checked_sub(options.skip_ms).filter(|ms| *ms > 0)?;
         let mut slots: Vec<(u64, u64)> = Vec::with_capacity(trace.slots.len());
         let (mut seen, mut given, mut at_zero) = (0_u128, 0_u64, 0);
-        // An opportunity at the end of the lead-in is the last of the lead-in: the one at the end
-        // of the period stands for it.
+        // An opportunity at the end of the lead-in belongs to the lead-in; the opportunity at the
+        // end of the period replaces it.
         for (ms, count) in
             trace.slots.iter().filter(|(ms, _)| options.skip_ms == 0 || *ms > options.skip_ms)
         {
@@ -140,8 +143,8 @@ impl Schedule {
                 _ => {}
             }
         }
-        // Time 0 serves only what arrived before 0; in later periods it coincides with the last
-        // slot of the period before.
+        // Time 0 only serves packets that arrived before 0; in later periods it coincides with the
+        // last slot of the previous period.
         if at_zero > 0 && !options.once {
             match slots.last_mut() {
                 Some((ms, count)) if *ms == period_ms => *count += at_zero,

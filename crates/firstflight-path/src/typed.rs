@@ -1,8 +1,9 @@
-//! Units as people type them, in the words of the grammar: `100Mbps`, `100mbit`, `10M`, `1e5`.
+//! Converts units as people type them to the units of the grammar: `100Mbps`, `100mbit`, `10M`,
+//! `1e5`.
 
 use std::borrow::Cow;
 
-/// Meaning of a bare number and a bare prefix.
+/// Meaning of a number without unit, or with a prefix only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Bits per second: `10M` is 10 Mbit.
@@ -11,8 +12,8 @@ pub enum Base {
     Size,
 }
 
-/// Other spellings of a rate. Those that could as well be bytes or thousandths (`MBps`, `m`) are
-/// not among them: they stay unknown units.
+/// Other spellings of a rate. Ambiguous spellings that could mean bytes or thousandths (`MBps`,
+/// `m`) remain unknown units.
 const RATES: &[(&str, &str)] = &[
     ("bps", "bit"),
     ("bit/s", "bit"),
@@ -35,14 +36,14 @@ const RATES: &[(&str, &str)] = &[
     ("gbit/s", "Gbit"),
     ("Gbit/s", "Gbit"),
 ];
-/// Other spellings of a size; `Mb` and `mb` may mean bits and stay unknown.
+/// Other spellings of a size; `Mb` and `mb` may mean bits and remain unknown.
 const SIZES: &[(&str, &str)] = &[("k", "kB"), ("K", "kB"), ("KB", "kB"), ("M", "MB"), ("G", "GB")];
 
-/// Exponents are at most this: more is too large in any unit.
+/// Largest exponent: a larger one is out of range in any unit.
 const MOST_EXPONENT: usize = 18;
 
-/// `text` with the unit's own name, and its number without an exponent; a number with an exponent
-/// and no unit counts bits per second or bytes. Anything else comes back as it is.
+/// `text` with the unit in its canonical spelling and the number without an exponent. A number with
+/// an exponent and no unit is in bits per second or bytes. Any other text is returned unchanged.
 pub fn typed(text: &str, base: Base) -> Cow<'_, str> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -70,7 +71,7 @@ pub fn typed(text: &str, base: Base) -> Cow<'_, str> {
     }
 }
 
-/// The exponent that `rest` begins with, if it does, and what follows.
+/// The exponent at the start of `rest`, if there is one, and the remaining text.
 fn exponent(rest: &str) -> (Option<usize>, &str) {
     let Some(tail) = rest.strip_prefix(['e', 'E']) else { return (None, rest) };
     let tail = tail.strip_prefix('+').unwrap_or(tail);

@@ -1,14 +1,14 @@
 //! Quantities with units: exact decimal text to integers and back.
 //!
 //! Every value of a path is an integer in its smallest unit (bit/s, ns, bytes, 1e-9 parts, 1e-6
-//! multiples). Text is decimal with a unit; what is finer than the smallest unit is rounded to the
+//! multiples). Text is decimal with a unit; fractions of the smallest unit are rounded to the
 //! nearest, so that printing and parsing again changes nothing.
 
 use crate::error::Error;
 use crate::typed::{Base, typed};
 use std::fmt::Display;
 
-/// One way to write a quantity: its units and the range that is allowed.
+/// One way to write a quantity: its units and its allowed range.
 pub(crate) struct Quantity {
     /// Unit and its size in the smallest unit; "" allows a bare number.
     units: &'static [(&'static str, u64)],
@@ -31,14 +31,14 @@ pub(crate) const RATE: Quantity = Quantity {
     max: 1_000_000_000_000,
     allowed: "1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit",
 };
-/// Nanoseconds, more than none.
+/// Nanoseconds, greater than zero.
 pub(crate) const TIME: Quantity = Quantity {
     units: TIMES,
     min: 1,
     max: 100_000_000_000,
     allowed: "more than 0 and at most 100s, with the unit us, ms or s",
 };
-/// Nanoseconds, none included.
+/// Nanoseconds, zero allowed.
 pub(crate) const TIME_OR_ZERO: Quantity = Quantity {
     units: TIMES,
     min: 0,
@@ -52,13 +52,13 @@ pub(crate) const SIZE: Quantity = Quantity {
     max: 1_000_000_000_000,
     allowed: "1B to 1000000MB, with the unit B, kB or MB",
 };
-/// Parts of 1e-9, below one.
+/// Parts of 1e-9, less than one.
 pub(crate) const LOSS: Quantity =
     Quantity { units: RATIOS, min: 0, max: PPB - 1, allowed: "0 up to but not including 1 (100%)" };
 /// Parts of 1e-9.
 pub(crate) const SHARE: Quantity =
     Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };
-/// Nanoseconds, none included, for delays that are added.
+/// Nanoseconds, zero allowed, for extra delays.
 pub(crate) const EXTRA: Quantity = Quantity {
     units: TIMES,
     min: 0,
@@ -84,7 +84,7 @@ pub(crate) const GRANT: Quantity = Quantity {
     max: 160_000,
     allowed: "1 to 160 ACKs per frame",
 };
-/// Bytes that every packet counts in addition.
+/// Bytes added to every packet.
 pub(crate) const OVERHEAD: Quantity =
     Quantity { units: SIZES, min: 0, max: 1500, allowed: "0B to 1500B" };
 /// Multiples of the BDP in 1e-6.
@@ -100,8 +100,8 @@ const fn plain_number(min: u64, max: u64, allowed: &'static str) -> Quantity {
 }
 
 impl Quantity {
-    /// Refuses a value that was set by hand and lies outside the range; `print` is called only to
-    /// say so.
+    /// Refuses a value that was set by hand and is out of range; `print` is called only for the
+    /// error.
     pub(crate) fn check(
         &self,
         key: impl Display,
@@ -153,7 +153,7 @@ pub fn no_unit<'a>(number: &str, unit: &str, units: impl Iterator<Item = &'a str
     let word = ["econds", "econd", "ecs", "ec"].iter().find_map(|end| lower.strip_suffix(end));
     let word = word.unwrap_or(&lower);
     let apart = |name: &str| strsim::damerau_levenshtein(word, &name.to_lowercase());
-    // Another first letter is another thousand.
+    // A different first letter is a different power of 1000.
     let meant = units
         .filter(|name| name.to_lowercase().chars().next() == word.chars().next())
         .map(|name| (apart(name), name))
@@ -175,7 +175,7 @@ fn nothing_but_zeros(number: &str) -> bool {
     number.bytes().all(|b| b == b'0' || b == b'.')
 }
 
-/// `number * scale`, rounded half up; nothing if `number` is no decimal number of at most 24
+/// `number * scale`, rounded half up; `None` if `number` is not a decimal number of at most 24
 /// digits.
 fn scaled(number: &str, scale: u64) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
@@ -203,7 +203,7 @@ fn decimal(value: u64, scale: u64) -> String {
     format!("{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-/// Text in the largest unit of which there is at least one.
+/// Text in the largest unit of which the value is at least one.
 fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
     let (unit, scale) = units.iter().rev().find(|(_, scale)| value >= *scale).unwrap_or(&units[0]);
     format!("{}{unit}", decimal(value, *scale))
@@ -229,7 +229,7 @@ pub(crate) fn print_factor(millionths: u64) -> String {
     decimal(millionths, 1_000_000)
 }
 
-/// Refuses a range set by hand whose ends are exchanged.
+/// Refuses a range set by hand whose ends are reversed.
 pub(crate) fn check_range(
     key: impl Display,
     (low, high): (u64, u64),
@@ -256,7 +256,7 @@ pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result
             format!("a whole number from {min} to {max}"),
         ));
     }
-    // What does not fit into 64 bits is too large in any case.
+    // A number that does not fit into 64 bits is too large in any case.
     let number = text.parse().unwrap_or(u64::MAX);
     check_count(key, number, min, max).map(|()| number)
 }
@@ -291,8 +291,8 @@ pub(crate) fn print_range((low, high): (u64, u64), print: impl Fn(u64) -> String
     if low == high { print(low) } else { format!("{}-{}", print(low), print(high)) }
 }
 
-/// The parts of `text` between colons, each parsed by the field of the same place; trailing fields
-/// may be left out down to `required`.
+/// The parts of `text` between colons, each parsed by the field at the same position; trailing
+/// fields may be omitted down to `required`.
 pub(crate) fn fields<'a>(
     key: impl Display,
     text: &'a str,

@@ -1,4 +1,4 @@
-//! The keys of a path that belong to no direction, in the order in which they are printed.
+//! Keys of a path that belong to neither direction, in the order in which they are printed.
 
 use crate::error::{Error, Key};
 use crate::path::{Acks, Delay, MOST_COMPRESSED, MOST_PER_ACK, MOST_PER_RTT, Path};

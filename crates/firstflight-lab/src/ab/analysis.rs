@@ -1,9 +1,9 @@
-//! From sums to estimates: per arm and part of the connections, each beside the baseline on the
+//! Turns sums into estimates per arm and part of the connections, compared with the baseline on the
 //! same connections.
 //!
 //! Means and their differences have intervals from the Poisson bootstrap, quantiles and paired
 //! ratios from ranks; see [`crate::stats`]. All intervals are 95 %. Differences by group and size
-//! are judged together (Holm) before they are called real.
+//! are tested together (Holm) before they are called significant.
 
 use super::contrast::{LEAST_FLOWS, less, of, reduction, times};
 use super::tally::{ArmTally, Cell, Mean, Sum};
@@ -18,7 +18,7 @@ use crate::stats::{Interval, Z_95, holm};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Below this many connections a 99th percentile rests on a handful.
+/// Fewest connections for a reliable 99th percentile; with fewer, it rests on very few of them.
 pub const FEW_FLOWS: u64 = 2_000;
 /// The result of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,11 +29,11 @@ pub struct Analysis {
     pub experiment: Experiment,
     /// Method of the intervals.
     pub method: Method,
-    /// All connections of the test are in it.
+    /// Whether the result includes all connections of the test.
     pub complete: bool,
     /// Number of connections.
     pub flows: u64,
-    /// Which arm to deploy, at what price; or what would settle it.
+    /// The arm to deploy and its cost, or what would settle the question.
     pub decision: Decision,
     /// The Pareto-optimal arms, one sentence per group.
     pub advice: Vec<String>,
@@ -41,27 +41,27 @@ pub struct Analysis {
     pub warnings: Vec<String>,
     /// Share of connections for which a bound of the population held a value back.
     pub clipped: BTreeMap<&'static str, f64>,
-    /// Per part and arm.
+    /// Results per part and arm.
     pub results: Vec<Entry>,
     /// Reduction of the completion time by percentile, and loss ratios by percentile, over all
     /// connections.
     pub percentiles: Vec<Percentiles>,
 }
 
-/// Method of the intervals, for readers of the file alone.
+/// Method of the intervals, described for readers who only have the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Method {
-    /// Means, their ratios and differences.
+    /// Method for means, their ratios and differences.
     pub means: &'static str,
-    /// Quantiles and paired ratios.
+    /// Method for quantiles and paired ratios.
     pub quantiles: &'static str,
-    /// Many cells at once.
+    /// Method for many cells at once.
     pub many: &'static str,
-    /// The baseline against itself.
+    /// Method for the comparison of the baseline with itself.
     pub aa: &'static str,
-    /// The worlds besides the one as assumed.
+    /// The worlds in addition to the central assumptions.
     pub worlds: &'static str,
-    /// The effects that decide.
+    /// The effects that the decision uses.
     pub decision: &'static str,
 }
 
@@ -78,7 +78,7 @@ const METHOD: Method = Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// All.
+    /// All connections.
     All,
     /// A group of the population.
     Group,
@@ -86,16 +86,16 @@ pub enum Part {
     Size,
     /// A stratum of rate times idle round trip.
     Bdp,
-    /// A stratum of buffer over that.
+    /// A stratum of buffer over BDP.
     Buffer,
-    /// A stratum of object size over three times what path and queue hold.
+    /// A stratum of object size over three times what path and queue can hold.
     Fill,
     /// A group and a size bin.
     GroupSize,
 }
 
 impl Part {
-    /// Its name in JSON.
+    /// Name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Part::All => "all",
@@ -134,7 +134,7 @@ impl OfPart<'_> {
         self.cell.arms[self.arm].sum(what)
     }
 
-    /// Per connection.
+    /// Mean per connection.
     fn each(&self, what: Sum) -> f64 {
         of(self.sum(what), self.cell.flows)
     }
@@ -143,7 +143,7 @@ impl OfPart<'_> {
         share(self.sum(part), self.sum(whole))
     }
 
-    /// How startup ended, share of connections by reason.
+    /// Reasons for the end of startup: share of connections by reason.
     fn exits(&self) -> BTreeMap<&'static str, f64> {
         let n = self.cell.flows.max(1) as f64;
         let exits = self.cell.arms[self.arm].exits().filter(|(_, count)| *count > 0);
@@ -155,9 +155,9 @@ record! {
     /// One arm in one part.
     Entry of (of = &OfPart<'_>);
 
-    /// what the part is: `all`, `group`, `size`, `bdp`, `buffer`, `fill`, `group_size`
+    /// kind of part: `all`, `group`, `size`, `bdp`, `buffer`, `fill`, `group_size`
     part: Part, "", None = of.part;
-    /// which one
+    /// name of the part
     name: String, "", None = of.name.to_owned();
     /// the arm
     arm: String, "", None = of.experiment.arms[of.arm].clone();
@@ -165,19 +165,19 @@ record! {
     flows: u64, "", None = of.cell.flows;
     /// completion time over connections
     ttlb_ms: Distribution, "ms", Low = Distribution::of((of.each(Sum::Ttlb) / 1e6, &of.cell.arms[of.arm].ttlb, 1e3));
-    /// connections that did not finish within the limit; they count with the limit
+    /// connections that did not finish within the limit; their time is the limit
     incomplete: u64, "", Low = of.sum(Sum::Incomplete) as u64;
-    /// mean of completion time over the bound that no sender beats; where none is known it counts as 1
+    /// mean of completion time over the lower bound for any sender; 1 where no bound is known
     vs_ideal: f64, "", Low = of.each(Sum::VsIdeal) / 1e6;
-    /// loss ratio of a connection: packets declared lost and truly dropped, of packets sent
+    /// loss ratio of a connection: packets declared lost and truly dropped, over packets sent
     loss_pct: Distribution, "%", Low = Distribution::of((of.each(Sum::Loss) / 1e7, &of.cell.arms[of.arm].loss, 1e4));
-    /// all packets lost of all packets sent
+    /// all packets lost over all packets sent
     pooled_loss_pct: f64, "%", Low = of.share(Sum::Lost, Sum::Sent);
     /// bytes retransmitted per byte of object
     retransmitted_pct: f64, "%", Low = share(of.sum(Sum::RetransmittedBytes), of.cell.bytes);
-    /// repeats that were lost again, of all repeats
+    /// retransmissions that were lost again, over all retransmissions
     lost_again_pct: f64, "%", Low = of.share(Sum::LostRetransmissions, Sum::Retransmissions);
-    /// declared lost and acknowledged later, of all packets
+    /// packets declared lost and acknowledged later, over all packets
     spurious_pct: f64, "%", Low = of.share(Sum::Spurious, Sum::Sent);
     /// timeouts per thousand connections
     rtos_per_1000: f64, "", Low = of.each(Sum::Rtos) * 1e3;
@@ -187,9 +187,9 @@ record! {
     queue_p99_ms: f64, "ms", Low = of.each(Sum::QueueP99) / 1e3;
     /// how startup ended, share of connections by reason; `none` where the transfer ended first
     exits: BTreeMap<&'static str, f64>, "", None = of.exits();
-    /// Pareto-optimal: no other arm is better in mean time or mean loss without being worse in the other, beyond chance
+    /// Pareto-optimal: no other arm is significantly better in mean time or mean loss without being worse in the other
     front: bool, "", High = of.front;
-    /// beside the baseline on the same connections; null for the baseline itself
+    /// compared with the baseline on the same connections; null for the baseline itself
     versus_baseline: Option<Difference>, "", None as "" = of.versus.cloned();
 }
 
@@ -210,7 +210,7 @@ record! {
     p90: Interval, "", None = at(sketch, 0.9, unit);
 }
 
-/// Input of a difference: one arm and the baseline, which is the first.
+/// Input of a difference: one arm and the baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct OfPair<'a> {
     cell: &'a Cell,
@@ -224,7 +224,7 @@ impl OfPair<'_> {
         less(self.cell, self.arm, 0, what, Z_95).interval
     }
 
-    /// Mean loss over the baseline's, if both lost something.
+    /// Mean loss over the baseline's, if both lost packets.
     fn loss_times(&self) -> Option<Interval> {
         (self.cell.arms[0].sum(Sum::Loss) > 0)
             .then(|| times(self.cell, self.arm, 0, Mean::Loss, Z_95).interval)
@@ -233,18 +233,18 @@ impl OfPair<'_> {
 }
 
 record! {
-    /// An arm beside the baseline on the same connections.
+    /// An arm compared with the baseline on the same connections.
     Difference of (of = &OfPair<'_>);
 
     /// reduction of the completion time in the three forms in use
     reduction_pct: Reduction, "%", High = Reduction::of((of.time, &reductions(&of.cell.arms[of.arm], &of.cell.arms[0])));
-    /// whether the reduction of the mean stands when all parts and arms are judged together (Holm)
+    /// whether the reduction of the mean is significant when all parts and arms are tested together (Holm)
     significant: bool, "", None = false;
-    /// mean loss ratio less the baseline's, percentage points
+    /// mean loss ratio minus the baseline's, percentage points
     loss_points: Interval, "points", Low = of.less(Mean::Loss).map(|ppb| ppb / 1e7);
-    /// mean loss ratio over the baseline's; null if either lost nothing
+    /// mean loss ratio over the baseline's; null if either had no loss
     loss_times: Option<Interval>, "", Low = of.loss_times();
-    /// mean `queue_p99_ms` less the baseline's
+    /// mean `queue_p99_ms` minus the baseline's
     queue_p99_ms: Interval, "ms", Low as "queue_p99_ms_more" = of.less(Mean::QueueP99).map(|us| us / 1e3);
     /// completion time over the baseline's on the same connection
     paired: Paired, "", Low as "" = Paired::of(&of.cell.arms[of.arm].ratios);
@@ -276,7 +276,7 @@ record! {
     p75: Interval, "", Low as "paired_p75" = ratios.quantile_interval(0.75, Z_95);
     /// 90th percentile
     p90: Interval, "", Low as "paired_p90" = ratios.quantile_interval(0.9, Z_95);
-    /// 95th percentile: the unlucky
+    /// 95th percentile: the connections that fare worst
     p95: Interval, "", Low as "paired_p95" = ratios.quantile_interval(0.95, Z_95);
     /// share of connections that take more than 5 % longer
     worse_pct: f64, "%", Low = ratios.worse_share() * 100.0;
@@ -307,7 +307,7 @@ record! {
 
     /// the arm
     arm: &'a str, "", None = &curves.arm;
-    /// which percentile over connections, 1 to 99
+    /// percentile over connections, 1 to 99
     percentile: f64, "%", None = index as f64 + 1.0;
     /// completion time
     ttlb_ms: f64, "ms", Low = curves.ttlb_ms[index];
@@ -318,7 +318,7 @@ record! {
 }
 
 impl Percentiles {
-    /// The curves as rows, percentile by percentile.
+    /// The curves as one row per percentile.
     pub fn rows(&self) -> impl Iterator<Item = PercentileRow<'_>> {
         (0..self.ttlb_ms.len()).map(|index| PercentileRow::of((self, index)))
     }
@@ -335,7 +335,7 @@ fn reductions(arm: &ArmTally, baseline: &ArmTally) -> Vec<f64> {
         .collect()
 }
 
-/// Which arms of a part are on the front of time against loss.
+/// Whether each arm of a part is on the Pareto front of time and loss.
 pub fn fronts(cell: &Cell) -> Vec<bool> {
     let versus = |a: usize, b: usize, what: Mean| {
         let interval = less(cell, a, b, what, Z_95).interval;
@@ -354,7 +354,7 @@ fn at(sketch: &Sketch, p: f64, unit: f64) -> Interval {
     sketch.quantile_interval(p, Z_95).map(|value| value / unit)
 }
 
-/// An arm in a part, and by what chance its mean completion time would differ that much.
+/// An arm in a part, and the p-value of its difference in mean completion time.
 fn entry(
     experiment: &Experiment,
     part: Part,
@@ -372,7 +372,7 @@ fn entry(
     (Entry::of(&of), versus.as_ref().map_or(f64::NAN, |versus| versus.1))
 }
 
-/// The parts of a test that have connections, in the order shown.
+/// Parts of a test that have connections, in the order shown.
 fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)> {
     let mut parts = vec![(Part::All, "all".to_owned(), tallies.all())];
     let bins = experiment.size_bins.len() + 1;
@@ -418,8 +418,7 @@ fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)
 }
 
 impl Analysis {
-    /// The numbers of what was kept, without a word on them; `warnings` are those of the
-    /// population.
+    /// The estimates from the sums, without text; `warnings` are those of the population.
     pub(super) fn numbers(
         experiment: &Experiment,
         tallies: &Tallies,
@@ -469,7 +468,7 @@ impl Analysis {
         self.results.iter().filter(move |entry| entry.part == part)
     }
 
-    /// As JSON, one object, the same bytes for the same connections.
+    /// One JSON object, identical for the same connections.
     ///
     /// # Panics
     /// Never: it holds only numbers and strings.

@@ -1,10 +1,10 @@
-//! Two arms on the same connections: how far the mean of one lies from that of the other.
+//! Two arms on the same connections: the difference of their means.
 
 use super::tally::{Cell, Mean, Sum};
 use crate::stats::Interval;
 use crate::stats::bootstrap::{Estimate, plain, ratio};
 
-/// Below this many connections nothing is said about a part.
+/// Parts with fewer connections than this are left out.
 pub const LEAST_FLOWS: u64 = 30;
 
 /// Mean of `a` over that of `b`.
@@ -13,13 +13,13 @@ pub(super) fn times(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Esti
     ratio(mean(cell, a, what) / mean(cell, b, what), replicates, z)
 }
 
-/// Mean of `a` less that of `b`.
+/// Mean of `a` minus that of `b`.
 pub(super) fn less(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
     let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a - b);
     plain(mean(cell, a, what) - mean(cell, b, what), replicates, z)
 }
 
-/// Reduction in percent out of a ratio.
+/// Reduction in percent, from a ratio.
 pub(super) fn reduction(ratio: Interval) -> Interval {
     ratio.map(|ratio| (1.0 - ratio) * 100.0)
 }

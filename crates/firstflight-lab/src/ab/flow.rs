@@ -1,5 +1,5 @@
-//! One connection under every arm, and the checks of the test itself: the baseline once more with
-//! the same seed, and against itself under other seeds.
+//! One connection under every arm, and the checks of the test itself: the baseline rerun with the
+//! same seed, and the baseline against itself under other seeds.
 
 use super::{Clock, Test};
 use crate::decision::Sample;
@@ -13,36 +13,36 @@ use firstflight_sim::{App, Outcome, Part, Stop};
 /// Result of one arm on one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowResult {
-    /// Every byte was through within the limit: delivered, or acknowledged where the sender's
+    /// Whether every byte arrived within the limit: delivered, or acknowledged where the sender's
     /// clock counts.
     pub complete: bool,
-    /// Completion time on the test's clock, ns; the limit if it is not complete.
+    /// Completion time on the test's clock, ns; the limit if it is incomplete.
     pub ttlb_ns: u64,
-    /// Until every byte was acknowledged at the sender, ns.
+    /// Time until every byte was acknowledged at the sender, ns.
     pub acked_ns: Option<u64>,
-    /// Until the last byte was delivered in order at the receiver, ns.
+    /// Time until the last byte was delivered in order at the receiver, ns.
     pub delivered_after_ns: Option<u64>,
     /// Object bytes delivered in order at the receiver, by the end of the trial.
     pub delivered: u64,
-    /// Data packets sent, repeats and probes included.
+    /// Data packets sent, including retransmissions and probes.
     pub packets_sent: u64,
-    /// Declared lost and truly dropped.
+    /// Packets declared lost and truly dropped.
     pub packets_lost: u64,
-    /// Declared lost and acknowledged later.
+    /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
-    /// Packets that carried a repeat.
+    /// Packets that carried a retransmission.
     pub retransmissions: u64,
-    /// Object bytes sent again.
+    /// Object bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Repeats that the path dropped.
+    /// Retransmissions that the path dropped.
     pub lost_retransmissions: u64,
     /// Timeouts.
     pub rtos: u64,
     /// Recovery episodes.
     pub recoveries: u64,
-    /// Waiting time of the median packet at the bottleneck, us.
+    /// Median waiting time of packets at the bottleneck, us.
     pub queue_p50_us: u64,
-    /// Waiting time that 99 % of the packets do not exceed, us.
+    /// 99th percentile of the packets' waiting time at the bottleneck, us.
     pub queue_p99_us: u64,
     /// Largest window, bytes.
     pub cwnd_max: u64,
@@ -51,8 +51,8 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// Of responses: their completion times together, pauses left out; one that did not finish
-    /// counts with the limit.
+    /// Result for responses: the sum of their completion times, without pauses; a response that did
+    /// not finish counts with the limit.
     fn of_responses(outcome: &Outcome, clock: Clock, limit_ns: u64) -> FlowResult {
         let time = |part: &Part| match clock {
             Clock::Receiver => part.delivered_after(),
@@ -65,7 +65,7 @@ impl FlowResult {
 
     fn new(outcome: &Outcome, clock: Clock) -> FlowResult {
         let acknowledged = outcome.stop == Stop::Complete;
-        // What is not through was stopped at the limit.
+        // An incomplete transfer was stopped at the limit.
         let (complete, ttlb) = match clock {
             Clock::Receiver => {
                 (outcome.complete(), outcome.delivered_after.unwrap_or(outcome.acked_after))
@@ -96,7 +96,7 @@ impl FlowResult {
         }
     }
 
-    /// What decides.
+    /// The values that the decision uses.
     pub(super) fn sample(&self) -> Sample {
         let (ttlb_ns, queue_p99_us) = (self.ttlb_ns, self.queue_p99_us);
         Sample { ttlb_ns, loss_ppb: self.loss_ppb(), queue_p99_us }
@@ -112,16 +112,15 @@ impl FlowResult {
 /// One connection under every arm.
 pub(super) struct Connection {
     pub(super) drawn: Drawn,
-    /// The bound no sender beats, ns.
+    /// Lower bound for any sender, ns.
     pub(super) ideal_ns: Option<u64>,
-    /// In the order of the arms.
+    /// Results in the order of the arms.
     pub(super) results: Vec<FlowResult>,
-    /// The baseline twice under two other seeds, where the connection belongs to that check.
+    /// The baseline under two other seeds, if the connection is part of that check.
     pub(super) aa: Option<[FlowResult; 2]>,
-    /// Whether the baseline did the same again with the same seed, where it was asked to.
+    /// Whether the baseline reproduced its result with the same seed, if it was rerun.
     pub(super) repeats: Option<bool>,
-    /// The arms' results in every other world, where the connection belongs to those that run
-    /// there.
+    /// The arms' results in every other world, if the connection runs there.
     pub(super) worlds: Vec<Vec<FlowResult>>,
 }
 
@@ -132,10 +131,10 @@ pub(super) enum Checks {
     All,
 }
 
-/// Keys the other seeds of the check apart from every seed a user may choose next.
+/// Separates the seeds of the check from every seed that a user may choose.
 const OTHER_SEEDS: u64 = 0x4141_6368_6563_6b21;
 
-/// Half a millisecond and a bit: an odd number, so that the remainder is even.
+/// Half a millisecond and 1 ns: an odd number, so that the remainder is uniform.
 const JITTER_NS: u64 = 500_001;
 
 impl Test {
@@ -158,7 +157,7 @@ impl Test {
         Ok((drawn, scenario, app))
     }
 
-    /// Connection number `index`; `worlds` are those of [`Test::worlds`].
+    /// Runs connection number `index`; `worlds` are those of [`Test::worlds`].
     pub(super) fn connection(
         &self,
         index: u64,
@@ -174,8 +173,8 @@ impl Test {
             App::Responses(_) => FlowResult::of_responses(outcome, self.clock, self.limit.0),
             _ => FlowResult::new(outcome, self.clock),
         };
-        // Every arm with the same seed: those that behave alike share a simulation. And whether the queue had
-        // room for all that any of them sent.
+        // Runs every arm with the same seed (arms that behave alike share a simulation), and
+        // returns whether the queue had room for everything that any of them sent.
         let each = |scenario: &Scenario, app: &App| -> Result<(Vec<FlowResult>, bool), Error> {
             let outcomes = match app {
                 App::Bulk(_) => scenario.simulate_each(&self.arms, self.seed)?,
@@ -192,9 +191,9 @@ impl Test {
         let (results, fits) = each(&scenario, &app)?;
         let checked = |every: u64| checks == Checks::All && index.is_multiple_of(every);
         let aa = if checked(self.aa_stride()) {
-            // Both runs differ from the first in the chance of the path and by up to half a
+            // Both runs differ from the first in the random draws of the path and by up to half a
             // millisecond of round trip, so that neither is the original, and a path
-            // without chance is no trivial case.
+            // without random draws is not a trivial case.
             let other = |which: u64| {
                 let seed = mix(mix(self.seed ^ OTHER_SEEDS).wrapping_add(which));
                 let jitter = mix(seed.wrapping_add(index)) % JITTER_NS;
@@ -213,7 +212,7 @@ impl Test {
         } else {
             None
         };
-        // Whoever waits for an application is bound by it and not by the path.
+        // A transfer that waits for its application is limited by the application, not by the path.
         let ideal_ns = if matches!(app, App::Bulk(_)) {
             scenario.ideal(self.seed)?.map(|ideal| ideal.0)
         } else {
@@ -221,7 +220,7 @@ impl Test {
         };
         let mut others = Vec::new();
         if index.is_multiple_of(self.worlds_stride()) {
-            // What ran with a queue that had room for everything is the same with a larger one.
+            // A trial whose queue had room for everything is the same with a larger queue.
             let mut known = vec![(scenario.path.clone(), app.clone(), fits, results.clone())];
             for population in worlds {
                 let (_, other, its) = self.scenario(population, index)?;
@@ -242,8 +241,9 @@ impl Test {
     }
 }
 
-/// Whether a trial on this path is what it was on `known`, where the queue had room for everything or not: the
-/// paths are equal, or nothing differs but that this one's drop-tail queue holds more.
+/// Whether a trial on this path equals the one on `known`. That is so if the paths are equal, or if
+/// they differ only in a larger drop-tail queue and the queue of `known` had room for everything
+/// (`fits`).
 fn is_as_good(path: &Path, known: &Path, fits: bool) -> bool {
     let plain = path.effects().aqm.is_none() && path.effects().ecn.is_none();
     let room = |path: &Path| path.queue_bytes().unwrap_or(u64::MAX);

@@ -1,10 +1,10 @@
-//! A/B tests: every arm on the same drawn paths with the same objects, by the thousand or the
-//! million, in constant memory.
+//! A/B tests: every arm on the same drawn paths with the same objects, for thousands or millions of
+//! connections, in constant memory.
 //!
 //! [`Test::run`] simulates connections in blocks and keeps sums of integers ([`tally`]); the same
-//! connections give the same bytes on any number of threads and however they are cut into shards
-//! ([`shard`]). [`analysis`] turns sums into estimates with intervals, [`crate::decision`] says what
-//! they come to.
+//! connections give the same bytes on any number of threads and with any division into shards
+//! ([`shard`]). [`analysis`] turns sums into estimates with intervals, and [`crate::decision`]
+//! draws the conclusion.
 
 pub mod analysis;
 mod contrast;
@@ -32,19 +32,19 @@ use firstflight_path::Error;
 use firstflight_path::random::mix;
 use serde::{Deserialize, Serialize};
 
-/// Whose clock says that a transfer is through.
+/// The end whose clock determines when a transfer is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// The receiver's: the last byte was delivered in order there.
     #[default]
     Receiver,
     /// The sender's: the last byte was acknowledged there, after the receiver's delayed ACK. For
-    /// published results that were measured so.
+    /// comparison with published results measured at the sender.
     Sender,
 }
 
 impl Clock {
-    /// As an experiment tells it.
+    /// Name in experiments.
     pub const fn name(self) -> &'static str {
         match self {
             Clock::Receiver => "receiver",
@@ -60,51 +60,51 @@ pub struct Test {
     pub population: Population,
     /// The arms, the baseline first.
     pub arms: Vec<NamedArm>,
-    /// Connections.
+    /// Number of connections.
     pub flows: u64,
     /// Seed of every draw.
     pub seed: u64,
-    /// Initial window in packets of arms that name none.
+    /// Initial window, in packets, of arms that specify none.
     pub iw: u32,
-    /// Pacer's bucket in packets of arms that name none.
+    /// Pacer's bucket, in packets, of arms that specify none.
     pub burst: u32,
     /// Simulated time after which an unfinished transfer stops.
     pub limit: Nanos,
     /// Transport, sizes and timers of the hosts.
     pub host: Hosts,
-    /// The preset of loss detection that was asked for by name.
+    /// Loss-detection preset, if one was requested by name.
     pub detection: Option<String>,
-    /// Whose clock times count on.
+    /// The clock that the times refer to.
     pub clock: Clock,
-    /// The price that is accepted for less time.
+    /// The cost that is acceptable in exchange for shorter times.
     pub limits: Limits,
 }
 
-/// Most connections of a test: their sums still fit.
+/// Most connections of a test: their sums must fit.
 pub const MOST_FLOWS: u64 = 1_000_000_000;
-/// Longest limit, s: times in microseconds have to fit into 32 bits.
+/// Longest limit, s: times in microseconds must fit into 32 bits.
 pub const MOST_SECONDS: u64 = 3600;
 
-/// The test with every default filled in: what a result or a shard says about itself.
+/// The test with every default filled in, as results and shards record it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
-    /// Where it ran.
+    /// The testbed.
     pub testbed: String,
     /// Protocol of the senders: `quic` or `tcp`.
     pub transport: String,
-    /// Loss detection, where one was asked for.
+    /// Loss-detection preset, if one was requested.
     pub detection: Option<String>,
     /// Name of the population.
     pub population: String,
-    /// The population as a file, knobs turned.
+    /// The population as a file, with its knobs applied.
     pub population_toml: String,
-    /// Values that nobody measured, each with the two ends that are tried.
+    /// Unmeasured values, each with the two ends of its range.
     pub assumptions: Vec<Assumed>,
-    /// The worlds besides the one as assumed.
+    /// The worlds in addition to the central assumptions.
     pub worlds: Vec<Corner>,
-    /// One connection in so many also runs in these; 0 without any.
+    /// One in this many connections also runs in these worlds; 0 if there are none.
     pub worlds_every: u64,
-    /// The price that is accepted for less time.
+    /// The cost that is acceptable in exchange for shorter times.
     pub limits: Limits,
     /// Groups, in order.
     pub groups: Vec<String>,
@@ -114,36 +114,36 @@ pub struct Experiment {
     pub arms: Vec<String>,
     /// The arms in full.
     pub arms_full: Vec<String>,
-    /// Connections.
+    /// Number of connections.
     pub flows: u64,
     /// Seed.
     pub seed: u64,
-    /// Initial window of arms that name none, packets.
+    /// Initial window of arms that specify none, packets.
     pub iw: u32,
-    /// Pacer's bucket of arms that name none, packets.
+    /// Pacer's bucket of arms that specify none, packets.
     pub burst: u32,
-    /// Simulated time after which a transfer stops, and counts with this time.
+    /// Simulated time after which a transfer stops; the limit then counts as its time.
     pub limit_s: f64,
     /// IP bytes of a full packet.
     pub packet_bytes: u32,
-    /// Acknowledged every this many packets.
+    /// Number of packets per ACK.
     pub ack_every: u32,
     /// Longest ACK delay.
     pub max_ack_delay_ms: f64,
-    /// Whose clock times count on: `receiver` or `sender`.
+    /// The clock that the times refer to: `receiver` or `sender`.
     pub clock: String,
 }
 
-/// An assumption of the population, as a result says it.
+/// An assumption of the population, as results record it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
-    /// Its name.
+    /// Name of the assumption.
     pub value: String,
-    /// The lower end, for people.
+    /// The lower end, as text.
     pub low: String,
     /// The upper end.
     pub high: String,
-    /// Why this range.
+    /// Reason for this range.
     pub reference: String,
 }
 
@@ -159,7 +159,7 @@ impl From<&Assumption> for Assumed {
     }
 }
 
-/// A world, as a result says it.
+/// A world, as results record it.
 fn corner(world: &World) -> Corner {
     let Knobs { q, k, s, r, l, .. } = &world.population.knobs;
     Corner {
@@ -170,10 +170,10 @@ fn corner(world: &World) -> Corner {
 }
 
 impl Test {
-    /// Refuses what is no test.
+    /// Refuses an invalid test.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if it is invalid.
     pub fn check(&self) -> Result<(), Error> {
         if self.arms.len() < 2 {
             return Err(Error::new(
@@ -235,8 +235,8 @@ impl Test {
         }
     }
 
-    /// Connections per block, the unit of sharding and resuming: about a hundred blocks, each long
-    /// enough to be worth a file and short enough to be lost.
+    /// Connections per block, the unit of sharding and resuming: about a hundred blocks per test,
+    /// each long enough to be worth a file and short enough to lose.
     pub fn block(&self) -> u64 {
         (self.flows / 128).next_power_of_two().clamp(64, 16_384)
     }
@@ -246,33 +246,34 @@ impl Test {
         self.flows.div_ceil(self.block())
     }
 
-    /// Every how many connections all arms also run in the other worlds: of a large test 4000 at
-    /// each end of an assumption, which half of the corners share; a quarter of a small one.
+    /// Stride of the connections on which all arms also run in the other worlds. A large test has
+    /// 4000 of them at each end of an assumption, which half of the corners share; a small test has
+    /// a quarter of its connections.
     pub fn worlds_stride(&self) -> u64 {
         let corners_of_an_end = 1 << self.population.assumptions.len().saturating_sub(1);
         (self.flows * corners_of_an_end / 4_000).max(4)
     }
 
-    /// The population in every world but the one as assumed.
+    /// The population in every world except the central one.
     pub fn worlds(&self) -> Vec<Population> {
         self.population.worlds().into_iter().map(|world| world.population).collect()
     }
 
-    /// Every how many connections the baseline also runs against itself under other seeds.
+    /// Stride of the connections on which the baseline also runs against itself under other seeds.
     pub fn aa_stride(&self) -> u64 {
         (self.flows / 4_000).max(1)
     }
 }
 
 impl Experiment {
-    /// A number that changes with anything that changes results.
+    /// A hash of everything that affects results.
     pub fn hash(&self) -> u64 {
         let text = serde_json::to_string(self).unwrap_or_default();
         let own = format!("{}\n{text}", env!("CARGO_PKG_VERSION"));
         own.bytes().fold(own.len() as u64, |sum, byte| mix(sum ^ u64::from(byte)))
     }
 
-    /// The range of sizes of a bin, in words.
+    /// The size range of a bin as text.
     pub fn size_label(&self, bin: usize) -> String {
         let figure = |bytes: u64| match bytes {
             1_000_000.. if bytes.is_multiple_of(100_000) => format!("{} MB", bytes as f64 / 1e6),

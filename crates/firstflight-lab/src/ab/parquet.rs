@@ -1,8 +1,8 @@
 //! Rows as Parquet: columns compressed with zstd, names as dictionaries, one row group per block of
 //! connections.
 //!
-//! Every column may be null, and is where something does not apply. The file says which test it
-//! belongs to: version, hash of the experiment and the experiment itself stand in its metadata.
+//! Every column may be null, and is null where it does not apply. The metadata identify the test:
+//! version, hash of the experiment and the experiment itself.
 
 use super::Test;
 use super::rows::{ConnectionRow, Row};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Version of the columns: their names and meanings.
 pub const SCHEMA: &str = "1";
 
-/// A file of rows that grows.
+/// A growing file of rows.
 pub struct Rows<W: Write + Send> {
     file: SerializedFileWriter<W>,
 }
@@ -31,7 +31,7 @@ fn bad(error: &ParquetError) -> Error {
     Error::new(format!("parquet: {error}"))
 }
 
-/// The values that there are.
+/// The known values.
 fn known<T>(cells: &[Cell<'_>], read: impl Fn(Cell<'_>) -> Option<T>) -> Vec<T> {
     cells.iter().filter_map(|cell| read(*cell)).collect()
 }
@@ -42,7 +42,7 @@ fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
         Holds::Whole => (Physical::INT64, ConvertedType::UINT_64),
         Holds::Real => (Physical::DOUBLE, ConvertedType::NONE),
         Holds::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
-        // What is left is text: records and several values have no column.
+        // Everything else is text: records and lists have no column.
         _ => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
     };
     Type::primitive_type_builder(&column.name, physical)
@@ -53,10 +53,10 @@ fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
 }
 
 impl<W: Write + Send> Rows<W> {
-    /// Begins a file; the columns are those of [`ConnectionRow`].
+    /// Starts a file; the columns are those of [`ConnectionRow`].
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn new(test: &Test, shard: Option<(u64, u64)>, out: W) -> Result<Rows<W>, Error> {
         let fields = columns(ConnectionRow::MEASURES)
             .iter()
@@ -89,7 +89,7 @@ impl<W: Write + Send> Rows<W> {
     /// Appends rows as one group.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write(&mut self, test: &Test, rows: &[Row]) -> Result<(), Error> {
         if rows.is_empty() {
             return Ok(());
@@ -156,10 +156,10 @@ impl<W: Write + Send> Rows<W> {
         Ok(())
     }
 
-    /// Writes the end of the file and gives back what it was written to.
+    /// Writes the end of the file and returns the writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn finish(self) -> Result<W, Error> {
         self.file.into_inner().map_err(|error| bad(&error))
     }

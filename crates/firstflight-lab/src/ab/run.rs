@@ -1,5 +1,5 @@
-//! Running a test: block after block, connections of a block in parallel, one set of tallies per
-//! thread.
+//! Runs a test: block after block, with the connections of a block in parallel and one set of
+//! tallies per thread.
 
 use super::flow::{Checks, Connection};
 use super::rows::Row;
@@ -13,39 +13,39 @@ use std::path::{Path as File, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Which part of a test to run, and what to keep of it.
+/// The part of a test to run, and where to keep it.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// Part `i` of `n`, counted from 1; every n-th block.
+    /// Part `i` of `n`, counted from 1: every n-th block.
     pub shard: Option<(u64, u64)>,
     /// A folder with a file for every finished block; blocks found there are not run again.
     pub resume: Option<PathBuf>,
 }
 
-/// Takes rows, in order.
+/// Receives rows, in order.
 pub type Sink<'r> = dyn FnMut(&[Row]) -> Result<(), Error> + Send + 'r;
 
 /// Observers of a run.
 pub struct Watch<'a> {
     /// Called with the number of connections done since the last call.
     pub tick: &'a (dyn Fn(u64) + Sync),
-    /// Set by whoever wants the run to end early.
+    /// Set to end the run early.
     pub stop: &'a AtomicBool,
-    /// Takes the rows of every connection, in order; `None` keeps none.
+    /// Receives the rows of every connection, in order; `None` keeps none.
     pub rows: Option<&'a mut Sink<'a>>,
 }
 
 /// Connections that a thread takes at a time.
 const CHUNK: u64 = 16;
 
-/// What one thread has.
+/// State of one thread.
 struct Worker {
     tallies: Tallies,
     rows: Vec<Row>,
 }
 
 impl Test {
-    /// The test with twice the connections, if the baseline differed from itself in this one.
+    /// The test with twice the connections, if the baseline differed from itself in this test.
     pub fn doubled(&self, tallies: &Tallies) -> Option<Test> {
         let check = tallies.decision(&self.experiment()).check;
         let more = Test { flows: self.flows.saturating_mul(2), ..self.clone() };
@@ -53,32 +53,34 @@ impl Test {
     }
 
     /// Runs a test, or a part of it, on the current thread pool. The result depends neither on the
-    /// number of threads nor on how often it was interrupted. If it is stopped, what was done
-    /// so far comes back: the whole blocks are listed, the last one may be in part.
+    /// number of threads nor on how often it was interrupted. If it is stopped, it returns the
+    /// results
+    /// so far: complete blocks are listed, and the last block may be incomplete.
     ///
     /// # Errors
-    /// If this is no test, if a file of the folder to resume belongs to another, or cannot be
-    /// written.
+    /// If the test is invalid, or if a file in the folder to resume belongs to another test or
+    /// cannot be written.
     pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Error> {
         let blocks =
             (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
         self.run_blocks(blocks, run.resume.as_deref(), watch)
     }
 
-    /// The whole test without the baseline against itself and without its repeats: for who wants the arms'
-    /// numbers of a test whose machinery is checked elsewhere. Of a small test that is a third of what runs.
+    /// Runs the whole test without the checks on the baseline (against itself and rerun with the
+    /// same seed): for tests whose machinery is checked elsewhere. In a small test the checks are a
+    /// third of the work.
     ///
     /// # Errors
-    /// If this is no test.
+    /// If the test is invalid.
     pub fn run_arms_only(&self, watch: &mut Watch<'_>) -> Result<Tallies, Error> {
         self.run_checked(0..self.blocks(), None, watch, Checks::None)
     }
 
-    /// The same for any blocks, each once: a range of them is a range of connections,
-    /// [`Test::block`] of them each.
+    /// As [`Test::run`], for any blocks, each once. A block is a range of [`Test::block`]
+    /// connections.
     ///
     /// # Errors
-    /// Those of [`Test::run`], and one line if there is no such block.
+    /// Errors of [`Test::run`], and a one-line message if a block does not exist.
     pub fn run_blocks(
         &self,
         blocks: impl IntoIterator<Item = u64>,
@@ -138,7 +140,7 @@ impl Test {
         Ok(total)
     }
 
-    /// Runs the connections of a block into `done`. Returns whether all of them ran.
+    /// Runs the connections of a block into `done`. Returns whether all of them were run.
     fn block_into(
         &self,
         flows: std::ops::Range<u64>,
@@ -185,14 +187,14 @@ impl Test {
 /// Reads a file of tallies.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the file cannot be read.
 pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Error> {
     let bytes = input::read(file, MOST_DATA)
         .map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
     shard::decode(&file.display().to_string(), &bytes)
 }
 
-/// Writes a file that is whole or not there.
+/// Writes a file completely or not at all.
 fn write(file: &File, bytes: &[u8]) -> Result<(), Error> {
     write_whole(file, For::Anybody, |out| out.write_all(bytes))
         .map_err(|error| Error::new(format!("{}: {error}", file.display())))

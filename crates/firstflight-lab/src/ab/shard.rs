@@ -1,8 +1,8 @@
-//! Files with the tallies of some blocks of a test: what `--resume` keeps, what `--shard` writes
-//! and what `ab merge` reads.
+//! Files with the tallies of some blocks of a test, which `--resume` keeps, `--shard` writes and
+//! `ab merge` reads.
 //!
-//! A first line of JSON says which test it is, the rest is integers of seven bits at a time, the
-//! last eight bytes are a checksum.
+//! The first line is JSON that identifies the test, followed by integers in groups of seven bits;
+//! the last eight bytes are a checksum.
 
 use super::{Experiment, Tallies};
 use crate::stats::codec::{Reader, Writer};
@@ -16,7 +16,7 @@ struct Header {
     experiment: Experiment,
 }
 
-/// The tallies as a file.
+/// Encodes the tallies as a file.
 pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
     let header =
         Header { firstflight_ab: env!("CARGO_PKG_VERSION").into(), experiment: experiment.clone() };
@@ -28,10 +28,10 @@ pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
     writer.0
 }
 
-/// A file back, with the test it belongs to.
+/// Decodes a file, with the test it belongs to.
 ///
 /// # Errors
-/// One line that says what the file is not; `name` is its name.
+/// A one-line message that says why the file is invalid; `name` is its name.
 pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Error> {
     let bad = |what: &str| {
         Error::new(format!(
@@ -67,11 +67,11 @@ fn checksum(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |sum, chunk| mix(sum ^ word(chunk)))
 }
 
-/// Shards joined, whatever their order.
+/// Joins shards, in any order.
 ///
 /// # Errors
-/// One line if there are none, if they belong to different tests, or if a block stands in two of
-/// them.
+/// A one-line message if there are none, if they belong to different tests, or if a block is in two
+/// of them.
 pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, Tallies), Error> {
     let mut whole: Option<(String, Experiment, Tallies)> = None;
     for (name, experiment, tallies) in shards {

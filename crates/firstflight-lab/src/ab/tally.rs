@@ -1,6 +1,6 @@
-//! What is kept of a test: sums and sketches of integers, per cell and arm. Adding is all that ever
-//! happens to them, so any order, any number of threads and any cut into shards gives the same
-//! numbers. Memory does not grow with the connections.
+//! The data kept of a test: sums and sketches of integers, per cell and arm. They are only ever
+//! added, so any order, number of threads and division into shards gives the same numbers. Memory
+//! does not grow with the number of connections.
 
 use super::flow::{Connection, FlowResult};
 use super::{Experiment, Test};
@@ -11,7 +11,7 @@ use crate::stats::ratio::Ratios;
 use crate::stats::sketch::Sketch;
 use firstflight::startup::ExitReason;
 
-/// Sum over connections.
+/// A sum over connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     /// Connections that did not finish within the limit.
@@ -24,13 +24,13 @@ pub enum Sum {
     Sent,
     /// Packets lost.
     Lost,
-    /// False alarms.
+    /// Spurious losses.
     Spurious,
-    /// Packets that carried a repeat.
+    /// Packets that carried a retransmission.
     Retransmissions,
-    /// Object bytes sent again.
+    /// Object bytes retransmitted.
     RetransmittedBytes,
-    /// Repeats that were dropped.
+    /// Retransmissions that were dropped.
     LostRetransmissions,
     /// Timeouts.
     Rtos,
@@ -38,14 +38,14 @@ pub enum Sum {
     Recoveries,
     /// 99th percentile of the waiting time of each connection, us.
     QueueP99,
-    /// Completion time over the bound, 1e-6.
+    /// Completion time over the lower bound, 1e-6.
     VsIdeal,
 }
 
 const SUMS: usize = Sum::VsIdeal as usize + 1;
 
-/// The exit reasons that are counted, each at its place in [`ExitReason::ALL`]; the place behind
-/// the last is "transfer ended first".
+/// Number of exit reasons counted, each at its index in [`ExitReason::ALL`]; the index after the
+/// last is "transfer ended first".
 const EXITS: usize = ExitReason::ALL.len() + 1;
 
 /// The quantities that have replicates.
@@ -122,7 +122,7 @@ impl ArmTally {
         self.replicates.iter_mut().zip(&other.replicates).for_each(|(sums, more)| sums.merge(more));
     }
 
-    /// One sum.
+    /// The value of a sum.
     pub fn sum(&self, sum: Sum) -> u128 {
         self.sums[sum as usize]
     }
@@ -164,10 +164,10 @@ impl ArmTally {
     }
 }
 
-/// A part of the connections: all arms on the same ones.
+/// A part of the connections, with all arms on the same ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Connections.
+    /// Number of connections.
     pub flows: u64,
     /// Object bytes.
     pub bytes: u128,
@@ -191,7 +191,7 @@ impl Cell {
         }
     }
 
-    /// Adds everything of another.
+    /// Adds the contents of another cell.
     pub fn merge(&mut self, other: &Cell) {
         if self.arms.len() < other.arms.len() {
             self.arms.resize(other.arms.len(), ArmTally::default());
@@ -222,29 +222,29 @@ impl Cell {
     }
 }
 
-/// Edges of the strata by BDP, bytes, and by buffer over BDP.
+/// Edges of the strata by BDP, bytes.
 pub const BDP_EDGES: [u64; 3] = [30_000, 300_000, 3_000_000];
 /// Edges of the strata by buffer over BDP.
 pub const BUFFER_EDGES: [f64; 2] = [0.5, 2.0];
-/// Edges of the strata by object size over three times what path and queue hold: how far startup
-/// can overshoot before the object ends.
+/// Edges of the strata by object size over three times what path and queue can hold, which limits
+/// how far startup can overshoot before the object ends.
 pub const FILL_EDGES: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
 const BUFFERS: usize = BUFFER_EDGES.len() + 1;
 const STRATA: usize = (BDP_EDGES.len() + 1) * BUFFERS;
 
-/// Everything kept of the connections of a test, or of some of them.
+/// All data kept of a test's connections, or of some of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tallies {
     arms: usize,
     bins: usize,
-    /// Group by size bin, and behind them BDP by buffer.
+    /// Group by size bin, followed by BDP by buffer.
     cells: Vec<Cell>,
     strata: Vec<Cell>,
     fills: Vec<Cell>,
-    /// The baseline twice, under two other seeds.
+    /// The baseline under two other seeds.
     twice: Sums,
-    /// What decides: all connections as assumed, those that also ran in the other worlds as
-    /// assumed, and these in each of the worlds.
+    /// Sums for the decision: all connections under the central assumptions, those that also ran in
+    /// the other worlds under the central assumptions, and these in each of the worlds.
     worlds: Vec<Sums>,
     /// Number of reruns of the baseline with the same seed.
     pub repeated: u64,
@@ -252,12 +252,12 @@ pub struct Tallies {
     pub differed: u64,
     /// Number of values clipped by each bound of the population.
     pub clipped: [u64; 8],
-    /// Blocks that are whole, rising.
+    /// Complete blocks, in ascending order.
     pub blocks: Vec<u64>,
 }
 
 impl Tallies {
-    /// Nothing yet.
+    /// Creates empty tallies.
     pub fn new(experiment: &Experiment) -> Tallies {
         let (arms, bins) = (experiment.arms.len(), experiment.size_bins.len() + 1);
         Tallies {
@@ -314,7 +314,7 @@ impl Tallies {
         }
     }
 
-    /// Adds everything of another part of the same test.
+    /// Adds the tallies of another part of the same test.
     pub fn merge(&mut self, other: &Tallies) {
         self.cells.iter_mut().zip(&other.cells).for_each(|(cell, more)| cell.merge(more));
         self.strata.iter_mut().zip(&other.strata).for_each(|(cell, more)| cell.merge(more));
@@ -328,7 +328,7 @@ impl Tallies {
         self.blocks.sort_unstable();
     }
 
-    /// Forgets everything.
+    /// Resets everything.
     pub fn clear(&mut self) {
         let arms = self.arms;
         self.cells
@@ -344,7 +344,7 @@ impl Tallies {
         self.blocks.clear();
     }
 
-    /// Connections so far.
+    /// Number of connections so far.
     pub fn flows(&self) -> u64 {
         self.cells.iter().map(|cell| cell.flows).sum()
     }
@@ -360,32 +360,32 @@ impl Tallies {
         self.join(self.cells.iter())
     }
 
-    /// Those of a group.
+    /// The connections of a group.
     pub fn group(&self, group: usize) -> Cell {
         self.join(self.cells[group * self.bins..(group + 1) * self.bins].iter())
     }
 
-    /// Those of a size bin.
+    /// The connections of a size bin.
     pub fn size(&self, bin: usize) -> Cell {
         self.join(self.cells.iter().skip(bin).step_by(self.bins))
     }
 
-    /// Those of a group and a size bin.
+    /// The connections of a group and a size bin.
     pub fn cell(&self, group: usize, bin: usize) -> &Cell {
         &self.cells[group * self.bins + bin]
     }
 
-    /// Those of a stratum of BDP.
+    /// The connections in one stratum of BDP.
     pub fn bdp(&self, stratum: usize) -> Cell {
         self.join(self.strata[stratum * BUFFERS..(stratum + 1) * BUFFERS].iter())
     }
 
-    /// Those of a stratum of buffer over BDP.
+    /// The connections in one stratum of the buffer-to-BDP ratio.
     pub fn buffer(&self, stratum: usize) -> Cell {
         self.join(self.strata.iter().skip(stratum).step_by(BUFFERS))
     }
 
-    /// Those of a stratum of object size over three times what path and queue hold.
+    /// The connections in one stratum of object size over three times what path and queue can hold.
     pub fn fill(&self, stratum: usize) -> Cell {
         self.fills[stratum].clone()
     }
@@ -415,7 +415,7 @@ impl Tallies {
         decision
     }
 
-    /// Appends everything.
+    /// Appends the tallies.
     pub fn write(&self, to: &mut Writer) {
         to.put(self.blocks.len() as u64);
         self.blocks.iter().for_each(|block| to.put(*block));
@@ -426,7 +426,7 @@ impl Tallies {
         self.clipped.iter().for_each(|count| to.put(*count));
     }
 
-    /// Reads what [`Tallies::write`] wrote for the same experiment.
+    /// Reads tallies that [`Tallies::write`] wrote for the same experiment.
     pub fn read(from: &mut Reader<'_>, experiment: &Experiment) -> Option<Tallies> {
         let mut tallies = Tallies::new(experiment);
         for _ in 0..from.get()? {

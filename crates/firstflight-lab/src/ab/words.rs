@@ -1,16 +1,16 @@
-//! What the numbers do not say, and which arms are worth a look in each group.
+//! Warnings about the numbers, and the arms worth considering in each group.
 
 use super::analysis::{Analysis, Entry, FEW_FLOWS, Part};
 use super::contrast::LEAST_FLOWS;
 use super::{Experiment, Tallies};
 
 impl Analysis {
-    /// Of the sums of a test; `warnings` are those of the population.
+    /// Analyses the sums of a test; `warnings` are those of the population.
     pub fn new(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
         let mut analysis = Analysis::numbers(experiment, tallies, warnings);
         analysis.advice = advice(&analysis);
         let own = self::warnings(&analysis);
-        // What concerns this very test goes before what concerns its population.
+        // Warnings about this test come before those about its population.
         analysis.warnings.splice(0..0, own);
         analysis
     }
@@ -37,8 +37,8 @@ fn advice(analysis: &Analysis) -> Vec<String> {
             };
             match (fast, gentle) {
                 (Some(fast), Some(gentle)) if fast.arm == gentle.arm && front.len() == 1 => {
-                    // The others are slower beyond chance; they may still lose less, by no more
-                    // than chance.
+                    // The other arms are significantly slower; they may still lose less, but not
+                    // significantly so.
                     let least = arms.iter().all(|other| other.loss_pct.mean >= fast.loss_pct.mean);
                     let loss = if least {
                         "and loses least"

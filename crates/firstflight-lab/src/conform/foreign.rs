@@ -1,4 +1,4 @@
-//! Controllers that are not ours, as the comparison asks for them.
+//! The interface to controllers that are not ours, for the conformance comparison.
 
 use firstflight::arm::{Arm, ArmController};
 use firstflight::{Begin, Event};
@@ -6,40 +6,41 @@ use firstflight_path::Error;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// A controller that is not ours: it is told events and has a window.
+/// A controller that is not ours: it receives events and has a window.
 pub trait Foreign {
-    /// A connection begins. What is told afterwards belongs to it.
+    /// Starts a connection. All following events belong to it.
     ///
     /// # Errors
-    /// One line if it cannot.
+    /// A one-line message if it cannot.
     fn begin(&mut self, begin: &Begin) -> Result<(), Error>;
 
-    /// One event, in the order of the connection.
+    /// Handles one event, in the order of the connection.
     ///
     /// # Errors
-    /// One line if it cannot answer.
+    /// A one-line message if it cannot.
     fn tell(&mut self, event: &Event) -> Result<(), Error>;
 
-    /// The connection is over: what the controller holds is given back.
+    /// Ends the connection and releases what the controller holds.
     ///
     /// # Errors
-    /// One line if it cannot.
+    /// A one-line message if it cannot.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Congestion window and slow-start threshold now, bytes; no threshold while it was never set.
+    /// Current congestion window and slow-start threshold, bytes; `None` while the threshold was
+    /// never set.
     fn window(&self) -> (u64, Option<u64>);
 
-    /// It ended or did not answer in time: the error before this is a finding about the controller
-    /// and not about how it was called.
+    /// Whether it ended or did not answer in time. The preceding error is then a finding about the
+    /// controller, not about the way it was called.
     fn died(&self) -> bool {
         false
     }
 }
 
-/// The end of a controller's process in words; `what` is the controller's. A process that lives on
-/// without answering is killed.
+/// Describes the end of a controller's process; `what` is what to call it. A process that does not
+/// answer is killed.
 pub(super) fn ending(child: &mut Child, what: &str) -> String {
     const PATIENCE: Duration = Duration::from_secs(2);
     let begun = Instant::now();
@@ -87,7 +88,8 @@ fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
-/// One of ours behind the interface for foreign ones: with itself it must agree on every ACK.
+/// One of our arms behind the interface for foreign controllers: compared with itself, it must
+/// agree on every ACK.
 #[derive(Debug)]
 pub struct OneOfOurs {
     arm: Arm,
@@ -95,7 +97,7 @@ pub struct OneOfOurs {
 }
 
 impl OneOfOurs {
-    /// This arm.
+    /// Wraps this arm.
     pub fn new(arm: Arm) -> OneOfOurs {
         OneOfOurs { arm, core: None }
     }

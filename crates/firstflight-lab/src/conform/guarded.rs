@@ -1,9 +1,10 @@
-//! A shared library in a process of its own: an exit, a crash or an endless loop in it ends that
+//! A shared library in a separate process: an exit, a crash or an endless loop in it ends that
 //! process and not the comparison.
 //!
 //! Both sides are this program, connected by a socket that is the standard input of the child. Each
-//! question is a row of numbers as [`Table`] passes them to the library, each answer three: whether
-//! it is a refusal, then window and threshold, or the length of the refusal's text.
+//! request is a row of numbers as [`Table`] passes them to the library. Each answer is three
+//! numbers: whether it is a refusal, then window and threshold, or the length of the refusal's
+//! text.
 
 use super::foreign::{Foreign, ending};
 use super::table::{NONE, ROW, Table, row_of};
@@ -15,16 +16,16 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// First number of the row that begins a connection; those of events are small.
+/// First number of the row that starts a connection; the numbers of events are small.
 const BEGIN: u64 = NONE - 1;
 /// First number of the row that ends a connection.
 const END: u64 = BEGIN - 1;
-/// The longest refusal that is read, bytes.
+/// Longest refusal that is read, bytes.
 const LONGEST: u64 = 4096;
 /// Bytes of a number.
 const WORD: usize = size_of::<u64>();
 
-/// The side that asks.
+/// The side that sends requests.
 #[derive(Debug)]
 pub struct Guarded {
     name: String,
@@ -32,23 +33,23 @@ pub struct Guarded {
     socket: UnixStream,
     limit: Duration,
     window: (u64, Option<u64>),
-    /// The library was loaded.
+    /// Whether the library was loaded.
     open: bool,
     died: bool,
 }
 
 impl Guarded {
-    /// Starts `command`, which calls [`answer`] for the library called `name`. Each of its answers
-    /// may take `limit`.
+    /// Starts `command`, which calls [`answer`] for the library called `name`. Each answer may take
+    /// up to `limit`.
     ///
     /// # Errors
-    /// One line if it does not start.
+    /// A one-line message if it does not start.
     pub fn start(name: &str, mut command: Command, limit: Duration) -> Result<Guarded, Error> {
         let failed = |error: std::io::Error| Error::new(format!("{name}: {error}"));
         let (socket, theirs) = UnixStream::pair().map_err(failed)?;
         socket.set_read_timeout(Some(limit)).map_err(failed)?;
         socket.set_write_timeout(Some(limit)).map_err(failed)?;
-        // What the library prints is not part of the result.
+        // Output of the library is not part of the result.
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::from(std::io::stderr()));
         let child = command.spawn().map_err(failed)?;
         let (name, window) = (name.to_owned(), (0, None));
@@ -58,7 +59,7 @@ impl Guarded {
     fn ask(&mut self, row: &[u64], during: &str) -> Result<(), Error> {
         let question: Vec<u8> = row.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let written = self.socket.write_all(&question);
-        // A library that was refused has said so before it could be asked.
+        // If the library was refused, the refusal was sent before this request.
         let answered = match self.hear() {
             Ok(Some(refused)) => Ok(Some(refused)),
             heard => written.and(heard),
@@ -76,10 +77,10 @@ impl Guarded {
         Err(Error::new(format!("{}: {why}, {during}", self.name)))
     }
 
-    /// One answer: a refusal, if it is one.
+    /// Reads one answer: the refusal, if it is one.
     fn hear(&mut self) -> std::io::Result<Option<String>> {
         if !std::mem::replace(&mut self.open, true) {
-            // That the library was loaded comes before the first answer.
+            // The report that the library was loaded comes before the first answer.
             if let Some(refused) = self.hear()? {
                 return Ok(Some(refused));
             }
@@ -135,10 +136,11 @@ impl Foreign for Guarded {
     }
 }
 
-/// The side that answers: opens the library and asks it what standard input asks, until that ends.
+/// The side that answers: opens the library and passes it the requests on standard input, until
+/// that ends.
 ///
 /// # Errors
-/// One line if standard input is not what [`Guarded`] makes it.
+/// A one-line message if standard input is not from [`Guarded`].
 pub fn answer(open: impl FnOnce() -> Result<Table, Error>) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::new(format!("standard input: {error}"));
     super::table::die_with_parent();

@@ -1,4 +1,4 @@
-//! What the controller of a simulated connection was told.
+//! The events that the controller of a simulated connection received.
 
 use crate::arms::NamedArm;
 use crate::scenario::Scenario;
@@ -7,7 +7,6 @@ use firstflight_path::Error;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{App, Observer, Record, Snapshot};
 
-/// Everything that the controller of a simulated connection was told.
 #[derive(Debug, Default)]
 struct Heard {
     begin: Option<Begin>,
@@ -18,7 +17,7 @@ struct Heard {
 /// the content of vectors.
 ///
 /// # Errors
-/// One line if the scenario cannot run.
+/// A one-line message if the scenario cannot run.
 pub fn listen(
     arm: &NamedArm,
     scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! Two windows side by side, event by event.
+//! Compares two windows event by event.
 
 use super::rule::Rule;
 use super::step::{Side, Step};
@@ -9,15 +9,15 @@ use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// How many steps before and after a difference are kept.
+/// Number of steps kept before and after a difference.
 const AROUND: usize = 3;
 
-/// A reduction is compared by its factor: what share of the window may lie between two that round
-/// differently, as one over this.
+/// A reduction is compared by its factor: the share of the window, as its reciprocal, by which two
+/// reductions may differ due to rounding.
 const FACTOR_GRAIN: u64 = 1_000;
 
-/// Growth over an epoch may differ by this share of ours, as one over this, where that is more than
-/// the tolerance: what a curve in whole packets, or a clock in milliseconds, explains.
+/// Growth over an epoch may differ by this share of ours, given as its reciprocal, if that is more
+/// than the tolerance. A curve in whole packets, or a clock in milliseconds, explains that much.
 const EPOCH_GRAIN: u64 = 50;
 
 /// The window of a controller that is not ours.
@@ -25,85 +25,88 @@ const EPOCH_GRAIN: u64 = 50;
 pub struct Seen {
     /// Congestion window, bytes.
     pub cwnd: u64,
-    /// Slow-start threshold, bytes; `None` while never set.
+    /// Slow-start threshold, bytes; `None` if it was never set.
     pub ssthresh: Option<u64>,
 }
 
-/// The first time that a rule was answered differently.
+/// The first time that the controllers differed on a rule.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Which rule.
+    /// The rule.
     pub rule: Rule,
-    /// Where it is written.
+    /// Document and section of the rule.
     pub section: &'static str,
-    /// The windows were equal before: nothing but this event set them apart. Of a reduction, which
-    /// is compared by its factor, always.
+    /// Whether the windows were equal before, so that this event alone caused the difference.
+    /// Always set for a reduction, which is compared by its factor.
     pub on_its_own: bool,
     /// The event.
     pub step: Step,
-    /// The three before it and the three behind it.
+    /// The three steps before and after it.
     pub around: Vec<Step>,
 }
 
-/// Number of times a rule was tested.
+/// Results for one rule.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleRow {
-    /// Which.
+    /// The rule.
     pub rule: Rule,
-    /// Where it is written.
+    /// Document and section of the rule.
     pub section: &'static str,
-    /// Events that put it to the test.
+    /// Events that tested it.
     pub events: u64,
-    /// Of these, answered differently.
+    /// Events on which the controllers differed.
     pub differ: u64,
-    /// Of these, from equal windows.
+    /// Differences from equal windows.
     pub on_its_own: u64,
-    /// The largest difference of one answer, bytes.
+    /// The largest difference on one event, bytes.
     pub largest_bytes: u64,
-    /// The most that the rule moved our window, or could have moved one that ignores it, bytes.
+    /// The largest change of our window that the rule caused, or of a window that ignores the rule,
+    /// bytes.
     pub step_bytes: u64,
-    /// The step is above the tolerance: a controller that ignores the rule would show here.
+    /// Whether that change is above the tolerance, so that a controller that ignores the rule would
+    /// be detected.
     pub can_fail: bool,
-    /// The first of them.
+    /// The first difference.
     pub first: Option<Difference>,
 }
 
-/// Result.
+/// Result of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// ACKs and loss timers that both were told.
+    /// ACKs and loss timers that both controllers received.
     pub acks: u64,
-    /// After this many of them the windows were apart.
+    /// ACKs and loss timers after which the windows differed.
     pub acks_apart: u64,
-    /// Bytes that may lie between two windows that count as equal.
+    /// Largest difference, in bytes, at which two windows count as equal.
     pub tolerance_bytes: u64,
-    /// The first time that the windows were apart.
+    /// The first difference between the windows.
     pub first: Option<Difference>,
-    /// Every rule that was put to the test.
+    /// Every rule that was tested.
     pub rules: Vec<RuleRow>,
-    /// Why the controller answered no further event; null if it answered all.
+    /// Why the controller stopped answering; null if it answered every event.
     pub ended: Option<String>,
 }
 
 impl Verdict {
-    /// Every rule was answered alike.
+    /// Whether the controllers agreed on every rule.
     pub fn is_same(&self) -> bool {
         self.ended.is_none() && self.first.is_none() && self.rules.iter().all(|row| row.differ == 0)
     }
 
-    /// The same of a controller that died.
+    /// The verdict for a controller that died.
     #[must_use]
     pub(super) fn ended(self, why: &Error) -> Verdict {
         Verdict { ended: Some(why.as_str().to_owned()), ..self }
     }
 }
 
-/// Compares.
+/// Compares two controllers on the same events.
 #[derive(Debug)]
 pub struct Judge {
     arm: Arm,
     transport: Transport,
-    /// Ours approaches the threshold over a round trip: a reduction is seen in the threshold.
+    /// Whether our window approaches the threshold over a round trip, so that reductions are seen
+    /// in the threshold.
     gradual: bool,
     tolerance: u64,
     ours: Ours,
@@ -112,26 +115,26 @@ pub struct Judge {
     acks_apart: u64,
     first: Option<Difference>,
     rows: Vec<RuleRow>,
-    /// The steps before the present one.
+    /// The steps before the current one.
     before: VecDeque<Step>,
-    /// Differences that still take the steps behind them: in `rows`, and the first of all.
+    /// Differences that still collect the steps that follow them: in `rows`, and the first of all.
     open: usize,
-    /// The windows, theirs and ours, that startup began with, if nothing has cut them since.
+    /// The windows, theirs and ours, at the start of startup, if neither has been reduced since.
     startup: Option<(u64, u64)>,
     round: Option<Span>,
     epoch: Option<Span>,
 }
 
-/// Growth in congestion avoidance that goes on.
+/// A period of growth in congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    /// The windows that it began with, theirs and ours.
+    /// The windows, theirs and ours, at its start.
     from: (u64, u64),
-    /// It ends once this is acknowledged.
+    /// The span ends once this is acknowledged.
     mark: Seq,
 }
 
-/// What is looked at of ours.
+/// The values compared for our controller.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ours {
     cwnd: u64,
@@ -157,8 +160,8 @@ impl Ours {
 }
 
 impl Judge {
-    /// One that holds another controller against `arm`; windows no further apart than `tolerance`
-    /// bytes count as equal.
+    /// Compares another controller with `arm`; windows count as equal if they differ by at most
+    /// `tolerance` bytes.
     pub fn new(arm: Arm, tolerance: u64) -> Judge {
         Judge {
             arm,
@@ -179,13 +182,14 @@ impl Judge {
         }
     }
 
-    /// Cites the documents of this transport where TCP and QUIC have their own; QUIC's unless said.
+    /// Cites the documents of this transport where TCP and QUIC have different ones. The default is
+    /// QUIC.
     #[must_use]
     pub fn over(self, transport: Transport) -> Judge {
         Judge { transport, ..self }
     }
 
-    /// Both were built: what came before does not count.
+    /// Starts the comparison after both controllers were built; earlier steps do not count.
     pub fn begin(&mut self, core: &ArmController, theirs: Seen) {
         *self = Judge::new(self.arm, self.tolerance).over(self.transport);
         (self.ours, self.theirs) = (Ours::of(core), theirs);
@@ -208,7 +212,7 @@ impl Judge {
         self.note(Rule::InitialWindow, step);
     }
 
-    /// One event, and both controllers right after it.
+    /// Compares both controllers right after an event.
     pub fn step(&mut self, event: &Event, core: &ArmController, theirs: Seen) {
         let (was, theirs_before) = (self.ours, self.theirs);
         (self.ours, self.theirs) = (Ours::of(core), theirs);
@@ -237,7 +241,7 @@ impl Judge {
         let rule = Rule::of(event, &step, self.gradual);
         match (rule, event) {
             (Rule::Avoidance, Event::Ack(ack)) => self.grow(ack, step),
-            // A send that moves nothing is not worth a line.
+            // A send that changes no window is not reported.
             (Rule::Sending, _) if step.theirs.change() == 0 && step.ours.change() == 0 => {}
             (Rule::Sending, _) => self.note(rule, step),
             (Rule::Exit, _) => self.exit(step),
@@ -251,8 +255,8 @@ impl Judge {
         }
     }
 
-    /// Startup ends: judged by the growth since it began, for whoever left earlier or later is apart by
-    /// less than a packet on each ACK.
+    /// Startup ends: it is judged by the growth since it began, because a controller that left
+    /// earlier or later differs by less than a packet on each ACK.
     fn exit(&mut self, step: Step) {
         self.end_epoch();
         self.trail(&step);
@@ -262,7 +266,7 @@ impl Judge {
         self.keep(step);
     }
 
-    /// An ACK in congestion avoidance: judged with its round trip and with its epoch.
+    /// An ACK in congestion avoidance, judged with its round trip and with its epoch.
     fn grow(&mut self, ack: &Ack, step: Step) {
         let span = Span { from: (step.theirs.cwnd_before, step.ours.cwnd_before), mark: ack.nxt };
         let round = *self.round.get_or_insert(span);
@@ -275,7 +279,7 @@ impl Judge {
         self.keep(step);
     }
 
-    /// Judges the growth of the epoch that is over; the rest of a round trip belongs to no other.
+    /// Judges the growth of the epoch that ended; an unfinished round trip is discarded.
     fn end_epoch(&mut self) {
         self.round = None;
         if let (Some(epoch), Some(last)) = (self.epoch.take(), self.before.back()) {
@@ -284,7 +288,7 @@ impl Judge {
         }
     }
 
-    /// Result.
+    /// Returns the result.
     pub fn verdict(&mut self) -> Verdict {
         self.end_epoch();
         let mut rules = self.rows.clone();
@@ -310,7 +314,7 @@ impl Judge {
         self.keep(step);
     }
 
-    /// Judges a step, or the whole of several.
+    /// Judges one step, or several steps combined.
     fn judge(&mut self, rule: Rule, step: &Step) {
         let section = rule.section(&self.arm, self.transport);
         let equal_before =
@@ -326,12 +330,13 @@ impl Judge {
             _ => self.tolerance,
         };
         let differs = off > tolerance;
-        // Whoever ignores a rule about growth grows by what was acknowledged.
+        // A controller that ignores a rule about growth grows by the bytes acknowledged.
         let could = match rule {
             Rule::Avoidance | Rule::Epoch => moved(&step.ours),
             _ => moved(&step.ours).max(step.acked_bytes),
         };
-        // Where nobody cuts at once, whoever opens no episode may just be elsewhere.
+        // If windows are not reduced at once, a controller that opens no episode may just be in a
+        // different state.
         let both = !self.gradual || step.theirs.target() < step.theirs.cwnd_before;
         let on_its_own = equal_before || (by_factor && both);
         let found = |around: &VecDeque<Step>| Difference {
@@ -367,7 +372,7 @@ impl Judge {
             row.differ += 1;
             row.on_its_own += u64::from(on_its_own);
             row.largest_bytes = row.largest_bytes.max(off);
-            // A difference of its own says more than one that follows from another.
+            // An independent difference says more than one that follows from another.
             if row.first.as_ref().is_none_or(|first| !first.on_its_own && on_its_own) {
                 row.first = Some(found(&self.before));
                 self.open = AROUND;
@@ -382,7 +387,7 @@ impl Judge {
         }
     }
 
-    /// The step behind differences that were found a moment ago.
+    /// Adds a step to differences found shortly before.
     fn trail(&mut self, step: &Step) {
         if self.open == 0 {
             return;
@@ -398,14 +403,14 @@ impl Judge {
     }
 }
 
-/// All steps from these windows, theirs and ours, to what `last` left, as one.
+/// Combines all steps from these windows, theirs and ours, to the state after `last`.
 fn over(from: (u64, u64), last: &Step) -> Step {
     let mut whole = last.clone();
     (whole.theirs.cwnd_before, whole.ours.cwnd_before) = from;
     whole
 }
 
-/// How far the window went, bytes.
+/// Change of the window, bytes.
 fn moved(side: &Side) -> u64 {
     side.cwnd.abs_diff(side.cwnd_before)
 }
@@ -415,8 +420,8 @@ fn off_by_bytes(step: &Step) -> u64 {
     u64::try_from(off).unwrap_or(u64::MAX)
 }
 
-/// How far what the reduction leaves them is from where our factor would have put it; nothing within
-/// what rounding explains.
+/// Distance of the window that the reduction leaves them from the result of our factor; 0 if
+/// rounding explains it.
 fn off_by_factor(step: &Step, left: impl Fn(&Side) -> u64) -> u64 {
     let (theirs, ours) = (&step.theirs, &step.ours);
     let wanted = u128::from(theirs.cwnd_before) * u128::from(left(ours))

@@ -1,11 +1,11 @@
-//! Controllers of the running kernel: a real connection behind an emulated link, traced ACK by ACK,
-//! and one of ours that is told what the kernel learnt from each.
+//! Controllers of the running kernel: a real connection behind an emulated link is traced ACK by
+//! ACK, and one of our controllers receives what the kernel learnt from each ACK.
 //!
-//! Nothing that decides is inferred: what an ACK delivered and what it showed to be lost, the RTT
-//! sample, the packets under way, whether the window was the limit are the kernel's own. Inferred
-//! are when data left (with the ACK before it) and which transmission an ACK is about (the oldest
-//! under way). Losses that a timer finds within a recovery count with the ACK before. Windows are
-//! bytes, segments of the kernel times its segment size.
+//! Nothing that affects decisions is inferred: bytes delivered and lost per ACK, the RTT sample,
+//! the packets in flight, and whether the window was the limit are the kernel's own. Two things are
+//! inferred: when data left (with the ACK before it) and which transmission an ACK covers (the
+//! oldest in flight). Losses that a timer finds within a recovery count with the preceding ACK.
+//! Windows are bytes, segments of the kernel times its segment size.
 
 use super::judge::{Judge, Seen, Verdict};
 use crate::arms::NamedArm;
@@ -19,14 +19,14 @@ use firstflight_linux::trial::{self, Source, Trial};
 use firstflight_path::Error;
 use std::time::Duration;
 
-/// A threshold that was never set, as the kernel says it.
+/// The kernel's value for a threshold that was never set.
 const UNSET_SSTHRESH: u32 = 0x7fff_ffff;
 /// States of a socket: see [`Noted::State`].
 const REDUCED: u8 = 2;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
-/// One of ours that runs in the kernel, by the name behind `kernel:`.
+/// The controller of ours that runs in the kernel under this name after `kernel:`.
 fn ours(name: &str) -> Option<&'static KernelArm> {
     ARMS.iter().find(|arm| {
         arm.name == name
@@ -35,9 +35,8 @@ fn ours(name: &str) -> Option<&'static KernelArm> {
     })
 }
 
-/// What of ours a controller of the kernel is held against where nothing else is asked for; `None`
-/// if there is nothing like it. All of them have the kernel's CUBIC, and its recovery where they
-/// bring none.
+/// Our counterpart of a kernel controller, for comparison by default; `None` if there is none. All
+/// counterparts use the kernel's CUBIC, and its recovery unless they have their own.
 pub(super) fn counterpart(name: &str) -> Option<String> {
     const AVOIDANCE: &str = "cubic(profile=linux)";
     const RECOVERY: &str = "prr(mode=linux)";
@@ -52,7 +51,7 @@ pub(super) fn counterpart(name: &str) -> Option<String> {
     let startup = arm.to_string();
     let startup = startup.split('/').next()?;
     Some(if kernels.own_recovery {
-        // K5: the kernel does not tell of repeats that were lost again.
+        // K5: the kernel does not report retransmissions that were lost again.
         let recovery = arm.recovery.to_string();
         let recovery = match recovery.strip_suffix(')') {
             Some(open) => format!("{open},lost=ignore)"),
@@ -65,11 +64,12 @@ pub(super) fn counterpart(name: &str) -> Option<String> {
     })
 }
 
-/// A controller of the kernel, called `name` behind `kernel:`, steers a real connection; `against`
-/// is told what the kernel learnt.
+/// Runs a real connection with the kernel controller `name` (as in `kernel:NAME`); `against`
+/// receives what the kernel learnt.
 ///
 /// # Errors
-/// One line if the scenario cannot run: privilege, the controller, a trace with holes.
+/// A one-line message if the scenario cannot run: missing privilege, no such controller, or a trace
+/// with gaps.
 pub(super) fn beside(
     name: &str,
     against: &NamedArm,
@@ -99,7 +99,7 @@ pub(super) fn beside(
         .ok_or_else(|| refused(Error::new("the trace has no connection")))
 }
 
-/// The first connection of a trace beside `arm`; `None` if there is none.
+/// The first connection of a trace compared with `arm`; `None` if there is none.
 fn verdict(
     records: &[AckRecord],
     kernels: &KernelArm,
@@ -117,41 +117,41 @@ fn verdict(
     Some(reader.judge.verdict())
 }
 
-/// What the kernel has learnt so far, in the core's terms.
+/// The kernel's knowledge so far, in the core's terms.
 struct Reader {
     judge: Judge,
     core: ArmController,
     mss: u64,
-    /// The kernel's time of the beginning, microseconds.
+    /// The kernel's time at the start, microseconds.
     origin_us: u64,
     una: u64,
     min_rtt: Option<Nanos>,
     srtt: Option<Nanos>,
     delivered: u64,
     sent: u64,
-    /// In flight after the last event and what was sent since, packets.
+    /// In flight after the last event, plus packets sent since then.
     pipe: u32,
-    /// What was noted last: what it came to is what the next record finds.
+    /// The last record, whose outcome is in the next record.
     last: AckRecord,
-    /// What it brought.
+    /// Changes in the last record.
     news: News,
 }
 
-/// What came between two records.
+/// Changes between two records.
 #[derive(Clone, Copy, Default)]
 struct News {
     /// Packets delivered.
     acked: u32,
     /// Packets found lost.
     lost: u32,
-    /// The oldest unacknowledged byte moved.
+    /// Whether the oldest unacknowledged byte moved.
     advanced: bool,
-    /// Something was sent.
+    /// Whether something was sent.
     sent: bool,
 }
 
 impl Reader {
-    /// Set up on an established connection, with what the startup does to the first window.
+    /// Starts on an established connection, including what the startup does to the first window.
     fn begin(
         first: &AckRecord,
         kernels: &KernelArm,
@@ -179,8 +179,8 @@ impl Reader {
         };
         let rtt = (first.srtt_x8 > 0).then(|| srtt(first));
         let mut core = begin.controller();
-        // Where recovery is the kernel's a controller hears of the handshake only what it makes of
-        // the smoothed RTT.
+        // If recovery is the kernel's, the handshake affects a controller only through the smoothed
+        // RTT.
         if let Some(rtt) = rtt.filter(|_| kernels.own_recovery) {
             core.tell(&Event::HandshakeRtt { now, rtt });
         }
@@ -220,14 +220,14 @@ impl Reader {
         u64::from(packets) * self.mss
     }
 
-    /// Both have made this of the event.
+    /// Passes the event to our controller and compares it with theirs.
     fn tell(&mut self, event: &Event, theirs: &AckRecord) {
         self.core.tell(event);
         self.judge.step(event, &self.core, self.seen(theirs));
     }
 
     fn take(&mut self, record: &AckRecord) {
-        // What an ACK does to the state is part of the ACK; a timer has a time of its own.
+        // A state change caused by an ACK is part of the ACK; a timer has its own time.
         let of_ack = matches!(record.noted, Noted::State(_))
             && self.last.noted == Noted::Acked
             && record.at_us == self.last.at_us;
@@ -259,10 +259,10 @@ impl Reader {
         self.last = *record;
     }
 
-    /// The ACK that `record` notes came to what `next` finds.
+    /// Handles the ACK of `record`, whose outcome is in `next`.
     fn acked(&mut self, record: &AckRecord, next: &AckRecord) {
         let now = self.time(record);
-        // What a timer finds opens its recovery.
+        // Losses found by a timer open its recovery.
         let lost = match next.noted {
             Noted::Acked | Noted::Begun => next.lost.wrapping_sub(record.lost),
             Noted::State(_) => 0,
@@ -285,8 +285,8 @@ impl Reader {
             inflight: self.bytes(inflight),
             tx_acked: oldest.filter(|_| acked > 0),
             tx_lost: oldest.filter(|_| lost > 0),
-            // The kernel keeps it for a round, and so does the core by itself: news is what the last
-            // send found.
+            // The kernel keeps the flag for a round, and so does the core by itself: only the
+            // result of the last send is new.
             cwnd_limited: record.limited && sent,
             app_limited: record.app_limited,
             receiver_ts: record.receiver_ts,
@@ -298,7 +298,7 @@ impl Reader {
         }
     }
 
-    /// A timer took the socket to the state `to`, and came to what `next` finds.
+    /// Handles a timer that moved the socket to the state `to`, with its outcome in `next`.
     fn timer(&mut self, record: &AckRecord, to: u8, next: &AckRecord) {
         let now = self.time(record);
         let inflight_before = self.bytes(self.pipe);
@@ -324,7 +324,7 @@ impl Reader {
         self.tell(&event, next);
     }
 
-    /// What was sent between two records.
+    /// Handles data sent between two records.
     fn leaves(&mut self, last: &AckRecord, record: &AckRecord) {
         let more = record.sent.wrapping_sub(last.sent);
         if more == 0 {
@@ -342,7 +342,7 @@ impl Reader {
         self.tell(&event, record);
     }
 
-    /// What an ACK says besides its news.
+    /// The part of an ACK that does not depend on the changes.
     fn situation(&self, record: &AckRecord) -> Ack {
         let flight = u64::from(record.nxt.wrapping_sub(record.una));
         Ack {

@@ -1,14 +1,14 @@
-//! Conformance of a controller that is not ours: it runs beside one of ours on the same ACKs, and
-//! where the two windows part is shown with the rule that was at stake.
+//! Conformance of a controller that is not ours: it runs on the same ACKs as one of ours, and
+//! differences between the windows are reported with the rule that they concern.
 //!
-//! Three ways to come by the ACKs:
-//! * A controller of a QUIC stack steers a real connection of that stack in virtual time; ours
-//!   hears the same calls ([`of_stack`]).
-//! * One of ours steers a simulated connection; whatever implements [`Foreign`] is told the same
-//!   events afterwards ([`of_foreign`]): a type of one's own, a program ([`Process`]), functions in
-//!   C ([`Table`], in a process of their own [`Guarded`]).
-//! * A controller of the running kernel steers a real connection that is traced ACK by ACK, and ours
-//!   is told what the kernel learnt ([`of_kernel`]).
+//! The ACKs come from one of three sources:
+//! * A controller of a QUIC stack runs a real connection of that stack in virtual time; ours
+//!   receives the same calls ([`of_stack`]).
+//! * One of ours runs a simulated connection; an implementation of [`Foreign`] receives the same
+//!   events afterwards ([`of_foreign`]). It may be a type of the user, a program ([`Process`]), or
+//!   functions in C ([`Table`], in a separate process [`Guarded`]).
+//! * A controller of the running kernel runs a real connection that is traced ACK by ACK, and ours
+//!   receives what the kernel learnt ([`of_kernel`]).
 
 mod foreign;
 #[cfg(unix)]
@@ -48,13 +48,13 @@ use serde::Serialize;
 pub struct Answer {
     /// Version of the program.
     pub firstflight: &'static str,
-    /// The controller that was held against ours.
+    /// The controller that was compared with ours.
     pub controller: String,
-    /// Ours, in full.
+    /// Full name of our arm.
     pub against: String,
-    /// Every rule was answered alike on every connection.
+    /// Whether the controllers agreed on every rule on every connection.
     pub same: bool,
-    /// One after the other.
+    /// Results per connection.
     pub connections: Vec<Connection>,
 }
 
@@ -73,7 +73,7 @@ pub struct Connection {
 }
 
 impl Answer {
-    /// Of these connections.
+    /// Result over these connections.
     pub fn new(controller: &str, against: &NamedArm, connections: Vec<Connection>) -> Answer {
         Answer {
             firstflight: env!("CARGO_PKG_VERSION"),
@@ -85,9 +85,9 @@ impl Answer {
     }
 }
 
-/// Paths that together reach every rule: an overshoot, losses by chance again and again, a long
-/// time in congestion avoidance, and a round trip of which an eighth is more than the 16 ms that
-/// HyStart++ allows.
+/// Paths that together exercise every rule: an overshoot, repeated random losses, a long time in
+/// congestion avoidance, and a round trip of which an eighth is more than the 16 ms that HyStart++
+/// allows.
 pub const PATHS: [(&str, u64); 4] = [
     ("rapid-slide", 10_000_000),
     ("rate=50Mbit,rtt=40ms,queue=1bdp,loss=0.1%", 20_000_000),
@@ -98,7 +98,7 @@ pub const PATHS: [(&str, u64); 4] = [
 /// The scenarios of [`PATHS`].
 ///
 /// # Errors
-/// Never: every one of them is read.
+/// Never.
 pub fn scenarios() -> Result<Vec<Scenario>, Error> {
     let scenario = |(path, bytes): (&str, u64)| Ok(Scenario::new(Path::parse(path)?, bytes));
     PATHS.into_iter().map(scenario).collect()
@@ -108,18 +108,18 @@ pub fn scenarios() -> Result<Vec<Scenario>, Error> {
 pub fn counterpart(stack: &StackArm) -> Option<&'static str> {
     let controller = stack.name.split(':').nth(1)?;
     match controller {
-        // RFC 9002 has them cut the window, whatever was in flight.
+        // RFC 9002 reduces the window itself, whatever was in flight.
         "cubic" => Some("slowstart/cubic(base=cwnd)/immediate"),
         "newreno" => Some("slowstart/reno(base=cwnd)/immediate"),
         _ => None,
     }
 }
 
-/// One of ours steers a simulated connection, and `foreign` is told what it is told.
+/// Runs a simulated connection with one of our controllers and passes the same events to `foreign`.
 ///
 /// # Errors
-/// One line if the scenario cannot run, or the foreign controller refuses it. One that dies is a
-/// verdict, which says so.
+/// A one-line message if the scenario cannot run, or the foreign controller refuses it. A
+/// controller that dies is reported in the verdict.
 pub fn of_foreign(
     foreign: &mut dyn Foreign,
     against: &NamedArm,
@@ -151,10 +151,11 @@ pub fn of_foreign(
     }
 }
 
-/// A controller of a stack steers a connection of that stack, and one of ours hears the same calls.
+/// Runs a connection of a stack with a controller of that stack; one of ours receives the same
+/// calls.
 ///
 /// # Errors
-/// One line if the scenario cannot run on the stack, or this build has none.
+/// A one-line message if the scenario cannot run on the stack, or this build has no stack.
 pub fn of_stack(
     stack: &'static StackArm,
     against: &NamedArm,
@@ -176,7 +177,7 @@ pub fn of_stack(
 /// Our counterpart of the kernel's controller `name`, for comparison by default.
 ///
 /// # Errors
-/// One line if there is nothing like it, or this build cannot trace the kernel.
+/// A one-line message if there is none, or this build cannot trace the kernel.
 pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
     #[cfg(all(feature = "linux", target_os = "linux"))]
     return kernel::counterpart(name).ok_or_else(|| {
@@ -188,11 +189,11 @@ pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
     return Err(no_kernel(name));
 }
 
-/// A controller of the running kernel (`cubic`, or one of ours that is loaded for it) steers a real
-/// connection behind an emulated link, and one of ours is told what the kernel learnt.
+/// Runs a real connection behind an emulated link with a controller of the running kernel (`cubic`,
+/// or one of ours loaded for it); one of ours receives what the kernel learnt.
 ///
 /// # Errors
-/// One line if the scenario cannot run on the kernel, or this build cannot trace it.
+/// A one-line message if the scenario cannot run on the kernel, or this build cannot trace it.
 pub fn of_kernel(
     name: &str,
     against: &NamedArm,

@@ -1,8 +1,8 @@
-//! A controller in a process of its own, in whatever language: one JSON object per line each way.
+//! A controller in a separate process, in any language: one JSON object per line in each direction.
 //!
-//! It is sent `{"event":"begin",...}` first, then every event with the fields of an event log
-//! (`docs/traces.md`), and answers each line with `{"cwnd":N,"ssthresh":N}`, bytes; no threshold or
-//! null while it was never set.
+//! It receives `{"event":"begin",...}` first, then every event with the fields of an event log
+//! (`docs/traces.md`), and answers each line with `{"cwnd":N,"ssthresh":N}`, in bytes; the
+//! threshold is absent or null if it was never set.
 
 use super::foreign::{Foreign, ending};
 use crate::vectors::json_of;
@@ -15,32 +15,32 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// The longest answer that is read, bytes.
+/// Longest answer that is read, bytes.
 const LONGEST: u64 = 4096;
 /// The first answer may take this many times as long: a program may have to be compiled.
 const FIRST: u32 = 6;
 
-/// The other side of a pipe.
+/// A controller in a separate process.
 #[derive(Debug)]
 pub struct Process {
     command: String,
     child: Child,
-    /// Lines for the thread that writes each and reads its answer.
+    /// Lines for the thread that writes each line and reads its answer.
     to: Option<Sender<String>>,
     from: Receiver<std::io::Result<Vec<u8>>>,
     limit: Duration,
     window: (u64, Option<u64>),
-    /// It has answered.
+    /// Whether it has answered.
     heard: bool,
     died: bool,
 }
 
 impl Process {
-    /// Starts `command` in a shell. Each of its answers may take `limit`, the first six times as
-    /// long.
+    /// Starts `command` in a shell. Each answer may take up to `limit`, the first up to six times
+    /// as long.
     ///
     /// # Errors
-    /// One line if it does not start.
+    /// A one-line message if it does not start.
     pub fn start(command: &str, limit: Duration) -> Result<Process, Error> {
         let failed = |why: &str| Error::new(format!("exec:{command}: {why}"));
         let mut child = Command::new("sh")
@@ -64,7 +64,7 @@ impl Process {
         let command = self.command.clone();
         let failed = |why: &str| Error::new(format!("exec:{command}: {why}"));
         let text = serde_json::to_string(line).map_err(|error| failed(&error.to_string()))?;
-        // A thread that is gone has left its last answer.
+        // A thread that is gone has left its last answer in the channel.
         let _ = self.to.as_ref().map(|to| to.send(text + "\n"));
         let limit = if self.heard { self.limit } else { self.limit * FIRST };
         let answer = match self.from.recv_timeout(limit) {
@@ -105,7 +105,7 @@ fn converse(
 ) {
     let mut from = BufReader::new(from);
     for line in lines {
-        // A program that ends may have answered before.
+        // A program that ends may have answered before it ended.
         let written = to.write_all(line.as_bytes()).and_then(|()| to.flush());
         let mut answer = Vec::new();
         let read = std::io::Read::take(&mut from, LONGEST).read_until(b'\n', &mut answer);
@@ -118,7 +118,7 @@ fn converse(
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Its input ends, which tells a well-behaved one to end.
+        // Closes the input, which tells a well-behaved program to end.
         self.to = None;
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();
@@ -152,7 +152,7 @@ impl Foreign for Process {
     }
 }
 
-/// An event with every field that it has; what is unknown is left out.
+/// An event as JSON, with its known fields.
 fn line_of(event: &Event) -> Map<String, Json> {
     let mut line = Map::new();
     line.insert("event".to_owned(), event.name().into());

@@ -1,4 +1,4 @@
-//! Which rule an event puts to the test, and where it is written.
+//! The rule that an event tests, and the document that states it.
 
 use super::step::{Side, Step};
 use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};
@@ -6,37 +6,37 @@ use firstflight::event::Transport;
 use firstflight::{Event, Phase};
 use serde::Serialize;
 
-/// Rule that an event tests.
+/// A rule that an event tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// The window that a connection begins with.
+    /// The initial window of a connection.
     InitialWindow,
     /// Growth before startup has ended.
     SlowStart,
-    /// A window that was not used does not grow.
+    /// An unused window does not grow.
     UnusedWindow,
-    /// Startup ends without loss: the window then, by the growth since it began.
+    /// Startup ends without loss: the window at that point, by the growth since the start.
     Exit,
     /// The reduction on loss or marks, once per round trip.
     Reduction,
-    /// The window while recovery lasts.
+    /// The window during recovery.
     Recovery,
-    /// Growth in congestion avoidance, over a round trip: an ACK moves the window by less than any
-    /// tolerance.
+    /// Growth in congestion avoidance, over a round trip; on a single ACK the window changes by
+    /// less than any tolerance.
     Avoidance,
-    /// Growth in congestion avoidance, over an epoch: from one reduction to the next.
+    /// Growth in congestion avoidance, over an epoch from one reduction to the next.
     Epoch,
     /// A timeout, or persistent congestion.
     Timeout,
-    /// A reduction turned out to be a false alarm.
+    /// A reduction turned out to be spurious.
     Undo,
-    /// Sending, a new packet size, an RTT of the handshake: they move no window.
+    /// Sending, a new packet size, an RTT of the handshake: these change no window.
     Sending,
 }
 
 impl Rule {
-    /// All, in the order of a connection.
+    /// All rules, in the order of a connection.
     pub const ALL: [Rule; 11] = [
         Rule::InitialWindow,
         Rule::SlowStart,
@@ -68,7 +68,7 @@ impl Rule {
         }
     }
 
-    /// Where it is written, for a sender like `arm` over this transport.
+    /// Document and section of the rule, for a sender like `arm` over this transport.
     pub fn section(self, arm: &Arm, transport: Transport) -> &'static str {
         match transport {
             Transport::Quic => self.section_over_quic(arm),
@@ -76,7 +76,7 @@ impl Rule {
         }
     }
 
-    /// TCP's own documents, where they say what RFC 9002 says for QUIC.
+    /// TCP's own documents, where RFC 9002 has the rule for QUIC.
     fn section_over_tcp(self, arm: &Arm) -> &'static str {
         match self {
             Rule::InitialWindow => "RFC 6928 2",
@@ -122,8 +122,9 @@ impl Rule {
         }
     }
 
-    /// What this step of both puts to the test; `gradual` if ours approaches the threshold over a
-    /// round trip, where a smaller window within an episode is no reduction of its own.
+    /// The rule that a step of both controllers tests. If `gradual` is set, our window approaches
+    /// the threshold over a round trip, and a smaller window within an episode is not a separate
+    /// reduction.
     pub(super) fn of(event: &Event, step: &Step, gradual: bool) -> Rule {
         let (ours, theirs) = (&step.ours, &step.theirs);
         match event {

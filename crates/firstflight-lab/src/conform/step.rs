@@ -1,4 +1,4 @@
-//! One event, and what two controllers made of it.
+//! One event, and how two controllers responded to it.
 
 use firstflight::Phase;
 use serde::Serialize;
@@ -10,45 +10,46 @@ pub struct Side {
     pub cwnd_before: u64,
     /// Window after, bytes.
     pub cwnd: u64,
-    /// Threshold after, bytes; null while never set.
+    /// Threshold after, bytes; null if it was never set.
     pub ssthresh: Option<u64>,
 }
 
 impl Side {
-    /// Final window of a reduction over a round trip: the threshold, bytes.
+    /// Final window of a reduction that takes a round trip: the threshold, bytes.
     pub fn target(&self) -> u64 {
         self.ssthresh.unwrap_or(self.cwnd)
     }
 
-    /// By how much the window grew.
+    /// Growth of the window.
     pub(super) fn change(&self) -> i128 {
         i128::from(self.cwnd) - i128::from(self.cwnd_before)
     }
 }
 
-/// One event and what both controllers made of it.
+/// One event and how both controllers responded to it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// Which ACK of the connection, loss timers included; of another event the last one.
+    /// Number of the ACK in the connection, loss timers included; for another event, the number of
+    /// the last ACK.
     pub ack: u64,
-    /// When, on the connection's clock.
+    /// Time on the connection's clock.
     pub at_ms: f64,
-    /// What: `ack`, `timer`, `timeout`, `spurious`, ...
+    /// Kind of event: `ack`, `timer`, `timeout`, `spurious`, ...
     pub event: &'static str,
     /// Bytes newly acknowledged.
     pub acked_bytes: u64,
     /// Bytes newly declared lost.
     pub lost_bytes: u64,
-    /// In flight before it, where the event says so.
+    /// Bytes in flight before the event, if it has them.
     pub inflight_bytes: Option<u64>,
     /// The foreign controller.
     pub theirs: Side,
-    /// Ours.
+    /// Our controller.
     pub ours: Side,
-    /// Phase of ours before the event.
+    /// Phase of our controller before the event.
     #[serde(serialize_with = "name_of")]
     pub phase: Phase,
-    /// Ours was in recovery before, or is afterwards.
+    /// Whether our controller was in recovery before or after the event.
     pub in_recovery: bool,
     #[serde(skip)]
     pub(super) episode_begins: bool,

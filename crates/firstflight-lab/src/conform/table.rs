@@ -1,5 +1,5 @@
 //! A controller behind a table of C functions (`docs/vectors/controller.h`): loaded from a shared
-//! library, or linked into a program of one's own.
+//! library, or linked into the user's program.
 
 use super::foreign::Foreign;
 use firstflight::fields::{EVENT, Value};
@@ -11,24 +11,24 @@ use std::path::Path;
 /// [`Functions::version`] of this interface.
 pub const VERSION: u32 = 1;
 
-/// A field that an event has not, or that is not known; a threshold that was never set.
+/// A field that an event does not have or that is unknown; a threshold that was never set.
 pub const NONE: u64 = u64::MAX;
 
-/// The events in the order of their numbers.
+/// The events, in the order of their numbers.
 pub const KINDS: [&str; 8] =
     ["handshake_rtt", "ready", "sent", "ack", "timer", "timeout", "spurious", "mss"];
 
-/// Numbers of an event: which of [`KINDS`], when in ns, then each field of [`EVENT`].
+/// Numbers per event: the index in [`KINDS`], the time in ns, then each field of [`EVENT`].
 pub const ROW: usize = 2 + EVENT.len();
 
-/// The timeouts in the order of their numbers.
+/// The timeouts, in the order of their numbers.
 pub const TIMEOUTS: [&str; 3] = ["rto", "rto_again", "persistent_congestion"];
 
 /// Arguments of the function that starts a connection.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BeginRecord {
-    /// When, ns.
+    /// Start time, ns.
     pub now_ns: u64,
     /// Initial window, bytes.
     pub initial_window: u64,
@@ -44,45 +44,45 @@ pub struct BeginRecord {
 pub struct WindowRecord {
     /// Congestion window, bytes.
     pub cwnd: u64,
-    /// Slow-start threshold, bytes; [`NONE`] while it was never set.
+    /// Slow-start threshold, bytes; [`NONE`] if it was never set.
     pub ssthresh: u64,
 }
 
-/// `struct firstflight_controller`. An event is a row of numbers: which of [`KINDS`], when in ns,
-/// then each field of [`EVENT`].
+/// `struct firstflight_controller`. An event is a row of numbers: the index in [`KINDS`], the time
+/// in ns, then each field of [`EVENT`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
     /// [`VERSION`].
     pub version: u32,
-    /// A connection begins: its controller, null if there can be none.
+    /// Starts a connection: returns its controller, or null if there can be none.
     pub create: unsafe extern "C" fn(begin: *const BeginRecord) -> *mut c_void,
-    /// One event.
+    /// Handles one event.
     pub tell: unsafe extern "C" fn(controller: *mut c_void, event: *const u64),
-    /// The window now.
+    /// Returns the current window.
     pub window: unsafe extern "C" fn(controller: *const c_void) -> WindowRecord,
-    /// The connection is over.
+    /// Ends the connection.
     pub destroy: unsafe extern "C" fn(controller: *mut c_void),
 }
 
-/// A controller of such a table.
+/// A controller behind such a table.
 #[derive(Debug)]
 pub struct Table {
     name: String,
     functions: Functions,
-    /// Of the connection that has begun; null before.
+    /// Controller of the current connection; null before the first one.
     controller: *mut c_void,
 }
 
 impl Table {
-    /// These functions, which a program has linked.
+    /// Wraps functions that a program has linked.
     ///
     /// # Safety
-    /// They do what `docs/vectors/controller.h` says: a controller that `create` returned may be told
-    /// events and asked for its window from any thread, one call at a time, until `destroy`.
+    /// They do what `docs/vectors/controller.h` says: `tell` and `window` may be called on a
+    /// controller that `create` returned from any thread, one call at a time, until `destroy`.
     ///
     /// # Errors
-    /// One line if they are of another version.
+    /// A one-line message if their version differs.
     pub unsafe fn new(name: &str, functions: Functions) -> Result<Table, Error> {
         if functions.version != VERSION {
             return Err(Error::new(format!(
@@ -97,17 +97,16 @@ impl Table {
     /// The table that a shared library exports. The library stays loaded.
     ///
     /// # Safety
-    /// Loading runs what the library runs when it is loaded; its table is as [`new`](Self::new) wants
-    /// it.
+    /// Loading runs the library's initializers; its table must satisfy [`new`](Self::new).
     ///
     /// # Errors
-    /// One line if it cannot be loaded, or has no table of this version.
+    /// A one-line message if it cannot be loaded, or has no table with this version.
     pub unsafe fn open(file: &Path) -> Result<Table, Error> {
         let name = format!("table:{}", file.display());
         // SAFETY: as the caller promises.
         let table = unsafe { library::symbol(file, c"firstflight_controller") };
         let table = table.map_err(|why| Error::new(format!("{name}: {why}")))?;
-        // SAFETY: the symbol of this name is a function without arguments, as the header says.
+        // SAFETY: the header declares the symbol as a function without arguments.
         let table = unsafe {
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const Functions>(table)
         };
@@ -118,10 +117,10 @@ impl Table {
         unsafe { Table::new(&name, *functions) }
     }
 
-    /// A connection begins.
+    /// Starts a connection.
     ///
     /// # Errors
-    /// One line if there can be no controller for it.
+    /// A one-line message if there can be no controller for it.
     pub fn begin_with(&mut self, record: &BeginRecord) -> Result<(), Error> {
         self.end();
         // SAFETY: the record lives as long as the call.
@@ -132,10 +131,10 @@ impl Table {
         Ok(())
     }
 
-    /// One event, as [`row_of`] makes it.
+    /// Handles one event, in the format of [`row_of`].
     ///
     /// # Errors
-    /// One line if no connection has begun.
+    /// A one-line message if no connection has begun.
     pub fn tell_row(&mut self, row: &[u64; ROW]) -> Result<(), Error> {
         if self.controller.is_null() {
             return Err(Error::new(format!("{}: no connection has begun", self.name)));
@@ -146,11 +145,11 @@ impl Table {
         Ok(())
     }
 
-    /// The connection is over: its controller is destroyed.
+    /// Ends the connection and destroys its controller.
     pub(super) fn end(&mut self) {
         let controller = std::mem::replace(&mut self.controller, std::ptr::null_mut());
         if !controller.is_null() {
-            // SAFETY: `create` returned it, and nobody has it any more.
+            // SAFETY: `create` returned it, and there is no other pointer to it.
             unsafe { (self.functions.destroy)(controller) }
         }
     }
@@ -186,7 +185,7 @@ impl Foreign for Table {
     }
 }
 
-/// An event as the numbers that a table takes.
+/// An event as a row of numbers.
 pub fn row_of(event: &Event) -> [u64; ROW] {
     let mut row = [NONE; ROW];
     let kind = KINDS.iter().position(|kind| *kind == event.name());
@@ -198,11 +197,11 @@ pub fn row_of(event: &Event) -> [u64; ROW] {
     row
 }
 
-/// This process ends when the one that started it does, whatever a library of it is at.
+/// Makes this process end when its parent does, whatever the library is doing.
 #[cfg(target_os = "linux")]
 pub(super) fn die_with_parent() {
     use std::ffi::{c_int, c_ulong};
-    // Of the C library that every program of Rust is linked with.
+    // From the C library, which every Rust program is linked with.
     unsafe extern "C" {
         fn prctl(option: c_int, ...) -> c_int;
     }
@@ -224,7 +223,7 @@ fn number(value: Value<'_>) -> u64 {
         Value::Name(name) => {
             TIMEOUTS.iter().position(|known| *known == name).map_or(NONE, |at| at as u64)
         }
-        // No field of an event is one.
+        // No event has such a field.
         Value::Real(_) | Value::Ratio(_) => NONE,
     }
 }
@@ -235,19 +234,19 @@ mod library {
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
-    /// All symbols at once: what is missing is said when the library is loaded.
+    /// Resolves all symbols at once, so that missing ones are reported when the library is loaded.
     const RTLD_NOW: c_int = 2;
 
-    // Of the C library that every program of Rust is linked with.
+    // From the C library, which every Rust program is linked with.
     unsafe extern "C" {
         fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
         fn dlsym(library: *mut c_void, symbol: *const c_char) -> *mut c_void;
         fn dlerror() -> *const c_char;
     }
 
-    /// What the last call complained of.
+    /// The error message of the last call.
     fn complaint() -> String {
-        // SAFETY: null, or a text that stays until the next call.
+        // SAFETY: the result is null, or a text that stays valid until the next call.
         unsafe {
             let text = dlerror();
             if text.is_null() {
@@ -258,12 +257,12 @@ mod library {
     }
 
     /// # Safety
-    /// Loading runs what the library runs when it is loaded.
+    /// Loading runs the library's initializers.
     pub(super) unsafe fn symbol(file: &Path, symbol: &CStr) -> Result<*mut c_void, String> {
-        // With its whole path it is looked for nowhere else.
+        // With its full path, no other folder is searched.
         let file = file.canonicalize().map_err(|error| error.to_string())?;
         let file = CString::new(file.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: both are texts that live as long as the calls; the caller answers for the library.
+        // SAFETY: both texts live as long as the calls; the caller vouches for the library.
         unsafe {
             let library = dlopen(file.as_ptr(), RTLD_NOW);
             if library.is_null() {
@@ -281,7 +280,7 @@ mod library {
     use std::path::Path;
 
     /// # Safety
-    /// None is needed.
+    /// There are no requirements.
     pub(super) unsafe fn symbol(_file: &Path, _symbol: &CStr) -> Result<*mut c_void, String> {
         Err("this system has no dlopen; a program behind `exec:` does the same".to_owned())
     }

@@ -5,40 +5,41 @@ use super::effect::Effects;
 use super::limits::Limits;
 use serde::{Deserialize, Serialize};
 
-/// Which rule gave the sentence, in the order in which they are tried.
+/// The rule that produced the sentence; rules are tried in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Faster in every world, and nothing worse.
+    /// Faster in every world, and not worse in any other respect.
     Clean,
-    /// Faster in every world, at a price.
+    /// Faster in every world, at a cost.
     Price,
-    /// As fast, with less loss or queueing delay in every world.
+    /// Equally fast, with less loss or queueing delay in every world.
     Gentler,
-    /// It depends on the world.
+    /// The best choice depends on the world.
     Depends,
     /// Every other arm is slower in every world.
     Keep,
-    /// No effect reaches past a margin.
+    /// No effect exceeds its margin.
     Same,
-    /// None of these.
+    /// None of the rules above applies.
     NotSettled,
-    /// The test is not complete, or a check failed.
+    /// The test is incomplete, or a check failed.
     None,
 }
 
 /// A world, as the test defined it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Corner {
-    /// For people.
+    /// Description as text.
     pub words: String,
-    /// Which end of each assumption: `true` for the high one; empty for the world as assumed.
+    /// For each assumption, which end of its range applies: `true` for the high end. Empty for the
+    /// central assumptions.
     pub ends: Vec<bool>,
-    /// The knobs of the population there.
+    /// The knobs of the population in this world.
     pub knobs: String,
 }
 
-/// A world with its connections.
+/// A world and its number of connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorldRow {
     /// The world.
@@ -53,43 +54,44 @@ pub struct WorldRow {
 pub struct ArmRow {
     /// The arm.
     pub arm: String,
-    /// Its effects, in the order of the worlds.
+    /// Effects of the arm, in the order of the worlds.
     pub effects: Vec<Effects>,
 }
 
 /// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decision {
-    /// For people, and the first thing they read.
+    /// The conclusion as a sentence, to be read first.
     pub sentence: String,
-    /// The rule behind it.
+    /// The rule that produced it.
     pub rule: Rule,
-    /// The arm to deploy or to keep; null where there is no recommendation.
+    /// The arm to deploy or to keep; null if there is no recommendation.
     pub deploy: Option<String>,
     /// The arm that the sentence is about.
     pub arm: Option<String>,
     /// Arm that the others are compared with.
     pub baseline: String,
-    /// At most three more sentences.
+    /// At most three additional sentences.
     pub notes: Vec<String>,
-    /// Connections of the test.
+    /// Number of connections of the test.
     pub connections: u64,
-    /// So many connections would settle what is open; null where nothing is, or more do not help.
+    /// Number of connections that would settle the open question; null if there is none, or if more
+    /// connections do not help.
     pub settled_at: Option<u64>,
-    /// The price that the user accepts.
+    /// The cost that the user accepts.
     pub limits: Limits,
-    /// The assumptions that nobody measured, as [`Corner::ends`] counts them.
+    /// The unmeasured assumptions, in the order of [`Corner::ends`].
     pub assumptions: Vec<String>,
-    /// The worlds, the one as assumed first.
+    /// The worlds, starting with the central one.
     pub worlds: Vec<WorldRow>,
-    /// The arms but the baseline.
+    /// The arms except the baseline.
     pub arms: Vec<ArmRow>,
     /// The baseline against itself.
     pub check: Check,
 }
 
 impl Decision {
-    /// Gives no recommendation, for this reason.
+    /// Withdraws the recommendation, for this reason.
     pub fn withhold(&mut self, why: &str) {
         self.rule = Rule::None;
         self.sentence = format!("No recommendation: {why}.");

@@ -1,4 +1,4 @@
-//! The baseline against itself: nothing may come out.
+//! The baseline compared with itself, which must show no difference.
 
 use super::effect::{LOSS_POINTS, TIME_PCT, World};
 use super::limits::LEAST;
@@ -6,25 +6,28 @@ use super::sums::Sums;
 use crate::stats::{Interval, Z_99, holm};
 use serde::Serialize;
 
-/// The baseline against itself under two other seeds, and once more under the same one.
+/// The baseline compared with itself under two other seeds, and rerun with the same seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// Connections on which it ran under two other seeds, with up to 0.5 ms more round trip.
+    /// Connections on which the baseline ran under two other seeds, with up to 0.5 ms of additional
+    /// round trip.
     pub pairs: u64,
-    /// Less time in one of the two, percent, with a 99 % interval; null with too few pairs.
+    /// Time saved by one of the two runs against the other, percent, with a 99 % interval; null
+    /// with too few pairs.
     pub time_pct: Option<Interval>,
-    /// Points of loss more.
+    /// Difference in loss, percentage points.
     pub loss_points: Option<Interval>,
-    /// Connections on which it ran again with the same seed.
+    /// Connections on which the baseline was rerun with the same seed.
     pub repeated: u64,
-    /// Of these it did something else; has to be 0.
+    /// Number of reruns that differed from the first run; must be 0.
     pub differed: u64,
-    /// No difference beyond both chance (99 %, both together) and margin.
+    /// Whether no difference is both significant (99 %, both tested together) and larger than its
+    /// margin.
     pub passed: bool,
 }
 
 impl Check {
-    /// Of a test's sums.
+    /// The check from a test's sums.
     pub(super) fn of(twice: &Sums, [repeated, differed]: [u64; 2]) -> Check {
         let pairs = twice.flows();
         let world = World::assumed(twice);
@@ -41,7 +44,7 @@ impl Check {
         Check { pairs, time_pct, loss_points, repeated, differed, passed: !failed && differed == 0 }
     }
 
-    /// Why a test with this check recommends nothing, and what to do about it.
+    /// Why a test with this check recommends nothing, and how to fix it.
     pub(super) fn fault(&self, connections: u64) -> Option<String> {
         if self.differed > 0 {
             return Some(format!(
@@ -56,7 +59,7 @@ impl Check {
     }
 }
 
-/// By what chance a value would lie that far from 0.
+/// P-value of a value as far from 0 as this one.
 fn chance(of: Interval) -> f64 {
     let deviation = (of.high - of.value) / Z_99;
     if deviation > 0.0 {

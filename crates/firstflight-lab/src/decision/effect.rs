@@ -1,9 +1,9 @@
-//! What an arm does in a world, beside the baseline on the same connections.
+//! The effects of an arm in a world, compared with the baseline on the same connections.
 //!
 //! Means have intervals from the Poisson bootstrap, the 95th percentile from the spread over
-//! batches (Student). A world other than the one as assumed runs on a part of the connections; its
-//! effects are shifted by what that part differs from the whole as assumed, as far as the two go
-//! together.
+//! batches (Student). Worlds other than the central one run on a part of the connections. Their
+//! effects are shifted by the difference between that part and the whole under the central
+//! assumptions, in proportion to their correlation.
 
 use super::limits::Limits;
 use super::sums::{LOG_UNIT, LOG_ZERO, Mean, Sums};
@@ -12,34 +12,34 @@ use serde::Serialize;
 
 /// Smallest difference in time that counts, percent.
 pub const TIME_PCT: f64 = 1.0;
-/// The same for the 95th percentile.
+/// Smallest difference in the 95th percentile of time that counts, percent.
 pub(super) const P95_PCT: f64 = 2.0;
-/// The same for loss, percentage points.
+/// Smallest difference in loss that counts, percentage points.
 pub const LOSS_POINTS: f64 = 0.1;
-/// The same for queueing delay, ms, and in shares of the baseline's.
+/// Smallest difference in queueing delay that counts, ms.
 pub(super) const QUEUE_MS: f64 = 5.0;
-/// See [`QUEUE_MS`].
+/// Smallest difference in queueing delay that counts, as a share of the baseline's.
 pub(super) const QUEUE_SHARE: f64 = 0.2;
 /// Share of connections that may be over 5 % slower, percent.
 pub(super) const SLOWER_PCT: f64 = 5.0;
-/// Student's t of 97.5 % with one degree of freedom less than batches.
+/// Student's t at 97.5 %, with one degree of freedom less than the number of batches.
 const T_BATCHES: f64 = 2.131_449_545_559_323;
 
 /// Classification of an effect by its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
-    /// Wholly beyond the margin, on the good side.
+    /// Entirely beyond the margin on the good side.
     Better,
-    /// It does not reach past the margin on the bad side.
+    /// Not beyond the margin on the bad side.
     NoWorse,
-    /// Wholly beyond the margin, on the bad side.
+    /// Entirely beyond the margin on the bad side.
     Worse,
-    /// Neither.
+    /// None of these.
     Open,
 }
 
-/// An effect with its 95 % interval, and what it says.
+/// An effect with its 95 % interval and classification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// The estimate.
@@ -48,27 +48,27 @@ pub struct Effect {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Less than this is no difference.
+    /// Differences smaller than this do not count.
     pub margin: f64,
     /// Classification.
     pub is: Is,
-    /// The interval reaches past the margin on the good side.
+    /// Whether the interval extends beyond the margin on the good side.
     #[serde(skip)]
     pub(super) reaches: bool,
-    /// The interval lies on the good side of zero.
+    /// Whether the interval lies on the good side of zero.
     #[serde(skip)]
     pub(super) gains: bool,
-    /// The interval lies within the margin on both sides.
+    /// Whether the interval lies within the margin on both sides.
     #[serde(skip)]
     pub(super) within: bool,
-    /// More connections that would settle it, as a factor; 1 where it is settled.
+    /// Factor on the number of connections that would settle it; 1 if it is settled.
     #[serde(skip)]
     pub(super) settle: f64,
 }
 
 impl Effect {
-    /// `sign` is 1 where more is better, -1 where less is. Up to `accepted` on the bad side counts
-    /// as no worse.
+    /// Classifies an effect. `sign` is 1 if more is better, -1 if less is better. A change of up to
+    /// `accepted` on the bad side counts as no worse.
     fn new(of: Interval, sign: f64, margin: f64, accepted: f64) -> Effect {
         let Interval { value, low, high } = of;
         let (worst, best) = if sign > 0.0 { (low, high) } else { (-high, -low) };
@@ -84,7 +84,7 @@ impl Effect {
         };
         let within = worst >= -margin && best <= margin;
         let (half, good) = ((high - low) / 2.0, sign * value);
-        // Which end of the margin the interval lies across.
+        // Whether the interval contains this edge of the margin.
         let across = |edge: f64| worst <= edge && best > edge;
         let factor = |edge: f64| (half / (good - edge).abs().max(f64::MIN_POSITIVE)).powi(2);
         let settle = match is {
@@ -96,7 +96,7 @@ impl Effect {
         Effect { value, low, high, margin, is, reaches, gains, within, settle }
     }
 
-    /// Better, or at least not worse.
+    /// Whether it is better or no worse.
     pub(super) fn holds(&self) -> bool {
         matches!(self.is, Is::Better | Is::NoWorse)
     }
@@ -105,37 +105,37 @@ impl Effect {
 /// All effects of an arm in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effects {
-    /// Less completion time than the baseline, by the geometric mean of ratios, percent: decides.
+    /// Reduction of completion time against the baseline, by the geometric mean of ratios, percent;
+    /// the decision uses this one.
     pub time_pct: Effect,
-    /// Less mean completion time, percent.
+    /// Reduction of the mean completion time, percent.
     pub mean_pct: Effect,
-    /// Less time at the 95th percentile, percent.
+    /// Reduction of the 95th percentile of time, percent.
     pub p95_pct: Effect,
-    /// Connections that are over 5 % slower, percent.
+    /// Share of connections that are over 5 % slower, percent.
     pub slower_pct: Effect,
-    /// Points of loss more.
+    /// Increase of loss, percentage points.
     pub loss_points: Effect,
-    /// Queueing delay more, mean of per-connection p99, ms.
+    /// Increase of queueing delay, mean of per-connection p99, ms.
     pub queue_ms: Effect,
 }
 
 impl Effects {
-    /// Everything but the time that decides.
+    /// All effects except the time that the decision uses.
     pub(super) fn others(&self) -> [Effect; 5] {
         [self.mean_pct, self.p95_pct, self.slower_pct, self.loss_points, self.queue_ms]
     }
 
-    /// Faster, and nothing else is worse.
+    /// Whether it is faster, and no other effect is worse.
     pub(super) fn is_clean(&self) -> bool {
         self.time_pct.is == Is::Better && self.others().iter().all(Effect::holds)
     }
 
-    /// Something is worse beyond its margin.
+    /// Whether any effect is worse beyond its margin.
     pub(super) fn has_worse(&self) -> bool {
         self.all().iter().any(|effect| effect.is == Is::Worse)
     }
 
-    /// Everything.
     pub(super) fn all(&self) -> [Effect; 6] {
         let [mean, p95, slower, loss, queue] = self.others();
         [self.time_pct, mean, p95, slower, loss, queue]
@@ -154,8 +154,8 @@ impl Drawn {
         Drawn { value, replicates: replicates.collect() }
     }
 
-    /// Moved by what the same statistic of a part (`part`) differs from that of the whole
-    /// (`whole`), as far as this one goes with the part's.
+    /// Shifts this statistic by the difference between the same statistic of a part (`part`) and of
+    /// the whole (`whole`), in proportion to its correlation with the part's.
     fn shifted(self, part: &Drawn, whole: &Drawn) -> Drawn {
         let middle = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
         let (own, other) = (middle(&self.replicates), middle(&part.replicates));
@@ -168,7 +168,7 @@ impl Drawn {
         Drawn::of(self.value + slope * (whole.value - part.value), replicates)
     }
 
-    /// This less another.
+    /// The difference from another statistic.
     pub(super) fn less(&self, other: &Drawn) -> Drawn {
         let replicates = self.replicates.iter().zip(&other.replicates).map(|(a, b)| a - b);
         Drawn::of(self.value - other.value, replicates)
@@ -193,8 +193,8 @@ impl Drawn {
     }
 }
 
-/// A world's sums: on the connections that ran in it, on the same ones as assumed, and on all as
-/// assumed.
+/// A world's sums: on the connections that ran in it, on the same ones under the central
+/// assumptions, and on all under the central assumptions.
 #[derive(Clone, Copy)]
 pub(super) struct World<'a> {
     all: &'a Sums,
@@ -243,7 +243,7 @@ impl<'a> World<'a> {
         self.drawn(read).of_batches()
     }
 
-    /// Mean less the baseline's.
+    /// The arm's mean minus the baseline's.
     fn more(&self, arm: usize, what: Mean) -> Drawn {
         self.drawn(|sums| {
             let both = sums.means(arm, what).zip(sums.means(0, what));
@@ -268,7 +268,7 @@ impl<'a> World<'a> {
     pub(super) fn effects(&self, arm: usize, limits: &Limits) -> Effects {
         let slower = self
             .drawn(|sums| Drawn::of(sums.mean(arm, Mean::Slower), sums.means(arm, Mean::Slower)));
-        // None of so many is no proof that there are none.
+        // Zero observed cases do not prove a share of zero.
         let rule_of_three = 3.0 / self.flows().max(1) as f64;
         let Interval { value, low, high } = slower.interval(Z_95);
         let slower = Interval {
@@ -301,7 +301,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Less time, percent, from the logarithm of a ratio.
+/// Reduction of time, percent, from the logarithm of a ratio.
 pub(super) fn less_time(log: Interval) -> Interval {
     log.map(|log| (1.0 - libm::exp(log)) * 100.0)
 }

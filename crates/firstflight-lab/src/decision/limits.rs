@@ -1,11 +1,12 @@
-//! The least evidence of a world, and the price that a user accepts.
+//! The least evidence for a world, and the cost that a user accepts.
 
 use serde::{Deserialize, Serialize};
 
-/// With fewer connections in a world nothing is said.
+/// Worlds with fewer connections are not judged.
 pub const LEAST: u64 = 30;
 
-/// The price that the user accepts for less time; where one is absent the margin holds.
+/// The cost that the user accepts in exchange for shorter times; the margin applies where a value
+/// is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "request", derive(clap::Args))]
 pub struct Limits {

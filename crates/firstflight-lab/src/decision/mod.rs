@@ -1,9 +1,10 @@
-//! What a test may say: which arm to deploy, at what price, or that nothing is settled.
+//! The conclusion of a test: which arm to deploy and at what cost, or that the test does not settle
+//! it.
 //!
-//! A test runs in several worlds: the population as assumed, and the corners of what nobody
-//! measured. In each, every arm has effects beside the baseline ([`Effects`]); margins say what
-//! counts. Of seven rules the first that applies gives the sentence ([`Rule`]). Everything that is
-//! printed is made from the [`Decision`].
+//! A test runs in several worlds: the population under the central assumptions, and the corners of
+//! the unmeasured assumptions. In each, every arm has effects relative to the baseline
+//! ([`Effects`]), and margins define which effects count. The first of seven rules that applies
+//! gives the sentence ([`Rule`]). All printed text is made from the [`Decision`].
 
 mod answer;
 mod check;
@@ -21,35 +22,35 @@ pub use sums::{Sample, Sums};
 
 use effect::World;
 
-/// A test that is to be decided.
+/// Input of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The arms, the baseline first.
     pub arms: &'a [String],
     /// The names of the assumptions.
     pub assumptions: &'a [String],
-    /// The worlds besides the one as assumed.
+    /// The worlds in addition to the central assumptions.
     pub corners: &'a [Corner],
-    /// The price that the user accepts.
+    /// The cost that the user accepts.
     pub limits: Limits,
 }
 
 /// The sums of a test.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// All connections, as assumed.
+    /// All connections, under the central assumptions.
     pub assumed: &'a Sums,
-    /// Those that also ran in the other worlds, as assumed.
+    /// The connections that also ran in the other worlds, under the central assumptions.
     pub part: &'a Sums,
-    /// The same in every other world.
+    /// The same connections in every other world.
     pub corners: &'a [Sums],
-    /// The baseline twice, each time under another seed.
+    /// The baseline under two other seeds.
     pub twice: &'a Sums,
-    /// Number of reruns of the baseline with the same seed, and of those that differed.
+    /// Number of reruns of the baseline with the same seed, and number of those that differed.
     pub repeated: [u64; 2],
 }
 
-/// Decides a test that is complete.
+/// Decides a complete test.
 pub fn decide(question: &Question<'_>, of: &Evidence<'_>) -> Decision {
     let assumed = WorldRow {
         corner: Corner { words: "as assumed".into(), ends: Vec::new(), knobs: String::new() },

@@ -1,11 +1,11 @@
-//! The seven rules, in their order.
+//! The seven rules, in order.
 
 use super::answer::{ArmRow, Decision, Rule};
 use super::effect::{Effect, Effects, Is, TIME_PCT, World, less_time};
 use crate::stats::{Interval, Z_95};
 use std::cmp::Ordering;
 
-/// Beyond this factor more connections are no advice.
+/// If more than this factor of connections is needed, no number is given.
 const MOST_MORE: f64 = 100.0;
 
 impl ArmRow {
@@ -26,18 +26,18 @@ impl ArmRow {
         holds && (self.has_less(|of| of.loss_points) || self.has_less(|of| of.queue_ms))
     }
 
-    /// Better in the world as assumed, and less in every other one.
+    /// Whether the effect is better in the central world, and favourable in every other one.
     pub(super) fn has_less(&self, read: fn(&Effects) -> Effect) -> bool {
         let assumed = self.effects.first().is_some_and(|of| read(of).is == Is::Better);
         assumed && self.every(|of| read(of).gains)
     }
 
-    /// The time saved where it saves least.
+    /// The time saved in the world where it is smallest.
     pub(super) fn worst_time(&self) -> f64 {
         self.effects.iter().map(|of| of.time_pct.value).fold(f64::INFINITY, f64::min)
     }
 
-    /// The loss added where it adds most.
+    /// The loss added in the world where it is largest.
     fn worst_loss(&self) -> f64 {
         self.effects.iter().map(|of| of.loss_points.value).fold(f64::NEG_INFINITY, f64::max)
     }
@@ -46,13 +46,13 @@ impl ArmRow {
         self.effects.iter().map(|of| of.queue_ms.value).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// It may still come out as faster in every world, or as gentler.
+    /// Whether it may still turn out faster, or gentler, in every world.
     fn may_gain(&self) -> bool {
         let faster = self.every(|of| of.time_pct.high > of.time_pct.margin);
         faster || !self.effects.iter().any(Effects::has_worse)
     }
 
-    /// It may still come out as faster or gentler, and nothing is known to be worse.
+    /// Whether it may still turn out faster or gentler, and no effect is known to be worse.
     fn may_be_free(&self) -> bool {
         let read: [fn(&Effects) -> Effect; 3] =
             [|of| of.time_pct, |of| of.loss_points, |of| of.queue_ms];
@@ -60,14 +60,14 @@ impl ArmRow {
         !self.effects.iter().any(Effects::has_worse) && read.into_iter().any(gains)
     }
 
-    /// How many times the connections would settle all that is open.
+    /// Factor on the number of connections that would settle all open effects.
     fn settle(&self) -> f64 {
         let all = self.effects.iter().flat_map(Effects::all);
         all.map(|effect| effect.settle).fold(1.0, f64::max)
     }
 }
 
-/// The arm that saves most time where it saves least; of those within a margin of it, the one that
+/// The arm that saves most time in its worst world; among arms within a margin of it, the one that
 /// loses least.
 fn fastest<'a>(rows: impl Iterator<Item = &'a ArmRow>) -> Option<&'a ArmRow> {
     let rows: Vec<&ArmRow> = rows.collect();
@@ -86,22 +86,22 @@ fn gentlest<'a>(rows: impl Iterator<Item = &'a ArmRow>) -> Option<&'a ArmRow> {
     })
 }
 
-/// Two arms, and two worlds in which one is ahead of the other and the other way round.
+/// Two arms and two worlds that reverse the order of the arms.
 pub(super) struct Turn {
-    /// Arms by their number in the question: 0 is the baseline.
+    /// Indices of the arms in the question: 0 is the baseline.
     pub(super) arms: [usize; 2],
-    /// In the first world the first arm is ahead, in the second the second.
+    /// The first arm is ahead in the first world, the second arm in the second world.
     pub(super) worlds: [usize; 2],
 }
 
-/// How far `a` is ahead of `b` in a world, percent of time.
+/// Lead of `a` over `b` in a world, percent of time.
 fn ahead(world: &World<'_>, a: usize, b: usize) -> Interval {
     less_time(world.log(a).less(&world.log(b)).interval(Z_95))
 }
 
 /// An arm that is faster than another in one world and slower in another: the baseline and any arm,
-/// or two arms each of which is the fastest somewhere. Where an arm is named it gains on the baseline
-/// without a price.
+/// or two arms each of which is the fastest somewhere. If the sentence names an arm, that arm gains
+/// on the baseline at no cost.
 fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let arms = &decision.arms;
     let with_baseline = arms.iter().enumerate().filter_map(|(index, row)| {
@@ -129,7 +129,7 @@ fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     all().flat_map(|one| all().map(move |other| (one, other))).find_map(|(one, other)| {
         let (x, y) = (best(one), best(other));
         let beyond = |world: usize, a: usize, b: usize| ahead(&worlds[world], a, b).low > TIME_PCT;
-        // Where neither gains on the baseline, the baseline serves both worlds.
+        // If neither beats the baseline, the baseline serves both worlds.
         let gains = |arm: usize, world: usize| arm == 0 || arms[arm - 1].effects[world].is_clean();
         let turns =
             x != y && gains(x, one) && gains(y, other) && beyond(one, x, y) && beyond(other, y, x);
@@ -179,7 +179,7 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
 }
 
 impl Decision {
-    /// Says which arm gains without the price of the recommended one.
+    /// Names the arm that gains without the cost of the recommended one.
     fn without_price(&self, named: &ArmRow) -> String {
         let others = || self.arms.iter().filter(|row| row.arm != named.arm);
         if let Some(row) = gentlest(others()) {
@@ -198,7 +198,7 @@ impl Decision {
     }
 }
 
-/// Which arms save more time than the one that is recommended, at a price.
+/// Names the arms that save more time than the recommended one, at a cost.
 fn faster<'a>(rows: impl Iterator<Item = &'a ArmRow>, than: &ArmRow) -> Vec<String> {
     let more = |row: &&ArmRow| row.is_faster() && row.worst_time() > than.worst_time() + TIME_PCT;
     let (known, open): (Vec<&ArmRow>, Vec<&ArmRow>) =
@@ -213,7 +213,7 @@ fn faster<'a>(rows: impl Iterator<Item = &'a ArmRow>, than: &ArmRow) -> Vec<Stri
     known.into_iter().chain(open).collect()
 }
 
-/// So many connections in two digits; `None` where it is settled, or out of reach.
+/// Number of connections needed, in two digits; `None` if the question is settled, or out of reach.
 fn settled_at(connections: u64, times: f64) -> Option<u64> {
     if !(times > 1.0 && times <= MOST_MORE) {
         return None;

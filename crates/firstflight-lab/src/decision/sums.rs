@@ -1,5 +1,5 @@
 //! Sums over the connections of one world, from which its effects are estimated. They are integers
-//! that add up: any order, any number of threads and any cut into shards gives the same.
+//! that are added, so any order, number of threads and division into shards gives the same result.
 
 use crate::stats::bootstrap::{Replicates, Weights};
 use crate::stats::codec::{Reader, Writer};
@@ -11,9 +11,9 @@ use firstflight_path::random::mix;
 pub struct Sample {
     /// Completion time, ns; the limit if it did not finish.
     pub ttlb_ns: u64,
-    /// Packets lost of those sent, 1e-9.
+    /// Share of packets lost, 1e-9.
     pub loss_ppb: u64,
-    /// Waiting time at the bottleneck that 99 % of its packets do not exceed, us.
+    /// 99th percentile of its packets' waiting time at the bottleneck, us.
     pub queue_p99_us: u64,
 }
 
@@ -28,23 +28,24 @@ pub(super) enum Mean {
     Loss,
     /// 99th percentile of the waiting time, us.
     Queue,
-    /// Over 5 % slower than the baseline: 1, else 0.
+    /// 1 if over 5 % slower than the baseline, 0 otherwise.
     Slower,
 }
 
 const MEANS: usize = Mean::Slower as usize + 1;
-/// A logarithm of 1.
+/// Scale of logarithms: the stored value of 1.
 pub(super) const LOG_UNIT: f64 = 67_108_864.0;
-/// What is added to a logarithm, so that no sum is negative.
+/// Offset added to a logarithm, so that no sum is negative.
 pub(super) const LOG_ZERO: f64 = 16.0;
 
-/// Connections fall into so many batches, whose quantiles say how well a quantile is known.
+/// Number of batches of connections; the spread of their quantiles gives the accuracy of a
+/// quantile.
 pub(super) const BATCHES: usize = 16;
 
-/// Bins of 1.6 % of a value: a sixteenth of the connections says no more.
+/// Bins of 1.6 % of a value, which is finer than the accuracy that a sixteenth of the connections
+/// allows.
 type Times = Counts<6>;
 
-/// One arm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ArmSums {
     totals: [u64; MEANS],
@@ -61,12 +62,12 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Of so many arms, without a connection.
+    /// Empty sums for this many arms.
     pub fn new(arms: usize) -> Sums {
         Sums { flows: 0, counts: Replicates::default(), arms: vec![ArmSums::default(); arms] }
     }
 
-    /// Connections.
+    /// Number of connections.
     pub fn flows(&self) -> u64 {
         self.flows
     }
@@ -100,7 +101,7 @@ impl Sums {
         }
     }
 
-    /// Adds everything of another.
+    /// Adds other sums.
     pub fn merge(&mut self, other: &Sums) {
         self.flows += other.flows;
         self.counts.merge(&other.counts);
@@ -111,7 +112,7 @@ impl Sums {
         }
     }
 
-    /// Appends it.
+    /// Appends the sums.
     pub fn write(&self, to: &mut Writer) {
         to.put(self.flows);
         if self.flows == 0 {
@@ -125,7 +126,7 @@ impl Sums {
         }
     }
 
-    /// Reads what [`Sums::write`] wrote for so many arms.
+    /// Reads sums that [`Sums::write`] wrote for this many arms.
     pub fn read(from: &mut Reader<'_>, arms: usize) -> Option<Sums> {
         let mut sums = Sums::new(arms);
         sums.flows = from.get()?;
@@ -152,14 +153,14 @@ impl Sums {
         self.arms[arm].totals[what as usize] as f64 / self.flows.max(1) as f64
     }
 
-    /// Its means in the replicates.
+    /// Means in the replicates.
     pub(super) fn means(&self, arm: usize, what: Mean) -> impl Iterator<Item = f64> {
         let sums = self.arms[arm].replicates[what as usize].sums();
         sums.iter().zip(self.counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64)
     }
 
-    /// Logarithm of the 95th percentile of the completion time over the baseline's, of all
-    /// connections.
+    /// Logarithm of the ratio of the 95th percentiles of completion time, the arm's over the
+    /// baseline's, of all connections.
     pub(super) fn p95(&self, arm: usize) -> f64 {
         let quantile = |arm: usize| {
             let mut all = Times::default();
@@ -169,7 +170,8 @@ impl Sums {
         libm::log(quantile(arm) / quantile(0))
     }
 
-    /// The same in each batch; NaN where one has too few for a 95th percentile.
+    /// The same logarithm in each batch; NaN if a batch has too few connections for a 95th
+    /// percentile.
     pub(super) fn p95s(&self, arm: usize) -> [f64; BATCHES] {
         std::array::from_fn(|batch| {
             let quantile = |arm: usize| {

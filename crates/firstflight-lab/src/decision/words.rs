@@ -5,10 +5,10 @@ use super::effect::{Effect, Effects, Is};
 use super::rule::Turn;
 use crate::stats::extremes;
 
-/// Ends of a range that are this close are told as one number, percent of time.
+/// Ends of a range that are this close are printed as one number, percent of time.
 const NEAR_PCT: f64 = 2.0;
 
-/// A number rounded down, for a claim: whole from 10 on, with two decimals below 0.1.
+/// A number rounded down, for a claim: whole numbers for 10 and above, two decimals below 0.1.
 fn down(value: f64) -> String {
     let decimals = match value {
         value if value >= 10.0 => 0,
@@ -16,11 +16,11 @@ fn down(value: f64) -> String {
         _ => 2,
     };
     let scale = 10_f64.powi(decimals);
-    // No number is -0.
+    // Avoids -0.
     format!("{:.*}", decimals as usize, (value * scale + 1e-9).floor() / scale + 0.0)
 }
 
-/// `0.2 to 0.5`, or one number where both ends read the same.
+/// `0.2 to 0.5`, or one number if both ends read the same.
 fn span(low: f64, high: f64, digits: usize) -> String {
     let show = |x: f64| {
         let text = format!("{x:.digits$}");
@@ -77,7 +77,7 @@ impl Decision {
         format!("{claim} ({} to {most:.0} %{depending})", down(least))
     }
 
-    /// Of an arm whose loss is no worse, or accepted.
+    /// Clause for an arm whose loss is no worse, or accepted.
     fn loss_clause(row: &ArmRow) -> String {
         let every =
             |holds: fn(&Effect) -> bool| row.effects.iter().all(|of| holds(&of.loss_points));
@@ -96,7 +96,7 @@ impl Decision {
         format!("Deploy {}: {}, and {loss}.", row.arm, self.faster(row))
     }
 
-    /// What an arm costs, and whether that is known.
+    /// Costs of an arm, and whether they are known.
     fn costs(&self, row: &ArmRow, is: Is) -> Vec<String> {
         let some = |read: Read| row.effects.iter().any(|of| read(of).is == is);
         let all = |read: Read| row.effects.iter().map(read);

@@ -1,20 +1,20 @@
-//! Statements about `tcp_info`, as packetdrill's scripts write them in Python: `assert` with
-//! numbers, comparisons, arithmetic, `and`, `or`, `not`.
+//! Statements about `tcp_info` as written in packetdrill scripts, in Python: `assert` with numbers,
+//! comparisons, arithmetic, `and`, `or`, `not`.
 
 use std::fmt;
 
-/// The state of a sender, by the names of `tcp_info`; `None` for what is not modelled.
+/// The state of a sender, by the names of `tcp_info`; `None` for state that is not modelled.
 pub trait Info {
     /// The value of a name such as `tcpi_snd_cwnd`.
     fn value(&self, name: &str) -> Option<i64>;
 }
 
-/// Outcome of one statement that did not hold or could not be judged.
+/// Why a statement does not hold or cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is false: the statement, and the values it is about.
+    /// The statement is false: the statement, and the values it refers to.
     False(String),
-    /// It needs something that is not modelled.
+    /// The statement needs state that is not modelled.
     Unknown(String),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Trouble {
 /// Checks every `assert` of a block.
 ///
 /// # Errors
-/// The first that is false, else the first that cannot be judged.
+/// The first statement that is false, otherwise the first that cannot be judged.
 pub fn check(code: &str, info: &impl Info) -> Result<(), Trouble> {
     let mut unknown = None;
     for line in code.lines().flat_map(|line| line.split(';')) {
@@ -37,7 +37,7 @@ pub fn check(code: &str, info: &impl Info) -> Result<(), Trouble> {
         if line.is_empty() || line.starts_with("print") {
             continue;
         }
-        // A constant that Linux has, too.
+        // A constant that Linux also defines.
         if line.split_once('=').is_some_and(|(name, _)| constant(name.trim()).is_some()) {
             continue;
         }
@@ -73,7 +73,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with("tcpi_"))
 }
 
-/// A claim without the message behind its first comma outside parentheses and strings.
+/// A claim without its message, which follows the first comma outside parentheses and strings.
 fn message_apart(claim: &str) -> &str {
     let (mut depth, mut quote) = (0i32, None);
     for (at, char) in claim.char_indices() {
@@ -215,7 +215,7 @@ impl<I: Info> Parser<'_, I> {
             let other = self.unary()?;
             let result = match sign {
                 "*" => value.checked_mul(other),
-                // Whole numbers: every script divides without a rest or rounds down.
+                // Integers: every script divides exactly or rounds down.
                 "%" => value.checked_rem_euclid(other),
                 _ => value.checked_div_euclid(other),
             };
@@ -235,7 +235,7 @@ impl<I: Info> Parser<'_, I> {
         self.descend(Self::single)
     }
 
-    /// One level down; an expression from a file must not exhaust the stack.
+    /// Descends one level; an expression from a file must not exhaust the stack.
     fn descend(&mut self, parse: fn(&mut Self) -> Result<i64, String>) -> Result<i64, String> {
         self.depth += 1;
         if self.depth > 64 {

@@ -1,4 +1,4 @@
-//! The running kernel as the host of a script: a socket in a namespace of its own, behind a TUN
+//! The running kernel as the host of a script: a socket in a separate namespace, behind a TUN
 //! device that this program writes to and reads from.
 
 use super::expression::Info;
@@ -14,11 +14,11 @@ use firstflight_path::Error;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Plays a script against the kernel's TCP: with this arm, one of ours loaded for as long as it
-/// takes or one of the kernel's own, or with the congestion control that the script asks for.
+/// Plays a script against the kernel's TCP, with this arm (one of ours, loaded temporarily, or one
+/// of the kernel's own) or with the congestion control that the script requests.
 ///
 /// # Errors
-/// One line about missing privilege, or something that this kernel does not have.
+/// A one-line message about missing privilege, or a feature that this kernel does not have.
 pub fn play_in_kernel(script: &Script, arm: Option<&NamedArm>) -> Result<Played, Error> {
     let (congestion, ours) = match arm {
         Some(arm) => controller(arm)?,
@@ -33,12 +33,13 @@ pub fn play_in_kernel(script: &Script, arm: Option<&NamedArm>) -> Result<Played,
         waiting: VecDeque::new(),
     };
     let played = Player::new(script, host).play();
-    // The socket is closed before its controller is taken out.
+    // The socket is closed before its controller is unloaded.
     drop(loaded);
     Ok(played)
 }
 
-/// Settings of the namespace: those that scripts name, and none that a machine may have changed.
+/// Settings of the namespace: those that scripts name, and defaults in place of the machine's
+/// changes.
 fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let or_none = |on: bool, value: &str| if on { value } else { "0" }.to_owned();
@@ -57,7 +58,7 @@ struct Kernel {
     peer: Peer,
     /// The kernel's first sequence number.
     isn: Option<u32>,
-    /// The kernel's time stamps minus the script's.
+    /// The kernel's timestamps minus the script's.
     stamp_shift: Option<u32>,
     sent: VecDeque<Sent>,
     /// SYNs that no expectation has claimed.
@@ -65,7 +66,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Takes what the kernel sent until `until`, or until something matters to `enough`.
+    /// Collects segments that the kernel sends until `until`, or until `enough` holds.
     fn collect(&mut self, until: u64, enough: impl Fn(&Kernel) -> bool) {
         loop {
             if enough(self) {

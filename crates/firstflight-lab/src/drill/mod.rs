@@ -1,10 +1,10 @@
-//! Packetdrill scripts as judges: a script that somebody wrote for a TCP sender is played against
-//! the simulator's sender with any arm.
+//! Packetdrill scripts as tests: a script written for a TCP sender is played against the
+//! simulator's sender with any arm.
 //!
 //! Packetdrill (Cardwell and others, USENIX ATC 2013) scripts a TCP connection: segments that
 //! arrive, segments that must leave, and statements about `tcp_info`. The public scripts of its
-//! repository and of the kernel's selftests state what Linux does, so they judge us where our own
-//! tests share our mistakes. `docs/drill.md` describes the subset.
+//! repository and of the kernel's selftests state what Linux does, so they can find mistakes that
+//! our own tests share. `docs/drill.md` describes the subset.
 
 pub mod expression;
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! Plays a script against a host: the simulator's sender or the running kernel's.
+//! Plays a script against a host, which is the simulator's sender or the running kernel.
 
 use super::expression::{self, Info, Trouble};
 use super::script::{Script, Segment, Step, Unplayable, What, When};
@@ -6,10 +6,10 @@ use super::verdict::{Played, Verdict};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-/// No script lasts longer, ns.
+/// Longest script, ns.
 const LONGEST: u64 = 7 * 86_400 * 1_000_000_000;
 
-/// Bytes of the stream that the host sent and no expectation has claimed yet.
+/// Stream bytes that the host sent and that no expectation has matched yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     /// Time, ns after the start of the script.
@@ -20,8 +20,8 @@ pub(super) struct Sent {
     pub(super) to: u64,
 }
 
-/// Why a host cannot go on: it does something else than the script, or the script asks for
-/// something that the host does not have.
+/// Why a host cannot continue: it deviates from the script, or the script needs something that the
+/// host does not support.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
     Differs(String),
@@ -39,28 +39,28 @@ impl Refusal {
 
 /// A TCP host whose connection a script drives. Times are nanoseconds after the start.
 pub(super) trait Host {
-    /// The kernel's time passes by itself: an event takes place when its turn comes.
+    /// Whether time passes by itself, so that each event waits for its time.
     const REAL_TIME: bool;
 
-    /// Lets time pass until `until`.
+    /// Waits until `until`.
     fn wait(&mut self, until: u64);
-    /// Lets time pass until data leave or `deadline` is over.
+    /// Waits until data leave or `deadline` passes.
     fn wait_for_data(&mut self, deadline: u64);
-    /// Segments that left, oldest first.
+    /// Segments sent, oldest first.
     fn sent(&mut self) -> &mut VecDeque<Sent>;
-    /// A SYN is expected from the host.
+    /// Handles a SYN expected from the host.
     fn expect_syn(&mut self, now: u64, segment: &Segment, deadline: u64) -> Result<(), Refusal>;
-    /// A segment arrives.
+    /// Handles a segment that arrives at the host.
     fn inject(&mut self, now: u64, segment: &Segment) -> Result<(), Refusal>;
-    /// The application writes.
+    /// Handles a write by the application.
     fn write(&mut self, bytes: u64) -> Result<(), Refusal>;
-    /// The application sets Nagle's algorithm.
+    /// Handles a change of Nagle's algorithm by the application.
     fn no_delay(&mut self, on: bool) -> Result<(), Refusal>;
-    /// The application limits the segment size.
+    /// Handles a limit of the segment size set by the application.
     fn max_segment(&mut self, mss: u32) -> Result<(), Refusal>;
-    /// The application accepts the connection, or begins one.
+    /// Handles a call by the application that accepts or opens the connection.
     fn call(&mut self, text: &str) -> Result<(), Refusal>;
-    /// The sender as `tcp_info` shows it, once the connection is established.
+    /// The sender's `tcp_info`, once the connection is established.
     fn info(&self) -> Option<impl Info>;
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Player<'a, H> {
     host: H,
     /// Time of the last event.
     now: u64,
-    /// Events and answers with their times, where a script is recorded.
+    /// Events and responses with their times, if a script is recorded.
     recorded: Option<Vec<(u64, String)>>,
     judged: u32,
     unknown: Vec<String>,
@@ -86,7 +86,7 @@ impl<'a, H: Host> Player<'a, H> {
         Played { verdict, judged: self.judged, unknown: self.unknown }
     }
 
-    /// The script with the host's answers filled in.
+    /// The script with the host's responses filled in.
     pub(super) fn record(mut self, title: &str) -> Result<String, Unplayable> {
         self.recorded = Some(Vec::new());
         for step in &self.script.steps {
@@ -184,7 +184,7 @@ impl<'a, H: Host> Player<'a, H> {
         }
     }
 
-    /// The connection closes: what follows does not concern its sender.
+    /// Refuses a step after the connection has closed, which no longer concerns its sender.
     fn over(&self, step: &Step) -> Result<(), Verdict> {
         if self.judged > 0 || self.recorded.is_some() {
             return Err(Verdict::Pass);
@@ -214,7 +214,7 @@ impl<'a, H: Host> Player<'a, H> {
         self.now = until;
     }
 
-    /// A segment is expected from the host.
+    /// Checks a segment expected from the host.
     fn expect(
         &mut self,
         step: &Step,
@@ -237,7 +237,7 @@ impl<'a, H: Host> Player<'a, H> {
             let why = "a reset is not modelled".to_owned();
             return Err(Verdict::Skipped { line: step.line, why });
         }
-        // A pure ACK answers data of the other direction.
+        // A pure ACK acknowledges data of the other direction.
         if segment.from == segment.to {
             self.pass_until(first);
             return Ok(());
@@ -281,18 +281,18 @@ impl<'a, H: Host> Player<'a, H> {
         Ok(())
     }
 
-    /// Records an event that nothing of the sender follows.
+    /// Records an event to which the sender does not respond.
     fn note_setup(&mut self, step: &Step) {
         if let Some(recorded) = &mut self.recorded {
             recorded.push((self.now, step.text.clone()));
         }
     }
 
-    /// Records an event, what left before it, and what follows from it.
+    /// Records an event, the segments sent before it, and the responses to it.
     fn note(&mut self, step: &Step) {
         let Some(recorded) = &mut self.recorded else { return };
         let at = self.now;
-        // What a timer sent before this event stands before it.
+        // Segments that a timer sent before this event are recorded before it.
         let sent = self.host.sent();
         while let Some(before) = sent.front().copied().filter(|sent| sent.at < at) {
             sent.pop_front();
@@ -308,7 +308,7 @@ impl<'a, H: Host> Player<'a, H> {
     }
 }
 
-/// A segment that left; one that continues the one before it at the same time is one with it.
+/// Records a segment; one that continues the previous segment at the same time is merged with it.
 fn record_sent(recorded: &mut Vec<(u64, String)>, sent: Sent) {
     let mut from = sent.from + 1;
     let to = sent.to + 1;

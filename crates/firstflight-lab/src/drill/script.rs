@@ -1,8 +1,8 @@
 //! Packetdrill scripts: the part of the language that concerns a data sender.
 //!
 //! A script is read line by line. A line outside the subset makes the whole script unplayable, with
-//! the line and the reason, because skipping it would change what the rest means. Commands in
-//! backticks never run: their sysctl lines become settings of the sender, the rest is named.
+//! the line and the reason, because skipping it would change the meaning of the rest. Commands in
+//! backticks never run: their sysctl lines become settings of the sender, and the rest is listed.
 
 use super::settings::Settings;
 use firstflight::Nanos;
@@ -13,11 +13,11 @@ use std::fmt;
 pub struct Script {
     /// Settings from sysctl lines and command-line options of the script.
     pub settings: Settings,
-    /// Commands in backticks, as they are written. They never run.
+    /// Commands in backticks, as written. They never run.
     pub commands: Vec<String>,
-    /// Times may differ by this much.
+    /// Tolerance of times.
     pub tolerance: Nanos,
-    /// Everything that happens, in order.
+    /// All events, in order.
     pub steps: Vec<Step>,
 }
 
@@ -30,18 +30,18 @@ pub struct Step {
     pub when: When,
     /// The event.
     pub what: What,
-    /// The event as it is written, without its time.
+    /// The event as written, without its time.
     pub text: String,
 }
 
-/// Time of an event: nanoseconds, from the start or after the event before it.
+/// Time of an event: nanoseconds, from the start or after the previous event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At any time.
     Any,
     /// Between these two moments after the start.
     At(u64, u64),
-    /// Between these two delays after the event before it.
+    /// Between these two delays after the previous event.
     After(u64, u64),
 }
 
@@ -64,11 +64,11 @@ pub enum What {
     Expect(Segment),
     /// Statements about `tcp_info`.
     Check(String),
-    /// Nothing that concerns a sender: set-up, reads.
+    /// An event that does not concern a sender: set-up, reads.
     Nothing,
 }
 
-/// A TCP segment as a script writes it: sequence numbers count from the SYN of each end.
+/// A TCP segment as written in a script: sequence numbers are relative to the SYN of each end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// SYN is set.
@@ -95,7 +95,7 @@ pub struct Segment {
     pub sack_ok: bool,
     /// Shift of the window field.
     pub scale: Option<u8>,
-    /// Time stamp and its echo.
+    /// Timestamp and its echo.
     pub stamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sacks: Vec<(u64, u64)>,
@@ -122,7 +122,7 @@ impl fmt::Display for Unplayable {
     }
 }
 
-/// Calls that set a connection up or read from it, and mean nothing to its sender.
+/// Calls that set up a connection or read from it, without effect on its sender.
 const HARMLESS: [&str; 14] = [
     "socket",
     "bind",
@@ -140,7 +140,7 @@ const HARMLESS: [&str; 14] = [
     "connect",
 ];
 
-/// Socket options without effect on what a sender sends here.
+/// Socket options that do not affect the sender here.
 const HARMLESS_OPTIONS: [&str; 8] = [
     "SO_REUSEADDR",
     "SO_SNDBUF",
@@ -172,7 +172,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Name of the congestion control that the script asks for.
+    /// Name of the congestion control that the script requests.
     pub fn congestion(&self) -> &str {
         let named = self.steps.iter().rev().find_map(|step| match &step.what {
             What::Congestion(name) => Some(name.as_str()),
@@ -227,7 +227,7 @@ impl Script {
     }
 }
 
-/// Logical lines: comments are gone, a code block or a command in backticks is one.
+/// Logical lines: without comments, with a code block or a command in backticks as one line.
 fn chunks(text: &str) -> Result<Vec<(usize, String)>, Unplayable> {
     let text = without_block_comments(text);
     let mut chunks = Vec::new();
@@ -236,7 +236,7 @@ fn chunks(text: &str) -> Result<Vec<(usize, String)>, Unplayable> {
         let line = index + 1;
         if let Some((first, mut chunk, end)) = open.take() {
             chunk.push('\n');
-            // In code `//` divides; packetdrill's comments stand outside.
+            // In code `//` is a division; packetdrill's comments are outside code.
             chunk.push_str(raw);
             match raw.find(end) {
                 Some(at) => {
@@ -250,7 +250,7 @@ fn chunks(text: &str) -> Result<Vec<(usize, String)>, Unplayable> {
         }
         let mut rest = raw.trim();
         while !rest.is_empty() {
-            // What ends this chunk on this line, or later.
+            // The end of this chunk, on this line or a later one.
             let code = rest.find("%{");
             let command = rest.find('`');
             let comment = rest.find("//").unwrap_or(rest.len());
@@ -287,7 +287,7 @@ fn chunks(text: &str) -> Result<Vec<(usize, String)>, Unplayable> {
     }
 }
 
-/// A call that goes on over several lines, as `sendmsg` does, is one.
+/// Joins calls that span several lines, as `sendmsg` does.
 fn join_calls(chunks: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut joined: Vec<(usize, String)> = Vec::new();
     for (line, chunk) in chunks {
@@ -304,7 +304,7 @@ fn join_calls(chunks: Vec<(usize, String)>) -> Vec<(usize, String)> {
     joined
 }
 
-/// Comments of C, blanked out, so that lines keep their numbers.
+/// Blanks out C comments, so that lines keep their numbers.
 fn without_block_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -324,7 +324,7 @@ fn first_line(text: &str) -> &str {
 }
 
 impl When {
-    /// The time at the start of a line, and the rest of it.
+    /// The time at the start of a line, and its remaining text.
     fn split(chunk: &str) -> Result<(When, &str), String> {
         if let Some(rest) = chunk.strip_prefix('*') {
             return Ok((When::Any, rest.trim_start()));
@@ -350,9 +350,9 @@ impl When {
     }
 }
 
-/// A decimal number of seconds, in nanoseconds, and what follows it.
+/// A decimal number of seconds, in nanoseconds, and the text after it.
 fn seconds(text: &str) -> Result<(u64, &str), String> {
-    // `0...0.1`: the dots of a range are no decimal point.
+    // `0...0.1`: the dots of a range are not a decimal point.
     let digits =
         |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let whole = digits(text);
@@ -370,7 +370,7 @@ fn seconds(text: &str) -> Result<(u64, &str), String> {
     let whole: u64 =
         if whole == 0 { 0 } else { text[..whole].parse().map_err(|_| "a time too large")? };
     let nanos: u64 = nanos.parse().map_err(|_| "a time too fine".to_owned())?;
-    // A day is more than any script takes.
+    // No script takes more than a day.
     if whole > 86_400 {
         return Err("a time over a day".into());
     }
@@ -393,7 +393,7 @@ fn call(text: &str) -> Result<What, String> {
             }
             let wrote = result.split_whitespace().next().unwrap_or_default();
             match wrote.parse::<u64>() {
-                // A buffer that is full is the kernel's; the sender has plenty.
+                // A full buffer concerns the kernel; the sender has enough space.
                 Ok(bytes) => Ok(What::Write(bytes)),
                 Err(_) if result.starts_with("-1") || result.starts_with("...") => {
                     Err(format!("{name}() that blocks or fails"))
@@ -424,7 +424,7 @@ fn call(text: &str) -> Result<What, String> {
 }
 
 impl Segment {
-    /// Reads what stands behind `<` or `>`.
+    /// Parses the text after `<` or `>`.
     fn parse(text: &str) -> Result<Segment, String> {
         let mut text = text.trim();
         let mut segment = Segment::default();

@@ -1,6 +1,6 @@
-//! Settings of a host that a script asks for with sysctl, as options of the simulated sender.
+//! Settings of a host that a script makes with sysctl, as options of the simulated sender.
 
-/// Settings that change what a sender decides. The defaults are those of an unchanged kernel.
+/// Settings that affect a sender's decisions. The defaults are those of an unmodified kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Name of the congestion control.
@@ -36,8 +36,8 @@ impl Default for Settings {
     }
 }
 
-/// Settings without effect on what a sender of the simulator decides: buffers, caches, limits of
-/// set-up, sizes of bursts.
+/// Settings that do not affect the decisions of the simulated sender: buffers, caches, set-up
+/// limits, burst sizes.
 const NEUTRAL: [&str; 26] = [
     "tcp_rmem",
     "tcp_wmem",
@@ -71,7 +71,7 @@ impl Settings {
     /// Reads a block of commands; none of them runs.
     ///
     /// # Errors
-    /// One line about the first command that would change what is judged.
+    /// A one-line message about the first command that would affect the verdict.
     pub(super) fn command(&mut self, text: &str) -> Result<(), String> {
         for line in text.replace("\\\n", " ").lines() {
             let line = line.split(" #").next().unwrap_or_default().trim();
@@ -96,7 +96,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a command in the middle of a script leaves the sender and its path alone.
+    /// Whether a command in the middle of a script affects neither the sender nor its path.
     pub(super) fn is_neutral(&self, command: &str) -> bool {
         let mut after = self.clone();
         let path = ["tc ", "ip ", "iptables", "nft"];

@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 
 /// The largest segment size of an Ethernet path with IPv4.
 const ETHERNET_MSS: u32 = 1460;
-/// Bytes of a time stamp option, padded.
+/// Bytes of a timestamp option, padded.
 const STAMP_BYTES: u32 = 12;
-/// No script sends more segments than this; a sender that would is broken.
+/// Most segments that a script sends; a sender that exceeds this is broken.
 const MOST_SEGMENTS: usize = 1_000_000;
 
 /// Facts of the handshake.
@@ -38,7 +38,7 @@ struct Simulated<'a> {
     sender: Option<Sender<AnyStartup>>,
     mss: u64,
     scale: u8,
-    /// Milliseconds of our clock minus the script's time stamps.
+    /// Milliseconds of our clock minus the script's timestamps.
     stamp_shift: Option<i64>,
     object: u64,
     written: u64,
@@ -52,8 +52,8 @@ pub fn play(script: &Script, arm: &Arm) -> Played {
     Player::new(script, Simulated::new(script, arm)).play()
 }
 
-/// The script with the answers of this arm filled in: every segment that leaves, and the window
-/// after each event. Expectations and statements of the script itself are left out.
+/// The script with the responses of this arm filled in: every segment sent, and the window after
+/// each event. The script's own expectations and statements are left out.
 ///
 /// # Errors
 /// The line that cannot be played, and the reason.
@@ -84,7 +84,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// The handshake is complete: the sender comes into being.
+    /// Creates the sender when the handshake is complete.
     fn establish(&mut self, segment: &Segment) -> Result<(), Refusal> {
         let lacks = |why: &str| Err(Refusal::Lacks(why.to_owned()));
         let (Some(peer), Some((at, ours))) = (&self.handshake.peer, &self.handshake.ours) else {
@@ -169,7 +169,7 @@ impl<'a> Simulated<'a> {
         times.into_iter().flatten().map(|time| time.0).min()
     }
 
-    /// Everything that happens on its own until `until`.
+    /// Processes everything that happens by itself until `until`.
     fn advance(&mut self, until: u64) {
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
             if self.sent.len() > MOST_SEGMENTS {
@@ -183,7 +183,7 @@ impl<'a> Simulated<'a> {
                 sender.on_timer(now);
             }
             self.pump();
-            // A sender that waits for a moment that has passed waits for nothing.
+            // Avoids an endless loop if the sender waits for a time in the past.
             if self.next_event().is_some_and(|again| again <= self.now && again == next) {
                 self.now += 1;
             }
@@ -191,7 +191,7 @@ impl<'a> Simulated<'a> {
         self.now = until.max(self.now);
     }
 
-    /// Sends what window, pacer and data allow.
+    /// Sends as much as window, pacer and data allow.
     fn pump(&mut self) {
         let Some(sender) = &mut self.sender else { return };
         let now = Time(self.now);
@@ -232,7 +232,7 @@ impl Host for Simulated<'_> {
     }
 
     fn expect_syn(&mut self, now: u64, segment: &Segment, _deadline: u64) -> Result<(), Refusal> {
-        // Nobody repeats a SYN here: the first one is the sender's.
+        // SYNs are never retransmitted here: the first one is the sender's.
         self.handshake.ours.get_or_insert((now, segment.clone()));
         Ok(())
     }
@@ -316,27 +316,26 @@ fn preset(settings: &Settings, sack: bool) -> Preset {
     }
 }
 
-/// A sender of the simulator with segments of `mss` bytes as `tcp_info` shows it.
+/// The `tcp_info` of a simulated sender with segments of `mss` bytes.
 pub fn shown(sender: &Sender<AnyStartup>, mss: u64) -> impl Info {
     View { sender, mss }
 }
 
-/// The sender as `tcp_info` shows it.
 struct View<'a> {
     sender: &'a Sender<AnyStartup>,
     mss: u64,
 }
 
 impl View<'_> {
-    /// The window in segments. In a recovery it is what was in flight and what may still leave, as
-    /// Linux shows it; there a part of a segment admits a whole one.
+    /// The window in segments. In a recovery it is the flight plus the segments that may still
+    /// leave, as in Linux; there a partial segment counts as a whole one.
     fn cwnd(&self) -> u64 {
         let controller = self.sender.controller();
         let cwnd = controller.cwnd();
         if controller.in_recovery() { cwnd.div_ceil(self.mss) } else { cwnd / self.mss }
     }
 
-    /// Segments of which a repeat is under way.
+    /// Segments whose retransmission is in flight.
     fn repeated(&self) -> i64 {
         let board = self.sender.board();
         let under_way = |id: &Id| {
@@ -372,12 +371,12 @@ impl Info for View<'_> {
             "tcpi_state" => 1,
             "tcpi_unacked" => self.sender.board().segments() as i64,
             "tcpi_sacked" => ledger.sacked_segments() as i64,
-            // Linux counts a segment as lost until it is acknowledged, repeated or not.
+            // Linux counts a segment as lost until it is acknowledged, retransmitted or not.
             "tcpi_lost" => segments(ledger.lost()) + self.repeated(),
             "tcpi_retrans" => self.repeated(),
             "tcpi_total_retrans" => counters.retransmissions as i64,
             "tcpi_reordering" => i64::from(self.sender.reordering().degree()),
-            // Whether, not how often.
+            // A flag, not a count.
             "tcpi_reord_seen" => i64::from(self.sender.reordering_seen()),
             "tcpi_snd_mss" => self.mss as i64,
             "tcpi_min_rtt" => self.sender.min_rtt().map_or(0, |rtt| (rtt.0 / 1000) as i64),

@@ -12,7 +12,7 @@ pub enum Verdict {
         /// Expected and found.
         why: String,
     },
-    /// Not played to an end.
+    /// The script was not played to the end.
     Skipped {
         /// Line of the file, from 1.
         line: usize,
@@ -31,7 +31,7 @@ impl Verdict {
         }
     }
 
-    /// Line and reason, where there is one.
+    /// Line and reason, if there is one.
     pub fn reason(&self) -> Option<(usize, &str)> {
         match self {
             Verdict::Pass => None,

@@ -1,4 +1,4 @@
-//! From rows to an answer.
+//! Turns rows into an answer.
 
 use super::answer::{
     Answer, ArmRow, Balance, EffectRow, Experiment, NeedRow, QuantileRow, RehearsalRow,
@@ -22,23 +22,24 @@ use firstflight_trial::statistics::{Sample, effective_units, mismatch, power, se
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-/// Chance of being wrong.
+/// Significance level.
 const ALPHA: f64 = 0.05;
-/// Quantiles that are told.
+/// Quantiles that are reported.
 const QUANTILES: [(f64, &str); 3] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99")];
-/// Effects that are planned for, in percent.
+/// Effects for which the sample size is planned, in percent.
 const PLANNED: [f64; 3] = [1.0, 2.0, 5.0];
 /// Rows between two looks of a rehearsal.
 const EVERY: usize = 100;
-/// Keys the split of the baseline apart from other draws.
+/// Separates the draws that split the baseline from other draws.
 const SPLIT: u64 = 0x7370_6c69_7420_6161;
-/// The same for rehearsals.
+/// Separates the draws of rehearsals from other draws.
 const COIN: u64 = 0x636f_696e;
 
-/// Reads the files and answers.
+/// Reads and analyses the files.
 ///
 /// # Errors
-/// One line: what is no table, lacks a column, or has no two arms to compare.
+/// A one-line message about a file that is not a table, lacks a column, or does not have two arms
+/// to compare.
 pub fn analyse(files: &[FileName], question: &Question) -> Result<Answer, Error> {
     let rows = Rows::read(files, question)?;
     let file = &files.first().map_or(String::new(), ToString::to_string);
@@ -75,7 +76,7 @@ pub fn analyse(files: &[FileName], question: &Question) -> Result<Answer, Error>
     Ok(answer)
 }
 
-/// Whether the analysis is to go on.
+/// Fails if the analysis is to stop.
 fn going(question: &Question) -> Result<(), Error> {
     if question.stop.load(Ordering::Relaxed) {
         return Err(Error::new("the analysis was interrupted"));
@@ -83,7 +84,7 @@ fn going(question: &Question) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is asked of a table can be answered with it.
+/// Checks that a table has what the question needs.
 fn check(file: &str, rows: &Rows, question: &Question) -> Result<(), Error> {
     for share in &question.shares {
         if !rows.arms.contains(&share.arm) {
@@ -119,13 +120,13 @@ fn check(file: &str, rows: &Rows, question: &Question) -> Result<(), Error> {
     Ok(())
 }
 
-/// The ratio that a rule is on: by its whole name, or by what stands above.
+/// The ratio that a rule refers to: by its whole name, or by its numerator.
 fn found_rule(rows: &Rows, rule: &Rule) -> Option<usize> {
     let named = |ratio: &super::Ratio| ratio.name() == rule.measure || ratio.above == rule.measure;
     rows.ratios.iter().position(|(ratio, ..)| named(ratio))
 }
 
-/// The logarithm of the time less what was known before explains of it.
+/// The logarithm of the time, adjusted by the part that earlier knowledge explains.
 fn adjusted(rows: &Rows, primary: &Primary) -> Adjusted {
     let log = |column: &Option<Vec<f64>>| -> Option<Vec<f64>> {
         let column = column.as_ref()?;
@@ -216,7 +217,7 @@ fn effects(
     found
 }
 
-/// The first rule that an arm breaks for sure; rules and arms share alpha.
+/// The first rule that an arm certainly breaks; rules and arms share alpha.
 fn stopped(rows: &Rows, arm: u16, question: &Question, others: f64) -> Option<String> {
     let alpha = ALPHA / others / question.rules.len().max(1) as f64;
     let broken = |rule: &&Rule| {
@@ -280,7 +281,7 @@ fn totals_rows(rows: &Rows) -> Vec<TotalsRow> {
     all
 }
 
-/// Of slots every arm gets as many.
+/// Slots: every arm gets equally many.
 fn slot_ratio(rows: &Rows, slots: &[u64]) -> SampleRatio {
     let seen: BTreeSet<(u64, u16)> = slots.iter().copied().zip(rows.arm.iter().copied()).collect();
     let mut counts = vec![0; rows.arms.len()];
@@ -326,7 +327,7 @@ fn sample_ratio(rows: &Rows, question: &Question) -> Result<Option<SampleRatio>,
     Ok(Some(ratio_of_counts(what, counts, &planned)))
 }
 
-/// Units by the size of their first row: classes must not differ between arms.
+/// Units by the size class of their first row; the classes must not differ between arms.
 fn balance(rows: &Rows) -> Balance {
     let mut seen = vec![false; rows.units];
     let mut classes = vec![vec![0_u64; rows.arms.len()]; 65];
@@ -351,11 +352,11 @@ fn balance(rows: &Rows) -> Balance {
     }
 }
 
-/// The baseline against itself.
+/// Compares the baseline with itself.
 fn aa(rows: &Rows, primary: &Primary, y: &[f64], question: &Question) -> Option<EffectRow> {
     let half =
         |unit: u32| (mix(mix(question.seed ^ SPLIT).wrapping_add(u64::from(unit))) >> 63) as u16;
-    // What is not of the baseline is of neither.
+    // Rows of other arms belong to neither half.
     let neither = 2;
     let arm: Vec<u16> = primary
         .arm
@@ -370,8 +371,8 @@ fn aa(rows: &Rows, primary: &Primary, y: &[f64], question: &Question) -> Option<
 
 /// Units for effects of 1, 2 and 5 %, from the spread of all rows.
 fn needs(rows: &Rows, primary: &Primary, y: &[f64], tau: f64) -> Vec<NeedRow> {
-    // The effects themselves are no spread. Two arms with half of the units each: the variance of a
-    // difference is four times that of the mean of all.
+    // The effects themselves do not count as spread. Two arms with half of the units each: the
+    // variance of a difference is four times that of the mean of all.
     let spread = if rows.slots.is_some() {
         effect_of(rows, primary.sample(), y, 1).map(|one| (one.variance, one.units))
     } else {

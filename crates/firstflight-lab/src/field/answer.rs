@@ -1,11 +1,11 @@
-//! What an analysis comes to, as data: the JSON of `trial analyse`.
+//! The result of an analysis as data: the JSON of `trial analyse`.
 
 use super::columns::{Names, Question};
 use crate::stats::Interval;
 use firstflight_path::Error;
 use serde::Serialize;
 
-/// The answer.
+/// The result of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// Version of the program.
@@ -14,7 +14,7 @@ pub struct Answer {
     pub experiment: Experiment,
     /// Result in a sentence.
     pub finding: String,
-    /// Why no verdict is given; `None` if one is.
+    /// Why there is no verdict; `None` if there is one.
     pub withheld: Option<String>,
     /// Caveats to read first.
     pub warnings: Vec<String>,
@@ -26,17 +26,17 @@ pub struct Answer {
     pub quantiles: Vec<QuantileRow>,
     /// Ratios of totals.
     pub totals: Vec<TotalsRow>,
-    /// Effects by size, round trip and columns of words.
+    /// Effects by size, round trip and text columns.
     pub parts: Vec<PartRow>,
-    /// Whether the arms got what was planned; `None` without planned shares.
+    /// Whether the arms got the planned numbers of units; `None` without planned shares.
     pub sample_ratio: Option<SampleRatio>,
-    /// Whether sizes are spread alike over the arms.
+    /// Whether sizes have the same distribution in all arms.
     pub balance: Balance,
-    /// The baseline against itself, split in two by chance; `None` with too few units.
+    /// The baseline compared with itself, split in two at random; `None` with too few units.
     pub aa: Option<EffectRow>,
     /// Number of units required for an effect.
     pub needs: Vec<NeedRow>,
-    /// Trials made from these rows; `None` if none were asked for.
+    /// Trials simulated from these rows; `None` if none were requested.
     pub rehearsal: Option<RehearsalRow>,
 }
 
@@ -50,9 +50,9 @@ pub struct Experiment {
     /// Rows of the same clients from before the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<String>,
-    /// The arm that others are compared with.
+    /// The arm that the others are compared with.
     pub baseline: String,
-    /// The effect one hopes for, in percent.
+    /// The expected effect, in percent.
     pub hoped_for_pct: f64,
     /// Seed of the bootstrap and of splits.
     pub seed: u64,
@@ -71,24 +71,24 @@ impl Experiment {
     }
 }
 
-/// An arm by itself.
+/// Data about one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmRow {
-    /// Its name.
+    /// Name of the arm.
     pub arm: String,
     /// Rows.
     pub rows: u64,
     /// Units with rows.
     pub units: u64,
-    /// Equally large units that would know as much.
+    /// Number of equally large units that would carry the same information.
     pub effective_units: f64,
-    /// Part of the arm's bytes that its largest unit has, in percent.
+    /// Share of the arm's bytes in its largest unit, in percent.
     pub largest_unit_pct: Option<f64>,
     /// Bytes.
     pub bytes: f64,
-    /// Rows whose time or size is not known, or 0; they count for ratios only.
+    /// Rows whose time or size is unknown or 0; they count only for ratios.
     pub rows_without_time: u64,
-    /// Rows that are not complete, in percent; `None` without such a column.
+    /// Incomplete rows, in percent; `None` without such a column.
     pub incomplete_pct: Option<f64>,
 }
 
@@ -97,59 +97,59 @@ pub struct ArmRow {
 pub struct EffectRow {
     /// The arm.
     pub arm: String,
-    /// By how many percent its times are shorter at equal size, with the 95 % interval for an end
-    /// that was fixed before.
+    /// Reduction of its times in percent, at equal size, with the 95 % interval for an end date
+    /// that was fixed in advance.
     pub reduction_pct: Option<Interval>,
-    /// The same with an interval that holds at every look; `None` with fewer than 100 effective
-    /// units of either arm.
+    /// The same with an interval that holds at every look; `None` if either arm has fewer than 100
+    /// effective units.
     pub always_valid_pct: Option<Interval>,
-    /// Probability of such a difference by chance, two-sided.
+    /// Two-sided p-value.
     pub p: Option<f64>,
-    /// It stands when all arms are judged together (Holm, 5 %).
+    /// Whether the effect is significant when all arms are tested together (Holm, 5 %).
     pub stands: bool,
     /// Rows of the two arms that count.
     pub rows: u64,
-    /// Units of them.
+    /// Units with these rows.
     pub units: u64,
     /// Degrees of freedom.
     pub degrees: Option<f64>,
     /// Strata with both arms.
     pub strata: u64,
-    /// Rows of the two in strata that lack one of them.
+    /// Rows of the two arms in strata that lack one of the arms.
     pub rows_left_out: u64,
     /// Share of the variance left after adjustment for earlier knowledge.
     pub variance_left: Option<f64>,
-    /// The first stop rule that it breaks, as typed.
+    /// The first stop rule that the arm breaks, as typed.
     pub stopped_by: Option<String>,
 }
 
-/// A quantile of an arm beside the baseline's.
+/// A quantile of an arm compared with the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuantileRow {
     /// The arm.
     pub arm: String,
     /// `p50`, `p90`, `p99`.
     pub quantile: String,
-    /// Of the arm, in the unit of the column.
+    /// Value of the arm, in the unit of the column.
     pub time: f64,
-    /// Of the baseline.
+    /// Value of the baseline.
     pub baseline_time: f64,
-    /// By how many percent it is shorter; `None` for the interval of too few units.
+    /// Reduction in percent; `None` if there are too few units for an interval.
     pub reduction_pct: Option<Interval>,
 }
 
-/// A ratio of totals of an arm beside the baseline's.
+/// A ratio of totals of an arm compared with the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TotalsRow {
     /// The arm.
     pub arm: String,
     /// `retransmitted/segments`.
     pub ratio: String,
-    /// Of the arm.
+    /// Value of the arm.
     pub value: Option<f64>,
-    /// Of the baseline.
+    /// Value of the baseline.
     pub baseline_value: Option<f64>,
-    /// The arm's over the baseline's; `None` with fewer than 50 events of either.
+    /// The arm's value over the baseline's; `None` if either has fewer than 50 events.
     pub times: Option<Interval>,
     /// The same with an interval that holds at every look.
     pub always_valid_times: Option<Interval>,
@@ -160,41 +160,42 @@ pub struct TotalsRow {
 pub struct PartRow {
     /// `size`, `rtt`, or a column.
     pub part: String,
-    /// Which, in words.
+    /// Name of the part, as text.
     pub name: String,
     /// The arm.
     pub arm: String,
     /// Rows of the two arms that count.
     pub rows: u64,
-    /// By how many percent times are shorter.
+    /// Reduction of times in percent.
     pub reduction_pct: Interval,
-    /// Probability by chance.
+    /// P-value.
     pub p: f64,
-    /// It stands when all parts and arms are judged together (Holm, 5 %).
+    /// Whether the effect is significant when all parts and arms are tested together (Holm, 5 %).
     pub stands: bool,
 }
 
-/// Whether the arms got the units that were planned.
+/// Whether the arms got the planned numbers of units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleRatio {
-    /// Unit of the counts: units; rows where rows were assigned, slots where arms took turns.
+    /// The counted items: units; rows if rows were assigned, slots if arms took turns.
     pub counted: String,
-    /// By arm: what came.
+    /// Observed counts by arm.
     pub counts: Vec<u64>,
-    /// By arm: planned shares in percent.
+    /// Planned shares by arm, in percent.
     pub planned_pct: Vec<f64>,
     /// Decimal logarithm of the Bayes factor against the plan; above 3 the verdict is withheld.
     pub log10_bayes_factor: f64,
-    /// It is above.
+    /// Whether it is above 3.
     pub mismatch: bool,
 }
 
-/// Whether sizes are spread alike over the arms.
+/// Whether sizes have the same distribution in all arms.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Balance {
-    /// Largest decimal logarithm of the Bayes factor over the classes of size.
+    /// Largest decimal logarithm of the Bayes factor over the size classes.
     pub log10_bayes_factor: f64,
-    /// It is above 3 and what the number of classes adds: arms change what is transferred.
+    /// Whether it is above 3 plus an allowance for the number of classes, so that arms appear to
+    /// change what is transferred.
     pub unbalanced: bool,
 }
 
@@ -203,28 +204,28 @@ pub struct Balance {
 pub struct NeedRow {
     /// The effect, in percent.
     pub effect_pct: f64,
-    /// Units of two equal arms until the interval that holds at every look is as narrow.
+    /// Units of two equal arms at which the interval that holds at every look is that narrow.
     pub units: f64,
-    /// Units for a 95 % interval at an end that was fixed before.
+    /// Units for a 95 % interval at an end date that was fixed in advance.
     pub units_fixed: f64,
-    /// Hours at the rate of units of this table; `None` without a column of starts.
+    /// Hours at the rate of units in this table; `None` without a column of starts.
     pub hours: Option<f64>,
 }
 
 /// Coverage of the intervals in trials simulated from these rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RehearsalRow {
-    /// The effect that was put in, in percent.
+    /// The effect that was inserted, in percent.
     pub effect_pct: f64,
-    /// Trials.
+    /// Number of trials.
     pub trials: u64,
     /// Final 95 % intervals that covered it, in percent of trials.
     pub covered_pct: f64,
     /// Trials in which the always-valid interval covered it at every look, in percent.
     pub always_covered_pct: f64,
-    /// The same of a plain 95 % interval.
+    /// Trials in which a plain 95 % interval covered it at every look, in percent.
     pub plain_covered_pct: f64,
-    /// Looks per trial, one after each 100 rows from 100 effective units on.
+    /// Looks per trial, one per 100 rows, starting at 100 effective units.
     pub looks: f64,
 }
 
@@ -232,13 +233,13 @@ impl Answer {
     /// As JSON.
     ///
     /// # Errors
-    /// One line; never with values of ours.
+    /// A one-line message; never for our own values.
     pub fn to_json(&self) -> Result<String, Error> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
     }
 
-    /// Takes the verdict back: somebody knows of these rows what the rows do not tell.
+    /// Withdraws the verdict, because of knowledge about these rows that the rows do not contain.
     pub fn withhold(&mut self, why: String) {
         self.finding = no_verdict(&why);
         self.withheld = Some(why);

@@ -1,4 +1,4 @@
-//! From a table to columns that statistics can take: arms, units and strata as numbers.
+//! Turns a table into columns for the statistics: arms, units and strata as numbers.
 
 use super::earlier::{Asked, Earlier};
 use super::table::{self, Kind, NONE, Table};
@@ -11,15 +11,15 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 
-/// Arms of a table at most: more are a column of something else.
+/// Most arms of a table: a column with more values is not a column of arms.
 const MOST_ARMS: usize = 64;
 
-/// A ratio of totals: the sum of a column over that of another.
+/// A ratio of totals: the sum of one column over the sum of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ratio {
-    /// The column above.
+    /// The numerator column.
     pub above: String,
-    /// The column below; `None` counts rows.
+    /// The denominator column; `None` counts rows.
     pub below: Option<String>,
 }
 
@@ -29,10 +29,10 @@ impl Ratio {
         format!("{}/{}", self.above, self.below.as_deref().unwrap_or(CONNECTIONS))
     }
 
-    /// Reads `ABOVE/BELOW`, or `ABOVE` alone for a mean over connections.
+    /// Reads `ABOVE/BELOW`, or just `ABOVE` for a mean over connections.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the text is not a ratio.
     pub fn parse(text: &str) -> Result<Ratio, Error> {
         let (above, below) = text.split_once('/').unwrap_or((text, CONNECTIONS));
         let (above, below) = (above.trim(), below.trim());
@@ -45,12 +45,12 @@ impl Ratio {
     }
 }
 
-/// What counts rows.
+/// Denominator that counts rows.
 const CONNECTIONS: &str = "connections";
-/// Not complete, as a ratio.
+/// Ratio of incomplete connections.
 pub(super) const INCOMPLETE: &str = "incomplete";
 
-/// The names of the columns that hold what is needed; `None` for what a table lacks.
+/// Names of the columns used; `None` for columns that a table lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Names {
     /// The arm.
@@ -59,29 +59,30 @@ pub struct Names {
     pub size: String,
     /// The time that is compared, in any unit.
     pub time: String,
-    /// The unit: all rows with the same value are one.
+    /// The unit: rows with the same value belong to the same unit.
     pub cluster: Option<String>,
     /// Round trip before the treatment, ms.
     pub rtt: Option<String>,
-    /// Counts up with every change of shares.
+    /// A number that increases with every change of shares.
     pub epoch: Option<String>,
-    /// When the connection began, in seconds.
+    /// Start of the connection, in seconds.
     pub start: Option<String>,
     /// The unit's time before the test.
     pub before: Option<String>,
-    /// Whether everything arrived.
+    /// Whether all data arrived.
     pub complete: Option<String>,
-    /// The slot of time, counted from 0, where arms took turns: 0 and 1 are a pair, 2 and 3.
+    /// The slot of time, counted from 0, if arms took turns: slots 0 and 1 are a pair, then 2 and
+    /// 3, and so on.
     pub slot: Option<String>,
-    /// Seconds from the beginning of its slot.
+    /// Seconds since the start of its slot.
     pub since: Option<String>,
 }
 
 impl Names {
-    /// Fills in what was not named, with our own names of columns where a table has them.
+    /// Fills in names that were not given with our own column names, if the table has them.
     ///
     /// # Errors
-    /// One line: a table without what is needed.
+    /// A one-line message if the table lacks a required column.
     pub fn fill(file: &str, given: [Option<&str>; 11], header: &[String]) -> Result<Names, Error> {
         let find = |place: usize, known: &[&str]| -> Result<Option<String>, Error> {
             match given[place] {
@@ -118,27 +119,27 @@ impl Names {
 /// Question about a table.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    /// Ends the analysis once it is set.
+    /// Ends the analysis when it is set.
     pub stop: &'a AtomicBool,
-    /// Its columns.
+    /// Names of its columns.
     pub names: Names,
-    /// The arm that others are compared with; `None` for the one with most rows.
+    /// The arm that the others are compared with; `None` for the arm with most rows.
     pub baseline: Option<String>,
     /// Ratios of totals.
     pub ratios: Vec<Ratio>,
-    /// Planned shares, to check what came.
+    /// Planned shares, for comparison with the observed ones.
     pub shares: Vec<Share>,
-    /// When an arm counts as harmful.
+    /// Rules for when an arm counts as harmful.
     pub rules: Vec<Rule>,
-    /// The effect one hopes for, on the logarithmic scale.
+    /// The expected effect, on the logarithmic scale.
     pub tau: f64,
-    /// Columns of words by whose values effects are shown, too.
+    /// Text columns by whose values effects are also reported.
     pub by: Vec<String>,
     /// Rows of the same clients from before the test.
     pub earlier: Option<Asked>,
-    /// Connections that begin earlier in a slot of time are left out, seconds.
+    /// Connections that start earlier than this in a slot of time are left out, seconds.
     pub settle: f64,
-    /// Trials to be made from the rows, to see how often intervals cover the truth.
+    /// Number of trials to simulate from the rows, to see how often the intervals cover the truth.
     pub rehearse: u32,
     /// Seed of the bootstrap, of the split of the baseline and of rehearsals.
     pub seed: u64,
@@ -152,27 +153,27 @@ pub(super) struct Rows {
     pub(super) arm: Vec<u16>,
     pub(super) unit: Vec<u32>,
     pub(super) units: usize,
-    /// Rows are their own units: there is no column.
+    /// Whether rows are their own units, because there is no column of units.
     pub(super) own: bool,
     pub(super) size: Vec<f64>,
-    /// The time as it is.
+    /// The time as given.
     pub(super) time: Vec<f64>,
     pub(super) rtt: Option<Vec<f64>>,
     pub(super) epoch: Vec<u32>,
     pub(super) start: Option<Vec<f64>>,
     pub(super) before: Option<Vec<f64>>,
     pub(super) complete: Option<Vec<f64>>,
-    /// Above and below of each ratio.
+    /// Numerator and denominator of each ratio.
     pub(super) ratios: Vec<(Ratio, Vec<f64>, Vec<f64>)>,
     /// Rows without an arm.
     pub(super) armless: u64,
-    /// The slot of each row where arms took turns; units are pairs of them.
+    /// The slot of each row if arms took turns; units are then pairs of slots.
     pub(super) slots: Option<Vec<u64>>,
-    /// Rows of the beginnings of slots, which are left out.
+    /// Rows at the start of slots, which are left out.
     pub(super) unsettled: u64,
-    /// Columns of words: name, values, and the value of each row.
+    /// Text columns: name, values, and the value of each row.
     pub(super) by: Vec<(String, Vec<String>, Vec<u32>)>,
-    /// What a reader has to know of the files.
+    /// Remarks about the files for the reader.
     pub(super) remarks: Vec<String>,
 }
 
@@ -180,7 +181,7 @@ impl Rows {
     /// Reads files with the same columns.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if a file cannot be read or lacks a column.
     pub(super) fn read(files: &[FileName], question: &Question) -> Result<Rows, Error> {
         let names = &question.names;
         let mut table = Table::default();
@@ -216,7 +217,7 @@ impl Rows {
         let mut keep: Vec<usize> = (0..table.rows).filter(|row| found.of[*row] != NONE).collect();
         let armless = (table.rows - keep.len()) as u64;
         let known = |name: &Option<String>| name.as_ref().map(number).transpose();
-        // A table has the column, too, where other units were drawn.
+        // A table also has the column if other units were drawn.
         let slot = known(&names.slot)?.filter(|slot| keep.iter().any(|row| slot[*row] >= 0.0));
         let before = keep.len();
         if let Some(slot) = slot {
@@ -304,8 +305,7 @@ impl Rows {
         })
     }
 
-    /// The rows whose time and size are known: arms, units and strata, and the logarithm of the
-    /// time.
+    /// The rows with known time and size: arms, units and strata, and the logarithm of the time.
     pub(super) fn primary(&self) -> Primary {
         let known = |row: &usize| self.time[*row] > 0.0 && self.size[*row] >= 0.0;
         let rows: Vec<usize> = (0..self.arm.len()).filter(known).collect();
@@ -326,7 +326,7 @@ impl Rows {
         }
     }
 
-    /// The class of a row's round trip; 0 where it is not known, a class of its own.
+    /// The class of a row's round trip; 0 if it is unknown, which is a separate class.
     pub(super) fn rtt_class(&self, row: usize) -> u8 {
         self.rtt.as_ref().map_or(0, |rtt| rtt_class(rtt[row]))
     }
@@ -334,7 +334,7 @@ impl Rows {
 
 /// Rows that count for the effect.
 pub(super) struct Primary {
-    /// Which rows they are.
+    /// Indices of the rows.
     pub(super) rows: Vec<usize>,
     pub(super) arm: Vec<u16>,
     pub(super) unit: Vec<u32>,
@@ -353,7 +353,7 @@ pub(super) fn size_class(bytes: f64) -> u8 {
     (64 - (bytes as u64).leading_zeros()) as u8
 }
 
-/// Powers of two of milliseconds, from 1 ms on; 0 is not known.
+/// Powers of two of milliseconds, starting at 1 ms; 0 means unknown.
 fn rtt_class(ms: f64) -> u8 {
     if ms >= 0.0 { 1 + (64 - (ms as u64).leading_zeros()) as u8 } else { 0 }
 }
@@ -387,13 +387,13 @@ fn order(
     Ok(std::iter::once(baseline).chain(others).collect())
 }
 
-/// Rows from before are found by their client.
+/// Rows from before the test are matched by client.
 fn no_client(file: &str, asked: &Asked) -> Error {
     let told = format!("--earlier {}: {file} has no column of clients", asked.file);
     Error::new(format!("{told}; --cluster names one"))
 }
 
-/// The pair of each row's slot, and how many there are.
+/// The pair of each row's slot, and the number of pairs.
 fn pairs(slots: &[u64]) -> (Vec<u32>, usize) {
     let mut numbers: HashMap<u64, u32> = HashMap::new();
     let pair = |slot: &u64| {
@@ -404,8 +404,8 @@ fn pairs(slots: &[u64]) -> (Vec<u32>, usize) {
     (unit, numbers.len())
 }
 
-/// The unit of each row, and how many there are. Without a column every row is its own, and so is
-/// one without a value.
+/// The unit of each row, and the number of units. Without a column every row is its own unit, and
+/// so is a row without a value.
 fn units(table: &Table, names: &Names, keep: &[usize]) -> (Vec<u32>, usize) {
     let Some(texts) = names.cluster.as_ref().and_then(|name| table.text(name)) else {
         return ((0..keep.len() as u32).collect(), keep.len());
@@ -434,7 +434,7 @@ fn epochs(table: &Table, names: &Names, keep: &[usize]) -> Vec<u32> {
     )
 }
 
-/// How many units (or rows, where those were assigned) every arm got.
+/// Number of units (or rows, if rows were assigned) that every arm got.
 pub(super) fn assigned(rows: &Rows) -> (bool, Vec<u64>) {
     let mut of = vec![None; rows.units];
     let (mut crossing, mut several) = (0_usize, 0_usize);
@@ -452,7 +452,8 @@ pub(super) fn assigned(rows: &Rows) -> (bool, Vec<u64>) {
         several += usize::from(*seen > 1);
         crossing += usize::from(of.is_some_and(|(_, crosses)| crosses));
     }
-    // A client that moved to another network now and then is no assignment by connection.
+    // A few clients that changed arms by moving to another network do not mean that connections
+    // were assigned.
     let by_rows = !rows.own && crossing * 20 > several;
     let mut counts = vec![0; rows.arms.len()];
     if by_rows {

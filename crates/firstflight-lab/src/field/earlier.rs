@@ -1,44 +1,44 @@
-//! What rows from before a test say of its clients: their times, which take out variance, and words
-//! by which effects can be shown.
+//! Knowledge about a test's clients from rows before the test: their times, which reduce variance,
+//! and text columns by which effects can be grouped.
 //!
-//! Nothing of the test can have changed them, so a covariate from there does not bias the effect
-//! (Deng et al., "Improving the sensitivity of online controlled experiments", WSDM 2013).
+//! The test cannot have changed them, so such a covariate does not bias the effect (Deng et al.,
+//! "Improving the sensitivity of online controlled experiments", WSDM 2013).
 
 use super::table::{self, Kind, NONE, Table, Texts};
 use firstflight_log::input::FileName;
 use firstflight_path::Error;
 use std::collections::{BTreeMap, HashMap};
 
-/// Stands for a client that has no row from before.
+/// Value for a client that has no earlier row.
 pub(super) const NOT_SEEN: &str = "not seen earlier";
 
-/// Tables from before a test, and what is read of them.
+/// Tables from before a test, and the columns read from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// The named input: a table, or a folder of Parquet files.
     pub file: FileName,
-    /// The tables themselves.
+    /// The tables.
     pub(super) tables: Vec<FileName>,
-    /// Columns of words that the test's own tables lack.
+    /// Text columns that the test's own tables lack.
     pub(super) by: Vec<String>,
 }
 
-/// What is known of clients from before.
+/// Earlier knowledge about clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Earlier {
-    /// What a reader has to know of the files.
+    /// Remarks about the files for the reader.
     pub(super) remarks: Vec<String>,
     /// The geometric mean of a client's times.
     times: HashMap<String, f64>,
-    /// Of each column of words, what most rows of a client say.
+    /// For each text column, the value in most rows of a client.
     words: Vec<(String, HashMap<String, String>)>,
 }
 
 impl Earlier {
-    /// Reads the columns of clients, of times and of words.
+    /// Reads the columns of clients and times and the text columns.
     ///
     /// # Errors
-    /// One line: a table that cannot be read, or lacks a column.
+    /// A one-line message: a table that cannot be read, or that lacks a column.
     pub(super) fn read(asked: &Asked, cluster: &str, time: &str) -> Result<Earlier, Error> {
         let mut table = Table::default();
         table.ask(cluster, Kind::Text);
@@ -70,13 +70,13 @@ impl Earlier {
         Ok(Earlier { remarks: table.remarks, times, words })
     }
 
-    /// The time of each of these clients; NaN for one that was not seen.
+    /// The time of each of these clients; NaN for a client without earlier rows.
     pub(super) fn times<'a>(&self, clients: impl Iterator<Item = Option<&'a str>>) -> Vec<f64> {
         let of = |client: Option<&str>| client.and_then(|client| self.times.get(client).copied());
         clients.map(|client| of(client).unwrap_or(f64::NAN)).collect()
     }
 
-    /// A column of words by its name: its values, and that of each of these clients.
+    /// A text column by its name: its values, and the value of each of these clients.
     pub(super) fn words<'a>(
         &self,
         name: &str,
@@ -98,7 +98,8 @@ impl Earlier {
     }
 }
 
-/// What most rows of each client say; of equally many the first in the alphabet.
+/// The value in most rows of each client; the first in the alphabet if several are equally
+/// frequent.
 fn most(clients: &Texts, texts: &Texts) -> HashMap<String, String> {
     let mut counts: HashMap<u32, BTreeMap<&str, u64>> = HashMap::new();
     for (client, text) in clients.of.iter().zip(&texts.of) {
@@ -108,7 +109,7 @@ fn most(clients: &Texts, texts: &Texts) -> HashMap<String, String> {
         }
     }
     let said = |(client, words): (u32, BTreeMap<&str, u64>)| {
-        // `max_by_key` takes the last of equals.
+        // `max_by_key` returns the last of equal elements.
         let word = words.into_iter().rev().max_by_key(|(_, count)| *count)?.0;
         Some((clients.names[client as usize].clone(), word.to_owned()))
     };

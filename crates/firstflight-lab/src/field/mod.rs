@@ -1,9 +1,11 @@
-//! The analysis of a field test: rows of anybody's table, one per connection, with a column that
-//! says the arm; what every arm does to the completion time at equal size, with an interval for the
-//! end and one that holds at every look, and the checks without which no number means anything.
+//! The analysis of a field test: a table with one row per connection and a column that names the
+//! arm. It reports the effect of every arm on the completion time at equal size, with an interval
+//! for the end of the test and one that holds at every look, and the checks without which no number
+//! means anything.
 //!
-//! The statistics are `firstflight_trial::statistics`; here rows become columns (`table`),
-//! columns an [`Answer`] ([`analysis`]), and that sentences and a page.
+//! The statistics are in `firstflight_trial::statistics`; this module turns rows into columns
+//! (`table`),
+//! columns into an [`Answer`] ([`analysis`]), and the answer into sentences and a page.
 
 pub mod analysis;
 mod answer;

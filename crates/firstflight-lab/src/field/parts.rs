@@ -1,4 +1,4 @@
-//! Effects in parts of the rows: by size, by round trip, by any words.
+//! Effects in parts of the rows: by size, by round trip, by any text column.
 
 use super::answer::PartRow;
 use super::columns::{Primary, Rows, size_class};
@@ -8,28 +8,28 @@ use firstflight_trial::statistics::effect::{Effect, effect};
 use firstflight_trial::statistics::{Sample, student, switchback};
 use std::collections::BTreeMap;
 
-/// Rows of a part that is told.
+/// Fewest rows of a part that is reported.
 const LEAST_ROWS: usize = 50;
-/// Chance of any false claim.
+/// Probability of any false claim.
 const LEVEL: f64 = 0.05;
 
-/// Percent shorter, from the scale of logarithms.
+/// Reduction in percent, from the logarithmic scale.
 pub(super) fn reduction(value: f64, half: f64) -> Interval {
     reduction_within(value, [value - half, value + half])
 }
 
-/// The same with the ends of its interval.
+/// The same from the two ends of the interval.
 pub(super) fn reduction_within(value: f64, [low, high]: [f64; 2]) -> Interval {
     Interval { value, low, high }.map(|log| -100.0 * libm::expm1(log))
 }
 
-/// An arm against the baseline: where arms took turns, by pairs of slots.
+/// An arm against the baseline; by pairs of slots if arms took turns.
 pub(super) fn effect_of(rows: &Rows, sample: Sample<'_>, y: &[f64], arm: u16) -> Option<Effect> {
     let of = if rows.slots.is_some() { switchback::effect } else { effect };
     of(sample, y, arm, 0)
 }
 
-/// Effects by size, round trip and the columns that are asked for, judged together.
+/// Effects by size, round trip and the requested columns, tested together.
 pub(super) fn parts(rows: &Rows, primary: &Primary, y: &[f64]) -> Vec<PartRow> {
     let size = |row: usize| size_name(size_class(rows.size[row]));
     let mut found = by("size", rows, primary, y, size);
@@ -49,7 +49,7 @@ pub(super) fn parts(rows: &Rows, primary: &Primary, y: &[f64]) -> Vec<PartRow> {
     found
 }
 
-/// By a class with its name; wide classes: four powers of two each.
+/// Effects by a class with its name; classes are wide: four powers of two each.
 fn by(
     part: &str,
     rows: &Rows,
@@ -91,7 +91,7 @@ fn by(
     found
 }
 
-/// Sizes as people name them.
+/// Sizes as people write them.
 fn size_name(class: u8) -> (u32, String) {
     let limits = [
         (14, "below 16 kB"),

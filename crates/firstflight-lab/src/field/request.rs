@@ -1,4 +1,4 @@
-//! What is asked, as options of the command and keywords of Python.
+//! The request, as options of the command and keywords of Python.
 
 use super::analysis::analyse;
 use super::answer::Answer;
@@ -98,10 +98,10 @@ const OWN: [(&str, Option<&str>); 3] =
     [("retransmitted", Some("segments")), ("bytes_lost", Some("bytes_sent")), ("timeouts", None)];
 
 impl FieldRequest {
-    /// The question, for a table with this header.
+    /// The question for a table with this header.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option does not fit the table.
     fn question<'a>(
         &self,
         file: &str,
@@ -170,7 +170,7 @@ impl FieldRequest {
         })
     }
 
-    /// The tables from before, which have to have these columns.
+    /// The tables from before the test, which must have these columns.
     fn earlier(&self, by: Vec<String>) -> Result<Option<Asked>, Error> {
         let Some(file) = &self.earlier else { return Ok(None) };
         let tables = table::files(file)?;
@@ -183,10 +183,10 @@ impl FieldRequest {
         Ok(Some(Asked { file, tables, by }))
     }
 
-    /// Whether a table with these columns can be asked this: for who will write one.
+    /// Checks that a table with these columns, which is still to be written, supports the question.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if a required column is missing or an option is invalid.
     pub fn check_rules(&self, columns: &[&str]) -> Result<(), Error> {
         let header: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
         let stop = AtomicBool::new(false);
@@ -205,10 +205,11 @@ impl FieldRequest {
         }
     }
 
-    /// Reads tables with the same columns and answers. A folder stands for the Parquet files in it.
+    /// Reads tables with the same columns and analyses them. A folder stands for the Parquet files
+    /// in it.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if a table cannot be read or an option does not fit it.
     pub fn answer(&self, files: &[impl AsRef<Path>]) -> Result<Answer, Error> {
         self.answer_until(files, &AtomicBool::new(false))
     }
@@ -216,7 +217,7 @@ impl FieldRequest {
     /// As [`answer`](Self::answer), until `stop` is set.
     ///
     /// # Errors
-    /// One line, also if it was stopped.
+    /// A one-line message, also if it was stopped.
     pub fn answer_until(
         &self,
         files: &[impl AsRef<Path>],
@@ -226,7 +227,7 @@ impl FieldRequest {
         for file in files {
             tables.extend(table::files(file.as_ref())?);
         }
-        // The first one whose columns can be read at all shows what there is.
+        // The first table whose columns can be read at all shows which columns there are.
         let mut broken = Vec::new();
         let header = loop {
             let first = tables.first().ok_or_else(|| {

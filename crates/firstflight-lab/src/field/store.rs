@@ -1,6 +1,6 @@
-//! Rows that come one by one, as a folder of Parquet files. A Parquet file cannot be read before its
-//! end is written, so each file is whole ([`Whole`]).
-//! What kills the program loses the rows since the last file.
+//! Stores rows that arrive one by one in a folder of Parquet files. A Parquet file cannot be read
+//! before its end is written, so each file is complete ([`Whole`]).
+//! If the program is killed, the rows since the last file are lost.
 
 use firstflight_path::Error;
 use firstflight_table::whole::{For, Whole};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub use firstflight_trial::row::Holds;
 
-/// How the files of a folder end.
+/// Extension of the files in a folder.
 pub(super) const ENDING: &str = "parquet";
 
 /// A folder that takes rows.
@@ -30,19 +30,20 @@ pub struct RowStore {
     columns: Vec<(String, Holds)>,
     schema: TypePtr,
     rows: Vec<Map<String, Value>>,
-    /// Of the next file.
+    /// Number of the next file.
     number: u32,
     lost: u64,
 }
 
-/// Rows that may wait for a disk with room: about 100 MB.
+/// Most rows that may wait for a disk with space: about 100 MB.
 const MOST_WAITING: usize = 1 << 18;
 
 impl RowStore {
-    /// A folder with these columns; it is made if it is not there. Files that it has stay.
+    /// Opens a folder for rows with these columns and creates it if necessary. Existing files are
+    /// kept.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the folder cannot be made or read.
     pub fn open(folder: &Path, columns: Vec<(String, Holds)>) -> Result<RowStore, Error> {
         let failed = |error| Error::new(format!("{}: {error}", folder.display()));
         fs::create_dir_all(folder).map_err(failed)?;
@@ -63,8 +64,8 @@ impl RowStore {
         })
     }
 
-    /// Keeps a row for the next file. What it has besides the columns is left out; what it lacks is
-    /// null. Where no file could be written for long, rows beyond what may wait are lost.
+    /// Keeps a row for the next file. Extra fields are left out; missing ones are null. If no file
+    /// can be written for long, rows beyond the limit are lost.
     pub fn add(&mut self, row: Map<String, Value>) {
         if self.rows.len() < MOST_WAITING {
             self.rows.push(row);
@@ -78,15 +79,15 @@ impl RowStore {
         self.lost
     }
 
-    /// Rows that are in no file yet.
+    /// Rows that are not in a file yet.
     pub fn waiting(&self) -> usize {
         self.rows.len()
     }
 
-    /// Writes them as one file; nothing if there are none.
+    /// Writes the waiting rows as one file; does nothing if there are none.
     ///
     /// # Errors
-    /// One line. The rows stay, for another try.
+    /// A one-line message if the file cannot be written. The rows are kept for another attempt.
     pub fn flush(&mut self) -> Result<(), Error> {
         if self.rows.is_empty() {
             return Ok(());
@@ -144,10 +145,10 @@ impl RowStore {
     }
 }
 
-/// Every cell of a Parquet file, whoever wrote it: the rows with all columns that the file has.
+/// All cells of any Parquet file: its rows with all columns.
 ///
 /// # Errors
-/// One line: no Parquet file, or one with a type that no row has.
+/// A one-line message: not a Parquet file, or one with a type that rows do not have.
 pub fn every_row(file: &Path) -> Result<Vec<Map<String, Value>>, Error> {
     let failed = |error: std::io::Error| Error::new(format!("{}: {error}", file.display()));
     let reader = SerializedFileReader::new(File::open(file).map_err(failed)?);
@@ -177,7 +178,7 @@ pub fn every_row(file: &Path) -> Result<Vec<Map<String, Value>>, Error> {
     Ok(rows)
 }
 
-/// Which cells there are, and these.
+/// Flags for the cells that have a value, and these values.
 fn split<'a, T>(
     cells: impl Iterator<Item = Option<&'a Value>>,
     read: impl Fn(&Value) -> Option<T>,
@@ -212,7 +213,7 @@ fn schema(columns: &[(String, Holds)]) -> Result<TypePtr, ParquetError> {
 /// The files of a folder, in the order in which they were written.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub(super) fn parts(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

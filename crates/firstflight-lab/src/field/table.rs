@@ -1,5 +1,4 @@
-//! Tables as people keep them: CSV, JSON lines, Parquet. Only the columns that are asked for are
-//! kept.
+//! Tables in common formats: CSV, JSON lines, Parquet. Only the requested columns are kept.
 
 use firstflight_log::input::{self, FileName};
 use firstflight_path::{Error, nearest};
@@ -11,20 +10,20 @@ use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Rows of one table at most.
+/// Most rows of a table.
 const MOST_ROWS: usize = 20_000_000;
 
-/// Texts by number: most columns of text have few different values.
+/// Texts by number: most text columns have few different values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Texts {
-    /// The text of each row, by its number in `names`; `u32::MAX` for none.
+    /// The text of each row, as its index in `names`; `u32::MAX` for none.
     pub(super) of: Vec<u32>,
-    /// Different texts, in the order in which they came.
+    /// The distinct texts, in order of first appearance.
     pub(super) names: Vec<String>,
     known: HashMap<String, u32>,
 }
 
-/// No text.
+/// Index for no text.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Texts {
@@ -45,33 +44,32 @@ impl Texts {
     }
 }
 
-/// A column that was read.
 #[derive(Clone, Debug)]
 pub(super) enum Column {
     /// Texts.
     Text(Texts),
-    /// Numbers; NaN where there is none. Yes is 1, no is 0.
+    /// Numbers; NaN if missing. Yes is 1, no is 0.
     Number(Vec<f64>),
 }
 
-/// What a column is to hold.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     Number,
 }
 
-/// Columns of a table, by the names that were asked for.
+/// Columns of a table, by the requested names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     columns: Vec<(String, Column)>,
     pub(super) rows: usize,
-    /// What a reader has to know of the files.
+    /// Remarks about the files for the reader.
     pub(super) remarks: Vec<String>,
 }
 
 impl Table {
-    /// Asks for a column, once.
+    /// Requests a column, once.
     pub(super) fn ask(&mut self, name: &str, kind: Kind) {
         if !self.columns.iter().any(|(known, _)| known == name) {
             let column = match kind {
@@ -96,10 +94,10 @@ impl Table {
         })
     }
 
-    /// Appends the rows of a file. One that a reader cannot take adds none, and is a remark.
+    /// Appends the rows of a file. A file that makes a reader panic adds a remark but no rows.
     ///
     /// # Errors
-    /// One line: not a table, a column that it lacks, a cell that is no number.
+    /// A one-line message: not a table, a missing column, or a cell that is not a number.
     pub(super) fn read(&mut self, file: &FileName) -> Result<(), Error> {
         let rows = self.rows;
         guarded(|| self.read_one(file)).unwrap_or_else(|broken| {
@@ -166,7 +164,7 @@ impl Table {
                 self.torn(file);
                 return Ok(());
             };
-            // An object may leave out what it does not know; the first one shows what there is.
+            // An object may omit unknown values; the first one shows which columns there are.
             if self.rows == 0 {
                 self.places(file, &row.keys().map(String::as_str).collect::<Vec<_>>())?;
             }
@@ -180,7 +178,7 @@ impl Table {
         Ok(())
     }
 
-    /// The last row of a file is no whole row: a program was killed, or its disk was full.
+    /// Notes that the last row of a file is incomplete: a program was killed, or its disk was full.
     fn torn(&mut self, file: &FileName) {
         self.remarks.push(format!("{file}: the last row is torn and not counted"));
     }
@@ -228,7 +226,7 @@ impl Table {
         )))
     }
 
-    /// Where the columns stand.
+    /// Positions of the columns.
     fn places(&self, file: &FileName, header: &[&str]) -> Result<Vec<usize>, Error> {
         let place = |(name, _): &(String, Column)| {
             let found = header.iter().position(|known| known == name);
@@ -257,7 +255,7 @@ impl Table {
     }
 }
 
-/// Bytes whose last one is remembered.
+/// A reader that remembers the last byte.
 struct Ends<R> {
     from: R,
     last: u8,
@@ -265,7 +263,7 @@ struct Ends<R> {
 }
 
 impl<R> Ends<R> {
-    /// They are over, without a line break at their end.
+    /// Whether the bytes ended without a line break.
     fn is_torn(&self) -> bool {
         self.over && self.last != b'\n'
     }
@@ -280,10 +278,10 @@ impl<R: Read> Read for Ends<R> {
     }
 }
 
-/// A file, or those of a folder of Parquet files, as `--out rows.parquet` writes them.
+/// The file itself, or the files in a folder of Parquet files, as written by `--out rows.parquet`.
 ///
 /// # Errors
-/// One line: a folder without any.
+/// A one-line message if a folder has none.
 pub(super) fn files(folder: &Path) -> Result<Vec<FileName>, Error> {
     let name = folder.display();
     if !folder.is_dir() {
@@ -307,7 +305,7 @@ pub(super) fn files(folder: &Path) -> Result<Vec<FileName>, Error> {
 /// The names of the columns of a table.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the file is not a table.
 pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
     if is_parquet(file) {
         return parquet_names(file);
@@ -330,7 +328,7 @@ pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
     Ok(header.iter().map(str::to_owned).collect())
 }
 
-/// CSV with the delimiter of its first line: tabs, where there is no comma.
+/// CSV with the delimiter of its first line: tabs if there is no comma.
 fn cells<R: Read>(first: &[u8], bytes: R) -> csv::Reader<R> {
     let tabs = first.contains(&b'\t') && !first.contains(&b',');
     csv::ReaderBuilder::new()
@@ -367,8 +365,8 @@ fn parquet_names(file: &FileName) -> Result<Vec<String>, Error> {
     Table::default().parquet(file).map(|()| Vec::new())
 }
 
-/// An object whose values stay as they were written: a number that is read as a double and written
-/// again may be another.
+/// An object whose values stay as written: a number parsed as a double and written again may
+/// change.
 type Object = std::collections::BTreeMap<String, Box<RawValue>>;
 
 /// The text of a value; `None` for null.
@@ -380,12 +378,12 @@ fn text(raw: &RawValue) -> Option<String> {
     }
 }
 
-/// A column that is asked for as a name and as a number.
+/// The error for a column that is requested both as a name and as a number.
 pub(super) fn twice(file: &dyn Display, name: &str) -> Error {
     Error::new(format!("{file}: column `{name}` cannot be a name and a number at once"))
 }
 
-/// A file that lacks a column: the line says which, and which there are.
+/// The error for a file that lacks a column, with the columns it has.
 pub(super) fn missing<N: AsRef<str>>(file: &dyn Display, name: &str, header: &[N]) -> Error {
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
     let meant = nearest(name, header.iter().copied());
@@ -405,7 +403,7 @@ fn is_parquet(file: &FileName) -> bool {
     read && head == *b"PAR1"
 }
 
-/// The bytes of a file, decompressed, and the first of them, which are still to come.
+/// The bytes of a file, decompressed, and its first bytes, which remain to be read.
 fn opened(file: &FileName) -> Result<(Box<dyn Read>, Vec<u8>), Error> {
     let mut bytes = input::open(file).map_err(|fault| Error::new(fault.to_string()))?;
     let mut head = Vec::new();

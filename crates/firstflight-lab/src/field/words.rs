@@ -1,16 +1,16 @@
-//! What the numbers come to, in sentences, and what to know before believing them.
+//! The result in sentences, and warnings to read before believing it.
 
 use super::answer::{Answer, EffectRow, no_verdict};
 use super::columns::{Rows, assigned};
 use crate::stats::Interval;
 use firstflight_trial::statistics::switchback::LEAST_PAIRS;
 
-/// A largest unit with more than this part of an arm's bytes is told, in percent.
+/// A largest unit with more than this share of an arm's bytes is reported, in percent.
 const LARGE_UNIT_PCT: f64 = 5.0;
 /// Effective units of an arm below which intervals are doubtful.
 const FEW_UNITS: f64 = 100.0;
 
-/// Fills in finding, warnings and why no verdict is given.
+/// Fills in the finding, the warnings and the reason if there is no verdict.
 pub(super) fn tell(answer: &mut Answer, rows: &Rows) {
     answer.withheld = withheld(answer, rows);
     answer.warnings = warnings(answer, rows);
@@ -50,7 +50,7 @@ fn withheld(answer: &Answer, rows: &Rows) -> Option<String> {
 fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
     let mut told = rows.remarks.clone();
     for arm in &answer.arms {
-        // Of pairs of slots fewer are enough, and how many are has been said.
+        // Fewer pairs of slots are enough, and their number has been reported.
         if arm.effective_units < FEW_UNITS && rows.slots.is_none() {
             told.push(format!(
                 "{}: {:.0} effective units; below {FEW_UNITS:.0}, intervals are doubtful",
@@ -126,7 +126,7 @@ fn sentence(row: &EffectRow, baseline: &str) -> String {
     let Some(found) = row.reduction_pct else {
         return format!("{}: too few units to compare with {baseline}", row.arm);
     };
-    // Its interval is the one that the words beside it claim.
+    // Uses the interval for which the sentence claims validity.
     let at_any_look = row.always_valid_pct.filter(|always| !always.covers(0.0));
     match (row.stands, at_any_look) {
         (true, Some(always)) => format!(

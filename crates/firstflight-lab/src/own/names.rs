@@ -1,12 +1,12 @@
-//! Parts of somebody's own by their names in arms: a program that has them says so once, and they stand
-//! in arms as ours do.
+//! User-defined parts by their names in arms: a program registers its parts once, and arms can then
+//! use them like ours.
 
 use super::{Own, OwnAvoidance, OwnRecovery, OwnStartup};
 use firstflight::arm::{AVOIDANCES, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight_path::Error;
 use std::sync::OnceLock;
 
-/// A part of somebody's own.
+/// A user-defined part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OwnPart {
     /// A startup.
@@ -26,7 +26,7 @@ impl OwnPart {
         }
     }
 
-    /// Its place in an arm.
+    /// Position in an arm.
     fn place(&self) -> usize {
         match self {
             OwnPart::Startup(_) => 0,
@@ -36,19 +36,19 @@ impl OwnPart {
     }
 }
 
-/// What this program has beside ours.
+/// User-defined parts of this program.
 static KNOWN: OnceLock<Vec<OwnPart>> = OnceLock::new();
 
-/// Name that stands for every startup and every short name.
+/// Name for every startup and every short name.
 pub const ALL: &str = "all";
 
-/// What stands in the arm itself for a part of somebody's own.
+/// Stand-ins for user-defined parts in an arm.
 const STAND_INS: [&str; 3] = ["slowstart", "cubic", "prr"];
 
-/// Makes these known to [`parse_arms`](crate::parse_arms) by their names, once in a process.
+/// Registers parts by name for [`parse_arms`](crate::parse_arms), once per process.
 ///
 /// # Errors
-/// One line for a name that cannot be one or is taken, or if it is not the first time.
+/// A one-line message for a name that is invalid or taken, or if parts were registered before.
 pub fn own_parts(parts: Vec<OwnPart>) -> Result<(), Error> {
     let ours = [STARTUPS, AVOIDANCES, RECOVERIES].into_iter().flatten().map(|part| part.name);
     let mut taken: Vec<String> = ours.map(str::to_owned).collect();
@@ -70,8 +70,8 @@ pub fn own_parts(parts: Vec<OwnPart>) -> Result<(), Error> {
     KNOWN.set(parts).map_err(|_| Error::new("parts of one's own are made known once"))
 }
 
-/// Takes what an arm names of `parts` out of it: these, and the arm with ours in their places. Nothing
-/// if it names none.
+/// Separates user-defined parts in `parts` from an arm: returns them, and the arm with stand-ins in
+/// their places. `None` if the arm names none.
 pub(crate) fn taken_out(label: &str, parts: &[OwnPart]) -> Option<(Own, String)> {
     let (mut pieces, behind) = pieces(label);
     let mut own = Own::default();
@@ -90,18 +90,18 @@ pub(crate) fn taken_out(label: &str, parts: &[OwnPart]) -> Option<(Own, String)>
     (own != Own::default()).then(|| (own, format!("{}{behind}", pieces.join("/"))))
 }
 
-/// What this program has beside ours.
+/// User-defined parts of this program.
 pub(crate) fn known() -> &'static [OwnPart] {
     KNOWN.get().map_or(&[], Vec::as_slice)
 }
 
-/// Those that this program has: what kind of part, and its name.
+/// User-defined parts of this program: the kind of each part, and its name.
 pub fn listed() -> Vec<(&'static str, &'static str)> {
     const KINDS: [&str; 3] = ["startup", "avoidance", "recovery"];
     known().iter().map(|part| (KINDS[part.place()], part.name())).collect()
 }
 
-/// The arm in full, with these names in the places of ours.
+/// The arm in full, with these names in place of the stand-ins.
 pub(crate) fn full(own: &Own, rest: &str) -> String {
     let (mut pieces, behind) = pieces(rest);
     for (piece, name) in pieces.iter_mut().zip(own.names()) {
@@ -110,7 +110,8 @@ pub(crate) fn full(own: &Own, rest: &str) -> String {
     format!("{}{behind}", pieces.join("/"))
 }
 
-/// The parts of an arm, and what stands behind them, with its sign; options have signs of their own.
+/// The parts of an arm, and the text after them including its `@`; an `@` inside options is
+/// ignored.
 fn pieces(arm: &str) -> (Vec<&str>, &str) {
     let (mut pieces, mut begin, mut depth) = (Vec::new(), 0, 0_usize);
     for (place, letter) in arm.char_indices() {

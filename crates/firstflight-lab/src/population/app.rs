@@ -1,5 +1,5 @@
-//! Drawing what a connection carries: how many responses with which pauses, or how a video is
-//! written.
+//! Draws the traffic of a connection: the number of responses and their pauses, or the writes of a
+//! video.
 
 use super::distribution::{Chance, Distribution};
 use super::draw::Drawn;
@@ -10,8 +10,8 @@ use firstflight::Nanos;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{App, Response};
 
-/// Longest pause between two responses: past it nothing of the connection's state would be left
-/// anyway.
+/// Longest pause between two responses; after a longer one nothing would be left of the
+/// connection's state.
 const LONGEST_GAP_MS: f64 = 60_000.0;
 
 impl Population {
@@ -24,7 +24,8 @@ impl Population {
         match &group.workload {
             Workload::Object => App::Bulk(drawn.bytes),
             Workload::Responses { more, most, gap } => {
-                // One number decides how many: ln u / ln q is geometric with mean q / (1 - q).
+                // One random number determines the count: ln u / ln q is geometric with mean q / (1
+                // - q).
                 let further = libm::log(number(1)) / libm::log(more / (1.0 + more));
                 let count = (1 + further as u64).min(*most);
                 let one = |index: u64| {
@@ -56,7 +57,7 @@ impl Population {
 }
 
 impl Group {
-    /// A size by the number behind it, at least one byte.
+    /// The size for a random number, at least one byte.
     fn size(&self, u: f64) -> u64 {
         self.get(Variable::Size)
             .map_or(1, |of| (libm::round(of.shape.value(&Chance::uniform(u))) as u64).max(1))

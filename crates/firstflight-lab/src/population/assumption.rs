@@ -1,5 +1,5 @@
-//! The values that a population assumes and nobody measured, with the range in which each may lie.
-//! Every combination of their ends is a world; an A/B test runs in all of them.
+//! The unmeasured values that a population assumes, with the plausible range of each. Every
+//! combination of the ranges' ends is a world; an A/B test runs in all worlds.
 
 use super::knobs::Knobs;
 use super::place::{Field, Section, VALUES};
@@ -8,50 +8,50 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const ASSUMPTION: &[&str] = &["value", "low", "high", "ref"];
-/// All corners of so many assumptions are run: 8 worlds.
+/// Most assumptions of a population: all their corners are run, 8 worlds.
 const MOST: usize = 3;
 
-/// A value that nobody measured, and the settings between which the truth may lie.
+/// An unmeasured value, and the settings between which the truth may lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumption {
-    /// Its name, as in "depending on buffers".
+    /// Name, as in "depending on buffers".
     pub value: String,
     /// One end of the range.
     pub low: End,
     /// The other end.
     pub high: End,
-    /// Why this range.
+    /// Reason for this range.
     pub reference: String,
 }
 
 /// An end of the range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
-    /// For people: `buffers half as deep`.
+    /// Description as text: `buffers half as deep`.
     pub words: String,
-    /// The knobs that it turns.
+    /// The knobs that it sets.
     pub setting: Setting,
 }
 
-/// Knobs that are turned; the meanings are those of [`Knobs`]. Those that are absent stay.
+/// Values of knobs, as in [`Knobs`]. Absent knobs keep their value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Factor on every buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<f64>,
-    /// Random loss, its median over the connections.
+    /// Median of the random loss over the connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<f64>,
-    /// Standard deviation of its logarithm.
+    /// Standard deviation of the logarithm of the random loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub s: Option<f64>,
     /// Factor on rates that are lower bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r: Option<f64>,
-    /// Factor on the loss of the groups.
+    /// Factor on the groups' own loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub l: Option<f64>,
-    /// Factor on `k`, whatever another assumption made of it.
+    /// Factor on `k`, applied after any other assumption's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k_times: Option<f64>,
     /// Factor on `s`.
@@ -80,7 +80,7 @@ impl Setting {
         [q, k, s, r, l, k_times, s_times]
     }
 
-    /// The first knob that it turns: the one that the assumption is about.
+    /// The first knob that it sets, which is the subject of the assumption.
     pub(super) fn leading(&self) -> Option<&'static str> {
         let turned = KEYS.iter().zip(self.values()).find(|(_, value)| value.is_some());
         turned.map(|((key, ..), _)| knob(key))
@@ -94,7 +94,7 @@ impl Setting {
         }
     }
 
-    /// Turns knobs to fixed values.
+    /// Sets knobs to fixed values.
     pub(super) fn set(&self, knobs: &mut Knobs) {
         let Knobs { q, k, s, r, l, .. } = knobs;
         for (knob, value) in [q, k, s, r, l].into_iter().zip(self.values()) {
@@ -109,7 +109,7 @@ impl Setting {
     }
 }
 
-/// The knob behind a key.
+/// The knob for a key.
 fn knob(key: &'static str) -> &'static str {
     key.strip_suffix("_times").unwrap_or(key)
 }
@@ -131,7 +131,7 @@ impl fmt::Display for End {
     }
 }
 
-/// Reads the assumptions. A file with buffers of its own does not inherit those of its base.
+/// Reads the assumptions. A file with its own buffers does not inherit the assumptions of its base.
 pub(super) fn read(top: &Section<'_>, assumptions: &mut Vec<Assumption>) -> Result<(), Error> {
     let own_buffers = top.get("group").is_some()
         || top.get("calibration").is_some()

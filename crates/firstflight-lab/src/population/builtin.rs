@@ -1,12 +1,12 @@
-//! The populations that ship with the program, as files in `populations`, to be copied
-//! and changed.
+//! The populations that ship with the program, as files in `populations` that users can copy
+//! and change.
 
 use super::Population;
 use firstflight_path::Error;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// Name and text of every one.
+        /// Name and text of each population.
         pub const FILES: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../populations/", $name, ".toml")))),*];
     };
@@ -32,7 +32,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// One by name; `None` if there is none.
+/// The population with this name; `None` if there is none.
 pub fn population(name: &str) -> Option<Result<Population, Error>> {
     let (name, text) = FILES.iter().find(|(known, _)| *known == name)?;
     Some(Population::from_toml(&format!("{name}.toml"), text, None))

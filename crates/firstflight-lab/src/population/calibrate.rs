@@ -1,22 +1,22 @@
-//! Fitting a population to the only public distribution of losses in production start-up, that of
-//! the Rapid Start slides (IETF 125).
+//! Fits a population to the only public distribution of losses in production startup, that of the
+//! Rapid Start slides (IETF 125).
 //!
-//! Three numbers are free: q (factor on every buffer), k (random loss, its median over connections)
-//! and s (how far that loss spreads). k and s are fitted on slow start alone, for each q of
+//! Three parameters are free: q (factor on every buffer), k (median of the random loss over
+//! connections) and s (spread of that loss). k and s are fitted on slow start alone, for each q of
 //! [`GRID`]: least squares on ln(measured / published) over its four columns of loss, by the
 //! simplex method of Nelder and Mead (1965) over ln k and s from the best point of a coarse grid.
-//! Those columns leave q open: from twice the assumed buffers upwards they hardly change. So two
-//! more things choose among the fits: where buffers have been measured ([`MEASURED_MS`]), and one
-//! number of a treatment, by how much Rapid Start's mean loss exceeds slow start's, which falls
-//! steeply with q. **Everything else that was published is held out**: Rapid Start's quantiles,
-//! both other arms, every time. [`Point::held_out`] has those rows, those that miss too.
+//! Those columns do not determine q: they hardly change above twice the assumed buffers. Two more
+//! criteria therefore choose among the fits: the range of measured buffers ([`MEASURED_MS`]), and
+//! one result of a treatment, the excess of Rapid Start's mean loss over slow start's, which falls
+//! steeply with q. **All other published numbers are held out**: Rapid Start's quantiles, both
+//! other arms, all times. [`Point::held_out`] has those rows, including the ones that miss.
 //!
-//! The misfit of a row is the sum of (ln(measured / published) / half its accepted band in the
-//! logarithm) squared, the bands being older than the fit, and the same for the median buffer
-//! within the measured range. A q whose misfit is at most [`NEARLY`] above the least fits nearly as
-//! well: it costs no more than one column that moves from its target to the edge of its band. The
-//! lowest and the highest such q are what a population file keeps as its range. Every evaluation
-//! meets the same draws, so the same command gives the same table.
+//! The misfit of a q is the sum over columns of (ln(measured / published) / half the accepted band
+//! in the logarithm) squared, plus the same for the median buffer within the measured range. The
+//! bands were set before the fit. A q whose misfit is at most [`NEARLY`] above the least fits
+//! nearly as well: the excess is no more than that of one column that moves from its target to the
+//! edge of its band. A population file keeps the lowest and the highest such q as its range. Every
+//! evaluation uses the same draws, so the same command gives the same table.
 
 use super::Population;
 use super::describe::quantile;
@@ -44,18 +44,18 @@ const RAPID: usize = 3;
 /// A published number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Target {
-    /// Which statistic.
+    /// Name of the statistic.
     pub name: &'static str,
-    /// Published.
+    /// Published value.
     pub target: f64,
-    /// Accepted from.
+    /// Lower end of the accepted band.
     pub low: f64,
-    /// Accepted to.
+    /// Upper end of the accepted band.
     pub high: f64,
 }
 
-/// The columns that are fitted: loss per connection under paced slow start in percent, and Rapid
-/// Start's mean loss over slow start's.
+/// The fitted columns: loss per connection under paced slow start in percent, and Rapid Start's
+/// mean loss over slow start's.
 pub const TARGETS: [Target; 5] = [
     Target { name: "slow start, mean %", target: 1.52, low: 1.32, high: 1.72 },
     Target { name: "slow start, P50 %", target: 0.62, low: 0.3, high: 1.0 },
@@ -64,8 +64,8 @@ pub const TARGETS: [Target; 5] = [
     Target { name: "rapidstart / slow start, mean", target: 1.98 / 1.52, low: 1.1, high: 1.7 },
 ];
 
-/// What was published and not fitted: loss over slow start's by arm and column, and times; bands of
-/// the experiment's list where it has one.
+/// Published numbers that are not fitted: loss relative to slow start's by arm and column, and
+/// times; with the bands of the experiment's list where it has one.
 const HELD_OUT: [Target; 15] = [
     Target { name: "jumpstart / slow start, mean", target: 1.61 / 1.52, low: 0.95, high: 1.3 },
     Target { name: "jumpstart / slow start, P50", target: 1.0, low: 0.9, high: 1.1 },
@@ -89,30 +89,31 @@ const HELD_OUT: [Target; 15] = [
     Target { name: "rapidstart: less time, 1.6 to 3.2 MB, %", target: 10.6, low: 6.0, high: 25.0 },
 ];
 
-/// The factors on buffers that are tried.
+/// The factors on buffers to try.
 pub const GRID: [f64; 5] = [1.0, 2.0, 3.0, 4.0, 6.0];
-/// Additional misfit, over the least, up to which a fit counts as near-best.
+/// A fit counts as near-best if its misfit exceeds the smallest by no more than this.
 pub const NEARLY: f64 = 1.0;
 
-/// Between which medians over paths buffers have been measured, ms: the geometric means of three
-/// wired paths (24.2 ms) and of seven cellular ones (282.8 ms), the wired and the cellular model of
-/// the other populations.
+/// Range of measured median buffers over paths, ms: the geometric means of three wired paths (24.2
+/// ms) and of seven cellular ones (282.8 ms), which are the wired and the cellular model of the
+/// other populations.
 pub const MEASURED_MS: (f64, f64) = (24.2, 282.8);
 
-/// Fewer connections leave P99 to a handful.
+/// Fewest connections; with fewer, P99 rests on very few of them.
 pub const LEAST_FLOWS: u64 = 20_000;
 
-/// A statistic of zero has no logarithm; it counts as this much.
+/// Value used in place of a statistic of zero, which has no logarithm.
 const FLOOR: f64 = 0.01;
-/// Populations that the target does not fit: it is a terrestrial content network's.
+/// Populations for which the target is not suitable, because it comes from a terrestrial content
+/// network.
 const NOT_FITTED: [&str; 7] =
     ["leo-starlink", "geo", "dc-adjacent", "best-links", "us-web", "us-small", "in-video"];
 
-/// Which knobs a fit turns besides q.
+/// The knobs that a fit varies in addition to q.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// One random loss that all paths have.
+    /// The same random loss on all paths.
     Common,
     /// A random loss that differs from path to path: lognormal with median k and standard deviation
     /// s of its logarithm.
@@ -122,15 +123,15 @@ pub enum Family {
 /// The fits of all factors on buffers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
-    /// Parameters varied besides q.
+    /// Knobs that were varied in addition to q.
     pub family: Family,
     /// Connections behind each number in the table.
     pub flows: u64,
-    /// By q, rising.
+    /// Points by ascending q.
     pub points: Vec<Point>,
     /// The point with the least misfit.
     pub best: usize,
-    /// Lowest and highest q that fit nearly as well.
+    /// Lowest and highest q that fit nearly as well as the best.
     pub range: (f64, f64),
 }
 
@@ -139,31 +140,30 @@ pub struct Profile {
 pub struct Point {
     /// Factor on every buffer.
     pub q: f64,
-    /// Random loss, its median over the paths.
+    /// Median of the random loss over the paths.
     pub k: f64,
-    /// Spread of its logarithm over the paths.
+    /// Standard deviation of the logarithm of the random loss over the paths.
     pub s: f64,
-    /// Median over the paths of what may wait at the bottleneck, ms.
+    /// Median queue capacity at the bottleneck over the paths, ms.
     pub buffer_ms: f64,
-    /// The same in BDP.
+    /// Median queue capacity in BDP.
     pub buffer_bdp: f64,
-    /// Rapid Start's mean loss less slow start's, percentage points; the slides say +0.46.
+    /// Rapid Start's mean loss minus slow start's, percentage points; the slides state +0.46.
     pub more_loss_points: f64,
     /// Fitted values, column by column.
     pub columns: Vec<Fitted>,
     /// Sum over the fitted columns and the median buffer of (ln(measured / published) / half the
     /// band in the logarithm) squared.
     pub misfit: f64,
-    /// Every fitted column lies in its band, and the median buffer where buffers have been
-    /// measured.
+    /// Whether every fitted column lies in its band, and the median buffer in the measured range.
     pub inside: bool,
-    /// The misfit is at most [`NEARLY`] above the least.
+    /// Whether the misfit is at most [`NEARLY`] above the least.
     pub accepted: bool,
     /// Published values that were held out.
     pub held_out: Vec<Fitted>,
 }
 
-/// A published number and what the fit gives.
+/// A published number and the result of the fit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fitted {
     /// The target.
@@ -172,7 +172,7 @@ pub struct Fitted {
     pub measured: f64,
     /// ln(measured / target).
     pub residual: f64,
-    /// Inside the accepted band.
+    /// Whether it is inside the accepted band.
     pub inside: bool,
 }
 
@@ -195,7 +195,7 @@ impl Fitted {
 /// Input of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The population; its knobs are turned.
+    /// The population whose knobs are varied.
     pub population: Population,
     /// Connections per evaluation; the coarse grid uses a fifth of them.
     pub flows: u64,
@@ -215,8 +215,8 @@ impl Calibration {
         population
     }
 
-    /// Sum of the squared residuals of slow start's four columns at one setting of the knobs, on so
-    /// many connections.
+    /// Sum of the squared residuals of slow start's four columns for these knobs, on `flows`
+    /// connections.
     fn squares(&self, knobs: [f64; 3], arm: &NamedArm, flows: u64) -> Result<f64, Error> {
         let population = self.turned(knobs);
         let iw = population.initial_window.unwrap_or(10);
@@ -243,12 +243,12 @@ impl Calibration {
             .sum())
     }
 
-    /// Where k and s lie in the space that is searched.
+    /// The coordinates of k and s in the search space.
     fn point(&self, k: f64, s: f64) -> Vec<f64> {
         if self.family == Family::Spread { vec![libm::log(k), s] } else { vec![libm::log(k)] }
     }
 
-    /// The knobs of such a point, within the bounds of a file.
+    /// The knobs for a point of the search space, within the bounds of a file.
     fn knobs(q: f64, point: &[f64]) -> [f64; 3] {
         let k = libm::exp(point.first().copied().unwrap_or(0.0)).clamp(1e-6, 0.1);
         [q, k, point.get(1).copied().unwrap_or(0.0).clamp(0.0, 3.0)]
@@ -257,7 +257,7 @@ impl Calibration {
     /// k and s for one factor on buffers, from slow start alone.
     fn fit_loss(&self, q: f64, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<[f64; 3], Error> {
         let slow_start = parse_arms("slowstart")?.swap_remove(0);
-        // The coarse grid only has to find the valley.
+        // The coarse grid only needs to find the valley.
         let mut best = (Vec::new(), f64::INFINITY);
         for k in [0.001, 0.003, 0.006, 0.01] {
             for &s in if self.family == Family::Spread { &[0.7, 1.5][..] } else { &[0.0] } {
@@ -286,15 +286,15 @@ impl Calibration {
         if let Some(bad) = failed {
             return Err(bad);
         }
-        // Four digits of a knob are more than the sample carries.
+        // The sample does not support more than four digits of a knob.
         Ok(Calibration::knobs(q, &point).map(|x| format!("{x:.3e}").parse::<f64>().unwrap_or(x)))
     }
 
-    /// Fits k and s for every q, and measures everything that was published. `tick` is called once
-    /// per evaluation with the knobs and the squares of slow start's columns.
+    /// Fits k and s for every q, and measures all published numbers. `tick` is called once per
+    /// evaluation with the knobs and the squares of slow start's columns.
     ///
     /// # Errors
-    /// If the population is none that the target fits, or too few connections were asked for.
+    /// If the target is not suitable for the population, or if there are too few connections.
     pub fn fit(&self, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<Profile, Error> {
         if NOT_FITTED.contains(&self.population.name.as_str()) {
             let name = &self.population.name;
@@ -325,7 +325,7 @@ impl Calibration {
         Ok(Profile { family: self.family, flows: self.flows, points, best, range })
     }
 
-    /// Everything that was published, at one setting of the knobs: all four groups on
+    /// All published numbers, for one setting of the knobs: all four groups on
     /// [`Calibration::flows`] connections, as `firstflight ab` runs them.
     ///
     /// # Errors
@@ -355,7 +355,7 @@ impl Calibration {
             seed: self.seed,
             burst: 2,
             limit: Nanos::from_secs(300),
-            // The published times are the sender's.
+            // The published times were measured at the sender.
             clock: Clock::Sender,
             host: Hosts::default(),
             detection: None,
@@ -408,7 +408,7 @@ impl Calibration {
     }
 }
 
-/// What [`HELD_OUT`] names, in its order.
+/// The measured values for [`HELD_OUT`], in the same order.
 fn held_out(found: &Analysis) -> Vec<f64> {
     let all: Vec<&Entry> = found.of(Part::All).collect();
     let base = &all[0].loss_pct;
@@ -445,7 +445,7 @@ fn held_out(found: &Analysis) -> Vec<f64> {
     values
 }
 
-/// The lowest point that `value` has near `start`, by a simplex of this size and at most so many
+/// The lowest point of `value` near `start`, by a simplex of this size and a limited number of
 /// evaluations.
 fn simplex(
     start: &[f64],

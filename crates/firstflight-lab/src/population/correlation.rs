@@ -1,9 +1,9 @@
-//! A Gaussian copula: which variables move together, whatever their distributions.
+//! A Gaussian copula: correlations between variables, whatever their distributions.
 
 use super::variable::Variable;
 
-/// Correlations of the normal numbers behind the variables, as written, and the triangle that makes
-/// them.
+/// Correlations of the normal variables behind the drawn ones, as written, and the triangle that
+/// produces them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Correlation {
     pairs: Vec<(Variable, Variable, f64)>,
@@ -12,7 +12,7 @@ pub struct Correlation {
 }
 
 impl Default for Correlation {
-    /// Everything independent.
+    /// All variables independent.
     fn default() -> Correlation {
         let factor = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
         Correlation { pairs: Vec::new(), factor }
@@ -20,15 +20,14 @@ impl Default for Correlation {
 }
 
 impl Correlation {
-    /// The variables that can be correlated, in the order in which the triangle takes them.
+    /// The variables that can be correlated, in the order of the triangle.
     pub const ORDER: [Variable; 4] =
         [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size];
 
-    /// Of these pairs.
+    /// A copula with these pairs.
     ///
     /// # Errors
-    /// What is wrong: a variable that cannot be correlated, a pair twice, or correlations that
-    /// contradict each other.
+    /// A variable that cannot be correlated, a repeated pair, or contradictory correlations.
     pub fn new(pairs: Vec<(Variable, Variable, f64)>) -> Result<Correlation, String> {
         let mut matrix = [[0.0; 4]; 4];
         for (i, row) in matrix.iter_mut().enumerate() {
@@ -72,13 +71,13 @@ impl Correlation {
         &self.pairs
     }
 
-    /// Whether this variable hangs together with an earlier one in [`Correlation::ORDER`], or a
-    /// later one with it.
+    /// Whether this variable is correlated with any other in [`Correlation::ORDER`].
     pub fn ties(&self, variable: Variable) -> bool {
         self.pairs.iter().any(|&(a, b, rho)| rho != 0.0 && (a == variable || b == variable))
     }
 
-    /// Independent normal numbers to correlated ones, both in the order of [`Correlation::ORDER`].
+    /// Turns independent normal numbers into correlated ones, both in the order of
+    /// [`Correlation::ORDER`].
     pub fn apply(&self, independent: [f64; 4]) -> [f64; 4] {
         self.factor.map(|row| {
             row.iter()
@@ -90,7 +89,7 @@ impl Correlation {
     }
 }
 
-/// The lower triangle L with L L^T = `matrix`; nothing if there is none.
+/// The lower triangle L with L L^T = `matrix`; `None` if there is none.
 fn cholesky(matrix: &[[f64; 4]; 4]) -> Option<[[f64; 4]; 4]> {
     let mut lower = [[0.0; 4]; 4];
     for i in 0..4 {

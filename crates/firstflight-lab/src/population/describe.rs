@@ -1,5 +1,5 @@
-//! What a population gives: quantiles of everything it draws and of what follows, how often a bound
-//! held, correlation as drawn.
+//! Description of a population: quantiles of all drawn and derived values, how often a bound
+//! applied, and the correlation as drawn.
 
 use super::Population;
 use super::draw::BOUNDS;
@@ -7,29 +7,29 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The shares that are shown.
+/// Quantiles that are shown.
 pub const SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-/// Connections drawn.
+/// Number of connections drawn.
 pub const DRAWS: u64 = 100_000;
 
-/// A population as drawn.
+/// Statistics of a population's draws.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
-    /// Connections drawn.
+    /// Number of connections drawn.
     pub draws: u64,
     /// Quantities, over all groups and within each.
     pub groups: Vec<GroupDescription>,
-    /// Bounds that held a value back, with the share of connections; those that never did are left
+    /// Bounds that clipped a value, with the share of connections; bounds that never did are left
     /// out.
     pub clipped: Vec<(&'static str, f64)>,
     /// Rank (Spearman) correlation of round trip and rate.
     pub rank_correlation: f64,
 }
 
-/// One group as drawn.
+/// Statistics of one group's draws.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupDescription {
-    /// Its name; `all` for the whole population.
+    /// Name of the group; `all` for the whole population.
     pub group: String,
     /// Share of the connections.
     pub share: f64,
@@ -107,7 +107,8 @@ pub fn describe(population: &Population, seed: u64, draws: u64, stop: &AtomicBoo
     }
 }
 
-/// Value at a share of sorted values, between neighbours in a straight line; 0 if there are none.
+/// Value at a share of sorted values, linearly interpolated between neighbours; 0 if there are
+/// none.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = share * last as f64;
@@ -132,7 +133,7 @@ fn ranks(values: &[u64]) -> Vec<f64> {
     ranks
 }
 
-/// Rank correlation; ties share the mean of their ranks. 0 if one side never varies.
+/// Rank correlation; ties get the mean of their ranks. 0 if one side never varies.
 fn spearman(a: &[u64], b: &[u64]) -> f64 {
     let (a, b) = (ranks(a), ranks(b));
     let middle = a.len().saturating_sub(1) as f64 / 2.0;

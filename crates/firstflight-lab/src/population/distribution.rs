@@ -1,6 +1,6 @@
-//! Distributions: how they are written, and the value that belongs to a normal number.
+//! Distributions: their text format, and the value for a normal number.
 //!
-//! Each but a mixture is monotone in one standard normal number, so that variables can be
+//! All except mixtures are monotone in one standard normal number, so that variables can be
 //! correlated whatever their shape.
 
 use super::normal::{inverse_normal, normal_cdf};
@@ -23,23 +23,23 @@ pub struct Distribution {
 /// The shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Always the same.
+    /// A constant.
     Constant(f64),
-    /// Evenly between two values.
+    /// Uniform between two values.
     Uniform {
         /// Smallest.
         min: f64,
         /// Largest.
         max: f64,
     },
-    /// The logarithm evenly between two values.
+    /// Logarithm uniform between two values.
     LogUniform {
         /// Smallest.
         min: f64,
         /// Largest.
         max: f64,
     },
-    /// `shift + median * exp(sigma * z)`, held within `min` and `max`.
+    /// `shift + median * exp(sigma * z)`, clipped to `min` and `max`.
     Lognormal {
         /// Median above the shift.
         median: f64,
@@ -52,13 +52,14 @@ pub enum Shape {
         /// Larger values become this.
         max: Option<f64>,
     },
-    /// Shares above x fall as x^-alpha; with `max`, of what lies below it only.
+    /// The share of values above x falls as x^-alpha; with `max`, the distribution is truncated
+    /// there.
     Pareto {
         /// Smallest.
         min: f64,
         /// Exponent.
         alpha: f64,
-        /// Nothing lies above.
+        /// Upper bound.
         max: Option<f64>,
     },
     /// One of a list.
@@ -70,19 +71,19 @@ pub enum Shape {
     },
     /// A measured distribution.
     Table(QuantileTable),
-    /// Now of one distribution, now of another. What is left of the random number behind the choice
-    /// makes the value, so it does not rise with that number, and nothing can be correlated
-    /// with it.
+    /// A mixture of several distributions. The rest of the random number that makes the choice
+    /// determines the value, so the value is not monotone in that number and cannot be correlated
+    /// with others.
     Mixture {
         /// Shares of the parts.
         weights: Vec<f64>,
-        /// The parts, all in one unit.
+        /// The parts, all in the same unit.
         of: Vec<Distribution>,
     },
 }
 
-/// The random number behind one value: a uniform number, or a normal one if it is correlated with
-/// others. Each is made of the other when first asked for.
+/// The random number behind one value: uniform, or normal if it is correlated with others. Each
+/// form is computed from the other when first needed.
 #[derive(Debug)]
 pub struct Chance {
     uniform: Cell<Option<f64>>,
@@ -90,17 +91,17 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// Of a uniform number.
+    /// From a uniform number.
     pub fn uniform(u: f64) -> Chance {
         Chance { uniform: Cell::new(Some(u)), normal: Cell::new(None) }
     }
 
-    /// Of a normal number.
+    /// From a normal number.
     pub fn normal(z: f64) -> Chance {
         Chance { uniform: Cell::new(None), normal: Cell::new(Some(z)) }
     }
 
-    /// As uniform number.
+    /// As a uniform number.
     pub fn u(&self) -> f64 {
         self.uniform.get().unwrap_or_else(|| {
             let u = normal_cdf(self.normal.get().unwrap_or_default());
@@ -109,7 +110,7 @@ impl Chance {
         })
     }
 
-    /// As normal number.
+    /// As a normal number.
     pub fn z(&self) -> f64 {
         self.normal.get().unwrap_or_else(|| {
             let z = inverse_normal(self.uniform.get().unwrap_or(0.5));
@@ -132,12 +133,12 @@ pub(super) fn pick(weights: impl IntoIterator<Item = f64>, u: f64) -> usize {
             return index;
         }
     }
-    // The sum may end a rounding below 1.
+    // The sum may be below 1 by rounding.
     last
 }
 
 impl Shape {
-    /// The value that belongs to a random number.
+    /// The value for a random number.
     pub fn value(&self, chance: &Chance) -> f64 {
         match self {
             Shape::Constant(value) => *value,
@@ -164,11 +165,11 @@ impl Shape {
     }
 }
 
-/// Fetches a file of quantile tables.
+/// Reads a file of quantile tables.
 pub(super) type ReadTable<'r> =
     dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Error> + 'r;
 
-/// The names of the shapes, as they are written.
+/// The names of the shapes, as written.
 pub(super) const SHAPES: &[&str] = &[
     "constant",
     "uniform",
@@ -181,7 +182,7 @@ pub(super) const SHAPES: &[&str] = &[
     "mixture",
 ];
 
-/// The parameters of one shape: names that carry a unit, and those that do not.
+/// The parameters of one shape: names that carry a unit, and names that do not.
 struct Params<'a> {
     section: Section<'a>,
     variable: Variable,
@@ -202,7 +203,7 @@ impl<'a> Params<'a> {
         Ok(Params { section: field.section(&known)?, variable })
     }
 
-    /// A parameter with its unit, if it is there.
+    /// A parameter with its unit, if present.
     fn find(&self, name: &str) -> Result<Option<(Field<'a>, Unit, f64)>, Error> {
         let mut found = self.variable.suffixes().filter_map(|(suffix, unit, factor)| {
             Some((self.section.get(&format!("{name}{suffix}"))?, unit, factor))
@@ -224,7 +225,7 @@ impl<'a> Params<'a> {
         Ok(Some((number, unit)))
     }
 
-    /// A value that can be drawn itself.
+    /// A parameter that must be a valid value of the variable.
     fn value(&self, name: &str) -> Result<(f64, Unit), Error> {
         let missing = || {
             let spelt: Vec<String> =
@@ -272,7 +273,7 @@ fn drawable(field: &Field<'_>, variable: Variable, factor: f64) -> Result<f64, E
     }
 }
 
-/// Weights that sum to 1 within 1e-9, none negative.
+/// Checks that weights are not negative and sum to 1 within 1e-9.
 pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Error> {
     if let Some(weight) = weights.iter().find(|weight| !(0.0..=1.0).contains(*weight)) {
         return Err(field.bad(format_args!("{weight} is out of range; allowed: 0 to 1")));
@@ -285,15 +286,15 @@ pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Er
 }
 
 impl Distribution {
-    /// Reads `{ shape = { ... } }`; a bare number is a constant where the variable has no unit.
-    /// `read_table` fetches a file of quantile tables.
+    /// Reads `{ shape = { ... } }`; a bare number is a constant if the variable has no unit.
+    /// `read_table` reads a file of quantile tables.
     pub(super) fn parse(
         field: &Field<'_>,
         variable: Variable,
         besides: &[&str],
         read_table: &ReadTable<'_>,
     ) -> Result<Distribution, Error> {
-        // What has no unit can stand alone.
+        // Variables without a unit may be a bare number.
         let plain = matches!(variable, Variable::Loss | Variable::PolicerRate);
         if !field.is_table() && plain {
             return Ok(Distribution {
@@ -336,7 +337,7 @@ impl Distribution {
         Ok(Distribution { shape, unit })
     }
 
-    /// As it is written under the key `variable`.
+    /// As written under the key `variable`.
     pub(super) fn show(&self, besides: &str) -> String {
         let unit = self.unit.suffix();
         let list = |values: &mut dyn Iterator<Item = f64>| {
@@ -392,7 +393,7 @@ impl Distribution {
 }
 
 impl Distribution {
-    /// With every value so many times as large.
+    /// The distribution with every value multiplied by `factor`.
     #[must_use]
     pub fn times(&self, factor: f64) -> Distribution {
         let all = |values: &[f64]| values.iter().map(|value| value * factor).collect();
@@ -468,7 +469,7 @@ fn parse_pareto(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit),
     Ok((Shape::Pareto { min, alpha, max }, unit))
 }
 
-/// The values of a list whose key carries the unit.
+/// The values of a list whose key has the unit.
 fn values(params: &Params<'_>, variable: Variable) -> Result<(Vec<f64>, Unit), Error> {
     let Some((field, unit, factor)) = params.find("values")? else {
         return Err(params.section.bad("values", "is missing, with its unit"));

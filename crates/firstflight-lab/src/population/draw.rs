@@ -1,13 +1,13 @@
 //! Drawing a connection: path and object as integers, a function of seed and index alone.
 //!
 //! Every variable has its own stream of random numbers, so an arm, a shard or a variable added
-//! later changes nothing. Only integers leave this file: microseconds, kbit/s, bytes and parts of
-//! 1e-9.
+//! later does not change existing draws. This file returns integers only: microseconds, kbit/s,
+//! bytes and parts of 1e-9.
 //!
-//! Ours: the second number of the class stream picks the row of a file of measured paths, the
-//! second number of the rate stream is the way back, for neither has a stream of its own. And where
-//! a link is so slow that a packet and its ACK take longer than the drawn round trip, the round
-//! trip becomes what they take: no link can be faster.
+//! Our conventions: the second number of the class stream selects the row of a file of measured
+//! paths, and the second number of the rate stream gives the reverse rate, because neither has its
+//! own stream. If a packet and its ACK take longer on a slow link than the drawn round trip, the
+//! round trip is raised to that time.
 
 use super::distribution::{Chance, pick};
 use super::knobs::as_seen;
@@ -20,15 +20,15 @@ use firstflight_path::{Effects, PACKET, Path, Policer, Purpose, Queue, Rate, Str
 /// One drawn connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// Its number; with the seed it gives every random value of its trials.
+    /// Index of the connection; with the seed it determines every random value of its trials.
     pub index: u64,
-    /// Which group of the population.
+    /// Index of the group of the population.
     pub group: usize,
     /// Idle round trip, us.
     pub rtt_us: u64,
     /// Rate of the bottleneck, kbit/s.
     pub rate_kbps: u64,
-    /// Rate of the way back, kbit/s; `None` for ten times the rate.
+    /// Rate of the return path, kbit/s; `None` for ten times the rate.
     pub up_kbps: Option<u64>,
     /// Queue capacity of the bottleneck, bytes.
     pub queue_bytes: u64,
@@ -36,13 +36,13 @@ pub struct Drawn {
     pub loss_ppb: u64,
     /// Object size, or that of the first response.
     pub bytes: u64,
-    /// A token bucket in front of the queue, where this path has one.
+    /// A token bucket in front of the queue, if this path has one.
     pub policer: Option<Policer>,
-    /// Which bounds held a value back.
+    /// The bounds that clipped a value.
     pub clipped: Clipped,
 }
 
-/// Which bounds held a value back, as bits.
+/// The bounds that clipped a value, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clipped(pub u8);
 
@@ -58,14 +58,15 @@ pub const BOUNDS: [&str; 8] = [
     "size of at least 1 byte",
 ];
 
-/// IP bytes of an ACK of the hosts; its serialization is part of the idle round trip.
+/// IP bytes of an ACK; its serialization is part of the idle round trip.
 const ACK: u64 = 64;
 const MAX_BUFFER_US: f64 = 5e6;
-/// The random loss of calibration spreads no further: such a path carries next to nothing, and
-/// nobody waits for it.
+/// Upper bound of the random loss from calibration: a path with more loss carries almost nothing,
+/// and users would give up.
 const MOST_LOSS: f64 = 0.5;
 
-/// A value held within its bounds, rounded to the nearest integer; notes which bound held.
+/// Clips a value to its bounds, rounds it to the nearest integer, and notes the bound if it
+/// applied.
 fn clip(
     value: f64,
     (low, low_bit): (f64, u8),
@@ -81,7 +82,7 @@ fn clip(
 }
 
 impl Population {
-    /// Connection number `index` under `seed`.
+    /// Draws connection number `index` under `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> Drawn {
         let number = |purpose: Purpose, k: u64| uniform(Stream::new(seed, index, purpose).value(k));
         let class = if self.groups.len() == 1 {
@@ -196,7 +197,7 @@ impl Population {
     /// The path of a drawn connection.
     ///
     /// # Errors
-    /// If the path keys of its group do not go with what was drawn.
+    /// If the path keys of its group contradict the drawn values.
     pub fn path(&self, drawn: &Drawn) -> Result<Path, Error> {
         let group = &self.groups[drawn.group];
         let path = Population::plain_path(drawn, &group.path_keys())?;
@@ -206,7 +207,7 @@ impl Population {
         if ge.is_none() && reorder.is_none() && drawn.policer.is_none() {
             return Ok(path);
         }
-        // What the keys of the group say stays, unless it is drawn.
+        // Values from the group's keys stay, unless they are drawn.
         let own = *path.effects();
         let effects = Effects {
             ge: ge.or(own.ge),

@@ -1,5 +1,5 @@
-//! What paths of a group do to packets beyond rate, delay, queue and independent loss: losses in
-//! bursts, overtaking, policers.
+//! Effects of a group's paths on packets beyond rate, delay, queue and independent loss: losses in
+//! bursts, reordering, policers.
 
 use super::distribution::{Chance, Distribution, ReadTable};
 use super::place::Field;
@@ -13,17 +13,17 @@ const PPB: f64 = 1e9;
 /// Loss in bursts: the Gilbert-Elliott process with losses in both states.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// Probability per packet that a burst begins.
+    /// Probability per packet that a burst starts.
     pub g: f64,
-    /// Mean length, packets.
+    /// Mean length in packets.
     pub packets: f64,
-    /// Loss within it.
+    /// Loss within a burst.
     pub h: f64,
-    /// Loss outside.
+    /// Loss outside bursts.
     pub k: f64,
 }
 
-/// Packets that others overtake.
+/// Packets that other packets overtake.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reordering {
     /// Share of the packets.
@@ -35,13 +35,13 @@ pub struct Reordering {
 /// Exponential extra delay of a part of the overtaken packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lag {
-    /// Share among the overtaken.
+    /// Share among the overtaken packets.
     pub weight: f64,
-    /// Its mean.
+    /// Mean delay.
     pub mean: LagMean,
 }
 
-/// Mean lateness of an overtaken packet.
+/// Mean extra delay of an overtaken packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LagMean {
     /// Milliseconds.
@@ -50,14 +50,14 @@ pub enum LagMean {
     Rtt(f64),
 }
 
-/// Token buckets on a share of the paths.
+/// Token buckets on some of the paths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policing {
-    /// Share of the paths that have one.
+    /// Share of the paths that have a token bucket.
     pub share: f64,
-    /// Its rate over the bottleneck's.
+    /// Rate of the bucket over the bottleneck's rate.
     pub rate_share: Distribution,
-    /// Its bucket, time at its rate.
+    /// Size of the bucket, as time at its rate.
     pub bucket: Distribution,
 }
 
@@ -78,7 +78,7 @@ impl Bursts {
         })
     }
 
-    /// As a path has it; `None` if it never strikes.
+    /// The setting for a path; `None` if no packet is lost.
     pub(super) fn of_path(self) -> Option<GilbertElliott> {
         let ppb = |share: f64| libm::round(share * PPB) as u64;
         let process = GilbertElliott {
@@ -108,7 +108,7 @@ impl Reordering {
         Ok(Reordering { share, parts })
     }
 
-    /// As a path of this round trip has it; `None` if nothing is overtaken.
+    /// The setting for a path with this round trip; `None` if nothing is overtaken.
     pub(super) fn of_path(&self, rtt_ns: u64) -> Option<Reorder> {
         if self.share <= 0.0 {
             return None;
@@ -160,8 +160,8 @@ impl Policing {
         })
     }
 
-    /// The policer of a path of this rate, if it has one; `number` gives the draws: whether, rate,
-    /// bucket.
+    /// The policer of a path with this rate, if it has one; `number` gives the random numbers for
+    /// its presence, rate and bucket.
     pub(super) fn draw(&self, rate_kbps: u64, number: impl Fn(u64) -> f64) -> Option<Policer> {
         if number(0) >= self.share {
             return None;
@@ -169,7 +169,7 @@ impl Policing {
         let value = |of: &Distribution, k: u64| of.shape.value(&Chance::uniform(number(k)));
         let bps =
             (libm::round(rate_kbps as f64 * value(&self.rate_share, 1)) as u64).max(1) * 1_000;
-        // A bucket that holds no packet would let none through.
+        // A bucket smaller than a packet would let no packet through.
         let two_packets = 2 * PACKET * 8_000_000_000 / bps + 1;
         let bucket = libm::round(value(&self.bucket, 2) * 1e3) as u64 * 1_000;
         Some(Policer { bps, bucket: bucket.max(two_packets) })

@@ -1,4 +1,4 @@
-//! Reading populations: names, options in parentheses, TOML, and CSV of either kind.
+//! Reads populations: names, options in parentheses, TOML, and both kinds of CSV.
 
 use super::distribution::{Distribution, check_weights};
 use super::place::{Field, Place, Section, VALUES};
@@ -36,7 +36,7 @@ const CALIBRATION: &[&str] = &["q", "k", "s", "r", "l", "status", "calibrated"];
 /// Keys of a path that a population draws.
 const DRAWN: &[&str] = &["rate", "rtt", "queue", "loss", "up", "return", "base"];
 const SCHEMA: f64 = 1.0;
-/// What fills in the variables that a CSV file does not have.
+/// The population that provides the variables missing from a CSV file.
 const CSV_BASE: &str = "fixed-2025";
 
 fn read(file: &File) -> Result<String, Error> {
@@ -46,12 +46,12 @@ fn read(file: &File) -> Result<String, Error> {
 }
 
 impl Population {
-    /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each with options in parentheses if wanted: `q`,
-    /// `k` and `s` (the calibration knobs), `rho` (correlation of round trip and rate), or a
-    /// group's name and its new weight, the other groups sharing the rest.
+    /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each optionally followed by options in parentheses:
+    /// `q`, `k` and `s` (the calibration knobs), `rho` (correlation of round trip and rate), or a
+    /// group's name and its new weight; the other groups share the rest.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the population cannot be read.
     pub fn parse(text: &str) -> Result<Population, Error> {
         let text = text.trim();
         let (name, options) = match text.split_once('(') {
@@ -149,11 +149,11 @@ impl Population {
         Ok(())
     }
 
-    /// Reads a CSV file: quantile tables or measured paths, by its header. What it does not have
-    /// comes from `fixed-2025`.
+    /// Reads a CSV file of quantile tables or measured paths, distinguished by its header. Missing
+    /// variables come from `fixed-2025`.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if the file is invalid.
     pub fn from_csv(file: &str, text: &str) -> Result<Population, Error> {
         let base = Population::named_or_file(CSV_BASE)?;
         let stem = File::new(file)
@@ -185,7 +185,7 @@ impl Population {
                 .collect();
             population.sources.push(source("the columns of the file", file.into()));
         }
-        // What the base does not know of its buffers says nothing about measured ones.
+        // The base's uncertainty about buffers does not apply to measured buffers.
         let measured =
             |group: &Group| group.rows.as_ref().is_some_and(|rows| rows.has(Variable::Buffer));
         if own_buffers || population.groups.iter().any(measured) {
@@ -210,19 +210,19 @@ impl Population {
         }
     }
 
-    /// Reads a population file. Files it names lie in `folder`.
+    /// Reads a population file. Files that it names are in `folder`.
     ///
     /// # Errors
-    /// One line with file, line and key.
+    /// A one-line message with file, line and key.
     pub fn from_toml(file: &str, text: &str, folder: Option<&File>) -> Result<Population, Error> {
         Population::read_toml(file, text, Files::In(folder))
     }
 
-    /// Reads a population file whose files were given along, by the names it has for them: on a
-    /// machine that has none of them.
+    /// Reads a population file together with the contents of the files that it names, keyed by
+    /// those names, for a machine that does not have them.
     ///
     /// # Errors
-    /// One line with file, line and key.
+    /// A one-line message with file, line and key.
     pub fn from_parts(
         file: &str,
         text: &str,
@@ -442,7 +442,7 @@ fn read_groups(
     Ok(groups)
 }
 
-/// Refuses what a group cannot have at once.
+/// Refuses combinations that a group cannot have.
 fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Error> {
     let lossless = group.get(Variable::Loss).is_none_or(|loss| loss.shape == Shape::Constant(0.0));
     if group.bursts.is_some() && !lossless {
@@ -467,7 +467,7 @@ fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what a table of values says.
+/// Sets the values of a table.
 fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result<(), Error> {
     for variable in Variable::ALL {
         let Some(field) = section.get(variable.name()) else { continue };
@@ -513,8 +513,7 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
                 DRAWN.join(", ")
             )));
         }
-        // A path of the middle shows whether the keys are keys, and whether a link can be made of
-        // them.
+        // A typical path shows whether the keys are valid and whether a link can be made of them.
         let tried = Path::parse(
             format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys())
                 .trim_end_matches(','),
@@ -570,17 +569,16 @@ fn read_pair(entry: &Field<'_>, of_rank: bool) -> Result<(Variable, Variable, f6
     Ok((variable(a)?, variable(b)?, if of_rank { Correlation::of_rank(r) } else { r }))
 }
 
-/// Reads the files that a population names.
 struct Reader<'a> {
     files: Files<'a>,
 }
 
-/// Where the files are that a population names.
+/// Location of the files that a population names.
 #[derive(Clone, Copy)]
 enum Files<'a> {
-    /// On disk, in this folder if they do not say.
+    /// On disk, relative to this folder.
     In(Option<&'a File>),
-    /// Here, by the names that the population has for them.
+    /// In memory, by the names that the population uses.
     Given(&'a BTreeMap<String, String>),
 }
 

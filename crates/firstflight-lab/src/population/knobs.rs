@@ -1,19 +1,19 @@
-//! What calibration may turn, and what is known of where it stands.
+//! The parameters that calibration may change, and the status of their values.
 
 /// Parameters that calibration may change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knobs {
     /// Factor on every buffer.
     pub q: f64,
-    /// Random loss on top of every group's own: its median over the connections.
+    /// Median over the connections of the random loss that is added to every group's own.
     pub k: f64,
-    /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the
-    /// same.
+    /// Standard deviation of the logarithm of that loss over the connections; with 0 all have the
+    /// same loss.
     pub s: f64,
     /// Factor on the rate of groups whose rate is a lower bound
     /// ([`Group::rate_is_lower_bound`](super::Group::rate_is_lower_bound)).
     pub r: f64,
-    /// Factor on the loss that the groups have of their own.
+    /// Factor on the groups' own loss.
     pub l: f64,
     /// Status of the parameters: how they were fitted, or that they were not.
     pub status: String,
@@ -27,7 +27,7 @@ impl Default for Knobs {
     }
 }
 
-/// A factor that changes nothing.
+/// Whether a factor changes nothing.
 pub(super) fn as_seen(factor: f64) -> bool {
     factor.to_bits() == 1.0_f64.to_bits()
 }

@@ -1,10 +1,10 @@
 //! Populations: distributions over paths and object sizes, with named groups, as files anyone can
 //! copy and change.
 //!
-//! A population is a TOML file ([`Population::parse`] says what may stand in it), a CSV file of
-//! quantiles or of measured paths, or one of the [`builtin::names`]; options in parentheses change
-//! its knobs: `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`. [`Population::draw`] makes a
-//! connection out of a seed and a number.
+//! A population is a TOML file (see [`Population::parse`]), a CSV file of quantiles or of measured
+//! paths, or one of the [`builtin::names`]; options in parentheses change its knobs:
+//! `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`. [`Population::draw`] draws a connection
+//! from a seed and an index.
 
 mod app;
 mod assumption;
@@ -45,31 +45,33 @@ pub struct Population {
     pub name: String,
     /// Version of its numbers.
     pub version: String,
-    /// Meaning in a line.
+    /// One-line description.
     pub about: String,
-    /// Initial window in packets of arms that name none, where the population's source says one.
+    /// Initial window, in packets, of arms that specify none, if the population's source states
+    /// one.
     pub initial_window: Option<u32>,
-    /// Where results are cut by object size, bytes, rising.
+    /// Edges of object size at which results are split, bytes, ascending.
     pub size_bins: Vec<u64>,
-    /// Where its numbers come from.
+    /// Sources of its numbers.
     pub sources: Vec<Source>,
     /// Parameters that calibration may change.
     pub knobs: Knobs,
-    /// Unmeasured values, with their plausible ranges: [`crate::ab`] tests results against them.
+    /// Unmeasured values with their plausible ranges, for which [`crate::ab`] tests how far results
+    /// depend on them.
     pub assumptions: Vec<Assumption>,
     /// The groups; weights sum to 1.
     pub groups: Vec<Group>,
 }
 
-/// Where a number comes from.
+/// Source of a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Which value.
+    /// The value.
     pub value: String,
     /// `S` stated, `C` read in public code, `D` derived, `U` remembered and unconfirmed, `A` our
     /// assumption.
     pub status: char,
-    /// Document, or the reason.
+    /// Document, or the reason for the value.
     pub reference: String,
 }
 
@@ -86,7 +88,7 @@ impl Source {
     }
 }
 
-/// A part of a population whose connections are alike.
+/// A part of a population with similar connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// Name.
@@ -95,19 +97,19 @@ pub struct Group {
     pub weight: f64,
     /// Smallest buffer, packets of 1500 bytes.
     pub floor_packets: u64,
-    /// Return path, in the words of a path's key `return`: `plain` for a delay.
+    /// Return path, as a value of the path key `return`: `plain` for a delay.
     pub return_path: String,
     /// Further keys common to all its paths: `wander=0.3:1s`, `ecn=1pkt`.
     pub path: String,
-    /// Its paths never showed a full bottleneck: they may be faster than `rate_down` says.
+    /// Whether its paths never showed a full bottleneck and may be faster than `rate_down`.
     pub rate_is_lower_bound: bool,
-    /// Measured paths, one of which each connection takes; they go before the distributions.
+    /// Measured paths, one of which each connection uses; they override the distributions.
     pub rows: Option<Rows>,
     /// Correlation of variables.
     pub correlation: Correlation,
-    /// Loss in bursts; not beside a loss of single packets.
+    /// Loss in bursts; excludes independent loss.
     pub bursts: Option<Bursts>,
-    /// Packets that are overtaken.
+    /// Reordering of packets.
     pub reordering: Option<Reordering>,
     /// Token buckets on some of the paths.
     pub policer: Option<Policing>,
@@ -125,7 +127,7 @@ impl Group {
             .map(|(_, distribution)| distribution)
     }
 
-    /// Keys of a path that are the same for all connections; empty if there are none.
+    /// Path keys that are the same for all connections; empty if there are none.
     fn path_keys(&self) -> String {
         let back = if self.return_path == "plain" {
             String::new()
@@ -147,7 +149,7 @@ impl Group {
     }
 }
 
-/// Where results are cut by size if a population does not say.
+/// Edges of object size at which results are split, if a population has none.
 pub const SIZE_BINS: [u64; 6] = [30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 
 impl Population {
@@ -156,12 +158,12 @@ impl Population {
         self.groups.iter().any(|group| group.workload != Workload::Object)
     }
 
-    /// The bin of an object: how many of [`Population::size_bins`] it reaches.
+    /// The size bin of an object: how many edges of [`Population::size_bins`] its size reaches.
     pub fn size_bin(&self, bytes: u64) -> usize {
         self.size_bins.partition_point(|edge| *edge <= bytes)
     }
 
-    /// Caveats for numbers that rest on this population.
+    /// Caveats for results based on this population.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.knobs.calibrated == Some(false) {

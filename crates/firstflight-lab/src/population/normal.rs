@@ -1,6 +1,6 @@
-//! The normal distribution function, the same bits on every machine. Its inverse and the uniform
-//! numbers are those of the paths ([`firstflight_path::random`]): one draw gives one number and
-//! larger draws give larger numbers, without rejection, so that variables can be correlated and an
+//! The normal distribution function, with identical bits on every machine. Its inverse and the
+//! uniform numbers are in [`firstflight_path::random`]. Each draw gives one number, without
+//! rejection, and larger draws give larger numbers. Variables can therefore be correlated, and an
 //! arm or a purpose added later changes no value.
 
 pub use firstflight_path::random::{inverse_normal, uniform};

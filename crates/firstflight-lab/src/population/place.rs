@@ -1,11 +1,11 @@
-//! Reading TOML key by key, so that every refusal names file, line, key and what is allowed, in one
+//! Reads TOML key by key, so that every refusal names file, line, key and what is allowed, in one
 //! line.
 
 use firstflight_path::Error;
 use firstflight_path::suggestion;
 use toml::de::{DeTable, DeValue};
 
-/// The keys of a group, or of the defaults of all.
+/// The keys of a group, or of the defaults for all groups.
 pub(super) const VALUES: &[&str] = &[
     "rtt",
     "rate_down",
@@ -43,10 +43,10 @@ impl Place<'_> {
     }
 }
 
-/// A table of which every key is known.
+/// A table whose keys are all known.
 pub(super) struct Section<'a> {
     place: Place<'a>,
-    /// Name with a trailing dot, or empty at the top.
+    /// Name of the table with a trailing dot; empty at the top.
     prefix: String,
     offset: usize,
     table: &'a DeTable<'a>,
@@ -61,8 +61,8 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// A table named `name` (empty at the top of the file) that starts at `offset`; a key outside
-    /// `known` is refused.
+    /// A table named `name` (empty at the top of the file) that starts at `offset`; keys outside
+    /// `known` are refused.
     pub(super) fn new(
         place: Place<'a>,
         name: &str,
@@ -71,7 +71,7 @@ impl<'a> Section<'a> {
         known: &[&str],
     ) -> Result<Section<'a>, Error> {
         let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };
-        // The first in the file, not in the alphabet.
+        // The first in the file, not in alphabetical order.
         let strange = table
             .iter()
             .filter(|(key, _)| !known.contains(&key.get_ref().as_ref()))
@@ -106,7 +106,7 @@ impl<'a> Section<'a> {
         self.get(key).ok_or_else(|| self.bad(key, "is missing"))
     }
 
-    /// A refusal of the whole table for the sake of `key`.
+    /// An error about the whole table that concerns `key`.
     pub(super) fn bad(&self, key: &str, message: impl std::fmt::Display) -> Error {
         self.place.bad(self.offset, format_args!("{}{key}: {message}", self.prefix))
     }
@@ -121,7 +121,7 @@ impl<'a> Field<'a> {
         self.place.bad(self.offset, format_args!("{}: {message}", self.name))
     }
 
-    /// The same under another name, for refusals that concern a part of it.
+    /// The same field under another name, for errors that concern a part of it.
     pub(super) fn renamed(&self, name: &str) -> Field<'a> {
         Field { place: self.place, name: name.to_owned(), offset: self.offset, value: self.value }
     }
@@ -150,7 +150,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A number for which `fits` holds.
+    /// A number that satisfies `fits`.
     pub(super) fn number_that(
         &self,
         fits: impl Fn(f64) -> bool,
@@ -164,7 +164,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A list; every entry as a field of its own.
+    /// A list with every entry as a field.
     pub(super) fn list(&self) -> Result<Vec<Field<'a>>, Error> {
         let list = self.value.as_array().ok_or_else(|| self.other("a list in brackets"))?;
         let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| Field {

@@ -1,28 +1,28 @@
 //! Quantile tables: a measured distribution as rows of share and value.
 //!
-//! Between two rows the logarithm of the value is a straight line over the share (the value itself
-//! where one of them is 0); outside the first and the last row the end value holds, for a tail that
-//! nobody measured is not invented.
+//! Between two rows the logarithm of the value is linear in the share (the value itself if one of
+//! them is 0). Outside the first and the last row the end value applies, so that no unmeasured tail
+//! is invented.
 
 use super::variable::{Unit, Variable};
 use firstflight_path::Error;
 use std::collections::BTreeMap;
 
-/// A table of quantiles. At least three rows, shares strictly rising within (0, 1), values never
-/// falling.
+/// A table of quantiles with at least three rows, strictly increasing shares within (0, 1), and
+/// non-decreasing values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantileTable {
     rows: Vec<(f64, f64)>,
 }
 
-/// Fewer rows are no distribution.
+/// Fewest rows of a table.
 const LEAST_ROWS: usize = 3;
 
 impl QuantileTable {
-    /// A table of `(share, value)`.
+    /// Makes a table from rows of `(share, value)`.
     ///
     /// # Errors
-    /// Number of the offending row, counted from 0, and what is wrong with it.
+    /// Index of the invalid row, counted from 0, and the reason.
     pub fn new(rows: Vec<(f64, f64)>) -> Result<QuantileTable, (usize, String)> {
         for (index, &(q, value)) in rows.iter().enumerate() {
             if !(q > 0.0 && q < 1.0) {
@@ -59,7 +59,7 @@ impl QuantileTable {
         Ok(QuantileTable { rows })
     }
 
-    /// With every value so many times as large.
+    /// The table with every value multiplied by `factor`.
     #[must_use]
     pub fn times(&self, factor: f64) -> QuantileTable {
         QuantileTable {
@@ -72,7 +72,7 @@ impl QuantileTable {
         &self.rows
     }
 
-    /// The value below which a share `u` lies.
+    /// The value at a share `u`.
     pub fn value(&self, u: f64) -> f64 {
         let above = self.rows.partition_point(|&(q, _)| q <= u);
         match (above.checked_sub(1).map(|below| self.rows[below]), self.rows.get(above)) {
@@ -80,7 +80,7 @@ impl QuantileTable {
             (Some((_, last)), None) => last,
             (Some((q0, v0)), Some(&(q1, v1))) => {
                 let share = (u - q0) / (q1 - q0);
-                // A row itself is hit exactly, not to within a rounding of exp(ln(v)).
+                // At a row the value is exact, without the rounding of exp(ln(v)).
                 if share <= 0.0 || v0.total_cmp(&v1).is_eq() {
                     v0
                 } else if v0 <= 0.0 {
@@ -101,7 +101,7 @@ pub const HEADER: &str = "variable,unit,q,value";
 /// Reads a file with header `variable,unit,q,value`.
 ///
 /// # Errors
-/// One line with file and line.
+/// A one-line message with file and line.
 pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable, Unit)>, Error> {
     let bad = |line: usize, message: String| Error::new(format!("{file}:{line}: {message}"));
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -142,7 +142,7 @@ pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable
             })
         };
         let (q, value) = (read("q", q)?, read("value", value)? * factor);
-        // A buffer of nothing is lifted to its floor.
+        // A buffer of 0 is raised to its floor.
         let empty_buffer = variable == Variable::Buffer && value.to_bits() == 0;
         if !variable.allows(value) && !empty_buffer {
             return Err(bad(

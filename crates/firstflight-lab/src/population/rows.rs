@@ -1,11 +1,11 @@
-//! Measured paths, one per line: a connection takes a whole row, so that whatever hangs together in
-//! the data stays together.
+//! Measured paths, one per line: a connection uses a whole row, so that correlations in the data
+//! are preserved.
 
 use super::variable::{Unit, Variable};
 use firstflight_path::Error;
 use firstflight_path::random::mix;
 
-/// One measured path, in the units that are kept; `None` where the file has no such column.
+/// One measured path, in internal units; `None` for columns that the file does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPath {
     values: [Option<f64>; COLUMNS.len()],
@@ -16,16 +16,16 @@ pub struct MeasuredPath {
 /// A file of measured paths, or one group of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The file as it was named.
+    /// The file name as given.
     pub file: String,
-    /// Which of its groups; `None` for all.
+    /// The group of the file; `None` for all.
     pub group: Option<String>,
-    /// Standard deviation of the logarithm by which each value is varied.
+    /// Standard deviation of the logarithm of the random factor applied to each value.
     pub jitter: f64,
-    /// A number that changes with the content of the file.
+    /// A hash of the file's content.
     pub digest: u64,
     paths: Vec<MeasuredPath>,
-    /// Sums of the weights up to and including each row.
+    /// Cumulative sums of the weights.
     sums: Vec<f64>,
 }
 
@@ -40,14 +40,14 @@ const COLUMNS: [(&str, Variable, Unit, f64); 7] = [
     ("size_bytes", Variable::Size, Unit::Bytes, 1.0),
 ];
 
-/// Below this many rows the tails of a distribution are luck.
+/// With fewer rows than this, the tails of a distribution are mostly random.
 pub const FEW_ROWS: usize = 100;
 
 impl Rows {
-    /// Reads a file with a header of column names, `rtt_ms` and `rate_mbps` among them.
+    /// Reads a file with a header of column names, which must include `rtt_ms` and `rate_mbps`.
     ///
     /// # Errors
-    /// One line with file and line.
+    /// A one-line message with file and line.
     pub fn parse(file: &str, text: &str) -> Result<Rows, Error> {
         let bad = |line: usize, message: String| Error::new(format!("{file}:{line}: {message}"));
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -110,8 +110,8 @@ impl Rows {
         self.sums.last().copied().unwrap_or(0.0)
     }
 
-    /// The names in the column `group`, in order of appearance, with their shares of the weight.
-    /// One nameless group without it.
+    /// The names in the column `group`, in order of appearance, with their shares of the weight. A
+    /// single unnamed group if there is no such column.
     pub fn groups(&self) -> Vec<(String, f64)> {
         let mut groups: Vec<(String, f64)> = Vec::new();
         for path in &self.paths {
@@ -132,25 +132,25 @@ impl Rows {
         (rows.weight() > 0.0).then_some(rows)
     }
 
-    /// Number of elements.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// Never: a file without rows is refused.
+    /// Always false: a file without rows is refused.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Whether the file has a column for it.
+    /// Whether the file has a column for the variable.
     pub fn has(&self, variable: Variable) -> bool {
         self.paths[0].value(variable).is_some()
     }
 
-    /// The row that a uniform number falls into.
+    /// The row that a uniform number selects.
     pub fn pick(&self, u: f64) -> &MeasuredPath {
         let reached = u * self.weight();
-        // The last row with a weight of its own takes what rounding leaves over.
+        // The last row with a weight takes the remainder from rounding.
         &self.paths[self
             .sums
             .partition_point(|sum| *sum <= reached)
@@ -159,7 +159,7 @@ impl Rows {
 }
 
 impl MeasuredPath {
-    /// Its value of a variable.
+    /// The row's value of a variable.
     pub fn value(&self, variable: Variable) -> Option<(f64, Unit)> {
         COLUMNS
             .iter()

@@ -1,4 +1,4 @@
-//! Printing a population as a file again, everything filled in: what stands beside results.
+//! Writes a population as a file with all values filled in, as stored with results.
 
 use super::knobs::as_seen;
 use super::{Assumption, Group, Knobs, Population, Variable};

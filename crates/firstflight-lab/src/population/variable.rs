@@ -1,19 +1,19 @@
-//! The variables of a population and the units they are written in.
+//! The variables of a population and their units.
 
-/// Variable that a population draws for every connection.
+/// A variable that a population draws for every connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variable {
     /// Idle round-trip time.
     Rtt,
     /// Rate of the bottleneck.
     RateDown,
-    /// Rate of the way back.
+    /// Rate of the return path.
     RateUp,
-    /// What may wait in front of the bottleneck.
+    /// Capacity of the queue at the bottleneck.
     Buffer,
-    /// Independent loss that has nothing to do with the queue.
+    /// Independent loss unrelated to the queue.
     Loss,
-    /// Object size, or that of a response.
+    /// Size of an object or of a response.
     Size,
     /// Rate of a policer, as a share of the bottleneck's.
     PolicerRate,
@@ -21,13 +21,13 @@ pub enum Variable {
     Bucket,
     /// Pause between two responses.
     Gap,
-    /// Rate at which a video is played.
+    /// Playback rate of a video.
     CodingRate,
-    /// How much of a video is sent at once, as time of playing.
+    /// Part of a video that is sent at once, as playback time.
     Playback,
 }
 
-/// The unit of the numbers of a distribution. Everything is kept in the first unit of its kind.
+/// The unit of a distribution's numbers. Values are kept in the first unit of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Milliseconds.
@@ -42,8 +42,8 @@ pub enum Unit {
     Ratio,
 }
 
-/// How a unit is written behind a key, in the second column of a table, and what it is in the unit
-/// that is kept.
+/// Spelling of a unit after a key and in the second column of a table, and its conversion to the
+/// internal unit.
 struct Spelling {
     suffix: &'static str,
     csv: &'static str,
@@ -74,8 +74,8 @@ const SIZES: &[Spelling] = &[
 ];
 
 impl Variable {
-    /// Every variable that a group has under a key of its own, in the order in which correlation
-    /// takes them, the others behind.
+    /// Every variable that has a key in a group: first those that can be correlated, in the order
+    /// of correlation, then the others.
     pub const ALL: [Variable; 6] = [
         Variable::Rtt,
         Variable::RateDown,
@@ -85,7 +85,7 @@ impl Variable {
         Variable::Loss,
     ];
 
-    /// The key it is written under.
+    /// The variable's key.
     pub const fn name(self) -> &'static str {
         match self {
             Variable::Rtt => "rtt",
@@ -102,7 +102,7 @@ impl Variable {
         }
     }
 
-    /// The variable of that name.
+    /// The variable with that name.
     pub fn named(name: &str) -> Option<Variable> {
         Variable::ALL.into_iter().find(|variable| variable.name() == name)
     }
@@ -118,12 +118,12 @@ impl Variable {
         }
     }
 
-    /// What may stand behind a key of this variable, with unit and factor.
+    /// Suffixes allowed after a key of this variable, with unit and factor.
     pub(super) fn suffixes(self) -> impl Iterator<Item = (&'static str, Unit, f64)> {
         self.spellings().iter().map(|spelling| (spelling.suffix, spelling.unit, spelling.factor))
     }
 
-    /// Unit and factor of a unit name of a CSV table.
+    /// Unit and factor for a unit name in a CSV table.
     pub(super) fn csv_unit(self, name: &str) -> Option<(Unit, f64)> {
         self.spellings()
             .iter()
@@ -131,12 +131,12 @@ impl Variable {
             .map(|spelling| (spelling.unit, spelling.factor))
     }
 
-    /// The unit names of a CSV table.
+    /// The unit names allowed in a CSV table.
     pub(super) fn csv_units(self) -> String {
         self.spellings().iter().map(|spelling| spelling.csv).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether a value (in the unit that is kept) can be drawn, and what can.
+    /// Whether a value (in the internal unit) can be drawn.
     pub(super) fn allows(self, value: f64) -> bool {
         match self {
             Variable::Loss => (0.0..1.0).contains(&value),
@@ -146,7 +146,7 @@ impl Variable {
         }
     }
 
-    /// What [`Variable::allows`] says, in words.
+    /// The condition of [`Variable::allows`] as text.
     pub(super) const fn allowed(self) -> &'static str {
         match self {
             Variable::Loss => "0 or more and below 1",

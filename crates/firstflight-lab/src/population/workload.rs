@@ -1,4 +1,4 @@
-//! What a connection carries: one object, responses with pauses between them, or a video that is
+//! Traffic of a connection: one object, responses with pauses between them, or a video that is
 //! written as it is played.
 
 use super::distribution::{Distribution, ReadTable};
@@ -7,31 +7,31 @@ use super::variable::Variable;
 use firstflight_path::Error;
 use std::fmt;
 
-/// Traffic of a group's connections; `size` of the group gives the size.
+/// Traffic of a group's connections; the sizes come from the group's `size`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Workload {
-    /// One object, all of it there from the start.
+    /// One object, available from the start.
     #[default]
     Object,
-    /// One response and then, with pauses, a geometric number of further ones; each has a size of
-    /// its own.
+    /// One response followed, after pauses, by a geometric number of further responses; each has
+    /// its own size.
     Responses {
         /// Mean number of further responses.
         more: f64,
-        /// Most responses of a connection.
+        /// Most responses per connection.
         most: u64,
-        /// From the end of one to the begin of the next.
+        /// Pause from the end of a response to the start of the next.
         gap: Distribution,
     },
-    /// A video: some seconds of playing at once, the rest in writes a little ahead of the player.
+    /// A video: some seconds of playback at once, then writes slightly ahead of the player.
     Video {
-        /// Sent at once, time of playing.
+        /// Amount sent at once, as playback time.
         playback: Distribution,
-        /// Rate at which it is played.
+        /// Playback rate.
         coding_rate: Distribution,
         /// Bytes of each later write.
         write_bytes: u64,
-        /// Rate of the later writes over that of playing.
+        /// Rate of the later writes over the playback rate.
         ahead: f64,
     },
 }
@@ -70,7 +70,7 @@ impl Workload {
         })
     }
 
-    /// In a word or two, for tables.
+    /// A short name for tables.
     pub const fn name(&self) -> &'static str {
         match self {
             Workload::Object => "one object",
@@ -81,7 +81,7 @@ impl Workload {
 }
 
 impl fmt::Display for Workload {
-    /// As keys of a group, a line each; nothing for an object.
+    /// The keys of a group, one per line; nothing for an object.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Workload::Object => Ok(()),

@@ -1,4 +1,4 @@
-//! A population under every combination of what nobody measured.
+//! A population under every combination of its unmeasured assumptions.
 
 use super::Population;
 use super::assumption::Assumption;
@@ -6,17 +6,17 @@ use super::assumption::Assumption;
 /// One set of assumptions, and the population under it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct World {
-    /// For people.
+    /// Description as text.
     pub words: String,
-    /// Which end of each assumption: `true` for the high one.
+    /// For each assumption, which end of its range applies: `true` for the high end.
     pub ends: Vec<bool>,
     /// The population with its knobs turned.
     pub population: Population,
 }
 
 impl Population {
-    /// The worlds besides the one as assumed: every corner of the assumptions that differs from it
-    /// and from the others.
+    /// The worlds in addition to the central one: every corner of the assumptions that differs from
+    /// it and from the others.
     pub fn worlds(&self) -> Vec<World> {
         let assumptions = &self.assumptions;
         let mut worlds: Vec<World> = Vec::new();
@@ -42,8 +42,7 @@ impl Population {
         worlds
     }
 
-    /// Keeps a knob that the user set in every world. An assumption about this very knob is none
-    /// any more.
+    /// Fixes a knob that the user set, in every world. An assumption about this knob is dropped.
     pub(super) fn fix(&mut self, knob: &str) {
         let about = |one: &Assumption| {
             one.low.setting.leading().or(one.high.setting.leading()) == Some(knob)

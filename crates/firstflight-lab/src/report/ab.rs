@@ -1,4 +1,5 @@
-//! The page of an A/B test: what to deploy, where it gains, what it costs, and how far to trust it.
+//! The page of an A/B test: which arm to deploy, where it gains, its costs, and how reliable the
+//! result is.
 
 use super::html::{AB, ADVICE};
 use super::looks;
@@ -7,13 +8,13 @@ use crate::advise::{Advice, Evidence};
 use crate::population::Population;
 use serde::Serialize;
 
-/// What the page holds besides the analysis.
+/// Data of the page in addition to the analysis.
 #[derive(Serialize)]
 struct Data<'a> {
     command: &'a str,
     version: String,
     about: String,
-    /// Empty where the page has its own.
+    /// Empty if the page has its own finding.
     finding: String,
     sources: Vec<SourceRow>,
     analysis: &'a Analysis,
@@ -24,7 +25,7 @@ struct Data<'a> {
     evidence: Option<&'a Evidence>,
 }
 
-/// Where a number of the population comes from.
+/// Source of a number of the population.
 #[derive(Serialize)]
 struct SourceRow {
     value: String,
@@ -33,7 +34,7 @@ struct SourceRow {
 }
 
 impl Analysis {
-    /// The page; `command` is the command line that makes it again.
+    /// The page; `command` is the command line that reproduces it.
     pub fn page(&self, command: &str) -> String {
         let experiment = &self.experiment;
         let others = match &experiment.arms[1..] {
@@ -45,13 +46,13 @@ impl Analysis {
         AB.fill(&title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
     }
 
-    /// The page of an answer for recorded paths: the finding, this test, and what was read and
-    /// assumed.
+    /// The page of an answer for recorded paths: the finding, this test, and the inputs and
+    /// assumptions.
     pub fn advice_page(&self, command: &str, advice: &Advice, evidence: &Evidence) -> String {
         let data = Data {
             advice: Some(advice),
             evidence: Some(evidence),
-            // The title says what these paths come to.
+            // The title states the finding for these paths.
             finding: String::new(),
             ..self.data(command)
         };
@@ -61,7 +62,8 @@ impl Analysis {
 
     fn data<'a>(&'a self, command: &'a str) -> Data<'a> {
         let experiment = &self.experiment;
-        // What was written can be read; a reader of another version gets a page without sources.
+        // Text written by this version can be read; a reader of another version gets a page without
+        // sources.
         let population =
             Population::from_toml("population", &experiment.population_toml, None).ok();
         let row = |source: &crate::population::Source| SourceRow {

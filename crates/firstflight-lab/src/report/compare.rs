@@ -1,32 +1,31 @@
-//! What the page of a comparison shows.
+//! Data of a comparison's page.
 
 use serde::{Deserialize, Serialize};
 
-/// Everything one page shows.
+/// All data of one page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The heading, for people: what was compared on what.
+    /// Heading as text: what was compared, and on which path.
     pub title: String,
     /// Result in a sentence or two.
     #[serde(default)]
     pub finding: String,
-    /// The command line that makes this report again.
+    /// The command line that reproduces this report.
     pub command: String,
-    /// Name and version of the tool that wrote it.
+    /// Name and version of the program that wrote it.
     pub version: String,
     /// Name of the testbed that the trials ran on.
     pub testbed: String,
-    /// The same as a place, for a sentence: `in the simulator`.
+    /// The testbed as a phrase for a sentence: `in the simulator`.
     #[serde(default)]
     pub place: String,
     /// The path that all arms shared.
     pub path: Path,
     /// The size of the object that was transferred.
     pub workload_bytes: u64,
-    /// The first seed. Series belong to the trial with this seed; further repeats count up from
-    /// it.
+    /// The first seed. Series belong to the trial with this seed; repeated trials increment it.
     pub seed: u64,
-    /// Trials per arm. Above one, [`Row::values`] are medians over the trials.
+    /// Trials per arm. If there are several, [`Row::values`] are medians over the trials.
     pub repeat: u32,
     /// Caveats to read before the numbers: warnings first.
     pub notes: Vec<Note>,
@@ -34,27 +33,27 @@ pub struct Report {
     pub table: Table,
     /// The time series, one per arm, in the order of the legend.
     pub series: Vec<Series>,
-    /// The bound no sender beats on this path, where the path has one.
+    /// The lower bound for any sender on this path, if known.
     pub ideal: Option<Ideal>,
-    /// Where the numbers come from: build, machine, hash of the configuration and the like, in the
-    /// order shown.
+    /// Provenance of the numbers: build, machine, hash of the configuration and similar facts, in
+    /// the order shown.
     pub provenance: Vec<Fact>,
 }
 
-/// The path, as it was asked for and what follows from it.
+/// The path as requested, and values derived from it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// The canonical text; parsing it gives this path again.
     pub text: String,
-    /// The short name, where it has one (`geo`).
+    /// The short name, if it has one (`geo`).
     pub name: Option<String>,
     /// Author or publisher of this path's measurements.
     pub source: Option<String>,
-    /// The bottleneck's rate; `None` where it changes with time.
+    /// The bottleneck's rate; `None` if it changes with time.
     pub rate_mbps: Option<f64>,
     /// The round trip without any queue.
     pub rtt_ms: f64,
-    /// The queue in front of the bottleneck; `None` for one without a limit.
+    /// The queue in front of the bottleneck; `None` if it is unlimited.
     pub queue_bytes: Option<u64>,
     /// Rate times idle round trip.
     pub bdp_bytes: Option<u64>,
@@ -75,18 +74,18 @@ pub struct Note {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// The numbers may not mean what they seem to.
+    /// The numbers may be misleading.
     Warning,
     /// An assumption or a circumstance worth knowing.
     Info,
 }
 
-/// One name and its value.
+/// A name and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
     /// Name.
     pub name: String,
-    /// Earlier value.
+    /// Value.
     pub value: String,
 }
 
@@ -106,16 +105,16 @@ pub struct Column {
     pub key: String,
     /// Display name (`completion time`).
     pub label: String,
-    /// The unit the values are in (`ms`, `%`, `bytes`), empty for a plain number. Values in
+    /// The unit of the values (`ms`, `%`, `bytes`), empty for a plain number. Values in
     /// `bytes` are shown as kB, MB or GB.
     pub unit: String,
-    /// Which end of the column is the good one.
+    /// The good end of the column.
     pub better: Better,
     /// Definition of the metric, in a sentence.
     pub explanation: String,
 }
 
-/// Which end of a column is the good one.
+/// The good end of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -123,25 +122,24 @@ pub enum Better {
     Low,
     /// More is better.
     High,
-    /// Neither: the column describes.
+    /// Neither is better.
     None,
 }
 
 /// One arm of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The name the arm was asked for by; the same as in [`Series::arm`].
+    /// The name of the arm as requested; the same as in [`Series::arm`].
     pub arm: String,
     /// The arm spelled out: the canonical text with every part.
     pub arm_full: String,
     /// One value per column.
     pub values: Vec<Value>,
-    /// Smallest and largest value over the repeats, one per column; empty where nothing was
-    /// repeated.
+    /// Smallest and largest value over the trials, one per column; empty for a single trial.
     pub spread: Vec<Option<Spread>>,
     /// The keys of the columns in which this arm is the best.
     pub best: Vec<String>,
-    /// The keys of the columns in which trials cannot tell it from the best.
+    /// The keys of the columns in which trials cannot distinguish it from the best.
     #[serde(default)]
     pub near: Vec<String>,
 }
@@ -159,7 +157,7 @@ pub enum Value {
     Missing,
 }
 
-/// From the smallest to the largest of the repeats.
+/// The range over the trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The smallest.
@@ -173,16 +171,15 @@ pub struct Spread {
 pub struct Series {
     /// The name of the arm; the same as in [`Row::arm`].
     pub arm: String,
-    /// Its colour and shape ([`looks`](super::looks)).
+    /// Colour and shape of the arm ([`looks`](super::looks)).
     #[serde(default)]
     pub look: usize,
-    /// The samples, times never decreasing. Each holds until the next; the last one ends the
-    /// transfer.
+    /// The samples, in order of time. Each holds until the next; the last one ends the transfer.
     #[serde(with = "columns")]
     pub points: Vec<Point>,
     /// Phases of the sender, without overlap, in order.
     pub phases: Vec<Phase>,
-    /// When packets were declared lost.
+    /// Times at which packets were declared lost, with their bytes.
     pub losses: Vec<Loss>,
     /// Exit of the startup; `None` if the transfer ended first.
     pub exit: Option<Exit>,
@@ -210,14 +207,14 @@ pub struct Point {
     pub queue_bytes: u64,
 }
 
-/// A stretch of time in one phase.
+/// A time interval in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// From.
+    /// Start.
     pub start_ms: f64,
-    /// To.
+    /// End.
     pub end_ms: f64,
-    /// `startup`, `jump`, `rapid`, `css`, `lss`, `drain`, `recovery`, `avoidance`; others are
+    /// `startup`, `jump`, `rapid`, `css`, `lss`, `drain`, `recovery`, `avoidance`; other names are
     /// drawn too, in grey.
     pub name: String,
 }
@@ -225,7 +222,7 @@ pub struct Phase {
 /// Bytes declared lost at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// When the sender found out.
+    /// Time at which the sender detected it.
     pub t_ms: f64,
     /// Size, bytes.
     pub bytes: u64,
@@ -236,47 +233,47 @@ pub struct Loss {
 pub struct Exit {
     /// The name of the reason (`loss`, `delay`, `css_done`, ...).
     pub reason: String,
-    /// The same as the end of a sentence ("because packets were lost first"); empty for a reason
-    /// without words.
+    /// The reason as the end of a sentence ("because packets were lost first"); empty for an
+    /// unknown reason.
     #[serde(default)]
     pub because: String,
-    /// When.
+    /// Time.
     pub time_ms: f64,
     /// The window at that moment.
     pub cwnd: u64,
-    /// That window over the path's BDP.
+    /// The window over the path's BDP.
     pub bdp_ratio: Option<f64>,
 }
 
 /// One recovery episode.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
-    /// Entry.
+    /// Start.
     pub start_ms: f64,
-    /// Exit; `None` if the transfer ended inside.
+    /// End; `None` if the transfer ended during the episode.
     pub end_ms: Option<f64>,
     /// The window before the reduction.
     pub cwnd_before: u64,
-    /// The window when the episode ended, or last seen inside it.
+    /// The window when the episode ended, or the last one seen during it.
     pub cwnd_after: u64,
-    /// The longest time without sending within it.
+    /// The longest time without sending during it.
     pub silence_ms: f64,
-    /// Bytes declared lost within it.
+    /// Bytes declared lost during it.
     pub lost_bytes: u64,
 }
 
-/// The bound: bytes arrive from `t0_ms` on at the bottleneck's rate.
+/// The bound: bytes arrive at the bottleneck's rate, starting at `t0_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ideal {
-    /// When the first byte can be at the receiver.
+    /// Earliest arrival of the first byte at the receiver.
     pub t0_ms: f64,
-    /// The slope.
+    /// The rate of arrival.
     pub rate_mbps: f64,
 }
 
 impl Table {
-    /// Marks the best of the competing arms in each column that has a good end. Ties are all best, but
-    /// a column in which every arm has the same value marks nobody: there is nothing to choose.
+    /// Marks the best of the competing arms in each column that has a good end. All tied arms are
+    /// best, but a column in which every arm has the same value has no best arm.
     pub fn mark_best(&mut self, competing: &[bool]) {
         for row in &mut self.rows {
             row.best.clear();
@@ -311,7 +308,7 @@ impl Table {
     }
 }
 
-/// Points travel as one array per field: a third of the size of one object per point.
+/// Points are stored as one array per field: a third of the size of one object per point.
 mod columns {
     use super::Point;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};

@@ -1,5 +1,5 @@
-//! The page of a diff: what changed between two answers, in which direction, and what was set
-//! otherwise.
+//! The page of a diff: the changes between two results, their directions, and the settings that
+//! differ.
 
 use super::html::DIFF;
 use super::looks;
@@ -11,12 +11,12 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Names of the completion time: in comparisons, in tests.
+/// Names of the completion time, in comparisons and in tests.
 const COMPLETION: [&str; 2] = ["ttlb_ms", "ttlb_ms_p50"];
-/// Arms that the finding names at most.
+/// Most arms that the finding names.
 const MOST_ARMS: usize = 4;
 
-/// Everything the page shows.
+/// All data of the page.
 #[derive(Serialize)]
 struct Data<'a> {
     finding: String,
@@ -25,24 +25,24 @@ struct Data<'a> {
     before: &'a str,
     after: &'a str,
     diff: &'a Diff,
-    /// After less before with its interval, for each change.
+    /// Later minus earlier value with its interval, for each change.
     differences: Vec<Option<Interval>>,
-    /// How the arms are drawn, in the order in which they come.
+    /// Looks of the arms, in order of appearance.
     arms: Vec<(&'a str, usize)>,
-    /// What people call the measures.
+    /// Display names of the measures.
     labels: BTreeMap<&'a str, String>,
 }
 
 impl Diff {
-    /// Changes in a sentence or two: completion times first, then the number of changed values,
-    /// then changed settings.
+    /// The changes in one or two sentences: completion times first, then the number of changed
+    /// values, then changed settings.
     pub fn finding(&self) -> String {
         if self.changes.is_empty() {
             let equal = format!("Nothing differs: {} numbers are equal.", self.equal);
             return equal + &self.told_settings();
         }
         let times = self.changes.iter().filter(|change| {
-            // A test has many parts, of which the whole is told.
+            // A test has many parts; only the whole is reported.
             change.measure == COMPLETION[0] || change.measure == COMPLETION[1] && change.of == "all"
         });
         let told: Vec<String> = times.clone().take(MOST_ARMS).filter_map(completion).collect();
@@ -73,7 +73,7 @@ impl Diff {
         }
     }
 
-    /// The page; `before` and `after` name the answers, `command` makes it again.
+    /// The page; `before` and `after` name the results, `command` reproduces the page.
     pub fn page(&self, before: &str, after: &str, command: &str) -> String {
         let mut names: Vec<&str> = Vec::new();
         for change in &self.changes {
@@ -102,7 +102,7 @@ impl Diff {
     }
 }
 
-/// What people call a measure: as the tables do, else the words of its name; with its unit.
+/// Display name of a measure with its unit: that of the tables, or else the words of its name.
 fn label(change: &Change) -> String {
     let of_tables = columns(TrialRow::MEASURES)
         .into_iter()

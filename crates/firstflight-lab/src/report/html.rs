@@ -1,6 +1,6 @@
-//! Puts the data and the page's own files together. Nothing is fetched when the page opens, and its
-//! content policy says so; the data stands in a script element of type JSON, in which no byte
-//! sequence can end the element.
+//! Combines the data and the page's own files. The page fetches nothing when it opens, and its
+//! content policy enforces that. The data is in a script element of type JSON, escaped so that no
+//! byte sequence can end the element.
 
 use super::Report;
 
@@ -15,21 +15,21 @@ const FRAMES: &str = include_str!("frames.js");
 /// Parts of one kind of page; frame, colours and tools are common to all.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// Kind of page, shown beside the name of the program.
+    /// Kind of page, shown next to the name of the program.
     pub kind: &'a str,
-    /// The id of the heading that a keyboard user can skip to; also the word for it.
+    /// The id and text of the heading that a keyboard user can skip to.
     pub skip: &'a str,
-    /// Styles besides the common one.
+    /// Styles in addition to the common one.
     pub styles: &'a [&'a str],
-    /// Content below title and lead.
+    /// Content below the title and the finding.
     pub body: &'a str,
-    /// Scripts that it shares with other kinds of pages.
+    /// Scripts shared with other kinds of pages.
     pub common: &'a [&'a str],
-    /// Its own scripts, behind the common ones.
+    /// Scripts of this page, loaded after the common ones.
     pub scripts: &'a [&'a str],
 }
 
-/// The scripts that draw a comparison, whether its data stand in the page or are computed there.
+/// The scripts that draw a comparison, whether the data is in the page or computed there.
 pub const COMPARE_SCRIPTS: &[&str] = &[
     include_str!("data.js"),
     NUMBERS,
@@ -50,11 +50,10 @@ pub const COMPARE: Page<'_> = Page {
     scripts: &[include_str!("main.js")],
 };
 
-/// The style of charts that stand still.
+/// The style of static charts.
 pub const STILL_STYLE: &str = include_str!("still.css");
 
-/// The scripts of charts that stand still: they read the data into `report` and draw frames into
-/// the page.
+/// The scripts of static charts: they read the data into `report` and draw frames into the page.
 pub const STILL_SCRIPTS: &[&str] = &[
     "const report = JSON.parse(document.getElementById(\"data\").textContent);",
     NUMBERS,
@@ -73,8 +72,8 @@ pub(super) const AB: Page<'_> = Page {
     scripts: &[include_str!("ab_charts.js"), include_str!("ab.js")],
 };
 
-/// The page of an answer for recorded paths: that of an A/B test, with the answer above it and
-/// below it what was read.
+/// The page of an answer for recorded paths: that of an A/B test, with the answer above it and the
+/// input data below.
 pub(super) const ADVICE: Page<'_> = Page {
     kind: "advice",
     skip: "answer",
@@ -119,19 +118,19 @@ pub(super) const DIFF: Page<'_> = Page {
     scripts: &[include_str!("diff.js")],
 };
 
-/// A simulator inside a page, which the page's scripts run.
+/// A simulator inside a page, run by the page's scripts.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'a> {
-    /// Its module of WebAssembly, as gzip in base64.
+    /// The WebAssembly module, as gzip in base64.
     pub module: &'a str,
-    /// Request from which the page was made: options and values, as JSON.
+    /// The request that produced the page: options and values, as JSON.
     pub plan: &'a str,
 }
 
 impl Report {
-    /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
+    /// The page. Series are thinned as in [`Report::bounded`], so traces of any size are allowed.
     pub fn to_html(&self) -> String {
-        // Only maps with keys other than strings can fail here, and there are none.
+        // Only maps with non-string keys can fail here, and there are none.
         COMPARE.fill(
             &self.title,
             &self.version,
@@ -141,13 +140,13 @@ impl Report {
 }
 
 impl Page<'_> {
-    /// The page with this title and these data. `json` is the data as the scripts read it.
+    /// The page with this title and data. `json` is the data in the format of the scripts.
     pub fn fill(&self, title: &str, version: &str, json: &str) -> String {
         self.fill_with(title, version, json, None)
     }
 
-    /// The same page with a simulator inside. Its policy then allows to compile that, and to run it
-    /// beside the page.
+    /// The same page with a simulator inside. Its policy then allows the page to compile and run
+    /// it.
     pub fn fill_with(
         &self,
         title: &str,
@@ -167,7 +166,7 @@ impl Page<'_> {
         });
         let styles = [&[STYLE], self.styles].concat().join("\n");
         let scripts = [self.common, self.scripts].concat().join("\n");
-        // One pass over the frame alone: marks inside the data or the title stay what they are.
+        // A single pass over the frame: placeholders inside the data or the title are left alone.
         let mut out = String::with_capacity(
             FRAME.len()
                 + styles.len()
@@ -202,15 +201,15 @@ impl Page<'_> {
     }
 }
 
-/// As text of an element or of a quoted attribute; characters that steer are visible.
+/// Escapes text for an element or a quoted attribute; control characters are made visible.
 pub fn text(raw: &str) -> String {
     let raw = firstflight_table::text::cell(raw);
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// As the content of a script element: without `<` neither `</script>` nor `<!--` can appear, and
-/// inside JSON `<` only ever stands in strings, where the escape means the same character. Characters that
-/// steer are visible.
+/// Escapes the content of a script element: without `<` neither `</script>` nor `<!--` can appear,
+/// and inside JSON `<` only occurs in strings, where the escape means the same character. Control
+/// characters are made visible.
 fn script(json: &str) -> String {
     firstflight_table::text::readable_json(json).replace('<', "\\u003c")
 }

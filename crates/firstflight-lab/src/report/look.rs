@@ -1,14 +1,14 @@
-//! One look for one startup, wherever it is drawn: a reader who has learned that a colour is
-//! HyStart++ on one page finds it so on the next.
+//! One look per startup on every page: a reader who has learned that a colour is HyStart++ on one
+//! page finds the same colour on the next.
 
-/// Colours that people with any kind of colour blindness tell apart; the pages' style sheet has
-/// them, in this order.
+/// Number of colours that people with any kind of colour blindness can distinguish; the pages'
+/// style sheet has them in this order.
 const COLOURS: usize = 6;
-/// A look is a pair of a colour (its number modulo six) and a shape (modulo eight): so many are
-/// different.
+/// Number of different looks. A look is a pair of a colour (its number modulo six) and a shape
+/// (modulo eight).
 const LOOKS: usize = 24;
 
-/// The colour of a startup that is drawn often, by its name.
+/// Colours of common startups, by name.
 const HOMES: [(&str, usize); 13] = [
     ("slowstart", 0),
     ("hystart", 1),
@@ -25,14 +25,14 @@ const HOMES: [(&str, usize); 13] = [
     ("hystart-gvisor", 1),
 ];
 
-/// The startup of an arm, as it was asked for: what stands before options and other parts.
+/// The startup of an arm as requested: the text before options and other parts.
 fn startup(arm: &str) -> &str {
     arm.split(['(', '/', '@']).next().unwrap_or(arm)
 }
 
-/// The look of each of these arms: its startup's, unless another of them has that colour already.
-/// Two arms have the same colour only where there are more than six, and never the same look below
-/// 25 arms.
+/// The look of each of these arms: that of its startup, unless another arm already has that colour.
+/// Two arms have the same colour only if there are more than six arms, and the same look only if
+/// there are more than 24.
 #[allow(clippy::missing_panics_doc, reason = "what it asserts follows from its own loops")]
 pub fn looks<'a>(arms: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     let arms: Vec<&str> = arms.into_iter().collect();

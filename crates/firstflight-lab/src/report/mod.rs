@@ -1,7 +1,7 @@
 //! The report: one comparison as one HTML page that opens anywhere, offline, with the data inside.
-//! [`Report`] holds what the page shows, [`Report::to_html`] writes it, [`thin`] and its siblings
-//! keep it small. The page draws itself with the scripts beside this file; they load nothing and
-//! the page forbids it to itself.
+//! [`Report`] holds the page's data, [`Report::to_html`] writes it, and [`thin`] and related
+//! functions keep it small. The page is drawn by the scripts next to this file; they load nothing,
+//! and the page's policy forbids it.
 //!
 //! Numbers: times are milliseconds since the first data byte was sent, sizes are bytes, `null`
 //! means "does not apply".

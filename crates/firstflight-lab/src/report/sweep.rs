@@ -1,11 +1,11 @@
-//! The page of a sweep: which arm is best where, and how every arm does.
+//! The page of a sweep: which arm is best where, and the results of every arm.
 
 use super::html::SWEEP;
 use super::looks;
 use crate::sweep::{JUDGED, Judged, Sweep};
 use serde::Serialize;
 
-/// What the page holds besides the sweep.
+/// Data of the page in addition to the sweep.
 #[derive(Serialize)]
 struct Data<'a> {
     command: &'a str,
@@ -28,7 +28,7 @@ struct Axis<'a> {
     values: &'a [String],
 }
 
-/// A measure that decides who is best, with who is at each point.
+/// A measure that determines the best arm, with the best arm at each point.
 #[derive(Serialize)]
 struct Measure<'a> {
     key: &'a str,
@@ -46,7 +46,7 @@ struct Best {
 }
 
 impl Sweep {
-    /// The page; `command` is the command line that makes it again.
+    /// The page; `command` is the command line that reproduces it.
     pub fn page(&self, command: &str) -> String {
         let keys: Vec<&str> = self.plan.axes.iter().map(|axis| axis.key.as_str()).collect();
         let title = format!("{} over {}", self.plan.base, keys.join(" and "));
@@ -63,7 +63,7 @@ impl Sweep {
                 .map(|axis| Axis { key: &axis.key, values: &axis.values })
                 .collect(),
             judged: JUDGED.iter().map(|judged| self.measure(judged)).collect(),
-            // What was written can be read.
+            // JSON that was just written can be read.
             sweep: serde_json::from_str(&self.to_json()).unwrap_or_default(),
         };
         SWEEP.fill(&title, &data.version, &serde_json::to_string(&data).unwrap_or_default())

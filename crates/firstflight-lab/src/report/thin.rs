@@ -1,7 +1,7 @@
-//! Thinning: fewer samples without losing what a reader would look for, the peaks, the troughs and
-//! the ends. Time is cut into equal buckets and each keeps the first, the last, and the smallest
-//! and largest of every curve. As many buckets are used as fit, so curves that rise together (most
-//! do) cost fewer points and keep more detail.
+//! Thinning: reduces the number of samples and keeps the peaks, the troughs and the ends. Time is
+//! divided into equal buckets, and each keeps the first and the last sample and the extremes of
+//! every curve. The largest number of buckets that fits is used, so curves that rise together (as
+//! most do) need fewer points and keep more detail.
 
 use super::{Loss, Phase, Point, Report};
 
@@ -11,16 +11,16 @@ pub const MAX_POINTS: usize = 1500;
 pub const MAX_LOSSES: usize = 600;
 /// Most phases, and most recovery episodes, of one series in a page.
 pub const MAX_SPANS: usize = 300;
-/// With more arms than this, each gets less, so that a page stays below 2 MB: 12 full series are
-/// about 1.5 MB.
+/// With more arms than this, each gets fewer points, so that a page stays below 2 MB: 12 full
+/// series are about 1.5 MB.
 const FULL_ARMS: usize = 12;
-/// What a bucket keeps at most: both ends, and two extremes each of cwnd, ssthresh, inflight and
-/// queue. Delivered bytes never decrease, so the ends are their extremes.
+/// Most samples that a bucket keeps: both ends, and two extremes each of cwnd, ssthresh, inflight
+/// and queue. Delivered bytes never decrease, so their extremes are the ends.
 const PER_BUCKET: usize = 10;
 
-/// At most `max` of `points`, in their order, with the first, the last and the extremes of every
-/// curve among them. A `max` too small for one bucket (`PER_BUCKET` points) keeps the ends alone,
-/// and one or zero keeps as much as it says.
+/// At most `max` of `points`, in order, including the first, the last and the extremes of every
+/// curve. If `max` is too small for one bucket (`PER_BUCKET` points), only the ends are kept; 1 or
+/// 0 keeps that many points.
 pub fn thin(points: &[Point], max: usize) -> Vec<Point> {
     if points.len() <= max {
         return points.to_vec();
@@ -35,17 +35,17 @@ pub fn thin(points: &[Point], max: usize) -> Vec<Point> {
         if keep.len() <= max {
             return keep.into_iter().map(|i| points[i]).collect();
         }
-        // Always ends: `max / PER_BUCKET` buckets fit whatever the data, and that is at least one.
+        // This loop ends: `max / PER_BUCKET` buckets fit for any data, and that is at least one.
         buckets = (buckets * 9 / 10).max(max / PER_BUCKET);
     }
 }
 
-/// The indices that `buckets` equal stretches of time keep, ascending.
+/// The indices kept for `buckets` equal time intervals, ascending.
 fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
     let (start, end) = (points[0].t_ms, points[points.len() - 1].t_ms);
     let span = end - start;
-    // Float to integer saturates: a time outside the span (or not a number) lands in the nearest
-    // (the first) bucket.
+    // Conversion from float to integer saturates: a time outside the span (or NaN) falls into the
+    // nearest (the first) bucket.
     let bucket = |p: &Point| {
         if span > 0.0 {
             (((p.t_ms - start) / span * buckets as f64) as usize).min(buckets - 1)
@@ -76,8 +76,8 @@ fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
 const CURVES: [fn(&Point) -> u64; 4] =
     [|p| p.cwnd, |p| p.ssthresh.unwrap_or(u64::MAX), |p| p.inflight, |p| p.queue_bytes];
 
-/// At most `max` marks (at least one) that carry the bytes of all `losses`: those in the same
-/// stretch of time become one, at the time of its first.
+/// At most `max` marks (at least one) with the bytes of all `losses`: losses in the same time
+/// interval are merged at the time of the first.
 pub fn thin_losses(losses: &[Loss], max: usize) -> Vec<Loss> {
     let max = max.max(1);
     if losses.len() <= max {
@@ -93,7 +93,7 @@ pub fn thin_losses(losses: &[Loss], max: usize) -> Vec<Loss> {
             _ => marks.push(*loss),
         }
     }
-    // A mark may open a hair before its stretch ends and leave one too many behind.
+    // By rounding, a mark may start slightly before its interval ends and leave one mark too many.
     while marks.len() > max {
         let last = marks.pop().map_or(0, |mark| mark.bytes);
         if let Some(mark) = marks.last_mut() {
@@ -103,13 +103,13 @@ pub fn thin_losses(losses: &[Loss], max: usize) -> Vec<Loss> {
     marks
 }
 
-/// Whether `loss` still belongs to the stretch that `mark` opened.
+/// Whether `loss` still belongs to the interval that `mark` started.
 fn same_stretch(mark: &Loss, loss: &Loss, width: f64) -> bool {
     loss.t_ms - mark.t_ms <= width
 }
 
-/// At most `max` phases (at least one) over the same time: the shortest ones go to the phase before
-/// them.
+/// At most `max` phases (at least one) over the same time: the shortest ones are merged into the
+/// preceding phase.
 pub fn thin_phases(phases: &[Phase], max: usize) -> Vec<Phase> {
     let max = max.max(1);
     let length = |phase: &Phase| phase.end_ms - phase.start_ms;
@@ -127,7 +127,7 @@ pub fn thin_phases(phases: &[Phase], max: usize) -> Vec<Phase> {
             }
         }
         kept = out;
-        // Zero length throughout: doubling zero would never end.
+        // If all phases have zero length, doubling zero would never end.
         limit = (limit * 2.0).max(1e-6);
     }
     kept.truncate(max);
@@ -141,9 +141,10 @@ impl Report {
         self.clone().trimmed(MAX_POINTS)
     }
 
-    /// The same with at most so many points of one series, for a page that draws many times a
-    /// second: what is far too much is thinned in one pass first, which finding the best fit
-    /// would go over ten times.
+    /// As [`Report::bounded`], with at most `most_points` points per series, for a page that
+    /// redraws many times a second. Series that are far too long are first thinned in one pass,
+    /// because the search for the best fit
+    /// would take about ten passes over them.
     #[must_use]
     pub fn within(mut self, most_points: usize) -> Report {
         for series in &mut self.series {

@@ -5,18 +5,18 @@ use super::looks;
 use crate::field::Answer;
 use serde::Serialize;
 
-/// Everything the page shows.
+/// All data of the page.
 #[derive(Serialize)]
 struct Data<'a> {
     command: &'a str,
     version: String,
     answer: &'a Answer,
-    /// How the arms are drawn.
+    /// Looks of the arms.
     arms: Vec<(&'a str, usize)>,
 }
 
 impl Answer {
-    /// The page; `command` makes it again.
+    /// The page; `command` reproduces it.
     pub fn page(&self, command: &str) -> String {
         let names = || self.arms.iter().map(|arm| arm.arm.as_str());
         let version = format!("firstflight {}", self.firstflight);

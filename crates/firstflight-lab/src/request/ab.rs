@@ -1,4 +1,4 @@
-//! What a test on a population tests.
+//! The request for a test on a population.
 
 use super::{HostArgs, named, packets, seed};
 use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
@@ -48,10 +48,10 @@ fn limit(text: &str) -> Result<Nanos, String> {
     size::limit(text, MOST_SECONDS)
 }
 
-/// The one arm that others are compared with.
+/// The single arm that the others are compared with.
 ///
 /// # Errors
-/// One line, if the text is no arm or several.
+/// A one-line message if the text is not an arm, or is several.
 pub fn baseline(text: &str) -> Result<NamedArm, Error> {
     let mut arms = parse_arms(text)?;
     let count = arms.len();
@@ -60,18 +60,18 @@ pub fn baseline(text: &str) -> Result<NamedArm, Error> {
 }
 
 impl AbRequest {
-    /// The test that it asks for.
+    /// The requested test.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn test(&self) -> Result<Test, Error> {
         self.test_of(None, None, None)
     }
 
-    /// The same with this population, baseline and arms in place of its own, if they are given.
+    /// The requested test; population, baseline and arms replace its own if they are given.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn test_of(
         &self,
         population: Option<Population>,
@@ -104,7 +104,7 @@ impl AbRequest {
         Ok(test)
     }
 
-    /// Connections of the test.
+    /// Number of connections of the test.
     pub fn flows(&self) -> u64 {
         self.flows
     }

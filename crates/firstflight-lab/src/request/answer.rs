@@ -1,21 +1,21 @@
-//! What came out of a request.
+//! Results of a request.
 
 use crate::compare::Comparison;
 use crate::report::Table;
 use crate::sharing::Sharing;
 use crate::table::table;
 
-/// Answer to an [`Asked`](super::Asked).
+/// The answer to an [`Asked`](super::Asked).
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Of one flow at a time.
+    /// For one flow at a time.
     Alone(Comparison),
-    /// Of several.
+    /// For several flows.
     Together(Sharing),
 }
 
 impl Answer {
-    /// Every trial was through within the limit.
+    /// Whether every trial finished within the limit.
     pub fn complete(&self) -> bool {
         match self {
             Answer::Alone(comparison) => comparison.complete(),
@@ -23,7 +23,7 @@ impl Answer {
         }
     }
 
-    /// All of it as JSON.
+    /// The answer as JSON.
     pub fn to_json(&self) -> String {
         match self {
             Answer::Alone(comparison) => comparison.to_json(),
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// Trials of each arm.
+    /// Number of trials of each arm.
     pub fn trials(&self) -> u32 {
         match self {
             Answer::Alone(comparison) => comparison.plan.repeat,
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// The table for people.
+    /// The printed table.
     pub fn table(&self) -> Table {
         match self {
             Answer::Alone(comparison) => table(comparison),

@@ -1,4 +1,4 @@
-//! What a comparison compares.
+//! The request for a comparison.
 
 use super::{HostArgs, SharingArgs, named, packets, seed};
 use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
@@ -68,12 +68,12 @@ fn limit(text: &str) -> Result<Nanos, String> {
     size::limit(text, 86_400)
 }
 
-/// Request.
+/// A parsed request.
 #[derive(Clone, Debug)]
 pub enum Asked {
     /// One flow at a time.
     Alone(Plan),
-    /// Several.
+    /// Several flows at a time.
     Together(SharingPlan),
 }
 
@@ -93,13 +93,13 @@ impl Asked {
         }
     }
 
-    /// It is one of so many comparisons of one command.
+    /// Divides the work between this many comparisons of one command.
     pub(crate) fn share_work(&mut self, comparisons: usize) {
         let plan = self.plan_mut();
         plan.stages = plan.stages.map(|stages| stages.shared_by(comparisons));
     }
 
-    /// Leaves one trial of those that would be repeated in stages; `false` if none would.
+    /// Reduces trials in stages to a single trial; returns `false` if there are no stages.
     pub fn once(&mut self) -> bool {
         let plan = self.plan_mut();
         let staged = plan.stages.take().is_some();
@@ -114,10 +114,10 @@ impl Asked {
         self.plan().arms.len() as u64 * u64::from(self.plan().repeat)
     }
 
-    /// Runs it, with a tick after every trial, until somebody sets `stop`.
+    /// Runs the request, with a tick after every trial, until `stop` is set.
     ///
     /// # Errors
-    /// Those of [`Plan::run_until`] and [`SharingPlan::run_until`].
+    /// Errors of [`Plan::run_until`] and [`SharingPlan::run_until`].
     pub fn run(
         &self,
         keep: Keep,
@@ -135,15 +135,15 @@ impl CompareRequest {
     /// Parses the request.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn asked(&self) -> Result<Asked, Error> {
         self.asked_of(None)
     }
 
-    /// The same with these arms in place of its own, if there are any.
+    /// The parsed request; `arms` replace its own if given.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn asked_of(&self, arms: Option<&[NamedArm]>) -> Result<Asked, Error> {
         let plan = self.plan_on(Path::parse(&self.path), self.bytes, arms)?;
         if self.sharing.are_given() {
@@ -158,11 +158,10 @@ impl CompareRequest {
         }
     }
 
-    /// The sweep of these keys over what it asks for, with these arms in place of its own if there
-    /// are any.
+    /// The sweep over these axes; `arms` replace its own if given.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option or a key is invalid.
     pub fn sweep_of(&self, axes: Vec<Axis>, arms: Option<&[NamedArm]>) -> Result<SweepPlan, Error> {
         if self.sharing.are_given() {
             return Err(Error::new(
@@ -174,7 +173,7 @@ impl CompareRequest {
         })
     }
 
-    /// The comparison on this path, if it is one, with an object of this size.
+    /// The comparison on this path with an object of this size, if the path is valid.
     fn plan_on(
         &self,
         path: Result<Path, Error>,
@@ -202,7 +201,7 @@ impl CompareRequest {
     }
 }
 
-/// Values of `--on`, each with a line of help.
+/// Values of `--on`, each with a line of help text.
 pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
     let values = BUILT_IN
         .iter()

@@ -1,8 +1,8 @@
 //! Experiments in TOML files.
 //!
-//! Keys are the options of a comparison, or of an A/B test where the file names a `population`: they
-//! are read by the same parser, so that both mean the same and refuse the same. `path` and `bytes`
-//! may be lists; then every path meets every size.
+//! Keys are the options of a comparison, or of an A/B test if the file names a `population`. They
+//! are read by the same parser as the options, so meanings and errors are the same. `path` and
+//! `bytes` may be lists; every path is then combined with every size.
 
 use super::{AbRequest, Asked, CompareRequest, Key, from_pairs, keys};
 use firstflight_path::Error;
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 const TITLE_KEY: &str = "title";
-/// Keys that may be lists, of which every combination is run.
+/// Keys that may be lists, whose combinations are all run.
 const GRID: [&str; 2] = ["path", "bytes"];
-/// Lists of arms are what the command line has with commas.
+/// Keys whose lists correspond to comma-separated arms on the command line.
 const ARM_LISTS: [&str; 2] = ["arms", "cross"];
 
 /// One key with its value or values.
@@ -28,7 +28,7 @@ struct Entry {
 /// Options and their values, as text.
 pub type Pairs = Vec<(String, String)>;
 
-/// An experiment as it was written.
+/// An experiment as written.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     name: PathBuf,
@@ -40,7 +40,7 @@ pub struct Experiment {
 pub struct ExperimentCell {
     /// The requested comparison.
     pub asked: Asked,
-    /// The options that say so.
+    /// The options of this comparison.
     pub options: Pairs,
 }
 
@@ -48,8 +48,8 @@ impl Experiment {
     /// Reads a file.
     ///
     /// # Errors
-    /// One line that names the file: it cannot be read, is no TOML, has a key that is no option, or
-    /// a list where one value is allowed.
+    /// A one-line message that names the file: it cannot be read, is not TOML, has a key that is
+    /// not an option, or a list where one value is allowed.
     pub fn read(name: &Path) -> Result<Experiment, Error> {
         let text = input::read_text(name, MOST_TEXT)
             .map_err(|error| Error::new(format!("{}: {error}", name.display())))?;
@@ -108,19 +108,18 @@ impl Experiment {
         self.entry("population").is_some()
     }
 
-    /// Gives an option in place of the file's.
+    /// Sets an option, replacing the file's value.
     pub fn set(&mut self, key: &str, value: &str) {
         self.entries.retain(|entry| entry.key != key);
         self.entries.push(Entry { key: key.into(), line: 0, values: vec![value.into()] });
     }
 
-    /// The keys that it may have: the options of what it stands for, so that a new one is a key
-    /// without another word.
+    /// The keys that are allowed: the options of the request, so that a new option is also a key.
     fn keys(&self) -> Vec<Key> {
         if self.is_test() { keys::<AbRequest>() } else { keys::<CompareRequest>() }
     }
 
-    /// Every key is known, and only those are lists that may be.
+    /// Checks that every key is known, and that only keys that may be lists are lists.
     fn check(&self) -> Result<(), Error> {
         let known = self.keys();
         let known: Vec<&str> = known.iter().map(|key| key.name.as_str()).collect();
@@ -148,15 +147,15 @@ impl Experiment {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// Title of the file.
+    /// Title in the file.
     pub fn title(&self) -> Option<&str> {
         self.entry(TITLE_KEY).map(|entry| entry.values[0].as_str())
     }
 
-    /// The same line, and which file it speaks of.
+    /// The same error, with the name of the file.
     #[must_use]
     pub fn at(&self, bad: &Error) -> Error {
-        // What the parser says begins with the option, whose line in the file is known.
+        // The parser's message starts with the option, whose line in the file is known.
         let option = bad.as_str().strip_prefix("--").and_then(|rest| rest.split([' ', ':']).next());
         match option.and_then(|option| self.entry(option)).filter(|entry| entry.line > 0) {
             Some(entry) => Error::new(format!(
@@ -169,7 +168,7 @@ impl Experiment {
         }
     }
 
-    /// A name that is a file's is looked for beside the experiment.
+    /// A file name is resolved relative to the experiment.
     fn beside(&self, key: &str, value: &str) -> String {
         let (name, _) = value.split_once('(').unwrap_or((value, ""));
         let is_file = match key {
@@ -185,7 +184,7 @@ impl Experiment {
         }
     }
 
-    /// Options, with these values in place of the grid's lists.
+    /// The options, with these values in place of the grid's lists.
     fn pairs(&self, chosen: &[(&str, &str)]) -> Pairs {
         let entries = self.entries.iter().filter(|entry| entry.key != TITLE_KEY);
         let pairs = entries.map(|entry| {
@@ -202,10 +201,10 @@ impl Experiment {
         self.pairs(&[])
     }
 
-    /// Every path with every size.
+    /// Every combination of path and size.
     ///
     /// # Errors
-    /// One line that names the file and the line of the option that cannot be read.
+    /// A one-line message that names the file and the line of the option that cannot be read.
     pub fn cells(&self) -> Result<Vec<ExperimentCell>, Error> {
         let values = |key| {
             self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect())
@@ -231,7 +230,7 @@ impl Experiment {
         Ok(cells)
     }
 
-    /// One object: the title, and of each path and size the object that `compare --json` gives.
+    /// One JSON object: the title, and for each path and size the object of `compare --json`.
     pub fn to_json(&self, comparisons: impl Iterator<Item = String>) -> String {
         let title = serde_json::Value::from(self.title());
         let comparisons: Vec<String> =

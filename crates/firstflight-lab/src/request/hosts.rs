@@ -25,10 +25,10 @@ pub struct HostArgs {
 }
 
 impl HostArgs {
-    /// The hosts that the options name.
+    /// The hosts for these options.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if TCP has no such loss detection, or QUIC is given one.
     pub fn hosts(&self) -> Result<Hosts, Error> {
         match (self.transport, &self.detection) {
             (Transport::Quic, None) => Ok(Hosts::default()),

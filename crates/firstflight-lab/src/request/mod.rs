@@ -1,10 +1,10 @@
-//! What can be asked for: the options that say what a comparison compares and what a test tests.
+//! The options of comparisons and tests.
 //!
-//! A field of [`CompareRequest`] or [`AbRequest`] is all that there is of an option. Flags of the
-//! command line with their help, keys of experiments in TOML and keyword arguments of the Python
-//! package are read off it ([`keys`]) and parsed by it ([`parse`]), so that an option means the
-//! same everywhere and is refused with the same sentence. Where results go is not asked here: that
-//! is for whoever takes them.
+//! An option is defined by one field of [`CompareRequest`] or [`AbRequest`]. Flags of the command
+//! line with their help, keys of experiments in TOML and keyword arguments of the Python package
+//! are derived from it ([`keys`]) and parsed by it ([`parse`]), so that an option has the same
+//! meaning and the same error everywhere. Where results go is not part of a request; the caller
+//! decides.
 
 mod ab;
 mod answer;
@@ -27,16 +27,16 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use firstflight_path::Error;
 use firstflight_path::input::text_of;
 
-/// Values of an option.
+/// Type of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// A text.
+    /// Text.
     Text,
     /// A number, with or without a unit.
     Number,
     /// An amount of bytes.
     Size,
-    /// Yes or no.
+    /// A boolean.
     Flag,
     /// Arms.
     Arms,
@@ -49,13 +49,13 @@ pub enum Takes {
 /// An option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name, as on the command line without the dashes.
+    /// Name, as on the command line but without the dashes.
     pub name: String,
     /// Values it accepts.
     pub takes: Takes,
-    /// Its default, as it would be typed; `None` where nothing is the default.
+    /// Default value, as typed; `None` if there is none.
     pub default: Option<String>,
-    /// Meaning.
+    /// Help text.
     pub help: String,
 }
 
@@ -78,10 +78,10 @@ impl Key {
         }
     }
 
-    /// The word of a command line that gives it this value; a flag that is off has none.
+    /// The command-line word that gives the option this value; `None` for a flag that is off.
     ///
     /// # Errors
-    /// One line if a flag is neither `true` nor `false`.
+    /// A one-line message if a flag is neither `true` nor `false`.
     pub fn word(&self, value: &str) -> Result<Option<String>, Error> {
         match (self.takes, value) {
             (Takes::Flag, "true") => Ok(Some(format!("--{}", self.name))),
@@ -89,23 +89,23 @@ impl Key {
             (Takes::Flag, other) => {
                 Err(Error::new(format!("--{} {other}: allowed: true or false", self.name)))
             }
-            // With the sign, a value that begins with a dash is still a value.
+            // With `=`, a value that starts with a dash is still a value.
             _ => Ok(Some(format!("--{}={value}", self.name))),
         }
     }
 }
 
-/// The options of a request, in their order.
+/// The options of a request, in order.
 pub fn keys<R: Args>() -> Vec<Key> {
     let command = R::augment_args(Command::new("request"));
     let key = |option: &Arg| option.get_long().map(|name| Key::of(option, name));
     command.get_arguments().filter_map(key).collect()
 }
 
-/// Reads a request out of the words of a command line.
+/// Parses a request from command-line words.
 ///
 /// # Errors
-/// One line that begins with the option.
+/// A one-line message that starts with the option.
 pub fn parse<R: Args>(words: &[String]) -> Result<R, Error> {
     let command = Command::new("request").no_binary_name(true).disable_help_flag(true);
     R::augment_args(command)
@@ -114,15 +114,15 @@ pub fn parse<R: Args>(words: &[String]) -> Result<R, Error> {
         .map_err(|error| Error::new(line(&error)))
 }
 
-/// The words of a command line that mean these options and values.
+/// The command-line words for these options and values.
 ///
 /// # Errors
-/// One line for an option that there is not, or a flag that is neither `true` nor `false`.
+/// A one-line message for an unknown option, or a flag that is neither `true` nor `false`.
 pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> {
     let keys = keys::<R>();
     let mut words = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
-        // A keyword of Python has no dash.
+        // Python keywords have underscores instead of dashes.
         let known = keys.iter().find(|key| key.name == name.replace('_', "-"));
         let key = known.ok_or_else(|| Error::new(format!("--{name}: unknown option")))?;
         words.extend(key.word(value)?);
@@ -130,10 +130,10 @@ pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> 
     Ok(words)
 }
 
-/// Reads a request out of options and their values.
+/// Parses a request from options and their values.
 ///
 /// # Errors
-/// Those of [`words`] and of [`parse`].
+/// Errors of [`words`] and of [`parse`].
 pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
     parse(&words::<R>(pairs)?)
 }
@@ -148,8 +148,7 @@ pub fn command_line(words: impl Iterator<Item = String>) -> String {
     std::iter::once("firstflight".to_owned()).chain(words.map(quote)).collect::<Vec<_>>().join(" ")
 }
 
-/// A request with its options as they were typed, or as their defaults would be: for whoever hands
-/// it on.
+/// A request with its options as typed, or their defaults, so that it can be passed on.
 #[derive(Clone, Debug)]
 pub struct Typed<R> {
     /// The request.
@@ -184,12 +183,12 @@ impl<R: Args> Args for Typed<R> {
     }
 }
 
-/// An initial window.
+/// Parses an initial window.
 fn packets(text: &str) -> Result<u32, String> {
     crate::size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
-/// Reads an argument that may be the name of a file, which need not be UTF-8
+/// Parses an argument that may be a file name, which need not be UTF-8
 /// ([`firstflight_path::input::file_of`]).
 pub fn named() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(&word))
@@ -198,7 +197,7 @@ pub fn named() -> impl TypedValueParser<Value = String> {
 /// A seed: any whole number, as text or `1e6`.
 ///
 /// # Errors
-/// What is allowed.
+/// The allowed values.
 pub fn seed(text: &str) -> Result<u64, String> {
     crate::size::count(text, 0..=u64::MAX, "")
 }

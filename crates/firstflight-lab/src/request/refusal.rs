@@ -1,5 +1,5 @@
-//! What is said when the command line cannot be understood: one line that names the option, the
-//! value and what is allowed.
+//! Errors for command lines that cannot be parsed: one line that names the option, the value and
+//! what is allowed.
 
 use crate::error::nearest;
 use clap::Command;
@@ -7,15 +7,15 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use firstflight_path::synonym;
 use std::error::Error as _;
 
-/// The line for an error of the argument parser. Where it knows no nearest name itself, as in
-/// another case, the names of `command` are searched, if it is given.
+/// The line for an error of the argument parser. If the parser suggests no name, for example
+/// because of upper and lower case, the names of `command` are searched, if it is given.
 pub fn line_of(error: &Error, command: Option<&Command>) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
         _ => None,
     };
-    // The parser calls an option `--bytes <BYTES>`; a user types `--bytes`.
+    // The parser names an option `--bytes <BYTES>`; the message uses `--bytes`.
     let option = text(ContextKind::InvalidArg)
         .map(|option| option.split(' ').next().unwrap_or_default().to_owned());
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
@@ -52,7 +52,7 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
             let known: Vec<String> = command.map(options).unwrap_or_default();
             let near = text(ContextKind::SuggestedArg)
                 .or_else(|| nearest(&option, known.iter().map(String::as_str)).map(str::to_owned));
-            // What another command has to the letter is rather meant than what is far off.
+            // An exact match in another command is more likely than a distant name.
             let typed = near.as_deref().and_then(|near| nearest(&option, [near]));
             let hint = match command.and_then(|command| command_with(command, &option)) {
                 Some(of) if typed.is_none_or(|near| near == option) => format!(" (`{of}` has it)"),
@@ -65,7 +65,7 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
         }
         (ErrorKind::InvalidSubcommand, _) => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            // The parser's own measure takes `comprae` for `completions`.
+            // The parser's own distance takes `comprae` for `completions`.
             let used = command.map(|command| used(command, error));
             let known = used.into_iter().flat_map(Command::get_subcommands);
             let near = nearest(&word, known.map(Command::get_name)).map(str::to_owned);
@@ -99,7 +99,7 @@ pub fn line(error: &Error) -> String {
     line_of(error, None)
 }
 
-/// The command below this one that the error is about, as its usage line says; else this one.
+/// The subcommand that the error is about, according to its usage line; otherwise this command.
 fn used<'a>(command: &'a Command, error: &Error) -> &'a Command {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
         return command;
@@ -112,7 +112,7 @@ fn used<'a>(command: &'a Command, error: &Error) -> &'a Command {
     found
 }
 
-/// What to write for an option of other programs, if the command has it under another name.
+/// Replacement for another program's option, if the command has it under another name.
 fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
     let has = |name: &str| command.get_arguments().any(|one| one.get_long() == Some(name));
     let word = option.trim_start_matches('-');
@@ -127,7 +127,7 @@ fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
             ("json", "`--json FILE` writes data, `--report FILE` a page")
         }
         "o" | "output" | "out" => ("json", "`--json FILE` writes data"),
-        // An option of all commands.
+        // An option that all commands have.
         "csv" => return Some("`--format csv` prints data"),
         "n" | "repeat" => ("repeat", "`--repeat 20` runs 20 trials of each arm"),
         "t" | "time" | "duration" => ("limit", "`--limit 30s` ends a trial"),
@@ -138,14 +138,14 @@ fn in_our_words(option: &str, command: &Command) -> Option<&'static str> {
     has(needs).then_some(words)
 }
 
-/// Long options of a command and of those below it.
+/// Long options of a command and of its subcommands.
 fn options(command: &Command) -> Vec<String> {
     let own = command.get_arguments().filter_map(|argument| argument.get_long());
     let below = command.get_subcommands().flat_map(options);
     own.map(|name| format!("--{name}")).chain(below).collect()
 }
 
-/// The first command below this one that has the option.
+/// The first subcommand that has the option.
 fn command_with<'a>(command: &'a Command, option: &str) -> Option<&'a str> {
     let found = command.get_subcommands().find(|one| options(one).iter().any(|own| own == option));
     found.map(Command::get_name)
@@ -155,7 +155,7 @@ fn meant(name: Option<String>) -> String {
     name.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }
 
-/// What the argument parser has to say, without its usage text: one line.
+/// The argument parser's message without its usage text, as one line.
 fn first_sentence(message: &str) -> String {
     let text = message.strip_prefix("error: ").unwrap_or(message);
     let told = text

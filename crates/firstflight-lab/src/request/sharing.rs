@@ -1,4 +1,4 @@
-//! Several flows at a time, cross traffic or an application: what the options mean.
+//! Several flows at a time, cross traffic or an application: the options.
 
 use crate::arms::parse_arms;
 use crate::compare::Plan;
@@ -34,15 +34,15 @@ fn flows(text: &str) -> Result<u32, String> {
 }
 
 impl SharingArgs {
-    /// Any of them was given.
+    /// Whether any of them was given.
     pub fn are_given(&self) -> bool {
         self.flows.is_some() || self.apart.is_some() || self.cross.is_some() || self.app.is_some()
     }
 
-    /// The plan that they make of a comparison.
+    /// The plan that results from applying them to a comparison.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if an option is invalid.
     pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Error> {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
         let app = parse_app(&app_name, plan.scenario.bytes)
@@ -61,7 +61,7 @@ impl SharingArgs {
     }
 }
 
-/// Reads an application; `bytes` is the size of an object, of a response, of a video.
+/// Parses an application; `bytes` is the size of an object, a response or a video.
 fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
     let words: Vec<&str> = text.split(':').collect();
     let part = |name: &str, what: String| format!("{name} {what}");

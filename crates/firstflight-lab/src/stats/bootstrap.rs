@@ -1,27 +1,26 @@
-//! A Poisson bootstrap over connections that adds up: 200 replicates, in each of which every
+//! An additive Poisson bootstrap over connections: 200 replicates, in each of which every
 //! connection counts 0, 1, 2, ... times.
 //!
-//! How often it counts is a function of seed and connection alone, the same for all arms, so that
-//! the replicates keep the pairs together, do not depend on threads or shards, and cost a row of
-//! sums instead of the sample. The spread of a statistic over the replicates is its standard error;
-//! intervals are normal ones around the value, on the logarithmic scale for ratios (with 200
-//! replicates that is steadier than reading off the 5th smallest and largest).
+//! The count depends only on seed and connection and is the same for all arms. The replicates
+//! therefore preserve pairs, do not depend on threads or shards, and need a row of sums instead of
+//! the sample. The spread of a statistic over the replicates is its standard error; intervals are
+//! normal ones around the value, on the logarithmic scale for ratios (with 200 replicates that is
+//! more stable than the 5th smallest and largest).
 
 use super::Interval;
 use super::codec::{Reader, Writer};
 use firstflight_path::random::{GOLDEN, mix};
 
-/// Replicates.
+/// Number of replicates.
 pub const REPLICATES: usize = 200;
 
 /// Weight of a connection in each replicate.
 pub type Weights = [u8; REPLICATES];
 
-/// Keys the weights apart from every draw of a trial.
+/// Separates the draws of weights from every draw of a trial.
 const SALT: u64 = 0x626f_6f74_7374_7261;
 
-/// Of 2^16 draws, those below the k-th entry count at most k times: the Poisson distribution with
-/// mean 1.
+/// Of 2^16 draws, those below entry k count at most k times: the Poisson distribution with mean 1.
 const AT_MOST: [u16; 7] = [24_109, 48_219, 60_273, 64_291, 65_296, 65_497, 65_531];
 
 /// The weights of one connection.
@@ -34,7 +33,7 @@ pub fn weights(seed: u64, index: u64) -> Weights {
     weights
 }
 
-/// Those of four replicates, for whom all at once are too many.
+/// The weights of four replicates, for callers that cannot hold all at once.
 pub fn weights_of_block(seed: u64, index: u64, block: usize) -> [u8; 4] {
     block_of(key(seed, index), block)
 }
@@ -62,14 +61,14 @@ impl Default for Replicates {
 }
 
 impl Replicates {
-    /// Adds a connection's value; values are below 2^32, so a thousand million of them fit.
+    /// Adds a connection's value; values are below 2^32, so that a thousand million of them fit.
     pub fn add(&mut self, weights: &Weights, value: u32) {
         for (sum, weight) in self.0.iter_mut().zip(weights) {
             *sum += u64::from(*weight) * u64::from(value);
         }
     }
 
-    /// Adds everything of another.
+    /// Adds the sums of another.
     pub fn merge(&mut self, other: &Replicates) {
         for (sum, more) in self.0.iter_mut().zip(other.0.iter()) {
             *sum += more;
@@ -81,12 +80,12 @@ impl Replicates {
         &self.0
     }
 
-    /// Appends them.
+    /// Appends the sums.
     pub fn write(&self, to: &mut Writer) {
         self.0.iter().for_each(|sum| to.put(*sum));
     }
 
-    /// Reads what [`Replicates::write`] wrote.
+    /// Reads sums that [`Replicates::write`] wrote.
     pub fn read(from: &mut Reader<'_>) -> Option<Replicates> {
         let mut sums = Replicates::default();
         for sum in &mut *sums.0 {
@@ -96,8 +95,8 @@ impl Replicates {
     }
 }
 
-/// Standard deviation of a statistic over the replicates; replicates in which it does not exist are
-/// left out.
+/// Standard deviation of a statistic over the replicates, leaving out replicates in which it does
+/// not exist.
 pub fn deviation(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     let n = values.len() as f64;
@@ -108,23 +107,23 @@ pub fn deviation(values: impl Iterator<Item = f64>) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }
 
-/// A value with a normal interval, and the probability of being as far from `nothing` by chance.
+/// A value with a normal interval, and the p-value of its distance from the null value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Value and interval.
     pub interval: Interval,
-    /// Two-sided.
+    /// Two-sided p-value.
     pub p: f64,
 }
 
-/// Estimate of `value` whose replicates are `values`, on a plain scale; nothing is 0.
+/// Estimate of `value` whose replicates are `values`, on a linear scale; the null value is 0.
 pub fn plain(value: f64, values: impl Iterator<Item = f64>, z: f64) -> Estimate {
     let deviation = deviation(values);
     let interval = Interval { value, low: value - z * deviation, high: value + z * deviation };
     Estimate { interval, p: two_sided(value, deviation) }
 }
 
-/// Estimate of a ratio, on the logarithmic scale; nothing is 1.
+/// Estimate of a ratio, on the logarithmic scale; the null value is 1.
 pub fn ratio(value: f64, values: impl Iterator<Item = f64>, z: f64) -> Estimate {
     let log = plain(libm::log(value), values.map(libm::log), z);
     Estimate { interval: Interval { value, ..log.interval.map(libm::exp) }, p: log.p }
@@ -136,7 +135,7 @@ fn two_sided(value: f64, deviation: f64) -> f64 {
     } else if value == 0.0 {
         1.0
     } else {
-        // Every replicate says the same.
+        // All replicates are equal.
         0.0
     }
 }

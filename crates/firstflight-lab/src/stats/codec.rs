@@ -1,12 +1,12 @@
-//! Integers as bytes: seven bits at a time, so that the many small counts of a shard take a byte
-//! each.
+//! Encodes integers as bytes, seven bits at a time, so that the many small counts of a shard take a
+//! byte each.
 
 /// Writes integers.
 #[derive(Clone, Debug, Default)]
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// Appends one.
+    /// Appends an integer.
     pub fn put(&mut self, value: impl Into<u128>) {
         let mut value = value.into();
         while value >= 0x80 {
@@ -16,18 +16,18 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// Appends one that may be negative.
+    /// Appends an integer that may be negative.
     pub fn put_signed(&mut self, value: i128) {
         self.put(((value << 1) ^ (value >> 127)) as u128);
     }
 }
 
-/// Reads integers. Everything answers `None` once the bytes end or do not make sense.
+/// Reads integers. Every method returns `None` when the bytes end or are invalid.
 #[derive(Debug)]
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
-    /// The next.
+    /// The next integer.
     pub fn wide(&mut self) -> Option<u128> {
         let mut value = 0u128;
         for shift in (0..128).step_by(7) {
@@ -41,12 +41,12 @@ impl Reader<'_> {
         None
     }
 
-    /// The next of 64 bits.
+    /// The next integer of up to 64 bits.
     pub fn get(&mut self) -> Option<u64> {
         u64::try_from(self.wide()?).ok()
     }
 
-    /// The next that may be negative.
+    /// The next integer that may be negative.
     pub fn signed(&mut self) -> Option<i128> {
         let value = self.wide()?;
         Some((value >> 1) as i128 ^ -((value & 1) as i128))

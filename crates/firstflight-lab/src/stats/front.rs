@@ -1,18 +1,18 @@
-//! The Pareto front: arms that nobody beats in one thing without being beaten in another.
+//! The Pareto front: arms that no other arm beats in one quantity without being worse in another.
 
-/// Comparison of `a` with `b` in one quantity where less is better, as far as the sample can tell.
+/// Comparison of `a` with `b` in one quantity where less is better, as far as the sample shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versus {
-    /// Better, beyond chance.
+    /// Significantly better.
     Better,
-    /// Worse, beyond chance.
+    /// Significantly worse.
     Worse,
-    /// The sample cannot tell.
+    /// No significant difference.
     Even,
 }
 
-/// Which of `n` candidates stay: those that no other beats in one quantity without being worse in
-/// any. `versus(a, b)` compares in all.
+/// Whether each of `n` candidates is on the front: no other candidate beats it in one quantity
+/// without being worse in another. `versus(a, b)` compares all quantities.
 pub fn front<const K: usize>(n: usize, versus: impl Fn(usize, usize) -> [Versus; K]) -> Vec<bool> {
     let beats = |a: usize, b: usize| {
         let all = versus(a, b);

@@ -1,8 +1,8 @@
-//! Many cells at once: Holm's step-down procedure keeps the chance of any false claim in the whole
+//! Multiple tests: Holm's step-down procedure keeps the probability of any false claim in the whole
 //! table below 5 %.
 
-/// Which of these probabilities still speak against chance when all are judged together at `level`.
-/// NaN never does.
+/// Whether each of these p-values is significant when all are tested together at `level`. NaN never
+/// is.
 pub fn holm(probabilities: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     let key = |index: usize| {
@@ -11,7 +11,7 @@ pub fn holm(probabilities: &[f64], level: f64) -> Vec<bool> {
     order.sort_by(|a, b| key(*a).total_cmp(&key(*b)));
     let mut stands = vec![false; probabilities.len()];
     for (rank, index) in order.into_iter().enumerate() {
-        // The first that fails ends it: all larger ones fail too.
+        // The first failure ends the procedure: all larger p-values fail too.
         if key(index) > level / (probabilities.len() - rank) as f64 {
             break;
         }

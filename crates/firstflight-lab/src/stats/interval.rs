@@ -1,4 +1,4 @@
-//! A value, and how far it may be off.
+//! A value and its interval.
 
 use crate::measures::record;
 
@@ -16,7 +16,7 @@ record! {
 }
 
 impl Interval {
-    /// The same on another scale; a falling one swaps the ends.
+    /// The interval on another scale; a decreasing scale swaps the ends.
     #[must_use]
     pub fn map(self, scale: impl Fn(f64) -> f64) -> Interval {
         let (a, b) = (scale(self.low), scale(self.high));

@@ -1,9 +1,8 @@
-//! Statistics: small ones over repeats, and those of an A/B test, which are sums of integers and
-//! therefore the same for any order, number of threads or cut into shards.
+//! Statistics over repeated trials, and those of an A/B test, which are sums of integers and
+//! therefore the same for any order, number of threads or division into shards.
 //!
-//! What is averaged has intervals from a Poisson bootstrap ([`bootstrap`]); quantiles have
-//! intervals from the ranks of a sketch ([`sketch`]); many cells at once are judged together
-//! ([`holm`]).
+//! Means have intervals from a Poisson bootstrap ([`bootstrap`]), quantiles from the ranks of a
+//! sketch ([`sketch`]); cells are tested together ([`holm`]).
 
 pub mod bootstrap;
 pub mod codec;
@@ -21,13 +20,13 @@ pub use interval::Interval;
 pub(crate) use student::student;
 pub use summary::{Summary, jain};
 
-/// The smallest and the largest of some values; of none, infinity and minus infinity.
+/// The smallest and the largest of some values; infinity and minus infinity if there are none.
 pub fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
 }
 
-/// Of the standard normal distribution, 97.5 % lie below: half the width of a 95 % interval in
+/// The 97.5 % quantile of the standard normal distribution: half the width of a 95 % interval in
 /// standard deviations.
 pub const Z_95: f64 = 1.959_963_984_540_054;
-/// The same for 99 %.
+/// Half the width of a 99 % interval in standard deviations.
 pub const Z_99: f64 = 2.575_829_303_548_901;

@@ -1,12 +1,12 @@
-//! Several arms on the same seeds: the difference of every two of them, and which arm is best.
+//! Several arms on the same seeds: all pairwise differences, and the best arm.
 //!
-//! All intervals of one set hold together at 95 %: each covers `1 - 0.05 / pairs` by Student's t
-//! (Bonferroni), which needs no assumption on how the pairs depend on each other.
+//! All intervals of a set hold simultaneously at 95 %: each covers `1 - 0.05 / pairs` by Student's
+//! t (Bonferroni), which needs no assumption about the dependence of the pairs.
 
 use super::interval::Interval;
 use super::student::student_at;
 
-/// How often at least one interval of a set may miss.
+/// Probability that at least one interval of a set misses.
 const MISSES: f64 = 0.05;
 
 /// Rank of an arm among the others.
@@ -21,7 +21,7 @@ pub enum Mark {
     None,
 }
 
-/// Paired values of arms: one list for each arm, seeds in the same order in all of them.
+/// Paired values of arms: one list per arm, with seeds in the same order in all lists.
 #[derive(Clone, Debug)]
 pub struct Pairs<'a> {
     arms: &'a [Vec<f64>],
@@ -29,27 +29,28 @@ pub struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// Of these arms, which have equally many values.
+    /// Pairs of these arms, which have equally many values.
     pub fn of(arms: &[Vec<f64>]) -> Pairs<'_> {
         Pairs { arms, level: 0.0 }.among(arms.len())
     }
 
-    /// The same where these are some of `count` arms, all of whose intervals hold together.
+    /// The same pairs as part of `count` arms, all of whose intervals hold simultaneously.
     #[must_use]
     pub fn among(self, count: usize) -> Self {
         let pairs = count * count.saturating_sub(1) / 2;
         Pairs { level: 1.0 - MISSES / pairs.max(1) as f64, ..self }
     }
 
-    /// The mean of an arm's values less those of another, seed by seed.
+    /// The mean difference between the values of two arms, seed by seed.
     pub fn difference(&self, arm: usize, other: usize) -> Interval {
         let pairs = self.arms[arm].iter().zip(&self.arms[other]);
         let values: Vec<(f64, f64)> = pairs.map(|(a, b)| (1.0, a - b)).collect();
         student_at(&values, self.level)
     }
 
-    /// Which of these arms are best, where less is better: the one with the smallest mean, if it is
-    /// smaller than every other beyond its interval; otherwise all that it cannot be told from.
+    /// The best of these arms, where less is better: the one with the smallest mean, if it is
+    /// smaller than every other beyond its interval; otherwise all arms that cannot be
+    /// distinguished from it.
     pub fn marks(&self, competing: &[bool]) -> Vec<Mark> {
         let mut marks = vec![Mark::None; self.arms.len()];
         let arms = || (0..self.arms.len()).filter(|arm| competing[*arm]);
@@ -57,7 +58,7 @@ impl Pairs<'_> {
         let Some(best) = arms().min_by(|a, b| mean(*a).total_cmp(&mean(*b))) else { return marks };
         let near = |arm: &usize| *arm != best && self.difference(*arm, best).low <= 0.0;
         let near: Vec<usize> = arms().filter(near).collect();
-        // Without another arm there is nothing to choose.
+        // A single arm has no competitor.
         if near.is_empty() && arms().count() > 1 {
             marks[best] = Mark::Best;
         }
@@ -78,7 +79,7 @@ mod tests {
         let of = Pairs::of(&two).difference(0, 1);
         let half = 4.302_652_73 * 10.0 / 3_f64.sqrt();
         assert!((of.high - 20.0 - half).abs() < 1e-6, "{of:?} has ends {half} away");
-        // Three pairs: t of two degrees at 1 - 0.05 / 6.
+        // Three pairs: t with two degrees of freedom at 1 - 0.05 / 6.
         let three = [two[0].clone(), two[1].clone(), two[1].clone()];
         let half = 7.648_803_94 * 10.0 / 3_f64.sqrt();
         let of = Pairs::of(&three).difference(0, 1);

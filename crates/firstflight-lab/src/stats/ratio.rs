@@ -1,12 +1,11 @@
-//! Ratios of pairs: how much longer an arm takes than the baseline on the same path with the same
-//! object.
+//! Ratios of pairs: an arm's time over the baseline's on the same path with the same object.
 
 use super::Interval;
 use super::codec::{Reader, Writer};
 use super::sketch::{Sketch, ranks};
 
-/// Distribution of the ratio arm / baseline over the pairs. Exactly equal pairs are counted by
-/// themselves, so that a tie is a tie.
+/// Distribution of the ratio arm / baseline over the pairs. Pairs that are exactly equal are
+/// counted separately, so that ties are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ratios {
     below: Sketch,
@@ -18,13 +17,13 @@ pub struct Ratios {
     log_sum: i128,
 }
 
-/// The sketch holds ratios as multiples of 2^-20, from 2^-12 to 2^12.
+/// Unit of the sketch, which holds ratios from 2^-12 to 2^12 as multiples of 2^-20.
 const ONE: u64 = 1 << 20;
 const LEAST: u64 = ONE >> 12;
 const MOST: u64 = ONE << 12;
 
 impl Ratios {
-    /// Adds a pair; neither is zero.
+    /// Adds a pair of nonzero values.
     pub fn add(&mut self, arm: u64, baseline: u64) {
         let (arm, baseline) = (arm.max(1), baseline.max(1));
         if arm == baseline {
@@ -38,13 +37,13 @@ impl Ratios {
         } else {
             self.above.add(ratio.max(ONE));
         }
-        // Worse or better by more than a twentieth.
+        // Worse or better by more than 5 %.
         self.worse += u64::from(u128::from(arm) * 20 > u128::from(baseline) * 21);
         self.better += u64::from(u128::from(arm) * 20 < u128::from(baseline) * 19);
         self.log_sum += (libm::log2(arm as f64 / baseline as f64) * 4_294_967_296.0) as i128;
     }
 
-    /// Adds everything of another.
+    /// Adds the pairs of another.
     pub fn merge(&mut self, other: &Ratios) {
         self.below.merge(&other.below);
         self.above.merge(&other.above);
@@ -54,12 +53,12 @@ impl Ratios {
         self.log_sum += other.log_sum;
     }
 
-    /// Pairs.
+    /// Number of pairs.
     pub fn total(&self) -> u64 {
         self.below.total() + self.same + self.above.total()
     }
 
-    /// Pairs that are exactly equal.
+    /// Number of pairs that are exactly equal.
     pub fn same(&self) -> u64 {
         self.same
     }
@@ -90,13 +89,13 @@ impl Ratios {
         }
     }
 
-    /// The ratio below which a share `p` of the pairs lies, with the interval its rank leaves it.
+    /// Quantile `p` of the ratio, with the interval from its rank.
     pub fn quantile_interval(&self, p: f64, z: f64) -> Interval {
         let [value, low, high] = ranks(self.total(), p, z).map(|rank| self.at_rank(rank));
         Interval { value, low, high }
     }
 
-    /// Appends it.
+    /// Appends the distribution.
     pub fn write(&self, to: &mut Writer) {
         self.below.write(to);
         self.above.write(to);
@@ -106,7 +105,7 @@ impl Ratios {
         to.put_signed(self.log_sum);
     }
 
-    /// Reads what [`Ratios::write`] wrote.
+    /// Reads a distribution that [`Ratios::write`] wrote.
     pub fn read(from: &mut Reader<'_>) -> Option<Ratios> {
         Some(Ratios {
             below: Sketch::read(from)?,

@@ -1,11 +1,12 @@
-//! Paired resampling of units that are few enough to be drawn one by one: seeds, connections. With a
-//! generator of its own, so that the same sample gives the same bytes.
+//! Paired resampling of units that are few enough to draw one by one: seeds, connections. It has
+//! its own generator, so that the same sample gives the same bytes.
 
 use firstflight_path::random::Sequence;
 
-/// A statistic of `n` units, and its 2.5th and 97.5th percentile over so many resamples; of fewer than two
-/// units, or if no resample gives a number, the statistic itself. The statistic gets the indices of a
-/// resample; the same index stands for the same unit in every arm, which makes differences paired.
+/// A statistic of `n` units, and its 2.5th and 97.5th percentile over resamples; with fewer than
+/// two units, or if no resample gives a number, both ends are the statistic itself. The statistic
+/// gets the indices of a resample; the same index stands for the same unit in every arm, which
+/// makes differences paired.
 pub fn resampled(
     n: usize,
     resamples: usize,
@@ -14,7 +15,7 @@ pub fn resampled(
     resampled_each(n, resamples, &|units| vec![statistic(units)])[0]
 }
 
-/// The same of several statistics of the same resamples.
+/// The same for several statistics of the same resamples.
 pub fn resampled_each(
     n: usize,
     resamples: usize,
@@ -54,7 +55,7 @@ pub fn mean(units: &[usize], values: &[f64]) -> f64 {
     sum(units, values) / units.len().max(1) as f64
 }
 
-/// The sum of the first of these units' pairs over that of the second.
+/// The sum of the first values of these units' pairs over the sum of the second values.
 pub fn pooled(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
     let (part, whole) = sums(units, pairs);
     part / whole
@@ -65,12 +66,12 @@ pub fn sums(units: &[usize], pairs: &[(f64, f64)]) -> (f64, f64) {
     units.iter().fold((0.0, 0.0), |(a, b), &unit| (a + pairs[unit].0, b + pairs[unit].1))
 }
 
-/// The quantile of these values, by nearest rank; NaN of none.
+/// The quantile of these values, by nearest rank; NaN if there are none.
 pub fn quantile(values: Vec<f64>, share: f64) -> f64 {
     quantiles(values, &[share])[0]
 }
 
-/// Several of them.
+/// Several quantiles of these values.
 pub fn quantiles(mut values: Vec<f64>, shares: &[f64]) -> Vec<f64> {
     let one = |&share: &f64| {
         if values.is_empty() {
@@ -78,13 +79,13 @@ pub fn quantiles(mut values: Vec<f64>, shares: &[f64]) -> Vec<f64> {
         }
         let rank = (values.len() as f64 * share).ceil() as usize;
         let place = rank.clamp(1, values.len()) - 1;
-        // Numbers that compare as equal are equal to the bit.
+        // Numbers that compare as equal have equal bits.
         *values.select_nth_unstable_by(place, f64::total_cmp).1
     };
     shares.iter().map(one).collect()
 }
 
-/// The same of these units' values; units beyond the last value begin again with the first.
+/// Several quantiles of these units' values; unit numbers beyond the last value wrap around.
 pub fn quantiles_of(units: &[usize], values: &[f64], shares: &[f64]) -> Vec<f64> {
     let many = values.len().max(1);
     let one = |&unit: &usize| values[if unit < many { unit } else { unit % many }];

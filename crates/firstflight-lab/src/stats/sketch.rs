@@ -1,15 +1,15 @@
 //! A sketch of a distribution of whole numbers in constant memory: counts in bins that are 1 wide
 //! at the bottom and 1/256 of their octave above.
 //!
-//! Sketches add up: any order of values and of merging gives the same counts. A quantile is off by
-//! at most one bin (0.4 % of the value), within the bin it is read in a straight line. Its interval
-//! needs no assumption about the distribution: the number of values below a quantile is binomial,
-//! so the interval lies between the values at the ranks n p +- z sqrt(n p (1 - p)).
+//! Sketches add up: any order of values and of merging gives the same counts. The error of a
+//! quantile is at most one bin (0.4 % of the value), with linear interpolation within the bin. Its
+//! interval needs no assumption about the distribution: the number of values below a quantile is
+//! binomial, so the interval lies between the values at the ranks n p +- z sqrt(n p (1 - p)).
 
 use super::Interval;
 use super::codec::{Reader, Writer};
 
-/// Counts of whole numbers, of which so many binary digits are kept.
+/// Counts of whole numbers, with `DIGITS` significant binary digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts<const DIGITS: u32> {
     counts: Vec<u32>,
@@ -25,7 +25,7 @@ impl<const DIGITS: u32> Counts<DIGITS> {
         ((u64::from(shift) << DIGITS) + (value >> shift)) as usize
     }
 
-    /// First value of a bin, and how many values it has.
+    /// First value of a bin, and the number of values in it.
     fn bounds(bin: usize) -> (u64, u64) {
         let shift = ((bin >> DIGITS) as u32).saturating_sub(1);
         let low = (bin as u64 - (u64::from(shift) << DIGITS)) << shift;
@@ -42,7 +42,7 @@ impl<const DIGITS: u32> Counts<DIGITS> {
         self.total += 1;
     }
 
-    /// Adds everything of another.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -58,13 +58,13 @@ impl<const DIGITS: u32> Counts<DIGITS> {
         self.total
     }
 
-    /// Forgets everything; the memory stays.
+    /// Resets all counts; the memory is kept.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.total = 0;
     }
 
-    /// The value at a rank, counted from 0, fractions allowed. 0 if there are no values.
+    /// The value at a rank, counted from 0; fractions are allowed. 0 if there are no values.
     pub fn at_rank(&self, rank: f64) -> f64 {
         let mut below = 0.0;
         let mut last = 0.0;
@@ -72,7 +72,7 @@ impl<const DIGITS: u32> Counts<DIGITS> {
             let (low, width) = Self::bounds(bin);
             let count = f64::from(*count);
             if rank < below + count {
-                // A bin of one value has nothing to interpolate.
+                // A bin of one value needs no interpolation.
                 let inside = if width > 1 {
                     (rank - below + 0.5).clamp(0.0, count) / count * width as f64
                 } else {
@@ -86,19 +86,18 @@ impl<const DIGITS: u32> Counts<DIGITS> {
         last
     }
 
-    /// The value below which a share `p` lies.
+    /// Quantile `p`.
     pub fn quantile(&self, p: f64) -> f64 {
         self.at_rank(p * self.total.saturating_sub(1) as f64)
     }
 
-    /// The quantile with the interval that its rank leaves it, `z` standard deviations to each
-    /// side.
+    /// Quantile `p` with the interval from its rank, `z` standard deviations to each side.
     pub fn quantile_interval(&self, p: f64, z: f64) -> Interval {
         let [value, low, high] = ranks(self.total, p, z).map(|rank| self.at_rank(rank));
         Interval { value, low, high }
     }
 
-    /// Appends it.
+    /// Appends the counts.
     pub fn write(&self, to: &mut Writer) {
         let filled = || self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         to.put(filled().count() as u64);
@@ -110,7 +109,7 @@ impl<const DIGITS: u32> Counts<DIGITS> {
         }
     }
 
-    /// Reads what [`Sketch::write`] wrote.
+    /// Reads counts that [`Sketch::write`] wrote.
     pub fn read(from: &mut Reader<'_>) -> Option<Self> {
         let bins = (64 - u64::from(DIGITS) + 1) << DIGITS;
         let mut sketch = Self::default();

@@ -1,15 +1,15 @@
-//! The mean of a few values with the interval of Student's t.
+//! The mean of a few values with Student's t interval.
 
 use super::interval::Interval;
 use firstflight_trial::statistics::student::half_width;
 
-/// The weighted mean of values, and how far it may lie from that of all connections like these.
-/// Infinite ends with fewer than two.
+/// The weighted mean of values with its 95 % interval, which is infinite with fewer than two
+/// values.
 pub(crate) fn student(values: &[(f64, f64)]) -> Interval {
     student_at(values, 0.95)
 }
 
-/// The same with an interval that covers `level` of what could be.
+/// The weighted mean with an interval of coverage `level`.
 pub(super) fn student_at(values: &[(f64, f64)], level: f64) -> Interval {
     let whole: f64 = values.iter().map(|(weight, _)| weight).sum();
     let share = |weight: f64| weight / whole.max(f64::MIN_POSITIVE);

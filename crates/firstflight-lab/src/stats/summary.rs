@@ -1,9 +1,9 @@
-//! Small statistics over repeats.
+//! Simple statistics over repeated trials.
 
 /// Median and extremes of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Median; the mean of the two middle values of an even number.
+    /// Median; the mean of the two middle values if their number is even.
     pub median: f64,
     /// Smallest.
     pub low: f64,
@@ -12,7 +12,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these values; `None` if there are none.
+    /// Summary of these values; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -27,7 +27,7 @@ impl Summary {
     }
 }
 
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything. `None` without a
+/// Jain's fairness index: 1 if all shares are equal, 1/n if one has everything. `None` without a
 /// positive value.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) =

@@ -1,29 +1,29 @@
-//! What is swept: a key of a path, or the object size, and its values as text.
+//! An axis of a sweep: a key of a path, or the object size, and its values as text.
 //!
-//! `rtt=10ms,50ms,100ms` is a list; `rtt=10ms..300ms:7` a range of seven values, five where none
-//! are counted. A range goes up by the same factor from value to value, or by the same step where
-//! it begins at zero, and is rounded to three digits: its values are the same text on every
-//! machine, and people can type them.
+//! `rtt=10ms,50ms,100ms` is a list; `rtt=10ms..300ms:7` is a range of seven values (the default is
+//! five). Values of a range grow by a constant factor, or by a constant step if the range starts at
+//! zero, and are rounded to three digits. They are therefore the same text on every machine, and
+//! people can type them.
 
 use firstflight_path::{Base, known_key, typed};
 
-/// The key that is the size of the object; every other one is a key of the path.
+/// The key for the object size; all other keys are keys of the path.
 pub const BYTES: &str = "bytes";
-/// Values of a range that counts none.
+/// Number of values of a range by default.
 const POINTS: usize = 5;
-/// Values that one key may have.
+/// Most values of a key.
 const MOST: usize = 100;
 
 /// A key with its values, in the order of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The key: of the path as its text has it, or [`BYTES`].
+    /// The key: a key of the path, or [`BYTES`].
     pub key: String,
-    /// The values, as they would be typed.
+    /// The values, as typed.
     pub values: Vec<String>,
 }
 
-/// Units of one kind, with their size in the smallest.
+/// Units of one kind, with their size in the smallest unit.
 type Units = &'static [(&'static str, f64)];
 
 const TIMES: Units = &[("us", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -39,7 +39,7 @@ impl Axis {
     /// Reads `KEY=VALUES`.
     ///
     /// # Errors
-    /// What is wrong with it, to follow the option and its value.
+    /// The reason, worded to follow the option and its value.
     pub fn parse(text: &str) -> Result<Axis, String> {
         const FORM: &str = "allowed: KEY=FROM..TO, KEY=FROM..TO:POINTS or KEY=VALUE,VALUE, such as rtt=10ms..300ms:7";
         let Some((key, values)) = text.split_once('=') else {
@@ -59,7 +59,7 @@ impl Axis {
         if values.len() > MOST {
             return Err(format!("{} values; allowed: at most {MOST}", values.len()));
         }
-        // Values are checked where the path is known.
+        // The values are checked when the path is known.
         if key != BYTES {
             known_key(key, &values[0]).map_err(|error| error.to_string())?;
         }
@@ -72,17 +72,17 @@ impl Axis {
     }
 }
 
-/// A value of a range: its number in the smallest unit.
+/// An end of a range: its number in the smallest unit.
 struct End {
     number: f64,
     units: Units,
     whole: bool,
 }
 
-/// The values of a range; `None` if the text is none.
+/// The values of a range; `None` if the text is not a range.
 fn range(key: &str, text: &str) -> Option<Result<Vec<String>, String>> {
     let (from, rest) = text.split_once("..")?;
-    // A file name may hold two dots, too.
+    // A file name may also contain two dots.
     if !from.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         return None;
     }
@@ -122,7 +122,7 @@ fn spread(key: &str, from: &str, to: &str, points: &str) -> Result<Vec<String>, 
     Ok(std::iter::once(from.clone()).chain(inner).chain([to.to_owned()]).collect())
 }
 
-/// What stands behind the number.
+/// The unit after the number.
 fn unit(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text[end..].trim_start()
@@ -154,7 +154,7 @@ fn end(key: &str, text: &str) -> Result<End, String> {
     }
 }
 
-/// Three digits in the largest unit of which there is at least one; counts are whole.
+/// Three digits in the largest unit of which the value is at least one; counts are whole.
 fn printed(number: f64, units: Units, whole: bool) -> String {
     let fits = units.iter().rev().find(|(_, scale)| number >= *scale);
     let (name, scale) = fits.unwrap_or(&units[0]);
@@ -162,7 +162,7 @@ fn printed(number: f64, units: Units, whole: bool) -> String {
     if whole || matches!(*name, "B" | "bit") {
         return format!("{number:.0}{name}");
     }
-    // Rounded as decimal text: no last bit of a power can show.
+    // Rounded as decimal text, so that the last bits of a power have no effect.
     let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
     format!("{rounded}{name}")
 }

@@ -1,4 +1,4 @@
-//! Who is best at which point, and by how much.
+//! The best arm at each point, and its margin.
 
 use super::Sweep;
 use crate::compare::Comparison;
@@ -7,34 +7,34 @@ use crate::stats::Summary;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
 
-/// The values of each arm on another scale.
+/// Converts the values of each arm to another scale.
 type Scale = fn(&[Vec<f64>]) -> Vec<Vec<f64>>;
 
-/// A measure by which arms are judged; less is better.
+/// A measure by which arms are compared; less is better.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    /// Its name in the data.
+    /// Name in the data.
     pub key: &'static str,
     /// Display name.
     pub label: &'static str,
     /// Unit of the value as it is shown.
     pub unit: &'static str,
-    /// Unit of a margin: `%` of the other's value, or `points`.
+    /// Unit of a margin: `%` of the other arm's value, or `points`.
     pub margin_unit: &'static str,
-    /// Margins from which on one is small, noticeable, large and very large.
+    /// Margins at which a difference starts to be small, noticeable, large and very large.
     pub steps: [f64; 4],
-    /// Below this margin two single trials are equal.
+    /// Two single trials whose margin is smaller than this are equal.
     same: f64,
     /// The value of a trial that ended within this limit, ms, or was stopped by it.
     read: fn(&TrialRow, limit: f64) -> Option<f64>,
     margin: fn(best: f64, other: f64) -> f64,
-    /// The scale on which repeats are compared.
+    /// The scale on which repeated trials are compared.
     scale: Scale,
-    /// The margin of a mean difference on it.
+    /// The margin for a mean difference on that scale.
     repeated: fn(f64) -> f64,
 }
 
-/// Completion time, and the loss that it costs.
+/// Completion time and loss.
 pub const JUDGED: [Judged; 2] = [
     Judged {
         key: "ttlb_ms",
@@ -68,14 +68,14 @@ type Valued = (usize, f64);
 /// Best arms at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
-    /// The arms whose values are the smallest or equal to it, in the order of the arms.
+    /// The arms with the smallest value, or a value equal to it, in the order of the arms.
     pub arms: Vec<usize>,
-    /// Margin over the best of the others; `None` without others.
+    /// Margin over the best of the other arms; `None` without other arms.
     pub margin: Option<f64>,
 }
 
 impl Judged {
-    /// The values of an arm in its trials; `None` if one of them has none.
+    /// The values of an arm in its trials; `None` if one of them has no value.
     fn values(&self, comparison: &Comparison, arm: usize) -> Option<Vec<f64>> {
         let limit = comparison.plan.scenario.limit.0 as f64 / 1e6;
         comparison.trials(arm).iter().map(|trial| (self.read)(trial, limit)).collect()
@@ -86,8 +86,8 @@ impl Judged {
         Summary::of(self.values(comparison, arm)?)
     }
 
-    /// Who is best; arms that are told what no sender can know (`oracle`) bound the others and are
-    /// left out, and those with unfinished trials.
+    /// The best arms. Arms that know what no sender can know (`oracle`) are left out, because they
+    /// are bounds for the others, and so are arms with unfinished trials.
     fn best(&self, comparison: &Comparison) -> Option<Best> {
         let arms = comparison.plan.arms.iter().enumerate();
         let competes = |index| comparison.trials(index).iter().all(|trial| trial.complete);
@@ -103,7 +103,7 @@ impl Judged {
         self.of(&values)
     }
 
-    /// Who is best over several trials, and those that cannot be told from it.
+    /// The best arm over several trials, and the arms that cannot be distinguished from it.
     fn best_of_repeats(&self, arms: usize, competing: Vec<(usize, Vec<f64>)>) -> Option<Best> {
         let (places, values): (Vec<usize>, Vec<Vec<f64>>) = competing.into_iter().unzip();
         let values = (self.scale)(&values);
@@ -112,7 +112,7 @@ impl Judged {
         let (others, best): (Vec<usize>, Vec<usize>) =
             (0..marks.len()).partition(|arm| marks[*arm] == Mark::None);
         let Some(&first) = best.first() else {
-            // There is one arm, or none.
+            // There is at most one arm.
             return places.first().map(|only| Best { arms: vec![*only], margin: None });
         };
         let mean = |arm: usize| pairs.difference(arm, first).value;
@@ -124,7 +124,7 @@ impl Judged {
 
     fn of(&self, values: &[Valued]) -> Option<Best> {
         let best = values.iter().map(|(_, value)| *value).min_by(f64::total_cmp)?;
-        // Nothing at all of both is no division by zero.
+        // Avoids a division by zero if both values are 0.
         let margin = |other: f64| if other > best { (self.margin)(best, other) } else { 0.0 };
         let (same, others): (Vec<Valued>, Vec<Valued>) =
             values.iter().partition(|(_, value)| margin(*value) < self.same);
@@ -139,13 +139,13 @@ impl Judged {
 }
 
 impl Sweep {
-    /// Best arms at each point by this measure; `None` where unknown.
+    /// The best arms at each point by this measure; `None` where unknown.
     pub fn best(&self, judged: &Judged) -> Vec<Option<Best>> {
         let of = |point: &Option<Comparison>| judged.best(point.as_ref()?);
         self.points.iter().map(of).collect()
     }
 
-    /// Finding of the sweep, a sentence for each measure.
+    /// Finding of the sweep, one sentence per measure.
     pub fn finding(&self) -> String {
         let arms: Vec<&str> = self.arms().collect();
         let lines = JUDGED.iter().filter_map(|judged| told(judged, &arms, &self.best(judged)));
@@ -153,7 +153,7 @@ impl Sweep {
     }
 }
 
-/// Who is best how often, and by how much.
+/// The number of points at which each arm is best, and its margins, as a sentence.
 fn told(judged: &Judged, arms: &[&str], best: &[Option<Best>]) -> Option<String> {
     let known: Vec<&Best> = best.iter().flatten().collect();
     let points = known.len();
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_best_are_all_that_are_equal_to_it() {
-        /// Measure, values of the arms, who is best and by how much.
+        /// Measure, values of the arms, the best arms and their margin.
         type Case<'a> = (usize, &'a [f64], &'a [usize], Option<f64>);
         let rows: &[Case<'_>] = &[
             (TIME, &[1000.0, 900.0, 950.0], &[1], Some(100.0 * (1.0 - 900.0 / 950.0))),

@@ -1,8 +1,8 @@
 //! A sweep: one comparison at every point of one or two keys of a path, or of the object size.
 //!
-//! Arms and seeds are the same at every point, so that neighbours differ by the path alone. What
-//! came out is a row per point and arm ([`SweepRow`]), and for each measure that decides who is
-//! best where ([`Sweep::best`]).
+//! Arms and seeds are the same at every point, so that neighbouring points differ only in the path.
+//! The result is one row per point and arm ([`SweepRow`]), and the best arm at each point by each
+//! measure ([`Sweep::best`]).
 
 mod axis;
 mod best;
@@ -19,12 +19,12 @@ use firstflight_path::{Error, Path};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keys that can be swept at a time.
+/// Most keys of a sweep.
 const MOST_AXES: usize = 2;
-/// Points that one sweep may have.
+/// Most points of a sweep.
 const MOST_POINTS: usize = 2_500;
 
-/// A note on phase, of several points.
+/// Note on phase for several points.
 const MOVES: &str = "loss, time or the fastest arm changes if the RTT changes by up to 0.5 ms";
 
 /// Plan of a sweep.
@@ -32,9 +32,9 @@ const MOVES: &str = "loss, time or the fastest arm changes if the RTT changes by
 pub struct SweepPlan {
     /// The keys with their values; one or two.
     pub axes: Vec<Axis>,
-    /// The path as it was asked for, before any value is put into it.
+    /// The path as requested, before any swept value is set.
     pub base: String,
-    /// The comparison at each point, the values of the last key next to each other.
+    /// The comparison at each point, with values of the last key adjacent.
     pub points: Vec<Plan>,
 }
 
@@ -43,16 +43,17 @@ pub struct SweepPlan {
 pub struct Sweep {
     /// The plan of the sweep.
     pub plan: SweepPlan,
-    /// The comparisons, in the order of the plan's points; `None` where the run was stopped before.
+    /// The comparisons, in the order of the plan's points; `None` if the run was stopped earlier.
     pub points: Vec<Option<Comparison>>,
 }
 
 impl SweepPlan {
-    /// The plan of these keys over the path `base`; `on` is the comparison on a path, of an object
-    /// of another size if one is given.
+    /// The plan of these axes over the path `base`; `on` makes the comparison on a path, with
+    /// another object size if one is given.
     ///
     /// # Errors
-    /// One line: no key or too many, too many points, or what `on` or the path refuses.
+    /// A one-line message: no key or too many keys, too many points, or an error from `on` or from
+    /// the path.
     pub fn new(
         axes: Vec<Axis>,
         base: &str,
@@ -98,7 +99,7 @@ impl SweepPlan {
         on(Path::parse_with(&self.base, &changes)?, bytes)
     }
 
-    /// The keys with the values that they have at a point.
+    /// The keys with their values at a point.
     pub fn swept(&self, point: usize) -> Vec<(&str, &str)> {
         let mut rest = point;
         let mut swept: Vec<(&str, &str)> = Vec::with_capacity(self.axes.len());
@@ -111,19 +112,19 @@ impl SweepPlan {
         swept
     }
 
-    /// Number of trials.
+    /// Largest number of trials.
     pub fn trials(&self) -> u64 {
         let of = |plan: &Plan| plan.arms.len() as u64 * u64::from(plan.repeat);
         self.points.iter().map(of).sum()
     }
 
     /// Runs every trial, in parallel on the current thread pool; the result does not depend on the
-    /// number of threads. `tick` is called once per finished trial. If somebody sets `stop`, the
-    /// points that are through by then are the result.
+    /// number of threads. `tick` is called once per finished trial. If `stop` is set, the result
+    /// has the points finished by then.
     ///
     /// # Errors
-    /// Those of [`Plan::run_until`] at any point; all plans are checked before the first trial.
-    /// One line if it is stopped before the first point is through.
+    /// Errors of [`Plan::run_until`] at any point; all plans are checked before the first trial.
+    /// One line if it is stopped before the first point is finished.
     pub fn run(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sweep, Error> {
         self.points.iter().try_for_each(Plan::check)?;
         let all = self.points.len();
@@ -142,7 +143,7 @@ impl SweepPlan {
 }
 
 impl Sweep {
-    /// The arms, as they were asked for.
+    /// The arms, as requested.
     pub fn arms(&self) -> impl Iterator<Item = &str> {
         self.plan.points.iter().take(1).flat_map(|plan| &plan.arms).map(|arm| arm.label.as_str())
     }
@@ -158,16 +159,16 @@ impl Sweep {
         self.points.iter().flatten().count()
     }
 
-    /// Every point is through, and every trial was finished within the limit.
+    /// Whether every point is finished, and every trial finished within the limit.
     pub fn complete(&self) -> bool {
         self.points.iter().all(|point| point.as_ref().is_some_and(Comparison::complete))
     }
 
-    /// Caveats, with the number of points each applies to.
+    /// Caveats, with the number of points to which each applies.
     pub fn warnings(&self) -> Vec<String> {
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for warning in self.points.iter().flatten().flat_map(|point| &point.warnings) {
-            // Its numbers differ from point to point.
+            // The note's numbers differ from point to point.
             let warning = if warning.starts_with(PHASE) { MOVES } else { warning };
             match counted.iter_mut().find(|(known, _)| *known == warning) {
                 Some((_, count)) => *count += 1,

@@ -10,22 +10,22 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 record! {
-    /// One arm at one point of a sweep, as in `--json`. Measures are medians over the trials, from the
-    /// smallest (`_low`) to the largest (`_high`), but for the interval of `time_ratio`; trials without a value do
-    /// not count.
+    /// One arm at one point of a sweep, as in `--json`. Measures are medians over the trials, with
+    /// the smallest (`_low`) and largest (`_high`) value, except that `time_ratio` has its
+    /// interval; trials without a value do not count.
     SweepRow of ((comparison, arm) = (&Comparison, usize));
 
-    /// name the arm was asked for by
+    /// name of the arm as requested
     arm: String, "", None = comparison.plan.arms[arm].label.clone();
     /// the arm in full
     arm_full: String, "", None = comparison.plan.arms[arm].full();
     /// the path's canonical text at this point
     path: String, "", None = comparison.plan.scenario.path.to_string();
-    /// rate of the bottleneck; the mean for one that varies
+    /// rate of the bottleneck; the mean if it varies
     rate_mbps: f64, "Mbit/s", None = comparison.plan.scenario.path.rate_bps() as f64 / 1e6;
     /// idle round trip
     rtt_ms: f64, "ms", None = ms(comparison.plan.scenario.path.rtt());
-    /// queue capacity; null without a limit
+    /// queue capacity; null if unlimited
     queue_bytes: Option<u64>, "bytes", None = comparison.plan.scenario.path.queue_bytes();
     /// rate times idle round trip
     bdp_bytes: u64, "bytes", None = comparison.plan.scenario.path.bdp_bytes();
@@ -35,29 +35,28 @@ record! {
     object_bytes: u64, "bytes", None = comparison.plan.scenario.bytes;
     /// trials, each with the next seed
     trials: u32, "", None = comparison.plan.repeat;
-    /// why no more trials ran: `precision`, `most` or `work`; null where `--repeat` said how many, and on a path without chance
+    /// why no more trials ran: `precision`, `most` or `work`; null if `--repeat` set their number, and if the scenario is not random
     stopped: Option<&'static str>, "", None = comparison.stopped.map(Stopped::name);
-    /// trials that were through within the limit
+    /// trials that finished within the limit
     finished: u32, "", High = comparison.trials(arm).iter().filter(|trial| trial.complete).count() as u32;
-    /// completion time: from the first byte sent until the last one is delivered in order at the receiver; an
-    /// unfinished trial counts with the limit
+    /// completion time: from the first byte sent until the last byte is delivered in order at the receiver; an unfinished trial counts with the limit
     ttlb_ms: Option<Interval>, "ms", Low = over(comparison, arm, |trial| Some(trial.ttlb_ms.unwrap_or(ms(comparison.plan.scenario.limit.0))));
-    /// completion time over that of the first arm on the same seed: geometric mean over the trials with its 95 %
-    /// interval; null for the first arm and of one trial
+    /// completion time over that of the first arm on the same seed: geometric mean over the trials with its 95 % interval; null for the first arm and
+    /// with a single trial
     time_ratio: Option<Interval>, "", Low = comparison.repeats().ratio(arm);
-    /// completion time over the bound no sender beats
+    /// completion time over the lower bound for any sender
     vs_ideal: Option<Interval>, "", Low = over(comparison, arm, |trial| trial.vs_ideal);
-    /// object bytes over the time until the last is delivered
+    /// object bytes over the time until the last byte is delivered
     goodput_mbps: Option<Interval>, "Mbit/s", High = over(comparison, arm, |trial| trial.goodput_mbps);
-    /// packets declared lost and truly dropped, of all packets sent
+    /// packets declared lost and truly dropped, over all packets sent
     loss_ratio: Option<Interval>, "", Low = over(comparison, arm, |trial| trial.loss_ratio);
-    /// object bytes retransmitted, for whatever reason
+    /// object bytes retransmitted, for any reason
     retransmitted_bytes: Option<Interval>, "bytes", Low = over(comparison, arm, |trial| trial.retransmitted_bytes.map(|bytes| bytes as f64));
-    /// when startup ended, since the first byte was sent
+    /// when startup ended, after the first byte was sent
     exit_ms: Option<Interval>, "ms", None = over(comparison, arm, |trial| trial.exit.as_ref().map(|exit| exit.time_ms));
-    /// window when startup ended over rate times idle round trip
+    /// window when startup ended over the BDP
     exit_bdp: Option<Interval>, "", None = over(comparison, arm, |trial| trial.exit.as_ref().map(|exit| exit.bdp_ratio));
-    /// waiting time at the bottleneck that 99 % of the packets do not exceed
+    /// 99th percentile of the packets' waiting time at the bottleneck
     queue_p99_ms: Option<Interval>, "ms", Low = over(comparison, arm, |trial| trial.queue_ms.p99);
 }
 
@@ -70,7 +69,7 @@ fn over(
     Some(Interval { value: summary.median, low: summary.low, high: summary.high })
 }
 
-/// A row with the values that were swept in front.
+/// A row preceded by the swept values.
 #[derive(Serialize)]
 struct JsonRow<'a> {
     #[serde(flatten)]
@@ -79,7 +78,7 @@ struct JsonRow<'a> {
     row: SweepRow,
 }
 
-/// Who is best at a point.
+/// The best arms at a point.
 #[derive(Serialize)]
 struct BestRow<'a> {
     #[serde(flatten)]
@@ -96,8 +95,8 @@ struct AxisRow<'a> {
     values: &'a [String],
 }
 
-/// What was swept, with every default filled in; the path and the size at a point stand in its
-/// rows.
+/// The settings of the sweep with every default filled in; the path and the size at a point are in
+/// its rows.
 #[derive(Serialize)]
 struct ExperimentRow<'a> {
     testbed: &'static str,
@@ -133,7 +132,7 @@ struct Document<'a> {
 }
 
 impl Sweep {
-    /// The rows of the points that are through, in order, each with the values that were swept.
+    /// The rows of the finished points, in order, each with its swept values.
     pub fn rows(&self) -> Vec<(Vec<(&str, &str)>, SweepRow)> {
         let mut rows = Vec::new();
         for (point, comparison) in self.points.iter().enumerate() {
@@ -163,13 +162,13 @@ impl Sweep {
         rows
     }
 
-    /// The whole sweep as JSON, one object, the same bytes for the same plan.
+    /// The whole sweep as one JSON object, identical for the same plan.
     ///
     /// # Panics
     /// Never: rows hold only numbers and strings.
     pub fn to_json(&self) -> String {
         let axes = &self.plan.axes;
-        // What all points share stands at each of them.
+        // Settings common to all points are the same at each of them.
         let all = self.plan.points[0].resolved();
         let document = Document {
             firstflight: env!("CARGO_PKG_VERSION"),

@@ -1,4 +1,5 @@
-//! A testbed that this build does not have: it is known by name, and says how to get it.
+//! A testbed that this build does not include: it is known by name, and its error says how to get
+//! it.
 
 use super::bed::{Info, Testbed};
 use crate::arms::NamedArm;
@@ -7,7 +8,7 @@ use crate::record::Recording;
 use crate::scenario::Scenario;
 use firstflight_path::Error;
 
-/// One that is not there.
+/// A testbed that this build does not include.
 #[allow(unreachable_pub, reason = "reachable through a testbed that this build does not have")]
 #[cfg_attr(
     all(feature = "quic", feature = "linux", target_os = "linux"),
@@ -15,7 +16,7 @@ use firstflight_path::Error;
 )]
 pub struct Absent {
     pub(super) info: Info,
-    /// One line: what is missing, and what has it.
+    /// One line: what is missing, and which build has it.
     pub(super) why: &'static str,
 }
 

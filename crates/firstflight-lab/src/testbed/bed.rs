@@ -1,4 +1,4 @@
-//! What a testbed is: its name, what it can do, and how it runs trials.
+//! The interface of a testbed: its name, its abilities, and how it runs trials.
 
 use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
 use crate::flows::{Access, App, Arrangement, SharingFlow, Together};
@@ -13,7 +13,7 @@ use std::fmt;
 /// Protocol of a testbed's senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
-    /// QUIC or TCP, as the scenario's hosts say.
+    /// QUIC or TCP, depending on the scenario's hosts.
     Both,
     /// QUIC only.
     Quic,
@@ -24,45 +24,46 @@ pub enum Speaks {
 /// Name and abilities of a testbed.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// Its name in options and results, such as `sim`.
+    /// Name in options and results, such as `sim`.
     pub name: &'static str,
     /// Short description for a list: `The simulator`.
     pub summary: &'static str,
-    /// The same as a place, for a sentence: `in the simulator`.
+    /// The testbed as a phrase for a sentence: `in the simulator`.
     pub place: &'static str,
-    /// Stacks of sender and receiver; `None` where they are the simulator's own code.
+    /// Stacks of sender and receiver; `None` if they are the simulator's own code.
     pub stacks: Option<&'static str>,
-    /// The arms to run where none are named.
+    /// The arms to run by default.
     pub arms: &'static str,
-    /// The transports that it has.
+    /// The transports that it supports.
     pub speaks: Speaks,
-    /// Trials take the time that they measure and need the machine for themselves.
+    /// Whether trials run in real time and need the machine for themselves.
     pub in_real_time: bool,
-    /// Its hosts draw by themselves, from the seed or from the system: a little, so a comparison repeats
-    /// only where the path has chance or trials run in real time.
+    /// Whether its hosts make their own random draws, from the seed or from the system. The effect
+    /// is small, so a comparison repeats trials only if the path is random or trials run in real
+    /// time.
     pub hosts_draw: bool,
-    /// It runs controllers of the running kernel, [`Sender::Kernel`].
+    /// Whether it runs controllers of the running kernel, [`Sender::Kernel`].
     pub kernel_arms: bool,
-    /// It runs controllers that come with a QUIC stack, [`Sender::Stack`].
+    /// Whether it runs controllers that come with a QUIC stack, [`Sender::Stack`].
     pub stack_arms: bool,
-    /// It runs programs of others, [`Sender::Programs`].
+    /// Whether it runs external programs, [`Sender::Programs`].
     pub programs: bool,
-    /// It runs startups that are not ours, [`Sender::Own`].
+    /// Whether it runs user-defined startups, [`Sender::Own`].
     pub own_startups: bool,
-    /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has
+    /// Whether an arm selects the loss detection (`detection=`, `early=`); otherwise the stack has
     /// its own.
     pub chooses_detection: bool,
-    /// It tells senders how many bytes arrived marked, and marks ECT(1).
+    /// Whether it reports marked bytes to senders, and marks ECT(1).
     pub counts_marks: bool,
-    /// Its receiver acknowledges as the path says (`ack=`).
+    /// Whether its receiver acknowledges as the path specifies (`ack=`).
     pub obeys_ack_every: bool,
-    /// Its receiver is a kernel with settings, [`Scenario::receiver`].
+    /// Whether its receiver is a kernel with settings, [`Scenario::receiver`].
     pub kernel_receiver: bool,
 }
 
 impl Info {
-    /// A testbed of real stacks that runs arms of ours and leaves everything else to the stacks:
-    /// what most testbeds are.
+    /// A testbed of real stacks that runs our arms and leaves everything else to the stacks, as
+    /// most testbeds do.
     pub const REAL_STACKS: Info = Info {
         name: "",
         summary: "",
@@ -82,15 +83,15 @@ impl Info {
         kernel_receiver: false,
     };
 
-    /// The hosts of a testbed that leaves no choice; `None` where there is one.
+    /// The hosts of a testbed that supports only one kind; `None` if there is a choice.
     pub fn only_hosts(&self) -> Option<Hosts> {
         (self.speaks == Speaks::Tcp).then(|| tcp::Host::default().into())
     }
 
-    /// Refuses what the testbed cannot do.
+    /// Refuses arms and scenarios that the testbed cannot run.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message with the reason.
     pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
         let detects = arm
@@ -145,39 +146,39 @@ impl Info {
     }
 }
 
-/// Where trials run. [`Plan`](crate::Plan) asks `available` and `check` before the first trial,
-/// then runs trials side by side: one in real time takes turns by itself.
+/// A place to run trials. [`Plan`](crate::Plan) calls `available` and `check` before the first
+/// trial, then runs trials in parallel; a real-time testbed must serialize them itself.
 pub trait Testbed: Send + Sync {
-    /// What it is called, and what it can do.
+    /// Name and abilities.
     fn info(&self) -> &Info;
 
-    /// This build and this machine have it.
+    /// Checks that this build and this machine support it.
     ///
     /// # Errors
-    /// One line that says what is missing and how to get it.
+    /// A one-line message that says what is missing and how to get it.
     fn available(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// It can run this. What [`Info`] says is checked already where this is not overridden.
+    /// Checks that it can run this. The default checks what [`Info`] states.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if it cannot.
     fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         self.info().check(scenario, arm)
     }
 
-    /// A pacer releases the packets of this arm.
+    /// Whether a pacer releases the packets of this arm.
     fn paced(&self, scenario: &Scenario, arm: &NamedArm) -> bool {
         arm.parts().is_some_and(|arm| arm.configure(scenario.config()).paced)
     }
 
     /// Runs one trial that [`check`](Testbed::check) allows. The seed keys every draw of the path;
-    /// a recording keeps every event. Measures that nobody could take stay `None`, and what a
-    /// reader should doubt goes into [`Outcome::warnings`].
+    /// a recording keeps every event. Unknown measures stay `None`, and reasons to doubt the result
+    /// go into [`Outcome::warnings`].
     ///
     /// # Errors
-    /// One line if the path cannot carry the packets, or the testbed failed.
+    /// A one-line message if the path cannot carry the packets, or the testbed failed.
     fn run(
         &self,
         scenario: &Scenario,
@@ -186,12 +187,11 @@ pub trait Testbed: Send + Sync {
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error>;
 
-    /// Runs one trial of each arm with the same seed, none of them recorded: what
-    /// [`run`](Testbed::run) gives for one after the other, and that is what it does where it is not
-    /// overridden.
+    /// Runs one trial of each arm with the same seed, without recordings. The results are those of
+    /// consecutive calls of [`run`](Testbed::run), which is the default implementation.
     ///
     /// # Errors
-    /// Those of [`Testbed::run`].
+    /// Errors of [`Testbed::run`].
     fn run_each(
         &self,
         scenario: &Scenario,
@@ -201,13 +201,15 @@ pub trait Testbed: Send + Sync {
         arms.iter().map(|arm| self.run(scenario, arm, seed, None)).collect()
     }
 
-    /// Runs flows through one bottleneck, each of an arm that [`check`](Testbed::check) allows, until
-    /// all that end are through or the limit is reached. The scenario's object does not count, each
-    /// flow has its own. What each has delivered is noted every `sample`; starts are late by up to
-    /// `jitter`, by a draw of the seed, where the testbed's own clock is not late by itself.
+    /// Runs flows through one bottleneck, each of an arm that [`check`](Testbed::check) allows,
+    /// until all finite flows have finished or the limit is reached. Each flow has its own object;
+    /// the scenario's is ignored. The bytes delivered by each flow are recorded every `sample`.
+    /// Starts are delayed by up to `jitter`, drawn from the seed, unless the testbed's own clock
+    /// causes delays.
     ///
     /// # Errors
-    /// One line if [`check_flows`](Testbed::check_flows) refuses them, or the testbed failed.
+    /// A one-line message if [`check_flows`](Testbed::check_flows) refuses them, or the testbed
+    /// failed.
     fn run_flows(
         &self,
         scenario: &Scenario,
@@ -220,11 +222,11 @@ pub trait Testbed: Send + Sync {
         Err(Error::new(format!("testbed `{}` runs no several flows", self.info().name)))
     }
 
-    /// It can run these flows with what each has of its own.
+    /// Checks that it can run these flows with their individual settings.
     ///
     /// # Errors
-    /// One line if the testbed carries one flow at a time, which is what one does where this is not
-    /// overridden, or not what these carry.
+    /// A one-line message if the testbed carries only one flow at a time, as in the default
+    /// implementation, or does not support the flows' traffic.
     fn check_flows(
         &self,
         _scenario: &Scenario,
@@ -235,12 +237,12 @@ pub trait Testbed: Send + Sync {
     }
 }
 
-/// Flows as real stacks carry them: objects that are all there from the start, or that do not end
-/// (`None`), all at the same distance, on ways that are the path's alone. The phases that
-/// [`Access::jitter`] breaks are broken by the stacks' timers.
+/// Flows as real stacks carry them: objects that are available from the start, or that do not end
+/// (`None`), all with the same RTT, over links that are the path's only. Phase effects, which
+/// [`Access::jitter`] would break, are broken by the stacks' timers.
 ///
 /// # Errors
-/// One line for what only the simulator carries.
+/// A one-line message for settings that only the simulator supports.
 #[cfg_attr(
     not(any(feature = "quic", all(feature = "linux", target_os = "linux"))),
     expect(dead_code, reason = "this build has the simulator only")

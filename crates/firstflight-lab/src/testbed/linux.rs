@@ -25,7 +25,7 @@ const INFO: Info = Info {
     summary: "Real Linux TCP",
     place: "over Linux TCP",
     stacks: Some("TCP of the running kernel"),
-    // There is no oracle in the kernel.
+    // The kernel has no oracle.
     arms: "kernel:cubic,kernel:cubic(hystart=off),hystart++,best,search,rapid-nojump,rapid",
     speaks: Speaks::Tcp,
     in_real_time: true,

@@ -1,8 +1,9 @@
-//! Where trials run: what a testbed is, and those that are built in.
+//! Testbeds, which run trials: the interface, and the built-in testbeds.
 //!
-//! A testbed is a type that implements [`Testbed`]; a [`Plan`](crate::Plan) runs on any, also on
-//! one of another crate. Those of this crate have a module each and a line in [`BUILT_IN`]; command
-//! line, experiments, Python and reports take names, descriptions and limits from [`Info`].
+//! A testbed is a type that implements [`Testbed`]; a [`Plan`](crate::Plan) runs on any testbed,
+//! including those of other crates. Each testbed of this crate has a module and a line in
+//! [`BUILT_IN`]. Command line, experiments, Python and reports take names, descriptions and limits
+//! from [`Info`].
 
 mod absent;
 mod bed;
@@ -15,10 +16,11 @@ pub use bed::{Info, Speaks, Testbed};
 
 use firstflight_path::{Error, suggestion};
 
-/// The testbeds of this crate, whether or not this build has all of them ([`Testbed::available`]).
+/// The testbeds of this crate, including those that this build does not support
+/// ([`Testbed::available`]).
 pub static BUILT_IN: [&dyn Testbed; 4] = [&sim::BED, &quic::BED, &quic_real::BED, &linux::BED];
 
-/// Testbeds by name: those that are built in, and those that somebody adds.
+/// Testbeds by name: the built-in ones, and added ones.
 #[derive(Clone, Debug)]
 pub struct Testbeds(Vec<&'static dyn Testbed>);
 
@@ -29,10 +31,10 @@ impl Default for Testbeds {
 }
 
 impl Testbeds {
-    /// One more.
+    /// Adds a testbed.
     ///
     /// # Errors
-    /// One line if there is one of that name.
+    /// A one-line message if there is one with that name.
     pub fn add(&mut self, testbed: &'static dyn Testbed) -> Result<(), Error> {
         let name = testbed.info().name;
         if self.names().any(|known| known == name) {
@@ -42,7 +44,7 @@ impl Testbeds {
         Ok(())
     }
 
-    /// All of them, those that are built in first.
+    /// All testbeds, the built-in ones first.
     pub fn iter(&self) -> impl Iterator<Item = &'static dyn Testbed> {
         self.0.iter().copied()
     }
@@ -52,10 +54,10 @@ impl Testbeds {
         self.iter().map(|testbed| testbed.info().name)
     }
 
-    /// The one of that name, if this build and this machine have it.
+    /// The testbed with that name, if this build and this machine support it.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message if there is none.
     pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Error> {
         let Some(testbed) = self.iter().find(|testbed| testbed.info().name == name) else {
             let near = suggestion(name, self.names());

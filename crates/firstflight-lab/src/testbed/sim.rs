@@ -1,5 +1,5 @@
-//! The testbed `sim`: the simulator. It carries everything, and is what A/B tests and published
-//! experiments run on.
+//! The testbed `sim`: the simulator. It supports everything, and runs A/B tests and published
+//! experiments.
 
 use super::bed::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
@@ -100,8 +100,8 @@ impl Testbed for Sim {
     }
 }
 
-/// A controller of s2n-quic as a startup that never ends, where this build has it; any other arm as
-/// it is.
+/// A controller of s2n-quic as a startup that never ends, if this build has it; any other arm
+/// unchanged.
 #[cfg(feature = "s2n")]
 fn steered<'a>(
     scenario: &Scenario,
@@ -127,7 +127,7 @@ fn steered<'a>(
             .expect("one of s2n-quic's, and a window of at most a thousand packets")
     };
     let own = OwnStartup::new(own.name(), broken, make);
-    // Nothing of the rest ever acts: no loss opens an episode, no threshold is met.
+    // The other parts never act: no loss opens an episode, and no threshold is reached.
     NamedArm::with_own(&arm.label, own, "/reno/immediate").map(Cow::Owned)
 }
 
@@ -142,10 +142,10 @@ fn steered<'a>(
 }
 
 impl Scenario {
-    /// The hosts with this arm's loss detection and the ACKs that it asks for, where it names them.
+    /// The hosts with this arm's loss detection and ACK settings, if it specifies them.
     ///
     /// # Errors
-    /// If these hosts have no such thing.
+    /// If these hosts do not support them.
     pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
         let asks = arm.parts().and_then(|arm| arm.sender.acks);
@@ -187,12 +187,11 @@ impl Scenario {
         u64::from(arm.sender.burst.unwrap_or(self.burst)) * self.host.mss()
     }
 
-    /// Runs one trial in the simulator and returns all that it measures. With a recording every
-    /// event is kept.
+    /// Runs one trial in the simulator and returns all measurements. A recording keeps every event.
     ///
     /// # Errors
-    /// If the simulator cannot run the arm, or the path cannot carry the host's packets, or a
-    /// startup that is not ours broke.
+    /// If the simulator cannot run the arm, if the path cannot carry the host's packets, or if a
+    /// user-defined startup failed.
     pub fn simulate(
         &self,
         arm: &NamedArm,
@@ -202,10 +201,10 @@ impl Scenario {
         self.simulate_watched(arm, seed, recording.map(|recording| recording as &mut dyn Observer))
     }
 
-    /// The same, watched by anybody.
+    /// As [`Scenario::simulate`], with any observer.
     ///
     /// # Errors
-    /// Those of [`Scenario::simulate`].
+    /// Errors of [`Scenario::simulate`].
     pub fn simulate_watched(
         &self,
         arm: &NamedArm,
@@ -228,11 +227,11 @@ impl Scenario {
         run_arm(&setup, controller, observer)
     }
 
-    /// Runs one trial of each arm: what [`Scenario::simulate`] gives for one after the other, with
-    /// one simulation for those that behave alike ([`run_alike`]).
+    /// Runs one trial of each arm, with the results of [`Scenario::simulate`]. Arms that behave
+    /// alike share a simulation ([`run_alike`]).
     ///
     /// # Errors
-    /// Those of [`Scenario::simulate`].
+    /// Errors of [`Scenario::simulate`].
     pub fn simulate_each(
         &self,
         arms: &[NamedArm],
@@ -265,7 +264,7 @@ impl Scenario {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// The trial of an arm whose startup is one of ours; `None` if it is somebody's own.
+    /// The trial of an arm whose startup is ours; `None` if it is user-defined.
     fn ours(&self, arm: &NamedArm, seed: u64) -> Result<Option<(Setup<'_>, ArmController)>, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
@@ -283,12 +282,12 @@ impl Scenario {
         Setup { path, host, pacer_burst, object, limit, seed, path_index }
     }
 
-    /// Runs an application that is no plain object in the simulator: responses with pauses, a
+    /// Runs an application other than a single object in the simulator: responses with pauses, a
     /// video.
     ///
     /// # Errors
-    /// If the path cannot carry the host's packets, or these hosts have not what the arm asks for,
-    /// or a startup that is not ours broke.
+    /// If the path cannot carry the host's packets, if these hosts do not support the arm's
+    /// settings, or if a user-defined startup failed.
     pub fn run_app(
         &self,
         arm: &NamedArm,
@@ -298,10 +297,10 @@ impl Scenario {
         self.run_app_watched(arm, app, seed, None)
     }
 
-    /// The same with an observer.
+    /// As [`Scenario::run_app`], with an observer.
     ///
     /// # Errors
-    /// Those of [`Scenario::run_app`].
+    /// Errors of [`Scenario::run_app`].
     pub fn run_app_watched(
         &self,
         arm: &NamedArm,
@@ -340,7 +339,7 @@ impl Scenario {
         Begin { now: Time(0), arm: *arm, config, nxt: Seq(0), oracle_exit }
     }
 
-    /// The plan of a flow that shares its path with nobody.
+    /// The plan of a flow that does not share its path.
     fn alone<S: Combined>(&self, arm: &Arm, app: App, controller: Core<S>) -> FlowPlan<S> {
         FlowPlan {
             controller,

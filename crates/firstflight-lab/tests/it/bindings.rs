@@ -1,5 +1,5 @@
-//! What front ends in other languages build on: startups that are not ours, runs that can be
-//! stopped, tests by blocks, populations that travel with their files.
+//! The interface used by other languages: user-defined startups, runs that can be stopped, tests by
+//! blocks, populations sent together with their files.
 
 use firstflight::Nanos;
 use firstflight::event::{Ack, Context, Window};

@@ -1,5 +1,5 @@
-//! Completion time is the receiver's: it grows with the object, it does not see the delayed ACK of
-//! an odd last packet, and no sender beats its bound.
+//! Completion time is measured at the receiver: it grows with the object, does not include the
+//! delayed ACK of an odd last packet, and is never below its bound.
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;

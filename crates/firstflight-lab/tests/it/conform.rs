@@ -1,5 +1,5 @@
-//! Controllers that are not ours beside ours: what is exact agrees on every ACK, and a planted fault
-//! is found with its rule.
+//! Controllers that are not ours, compared with ours: exact ones agree on every ACK, and an
+//! injected fault is reported with its rule.
 
 use crate::students::{WITHOUT, faults};
 use firstflight::fields::EVENT;

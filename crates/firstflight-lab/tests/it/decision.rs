@@ -1,5 +1,5 @@
-//! The rule of decisions on drawn results: residuals of real connections, planted effects, no
-//! simulator. `FIRSTFLIGHT_DRAWS` says how many results are drawn of each case.
+//! The decision rule on drawn results: residuals of real connections with injected effects, without
+//! the simulator. `FIRSTFLIGHT_DRAWS` is the number of results drawn per case.
 
 use firstflight::Nanos;
 use firstflight_lab::ab::{Clock, Run, Test, Watch};

@@ -1,5 +1,5 @@
-//! Loss detection as an option of an arm: it does what `--detection` does for all, and refuses what
-//! is not there.
+//! Loss detection as an option of an arm: it has the effect of `--detection` for one arm, and
+//! unknown values are refused.
 
 use firstflight_lab::{Scenario, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;

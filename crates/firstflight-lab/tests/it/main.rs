@@ -1,5 +1,6 @@
-//! The tests of the lab, one program that links once. What drives the running kernel or counts on
-//! real time has a program of its own: beside others it would compete with them for the processor.
+//! The tests of the lab, in one program that is linked once. Tests that use the running kernel or
+//! depend on real time have their own program, because in this one they would compete with others
+//! for the processor.
 
 mod bindings;
 mod completion;

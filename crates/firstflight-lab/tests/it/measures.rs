@@ -1,5 +1,5 @@
-//! One table of measures: what rows have in JSON, what people are shown and what `docs/metrics.md`
-//! defines are the same.
+//! One table of measures: the rows in JSON, the printed tables and the definitions in
+//! `docs/metrics.md` agree.
 
 use firstflight::Nanos;
 use firstflight_lab::ab::analysis::{Entry, PercentileRow, Percentiles};

@@ -1,4 +1,4 @@
-//! Avoidances and recoveries that are not ours, and arms that name them.
+//! User-defined avoidances and recoveries, and arms that name them.
 
 use firstflight::Nanos;
 use firstflight::avoidance::{Cubic, Prague, Reno, cubic, prague, reno};

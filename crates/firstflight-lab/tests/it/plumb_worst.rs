@@ -1,6 +1,6 @@
-//! The worst paths of Plumb that an optimiser has found (`worst_paths` of the examples, 40 starts, 1
-//! MB), each with its reason: no later change may make them worse without anybody noticing. The
-//! table of `docs/plumb-results.md` has the worst of this version with their losses.
+//! The worst paths for Plumb that an optimiser has found (example `worst_paths`, 40 starts, 1 MB),
+//! each with its reason, so that a later change cannot make them worse unnoticed. The table of
+//! `docs/plumb-results.md` has the worst paths of this version with their losses.
 
 use firstflight_lab::{Scenario, parse_arms};
 use firstflight_path::Path;

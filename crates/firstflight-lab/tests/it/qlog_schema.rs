@@ -1,5 +1,5 @@
-//! What we call qlog is qlog: another implementation of the schema reads every standard event and
-//! drops nothing, and what a viewer needs to draw a congestion graph is there.
+//! Our qlog conforms to the schema: another implementation reads every standard event and drops
+//! nothing, and all data that a viewer needs for a congestion graph is present.
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Plan, Scenario, hosts_of_tcp, parse_arms};

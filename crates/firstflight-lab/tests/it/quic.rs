@@ -1,4 +1,4 @@
-//! The testbed `quic` beside the simulator: same path, same arms, same measures.
+//! The testbed `quic` compared with the simulator: same path, same arms, same measures.
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{quic, sim};

@@ -1,4 +1,4 @@
-//! Scenarios with chance and without, and what a comparison does with each.
+//! Random and deterministic scenarios, and how a comparison handles each.
 
 use firstflight_lab::repeat::{Stages, Stopped};
 use firstflight_lab::{Comparison, Plan, Scenario, parse_arms};

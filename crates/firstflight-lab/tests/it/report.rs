@@ -1,4 +1,4 @@
-//! The report: its data survives the way into the page, and thinning loses nothing a reader would
+//! The report: its data reaches the page unchanged, and thinning keeps everything a reader would
 //! look for.
 
 use firstflight_lab::report::{

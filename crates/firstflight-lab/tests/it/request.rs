@@ -1,5 +1,5 @@
-//! One table of requests: keys of experiments, keyword arguments of Python and the options of the
-//! command line are the same.
+//! One table of requests: keys of experiments, keyword arguments of Python and options of the
+//! command line agree.
 
 use firstflight_lab::request::{
     AbRequest, Asked, CompareRequest, Key, Takes, from_pairs, keys, parse,

@@ -1,5 +1,5 @@
-//! Algorithms written from the documents alone, in floating point, each with faults to plant: what
-//! vectors and `conform` must accept without a fault, and refuse with one.
+//! Algorithms written from the documents alone, in floating point, each with faults that can be
+//! injected: vectors and `conform` must accept them without a fault and reject them with one.
 
 use firstflight::arm::Arm;
 use firstflight::avoidance::{AnyAvoidance, Avoidance, Cut, Reduced};

@@ -1,6 +1,6 @@
-//! What every startup does on the named paths, in numbers that follow from the path: how far slow
-//! start overshoots, that the oracle does not, who leaves before the queue overflows, and that a
-//! comparison says what it must about each trial.
+//! Results of every startup on the named paths, in numbers that follow from the path: how far slow
+//! start overshoots, that the oracle does not, which startups leave before the queue overflows, and
+//! the notes of a comparison about each trial.
 
 use firstflight::startup::ExitReason;
 use firstflight::{Nanos, Phase};

@@ -1,6 +1,6 @@
-//! Testbeds of somebody else: one that only counts packets runs the same comparison as those that
-//! are built in, and what it does not know is null. And what trials have to say stays with their
-//! own comparison.
+//! User-defined testbeds: one that only counts packets runs the same comparison as the built-in
+//! ones, and values that it does not know are null. Warnings of trials stay with their own
+//! comparison.
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;

@@ -1,5 +1,5 @@
-//! Traps that other systems fell into, as tests of our own: T4, T13 and T14. Those of links stand
-//! in `firstflight-path`, those of senders in `firstflight-sim`.
+//! Mistakes of other systems, as tests: T4, T13 and T14. Tests of links are in `firstflight-path`,
+//! tests of senders in `firstflight-sim`.
 
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::compare::Keep;

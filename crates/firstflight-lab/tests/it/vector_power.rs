@@ -1,5 +1,5 @@
-//! Vectors can fail: every planted fault is told apart by at least one of them, and every value of an
-//! option changes one.
+//! Vectors detect faults: at least one of them detects every injected fault, and every value of an
+//! option changes at least one.
 
 use crate::students::{WITHOUT, faults};
 use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};

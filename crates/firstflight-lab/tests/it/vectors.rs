@@ -1,4 +1,4 @@
-//! Vectors: complete by themselves, and as their schema says.
+//! Vectors are self-contained and conform to their schema.
 
 use firstflight::arm::{Arm, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;

@@ -1,5 +1,5 @@
-//! Controllers of the kernel beside the core, on the ACKs of real connections. Needs root; says what
-//! is missing and passes where that is not given.
+//! Controllers of the kernel compared with the core, on the ACKs of real connections. Needs root;
+//! otherwise the tests pass with a message that says what is missing.
 
 use firstflight_lab::conform::{Judge, Rule, RuleRow, Verdict, kernel_counterpart, of_kernel};
 use firstflight_lab::{NamedArm, Scenario, hosts_of_tcp, parse_arms};

@@ -1,5 +1,5 @@
-//! The testbed `quic` over real sockets: complete, of its arm, and about as fast as in virtual
-//! time. How fast exactly is a measurement and no test: the machine may be busy.
+//! The testbed `quic` over real sockets: trials complete, use their arm, and take about as long as
+//! in virtual time. The exact time is not tested, because the machine may be busy.
 
 use firstflight::Phase;
 use firstflight_lab::compare::Keep;

@@ -1,5 +1,5 @@
-//! The testbed `linux`: real TCP beside the simulator. Needs root; says what is missing and passes
-//! where that is not given.
+//! The testbed `linux`: real TCP compared with the simulator. Needs root; otherwise the tests pass
+//! with a message that says what is missing.
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;

@@ -1,5 +1,5 @@
-//! Traces of real Linux TCP: what crossed the link agrees with the trial and with the path. Needs
-//! root; says what is missing and passes where that is not given.
+//! Traces of real Linux TCP: the packets on the link agree with the trial and with the path. Needs
+//! root; otherwise the tests pass with a message that says what is missing.
 
 use firstflight::Event;
 use firstflight_lab::compare::Keep;

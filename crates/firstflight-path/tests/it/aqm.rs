@@ -1,4 +1,4 @@
-//! Queue management and marks. CoDel at the offer is held against a queue that is really run.
+//! Queue management and marks. CoDel decided at the offer is compared with a simulated queue.
 
 use firstflight_path::{DropCause, Fate, Link, Path, Purpose, Stream};
 use proptest::prelude::*;

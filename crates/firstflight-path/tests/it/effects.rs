@@ -1,4 +1,4 @@
-//! What a direction can do beyond rate, queue and independent loss, one effect after the other.
+//! Effects of a direction beyond rate, queue and independent loss, one after the other.
 
 use firstflight_path::random::normal;
 use firstflight_path::{DropCause, Fate, Link, Path, Purpose, Queue, Rate, Steps, Stream};

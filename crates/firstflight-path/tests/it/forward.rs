@@ -1,5 +1,5 @@
-//! Queues that decide later: held against a link that decides at once, and against what must hold
-//! whatever is offered.
+//! Queues that decide later, compared with a link that decides at once, and invariants for any
+//! offers.
 
 use firstflight_path::{Codepoint, DropCause, Fate, Forward, ForwardPath, Offered, Path};
 use proptest::prelude::*;

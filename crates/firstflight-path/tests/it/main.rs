@@ -1,4 +1,4 @@
-//! The tests of paths, one program that links once.
+//! All tests of paths in one program, linked once.
 
 mod aqm;
 mod effects;

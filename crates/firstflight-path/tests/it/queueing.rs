@@ -1,5 +1,5 @@
-//! A link beside queueing theory: Poisson arrivals of packets of one length at a constant rate are
-//! the M/D/1 queue, whose mean wait is known.
+//! A link compared with queueing theory: Poisson arrivals of packets of one length at a constant
+//! rate form the M/D/1 queue, whose mean wait is known.
 
 #![allow(
     clippy::float_arithmetic,

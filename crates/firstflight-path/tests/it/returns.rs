@@ -1,5 +1,5 @@
 //! Release engines: the self-test figures of the satellite terminal, the batch engines, thinning,
-//! and what holds for every way back.
+//! and the invariants of every return path.
 
 use firstflight_path::{
     Ack, BatchSettings, DropCause, GrantSettings, Path, Release, Return, ReturnPath, Reverse,

@@ -1,8 +1,8 @@
 //! A trial with the TCP of the running kernel behind an emulated link, in real time.
 //!
-//! Arms that exist as kernel controllers are loaded for the trial; `kernel:cubic` and the like are
-//! the kernel's own. Trials run one at a time, because two of them would disturb each other's
-//! clock, and are repeated when the link was late.
+//! Arms that exist as kernel controllers are loaded for the trial; `kernel:cubic` and similar arms
+//! are the kernel's own. Trials run one at a time, because two of them would disturb each other's
+//! timing, and are repeated if the link was late.
 
 use super::wire;
 use crate::arms::{NamedArm, Sender};
@@ -23,24 +23,24 @@ use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How often a trial is run until its link was in time.
+/// Most attempts of a trial until its link is on time.
 const ATTEMPTS: u32 = 3;
 /// The kernel's initial window.
 const INITIAL_WINDOW: u32 = 10;
 /// Time between two events of a recording.
 const GRAIN: Duration = Duration::from_millis(1);
-/// A threshold that was never set, as the kernel says it.
+/// The kernel's value for a threshold that was never set.
 const UNSET_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// TCP of the running kernel.
 pub struct Linux {
     info: bed::Info,
-    /// One trial at a time.
+    /// Ensures that only one trial runs at a time.
     alone: Mutex<()>,
 }
 
 impl Linux {
-    /// The machine has one.
+    /// A machine has one instance.
     pub(super) const fn new(info: bed::Info) -> Linux {
         Linux { info, alone: Mutex::new(()) }
     }
@@ -64,12 +64,12 @@ impl Testbed for Linux {
         sender(arm).map(|_| ())
     }
 
-    /// The kernel paces whatever wants to be.
+    /// The kernel paces any sender that wants pacing.
     fn paced(&self, _scenario: &Scenario, _arm: &NamedArm) -> bool {
         true
     }
 
-    /// With a recording the sender's state is kept once a millisecond.
+    /// A recording keeps the sender's state once per millisecond.
     fn run(
         &self,
         scenario: &Scenario,
@@ -81,7 +81,8 @@ impl Testbed for Linux {
         run(scenario, arm, seed, recording)
     }
 
-    /// All are connected before the first one writes. Starts are as late as the machine makes them.
+    /// All flows are connected before the first one writes. Delays of starts are those of the
+    /// machine.
     fn run_flows(
         &self,
         scenario: &Scenario,
@@ -173,7 +174,8 @@ fn run_flows(
     }
 }
 
-/// What is known of one flow of several: drops and queue are the link's, which tells no flows apart.
+/// Outcome of one of several flows: drops and queue are those of the link, which does not
+/// distinguish flows.
 fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
     Outcome {
         complete: flow.complete || flow.delivered_after.is_some(),
@@ -185,7 +187,7 @@ fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
     }
 }
 
-/// Of programs of others nothing is known but what arrived, and when.
+/// Keeps only the arrivals and their times, which is all that is known of external programs.
 fn only_what_arrived(outcome: &mut Outcome) {
     let known = std::mem::take(outcome);
     *outcome = Outcome {
@@ -199,7 +201,7 @@ fn only_what_arrived(outcome: &mut Outcome) {
     };
 }
 
-/// What the sender's last word says.
+/// Outcome from the sender's last state.
 fn of_sender(last: &Info, seen: &Seen) -> Outcome {
     Outcome {
         packets_sent: Some(u64::from(last.packets_sent)),
@@ -246,8 +248,8 @@ fn run(
         let measured = trial::run(&trial, |info| seen.take(info)).map_err(refused)?;
         let mut exit = None;
         if let Some(loaded) = loaded.first() {
-            // The first end of startup counts, unless it was a false alarm. What a socket reports
-            // that is closed already, its link gone, is none.
+            // The first end of startup counts, unless it was spurious. Reports of a socket that is
+            // closed because its link is gone do not count.
             let in_time = |report: &kernel::Exit| {
                 Duration::from_micros(report.since_first_send_us) <= measured.acked_after
             };
@@ -282,11 +284,12 @@ fn run(
     }
 }
 
-/// Arms that have to be loaded for a trial.
+/// Arms that must be loaded for a trial.
 struct Arms(Vec<&'static KernelArm>);
 
 impl Arms {
-    /// Those of these senders. A pinned arm is used as it is; its reports belong to whoever traces it.
+    /// The arms of these senders. A pinned arm is used as it is; its reports belong to the program
+    /// that traces it.
     fn of<'a>(senders: impl IntoIterator<Item = &'a Seated<'a>>) -> Arms {
         let mut arms: Vec<&KernelArm> = Vec::new();
         for arm in senders.into_iter().filter_map(Seated::ours) {
@@ -297,18 +300,18 @@ impl Arms {
         Arms(arms)
     }
 
-    /// Into the kernel, for one attempt: an arm that was loaded before may have learnt from what it
-    /// sent (Careful Resume does), and an attempt that is repeated knows nothing.
+    /// Loads the arms into the kernel for one attempt. A loaded arm may have learnt from earlier
+    /// traffic (as in Careful Resume), and a repeated attempt must start without that knowledge.
     fn load(&self) -> Result<Vec<Loaded>, Error> {
         self.0.iter().map(|arm| Loaded::load(arm)).collect()
     }
 }
 
-/// Who sends.
+/// The sender of a flow.
 enum Seated<'a> {
-    /// The kernel's name of a controller, and the arm if it is one of ours.
+    /// The kernel's name of a controller, and the arm if it is ours.
     Controller(String, Option<&'static KernelArm>),
-    /// Lines for the shell, at both ends.
+    /// Shell commands at both ends.
     Programs(trial::Programs<'a>),
 }
 
@@ -339,10 +342,10 @@ fn sender(arm: &NamedArm) -> Result<Seated<'_>, Error> {
     controller(arm).map(|(name, ours)| Seated::Controller(name, ours))
 }
 
-/// The kernel's name for the arm, and the arm if it is one of ours.
+/// The kernel's name for the arm's controller, and the arm if it is ours.
 pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Error> {
     if let Sender::Kernel(stock) = &arm.sender {
-        // Ours may bear such a name: the kernel's CUBIC without HyStart.
+        // One of our controllers may have such a name: the kernel's CUBIC without HyStart.
         let ours = ARMS.iter().find(|ours| ours.name == arm.label);
         return Ok((ours.map_or_else(|| stock.clone(), |ours| ours.kernel_name.to_owned()), ours));
     }
@@ -372,19 +375,19 @@ fn core_exit(reason: ExitReason, report: &kernel::Exit) -> Exit {
     }
 }
 
-/// The sender as it was seen.
+/// Observations of the sender.
 #[derive(Default)]
 struct Seen {
-    /// Keep whatever is new, for a trace.
+    /// Whether to keep every change, for a trace.
     every_change: bool,
-    /// Once per [`GRAIN`].
+    /// One per [`GRAIN`].
     infos: Vec<Info>,
     slow_starts_after_recovery: u64,
     state: u8,
 }
 
 impl Seen {
-    /// Counts what is counted, and keeps nothing.
+    /// Updates the counters, and keeps nothing else.
     fn count(&mut self, info: &Info) {
         const RECOVERY: u8 = 3;
         self.slow_starts_after_recovery +=
@@ -415,8 +418,8 @@ impl Seen {
         }
     }
 
-    /// The log out of what crossed the link; windows are those that the kernel told within a tenth
-    /// of a millisecond afterwards.
+    /// The log made from packets on the link; windows are those that the kernel reported within the
+    /// following tenth of a millisecond.
     fn log(
         &self,
         log: &mut LogWriter,
@@ -443,7 +446,7 @@ impl Seen {
     }
 }
 
-/// What the kernel says of its sender.
+/// The sender's state from the kernel.
 fn state(info: &Info) -> State {
     let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
     let us = |us: u32| Some(Nanos::from_micros(u64::from(us)));
@@ -465,7 +468,7 @@ fn state(info: &Info) -> State {
     }
 }
 
-/// What the kernel does not tell stays unknown.
+/// The outcome; values that the kernel does not report stay unknown.
 fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &Seen) -> Outcome {
     let dropped = measured.link.forward.dropped_packets();
     let repeats = u64::from(measured.last.repeats);
@@ -479,7 +482,7 @@ fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &
         ended_after: Some(nanos(measured.acked_after)),
         delivered_after: measured.delivered_after.map(nanos),
         delivered: Some(measured.delivered.min(scenario.bytes)),
-        // Of the packets that were dropped all but a few at the very end were found lost.
+        // All dropped packets except a few at the very end were declared lost.
         packets_lost: Some(dropped.min(repeats)),
         spurious_losses: Some(repeats.saturating_sub(dropped)),
         lost_retransmissions: Some(measured.counters.lost_repeats),

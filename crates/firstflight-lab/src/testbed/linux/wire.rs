@@ -1,13 +1,13 @@
-//! A log out of packets that were seen at both ends of a link: what the sender must have learnt
-//! from each ACK.
+//! Makes a log from packets seen at both ends of a link: what the sender must have learnt from each
+//! ACK.
 //!
-//! The kernel's own bookkeeping cannot be asked once per ACK, but everything that it is told
-//! crosses the link. What is known exactly: times, bytes, SACK blocks, RTT samples of data sent
-//! once, the receiver's clock, what was dropped. What is inferred, and why the log says that it is
-//! from the [wire](firstflight_log::trace::Source::Wire):
-//! * a segment counts as lost with the last ACK before it was sent again, because then at the
-//!   latest the sender thought so;
-//! * the window is the limit of an ACK if less than one segment more would have fitted into it.
+//! The kernel's own state cannot be read once per ACK, but all of its inputs cross the link. Known
+//! exactly are times, bytes, SACK blocks, RTT samples of data sent once, the receiver's clock, and
+//! drops. Two things are inferred, which is why the log is marked as from the
+//! [wire](firstflight_log::trace::Source::Wire):
+//! * a segment counts as lost with the last ACK before its retransmission, which is the latest time
+//!   at which the sender declared it lost;
+//! * the window was the limit at an ACK if it had room for less than one more segment.
 
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
 use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
@@ -18,7 +18,7 @@ use firstflight_log::segment::Sacks;
 use firstflight_log::trace::{LogWriter, Packet, Ranges, Received, State, What, ranges};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// The window and all that goes with it at a time, as far as it is known.
+/// Window and related state at a time, as far as known.
 pub(crate) type Look<'a> = dyn Fn(Time) -> Option<State> + 'a;
 
 /// One transmission.
@@ -27,11 +27,11 @@ struct Sending {
     at: Time,
     len: u64,
     once: bool,
-    /// It is in the network, as far as the sender knows.
+    /// Whether it is in the network, from the sender's view.
     out: bool,
 }
 
-/// A segment that is not acknowledged cumulatively.
+/// A segment that is not yet acknowledged cumulatively.
 #[derive(Clone, Copy)]
 struct Piece {
     end: u64,
@@ -42,7 +42,7 @@ struct Piece {
 struct Reader<'a> {
     mss: u64,
     look: &'a Look<'a>,
-    /// Sequence number of the first byte of data, if one was seen.
+    /// Sequence number of the first data byte, if one was seen.
     first: Option<u32>,
     una: u64,
     nxt: u64,
@@ -53,14 +53,14 @@ struct Reader<'a> {
     sent: u64,
     marks: MarkReader,
     rtt: Rfc6298Rtt,
-    /// Object bytes at the receiver: in order, and what waits behind holes.
+    /// Object bytes at the receiver: in order, and then those behind holes.
     in_order: u64,
     waiting: BTreeMap<u64, u64>,
     entries: Vec<(What, State)>,
     last_ack: Option<usize>,
 }
 
-/// When each transmission reached the receiver.
+/// Arrival times of each transmission at the receiver.
 fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
     let mut arrivals: HashMap<(u16, u32), VecDeque<u64>> = HashMap::new();
     for sight in sights.iter().filter(|sight| sight.place == Place::ReceiverIn) {
@@ -70,8 +70,8 @@ fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
     arrivals
 }
 
-/// Writes what `sights` tell into the log, which has begun. Times count from the first data.
-/// Returns how much later that was than the link's beginning; `None` if there was no data.
+/// Writes the contents of `sights` to a log that has been started. Times count from the first data.
+/// Returns the time from the start of the link to the first data; `None` if there was no data.
 pub(crate) fn read(
     log: &mut LogWriter,
     sights: &[Sight],
@@ -140,10 +140,10 @@ pub(crate) fn read(
 }
 
 impl Reader<'_> {
-    /// Where a sequence number lies in the stream; `None` before the first byte.
+    /// Offset of a sequence number in the stream; `None` before the first byte.
     fn place(&self, seq: u32) -> Option<u64> {
         let first = self.first?;
-        // The number nearest to the oldest unacknowledged byte.
+        // The offset nearest to the oldest unacknowledged byte.
         let offset = seq.wrapping_sub(first).wrapping_sub(self.una as u32) as i32;
         self.una.checked_add_signed(i64::from(offset))
     }
@@ -160,7 +160,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A data segment leaves. Returns the number of the transmission.
+    /// Handles a data segment that leaves. Returns the number of the transmission.
     fn sends(&mut self, now: Time, sight: &Sight, dropped: bool) -> u64 {
         let segment = &sight.segment;
         let len = u64::from(segment.payload);
@@ -199,7 +199,8 @@ impl Reader<'_> {
         number as u64
     }
 
-    /// What is sent again from `from` up to `to` was thought lost, with the last ACK at the latest.
+    /// Declares data from `from` to `to`, which is retransmitted, lost with the last ACK at the
+    /// latest.
     fn give_up(&mut self, from: u64, to: u64) {
         let Some(last) = self.last_ack else { return };
         for piece in
@@ -227,13 +228,13 @@ impl Reader<'_> {
         }
     }
 
-    /// An ACK reaches the sender.
+    /// Handles an ACK that reaches the sender.
     fn hears(&mut self, now: Time, segment: &Segment) {
         if !segment.has_ack || segment.syn {
             return;
         }
         let Some(upto) = self.place(segment.ack) else { return };
-        // The end of the connection is acknowledged as one byte more.
+        // The end of the connection is acknowledged as one additional byte.
         let upto = upto.min(self.nxt);
         let inflight_before = self.inflight;
         let mut news: Vec<usize> = Vec::new();
@@ -268,7 +269,7 @@ impl Reader<'_> {
             }
         }
         self.delivered += bytes;
-        // RFC6298 3-1: what was sent twice tells nothing.
+        // RFC6298 3-1: data sent twice gives no RTT sample.
         let once = news
             .iter()
             .map(|number| self.sendings[*number])
@@ -326,7 +327,7 @@ impl Reader<'_> {
         self.note(Event::Ack(ack), None, (ranges(&numbers), Vec::new()), rtt, 0);
     }
 
-    /// A data segment reaches the receiver.
+    /// Handles a data segment that reaches the receiver.
     fn arrives(&mut self, segment: &Segment) {
         let Some(seq) = self.place(segment.seq) else { return };
         let end = seq + u64::from(segment.payload);

@@ -1,4 +1,4 @@
-//! A trial on a real QUIC stack in virtual time, measured as the simulator measures it.
+//! A trial on a real QUIC stack in virtual time, with the same measurements as the simulator.
 
 use crate::arms::{NamedArm, Sender};
 use crate::conform::judge::{Judge, Seen, Verdict};
@@ -49,8 +49,8 @@ impl Testbed for Quic {
         Ok(measured(&outcome))
     }
 
-    /// Each flow has endpoints of its own. Starts are late as in the simulator, and timers are the
-    /// stacks'.
+    /// Each flow has its own endpoints. Starts are delayed as in the simulator; timers are those of
+    /// the stacks.
     fn run_flows(
         &self,
         scenario: &Scenario,
@@ -106,7 +106,7 @@ impl Testbed for Quic {
         arrangement: &Arrangement,
     ) -> Result<(), Error> {
         let host = hosts(scenario)?;
-        // A queue that decides after the offer is the simulator's.
+        // A queue that decides after the offer is only supported by the simulator.
         scenario.path.open(
             scenario.host.packet_bytes(),
             host.ack_packet,
@@ -116,7 +116,7 @@ impl Testbed for Quic {
         objects_of(self.info.name, flows, arrangement).map(|_| ())
     }
 
-    /// Every stack paces whatever it runs.
+    /// Every stack paces all of its controllers.
     fn paced(&self, scenario: &Scenario, arm: &NamedArm) -> bool {
         arm.parts().is_none_or(|arm| arm.configure(scenario.config()).paced)
     }
@@ -135,7 +135,7 @@ fn setup(scenario: &Scenario, control: Control, host: quic::Host, seed: u64) -> 
     }
 }
 
-/// Which stack sends, what controls it, and the sizes of the hosts.
+/// The stack that sends, its controller, and the sizes of the hosts.
 fn control(scenario: &Scenario, arm: &NamedArm) -> Result<(Control, quic::Host), Error> {
     let Sender::Stack(stack) = &arm.sender else {
         return plan(scenario, arm).map(|(plan, host)| (Control::Noq(plan), host));
@@ -151,7 +151,8 @@ fn control(scenario: &Scenario, arm: &NamedArm) -> Result<(Control, quic::Host),
     hosts(scenario).map(|host| (control, host))
 }
 
-/// A stack's own controller steers, an arm of ours hears the same calls, and `judge` compares.
+/// Runs a connection with a stack's own controller; an arm of ours receives the same calls, and
+/// `judge` compares both.
 pub(crate) fn beside(
     stack: &'static StackArm,
     against: &NamedArm,
@@ -173,7 +174,7 @@ pub(crate) fn beside(
     Ok(compares.judge.verdict())
 }
 
-/// Compares one of ours with what the stack's own made of each event.
+/// Compares one of ours with the response of the stack's own controller to each event.
 #[derive(Debug)]
 struct Compares {
     judge: Judge,
@@ -199,7 +200,8 @@ impl Recorder<ArmController> for Compares {
     }
 }
 
-/// What hears the same calls as a stack's own controller, and steers nothing.
+/// Placeholder for the arm that receives the same calls as a stack's own controller, without
+/// controlling anything.
 const BESIDE: &str = "slowstart/cubic/immediate";
 
 fn hosts(scenario: &Scenario) -> Result<quic::Host, Error> {
@@ -211,10 +213,10 @@ fn hosts(scenario: &Scenario) -> Result<quic::Host, Error> {
     }
 }
 
-/// What the stack's controller is built from, and the sizes of the hosts.
+/// The configuration of the stack's controller, and the sizes of the hosts.
 ///
 /// # Errors
-/// One line for what no QUIC stack runs.
+/// A one-line message for arms that no QUIC stack runs.
 pub(in crate::testbed) fn plan(
     scenario: &Scenario,
     arm: &NamedArm,
@@ -228,9 +230,9 @@ pub(in crate::testbed) fn plan(
     Ok((plan, host))
 }
 
-/// What only an endpoint of our own can count stays unknown.
+/// The outcome; values that only our own endpoint can count stay unknown.
 fn measured(outcome: &rig::Outcome) -> Outcome {
-    // A stack's own controller says nothing of its recovery.
+    // A stack's own controller does not report its recovery.
     let named = |count: u64| outcome.names_losses.then_some(count);
     let stats: Option<Stats> = outcome.status.map(|status| status.stats);
     Outcome {

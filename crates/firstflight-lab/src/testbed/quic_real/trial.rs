@@ -1,9 +1,9 @@
-//! HTTP/3 from a real server to a real client through the relay, in real time, measured as the
-//! virtual-time rig measures it.
+//! HTTP/3 from a real server to a real client through the relay, in real time, with the same
+//! measurements as the virtual-time rig.
 //!
-//! Where it is permitted, the threads of both ends run before whatever else the machine does, and
-//! the relay before them: a busy machine then measures nearly what an idle one does. Trials run one
-//! at a time, because two of them would disturb each other's clock, and are repeated when the relay
+//! If permitted, the threads of both ends have priority over other processes, and the relay has
+//! priority over both: a busy machine then measures nearly the same as an idle one. Trials run one
+//! at a time, because two of them would disturb each other's timing, and are repeated if the relay
 //! was late.
 
 use crate::arms::NamedArm;
@@ -21,7 +21,7 @@ use hdrhistogram::Histogram;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
-/// How often a trial is run until its relay was in time.
+/// Most attempts of a trial until its relay is on time.
 const ATTEMPTS: u32 = 3;
 /// IP and UDP headers, bytes (IPv4).
 const HEADERS: u32 = 28;
@@ -29,12 +29,12 @@ const HEADERS: u32 = 28;
 /// Real QUIC stacks in real time.
 pub struct QuicReal {
     info: Info,
-    /// One trial at a time.
+    /// Ensures that only one trial runs at a time.
     alone: Mutex<()>,
 }
 
 impl QuicReal {
-    /// The machine has one.
+    /// A machine has one instance.
     pub(super) const fn new(info: Info) -> QuicReal {
         let info = Info { stacks: Some(real::STACKS), ..info };
         QuicReal { info, alone: Mutex::new(()) }
@@ -98,7 +98,8 @@ fn run(
     }
 }
 
-/// What nobody sees from outside stays unknown: which packet was dropped, and what a timer sent.
+/// The outcome; values that cannot be observed from outside stay unknown: which packet was dropped,
+/// and what a timer sent.
 fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
     let stats = measured.status.map_or(Stats::default(), |status| status.stats);
     let forward = &report.link.forward;

@@ -1,9 +1,9 @@
-//! The language of the tables: one step per line, run against the code that a test of another
-//! project would call in its own stack.
+//! The language of the tables: one step per line, run against the code that corresponds to the code
+//! under test in the other project.
 //!
-//! A line whose second word is `=`, `<`, `>`, `<=` or `>=` states a value; `, ours VALUE` behind it
-//! is what ours has instead. Every other line is a step. `repeat N` and `until STATEMENT` go up to
-//! their `end`; `note FIELD` keeps a value that later lines call `noted`.
+//! A line whose second word is `=`, `<`, `>`, `<=` or `>=` states a value; `, ours VALUE` after it
+//! is our value if it differs. Every other line is a step. `repeat N` and `until STATEMENT` extend
+//! to their `end`; `note FIELD` keeps a value that later lines call `noted`.
 
 use super::subject::{Subject, Words};
 

@@ -1,5 +1,5 @@
-//! Values that the tests of other QUIC stacks state, asked of ours: a table per suite in
-//! `tests/foreign/`, read here, and the page `docs/foreign.md` that is made of them.
+//! Values that the tests of other QUIC stacks state, checked against our code: one table per suite
+//! in `tests/foreign/`, and the page `docs/foreign.md` generated from them.
 
 mod drive;
 mod page;

@@ -1,5 +1,5 @@
-//! A QUIC sender in the hands of a table: packets by number, and the records that a transport would
-//! make of what happens to them.
+//! A QUIC sender driven by a table: packets by number, and the records that a transport would make
+//! of their fates.
 
 use super::drive::Value;
 use super::subject::{Words, amount, amount_or_none, arm, number, word, yes};

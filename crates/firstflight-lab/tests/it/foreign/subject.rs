@@ -1,5 +1,5 @@
-//! What the steps of a row are about: a sender, a law of congestion avoidance, CUBIC's curve, an RTT
-//! estimator, loss detection, PRR, a pacer, or a whole transfer in the simulator.
+//! The subject of the steps of a row: a sender, a law of congestion avoidance, CUBIC's curve, an
+//! RTT estimator, loss detection, PRR, a pacer, or a whole transfer in the simulator.
 
 use super::drive::{Value, value};
 use super::sender::Sender;

@@ -1,10 +1,11 @@
-//! The running kernel's TCP sender and the simulator's under the same ACKs. The simulator's receiver
-//! stands behind a TUN device and an emulated path and answers what the kernel sends; our sender
-//! gets the same ACKs at the same times. Needs root; says what is missing and passes where that is
-//! not given.
+//! The running kernel's TCP sender and the simulator's with the same ACKs. The simulator's
+//! receiver, behind a TUN device and an emulated path, acknowledges the kernel's data; our sender
+//! receives the same ACKs at the same times. Needs root; otherwise the tests pass with a message
+//! that says what is missing.
 //!
-//! `CLOSED_LOOP=FIRST:COUNT cargo test -p firstflight-lab --features linux --test real closed_loop --
-//! --nocapture` plays other seeds and prints each first difference.
+//! `CLOSED_LOOP=FIRST:COUNT cargo test -p firstflight-lab --features linux --test real closed_loop
+//! --
+//! --nocapture` runs other seeds and prints each first difference.
 
 mod kernel;
 mod name;

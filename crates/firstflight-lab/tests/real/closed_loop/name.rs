@@ -1,4 +1,5 @@
-//! Why an episode of the kernel and ours first differ. Lines are of Linux 6.12's `net/ipv4`.
+//! Reasons for the first difference between the kernel and our sender in an episode. Lines are of
+//! Linux 6.12's `net/ipv4`.
 
 use super::kernel::{Episode, Recording};
 use super::ours::{Clock, JIFFY, Ours, Step};

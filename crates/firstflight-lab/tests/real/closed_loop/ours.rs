@@ -1,4 +1,4 @@
-//! The simulator's sender under the ACKs that the kernel got, at the same times.
+//! The simulator's sender with the ACKs that the kernel received, at the same times.
 
 use super::kernel::{Episode, Left, MSS, Recording, State};
 use firstflight::detection::f_rto::Proof;

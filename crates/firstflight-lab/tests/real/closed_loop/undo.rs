@@ -1,4 +1,4 @@
-//! How often the kernel and the simulator take a recovery back, over the same paths.
+//! How often the kernel and the simulator undo a recovery, over the same paths.
 
 use super::{Draw, missing, side_by_side};
 use firstflight::detection::f_rto::Proof;

@@ -1,4 +1,4 @@
-//! Segments as a link sees them, and what the log makes of them.
+//! Segments as seen on a link, and the log made from them.
 
 use super::*;
 use firstflight_log::trace::{Log, Start};
@@ -6,8 +6,8 @@ use firstflight_log::trace::{Log, Start};
 const MS: u64 = 1_000_000;
 const FIRST: u32 = u32::MAX - 1500;
 
-/// A sender's data segment number `number` of 1000 bytes; the sequence numbers pass zero on the
-/// way.
+/// The sender's data segment number `number` with 1000 bytes; sequence numbers wrap around zero on
+/// the way.
 fn data(number: u32, id: u16) -> (u16, Segment) {
     let segment = Segment {
         seq: FIRST.wrapping_add(number * 1000),
@@ -65,7 +65,7 @@ fn acks(trace: &Log) -> Vec<(Ack, Ranges, Ranges)> {
     trace.entries.iter().filter_map(|entry| told(&entry.what)).collect()
 }
 
-/// Four segments of which the second is dropped and sent again.
+/// Four segments, the second of which is dropped and retransmitted.
 fn one_loss() -> Log {
     log(&[
         (0, Place::SenderOut, data(0, 10)),
@@ -165,7 +165,7 @@ fn the_receivers_end_has_what_arrived_and_what_it_acknowledged() {
     assert_eq!(delivered, Some(4000), "in the end all is there in order");
 }
 
-/// The same ACK with the three flags of ECN as a number.
+/// The same ACK with the three ECN flags as a number.
 fn reporting(ace: u8, (id, segment): (u16, Segment)) -> (u16, Segment) {
     let [ae, cwr, ece] = [4, 2, 1].map(|bit| ace & bit != 0);
     (id, Segment { ae, cwr, ece, ..segment })
@@ -176,7 +176,7 @@ fn accurate_ecn_reports_packets_and_its_counter_alone_reports_none() {
     let answer = Segment { syn: true, has_ack: true, ..Segment::default() };
     let mut sights = vec![(0, Place::SenderOut, reporting(0b010, (0, answer)))];
     sights.extend((0..6).map(|number| (1, Place::SenderOut, data(number, 10 + number as u16))));
-    // Nothing, two packets at once, one, nothing.
+    // No new marks, two packets at once, one, none.
     for (at, upto, ace) in [(30, 1, 5), (31, 3, 7), (32, 4, 0), (33, 6, 0)] {
         sights.push((at, Place::SenderIn, reporting(ace, ack(upto, &[]))));
     }
