@@ -1,4 +1,4 @@
-"""What RFC 9743 asks of a new algorithm, beside a baseline in the same seat."""
+"""The evaluation that RFC 9743 asks of a new algorithm, compared with a baseline in the same scenarios."""
 
 from __future__ import annotations
 
