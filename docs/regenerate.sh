@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes every generated page and picture of the documentation again, so that none of them can be older than the program. Parts by name:
 #   shown        what commands print in README.md and docs/, and the pictures that the site draws from traces
-#   results      docs/results.csv, the published results beside ours (several minutes), and docs/results.md with its pictures out of it
+#   results      docs/results.csv, the published results compared with ours (several minutes), and docs/results.md with its pictures out of it
 #   agreement    docs/agreement.md, simulator against real QUIC stacks; its last table takes real time
 #   startups     docs/startups.md, six startups on ten built-in paths
 #   acks         docs/acks.md, every startup behind receivers that acknowledge seldom

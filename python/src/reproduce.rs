@@ -1,4 +1,4 @@
-//! Published numbers beside ours.
+//! Published numbers compared with ours.
 
 use crate::refused;
 use crate::supervise::{Run, supervised};

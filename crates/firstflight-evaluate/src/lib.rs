@@ -41,7 +41,7 @@ pub use report::{Basis, CellRow, CriterionRow, Report, RuleName, Verdict};
 pub use schema::{Answer, Criterion, EcnField, Flow, Judge, Rule, Scenario, Sweep, Window};
 pub use words::{DEFAULT_BASELINE, figure};
 
-/// The example of the page that registries show.
+/// Tests the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

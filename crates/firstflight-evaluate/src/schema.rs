@@ -43,7 +43,7 @@ pub struct Criterion {
     pub not_run: Option<String>,
     /// Reason why it does not apply, unless a declaration says otherwise.
     pub not_applicable: Option<String>,
-    /// Parts that are not run, if any.
+    /// Parts that are not run.
     #[serde(default)]
     pub missing: Vec<String>,
     /// Apply its rules to the algorithm's flows in all cells of the battery.
