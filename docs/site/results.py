@@ -48,7 +48,7 @@ VERDICTS = {
 WIDTH, LINE, LEFT, RIGHT, MOST = 900, 44, 412, 590, 2.0
 
 HEAD = """<!-- Written by docs/site/results.py from results.csv; do not edit. -->
-# Published results beside ours
+# Published results compared with ours
 
 One sentence and one picture per reproduced publication. The first testable row of a claim decides its verdict; the picture has a line per
 claim.

@@ -47,7 +47,7 @@ class Reproduction(Answer):
         return grid(_HEADER, self._cells(), left=len(_HEADER))
 
     def _repr_html_(self) -> str:
-        return html(_HEADER, self._cells(), "published results beside ours")
+        return html(_HEADER, self._cells(), "published results compared with ours")
 
 
 def reproduce(*names: str, quick: bool = False, threads: int | None = None, progress: bool | None = None) -> Reproduction:

@@ -1,4 +1,4 @@
-//! Two evaluations of one battery: what has become worse, for continuous integration.
+//! Comparison of two evaluations with the same battery: finds deteriorations, for continuous integration.
 
 use crate::report::{CellRow, CriterionRow, Report, Verdict};
 use crate::words::figure;
@@ -6,7 +6,7 @@ use firstflight_path::Error;
 use serde::Deserialize;
 use std::fmt::Write as _;
 
-/// Content of the older report.
+/// The older report.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Older {
     version: String,
@@ -54,10 +54,10 @@ impl Older {
     /// Reads the JSON that `evaluate --json` wrote.
     ///
     /// # Errors
-    /// One line if it is something else.
+    /// One line if the text is something else.
     pub fn parse(name: &str, json: &str) -> Result<Older, Error> {
         serde_json::from_str(json)
-            .map_err(|error| Error::new(format!("{name}: no answer of `evaluate`: {error}")))
+            .map_err(|error| Error::new(format!("{name}: not a result of `evaluate`: {error}")))
     }
 
     fn refuse(&self, now: &Report) -> Option<String> {
@@ -72,16 +72,16 @@ impl Older {
         table
             .into_iter()
             .find(differs)
-            .map(|(what, old, new)| format!("another {what} ({old}, now {new})"))
+            .map(|(what, old, new)| format!("different {what} ({old}, now {new})"))
     }
 }
 
 impl Report {
-    /// Holds this report against an older one: a criterion has become worse if its verdict has, or if
-    /// a comparison is worse by more than `tolerance` beyond both intervals.
+    /// Compares this report with an older one. A criterion has become worse if its verdict has, or if the
+    /// interval of a comparison lies above the older interval by more than `tolerance`.
     ///
     /// # Errors
-    /// One line if they cannot be compared: another battery, baseline, effort or seed.
+    /// One line if they cannot be compared because battery, baseline, effort or seed differ.
     pub fn against(&self, older: &Older, tolerance: f64) -> Result<Vec<Change>, Error> {
         if let Some(why) = older.refuse(self) {
             return Err(Error::new(format!("--against: {why}; nothing to compare")));
@@ -96,7 +96,11 @@ fn change(now: &CriterionRow, older: &Older, tolerance: f64) -> Change {
     if let Some(before) = before {
         if now.verdict.rank() > before.verdict.rank() {
             let said = now.decided();
-            worse.push(format!("{}, was {}: {said}", now.verdict.name(), before.verdict.name()));
+            worse.push(format!(
+                "{}, previously {}: {said}",
+                now.verdict.name(),
+                before.verdict.name()
+            ));
         }
         for row in &now.judges {
             let same = |old: &&OlderRow| {
@@ -115,18 +119,22 @@ fn change(now: &CriterionRow, older: &Older, tolerance: f64) -> Change {
     }
 }
 
-/// A comparison that is worse now: its interval lies beyond the older one and the tolerance.
+/// Describes a comparison that has become worse: its interval lies above the older one by more than the tolerance.
 fn fell(row: &CellRow, old: &OlderRow, tolerance: f64) -> Option<String> {
     row.margin?;
     let ([low, _], [_, high]) = (row.interval?, old.interval?);
     (low > high + tolerance).then(|| {
         let [was, is] =
             [old.difference, row.difference].map(|value| value.map_or("-".into(), figure));
-        format!("{} in {} is worse than the baseline's by {is}, was {was}", row.what(), row.place)
+        format!(
+            "{} in {} is worse than the baseline's by {is}, previously {was}",
+            row.what(),
+            row.place
+        )
     })
 }
 
-/// Deteriorations as a table for a pull request.
+/// The changes as a Markdown table for a pull request.
 pub fn markdown(changes: &[Change], older: &Older, now: &Report) -> String {
     let fallen = changes.iter().filter(|change| !change.worse.is_empty()).count();
     let mut out = format!(
@@ -162,7 +170,7 @@ pub fn markdown(changes: &[Change], older: &Older, now: &Report) -> String {
     out + "\n"
 }
 
-/// The same as JUnit XML: a test case per criterion.
+/// The changes as JUnit XML, with a test case per criterion.
 pub fn junit(changes: &[Change], now: &Report) -> String {
     let fallen = changes.iter().filter(|change| !change.worse.is_empty()).count();
     let skipped = |change: &&Change| matches!(change.now, Verdict::NotRun | Verdict::NotApplicable);
@@ -177,7 +185,7 @@ pub fn junit(changes: &[Change], now: &Report) -> String {
         let _ = write!(out, "  <testcase classname=\"rfc9743\" name=\"{name}\"");
         if !change.worse.is_empty() {
             let text = escaped(&change.worse.join("\n"));
-            let what = escaped(&format!("{} against before", change.now.name()));
+            let what = escaped(&format!("{}: worse than before", change.now.name()));
             let _ =
                 writeln!(out, ">\n    <failure message=\"{what}\">{text}</failure>\n  </testcase>");
         } else if skipped(&change) {

@@ -45,12 +45,12 @@ const FILES: &[(&str, &str)] = &files![
 const GRIDS: &str = "grids.toml";
 const VERSION: &str = "VERSION";
 
-/// Criteria with what they are run on.
+/// The criteria, with their scenarios and rules.
 #[derive(Clone, Debug)]
 pub struct Battery {
     /// Version, for citations.
     pub version: String,
-    /// SHA-256 over names and contents of its files, hexadecimal.
+    /// SHA-256 over the names and contents of its files, hexadecimal.
     pub sha256: String,
     /// In the order of the RFC.
     pub criteria: Vec<Criterion>,
@@ -58,10 +58,10 @@ pub struct Battery {
 }
 
 impl Battery {
-    /// The one that comes with the program.
+    /// The built-in battery.
     ///
     /// # Errors
-    /// Never; a test reads it.
+    /// Never; a test parses the battery.
     pub fn builtin() -> Result<Battery, Error> {
         let files: Vec<(String, String)> =
             FILES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
@@ -72,10 +72,10 @@ impl Battery {
         )
     }
 
-    /// One in a directory: files of criteria ending in `.toml`, `grids.toml` and `VERSION`.
+    /// Reads a battery from a directory: criterion files ending in `.toml`, `grids.toml` and `VERSION`.
     ///
     /// # Errors
-    /// One line that names the file and the line in it.
+    /// One line that names the file and line of the mistake.
     pub fn read(folder: &Path) -> Result<Battery, Error> {
         let failed = |path: &Path, error: &dyn std::fmt::Display| {
             Error::new(format!("{}: {error}", path.display()))
@@ -122,15 +122,15 @@ impl Battery {
             })
             .collect::<Result<Vec<_>, Error>>()?;
         if criteria.is_empty() {
-            return Err(Error::new("a battery without a criterion"));
+            return Err(Error::new("the battery has no criterion"));
         }
         Ok(Battery { version: version.trim().to_owned(), sha256, criteria, grids })
     }
 
-    /// The criteria that these words name: a section, or with it all its parts (`5.1`, `7`).
+    /// Indices of the criteria that these words name: a section, or a prefix for all its subsections (`5.1`, `7`).
     ///
     /// # Errors
-    /// One line if a word names none.
+    /// One line if a word matches no criterion.
     pub fn select(&self, words: &[String]) -> Result<Vec<usize>, Error> {
         let mut chosen = Vec::new();
         for word in words {
@@ -147,7 +147,7 @@ impl Battery {
                 let meant = nearest(word, known())
                     .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
                 let all = known().collect::<Vec<_>>().join(", ");
-                return Err(Error::new(format!("no criterion `{word}`{meant}; there are {all}")));
+                return Err(Error::new(format!("no criterion `{word}`{meant}; allowed: {all}")));
             }
             chosen.extend(found);
         }
@@ -165,13 +165,13 @@ impl Battery {
     }
 }
 
-/// `5.1.10-name.toml` in the order of its numbers.
+/// Sort key of `5.1.10-name.toml`: its numbers, then the name.
 fn section_key(name: &str) -> (Vec<u32>, String) {
     let section = name.split('-').next().unwrap_or_default();
     (section.split('.').filter_map(|part| part.parse().ok()).collect(), name.to_owned())
 }
 
-/// What the types do not say: names that must exist, rules that need something.
+/// Checks what types cannot express: names that must exist, and fields that a rule requires.
 fn check(criterion: &Criterion, grids: &Grids) -> Result<(), Error> {
     let runs = !criterion.scenario.is_empty() || criterion.everywhere || criterion.covers.is_some();
     let says = criterion.not_run.is_some() || criterion.not_applicable.is_some();
@@ -187,10 +187,10 @@ fn check(criterion: &Criterion, grids: &Grids) -> Result<(), Error> {
 
 fn check_scenario(scenario: &Scenario, grids: &Grids) -> Result<(), Error> {
     if scenario.seeds < 2 {
-        return Err(Error::new("`seeds` is at least 2: one run has no interval"));
+        return Err(Error::new("`seeds` must be at least 2: one run has no interval"));
     }
     if scenario.flow.is_empty() || scenario.judge.is_empty() {
-        return Err(Error::new("at least one `flow` and one `judge`"));
+        return Err(Error::new("at least one `flow` and one `judge` are required"));
     }
     if let Some(value) = check_sweep(&scenario.sweep).or(check_sweep(&scenario.quick)) {
         let kind = value.type_str();
@@ -198,7 +198,7 @@ fn check_scenario(scenario: &Scenario, grids: &Grids) -> Result<(), Error> {
     }
     if let Some(grid) = scenario.grid.as_ref().filter(|grid| !grids.grid.contains_key(*grid)) {
         let known: Vec<&str> = grids.grid.keys().map(String::as_str).collect();
-        return Err(Error::new(format!("no grid `{grid}`; there are {}", known.join(", "))));
+        return Err(Error::new(format!("no grid `{grid}`; allowed: {}", known.join(", "))));
     }
     if let Some(name) =
         scenario.quick.keys().find(|name| **name != "cell" && !scenario.sweep.contains_key(*name))
@@ -213,21 +213,21 @@ fn check_judge(judge: &Judge, scenario: Option<&Scenario>) -> Result<(), Error> 
     let bad = |what: &str| Err(Error::new(format!("{} {what}", judge.metric)));
     let limited = matches!(judge.rule, Rule::Below | Rule::Above | Rule::NotMoreOftenThanBaseline);
     if limited && judge.limit.is_none() {
-        return bad("has a rule with a limit, and no `limit`");
+        return bad("has a rule with a limit, but no `limit`");
     }
     if judge.and_beyond && judge.limit.is_none() {
-        return bad("counts only beyond a limit, and has no `limit`");
+        return bad("counts only beyond a limit, but has no `limit`");
     }
     let Some(scenario) = scenario else { return Ok(()) };
     if metric.harm && scenario.solo.is_none() {
-        return bad("is a harm: `solo` names the role that is run alone");
+        return bad("is a harm and needs `solo`, the role that is also run alone");
     }
     if metric.event && scenario.event.is_none() {
-        return bad("counts from an event, and the scenario has no `event`");
+        return bad("counts from an event, but the scenario has no `event`");
     }
     let has = |flow: &crate::schema::Flow| flow.role() == judge.of;
     if judge.of != "all" && !scenario.flow.iter().any(has) {
-        return bad(&format!("is of `{}`, which no flow is", judge.of));
+        return bad(&format!("is for role `{}`, which no flow has", judge.of));
     }
     Ok(())
 }

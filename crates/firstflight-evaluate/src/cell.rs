@@ -1,4 +1,4 @@
-//! From scenarios to cells: every combination of values, with path, flows and times read.
+//! Expands scenarios into cells: one per combination of values, with parsed path, flows and times.
 
 use crate::battery::Battery;
 use crate::effort::Effort;
@@ -13,43 +13,43 @@ use firstflight_path::{Codepoint, Error, Path};
 /// One flow of a cell.
 #[derive(Clone, Debug)]
 pub struct PlannedFlow {
-    /// The sender; `None` is the evaluated algorithm or its baseline.
+    /// The sender's arm; `None` for the evaluated algorithm or its baseline.
     pub arm: Option<NamedArm>,
     /// Name in rules.
     pub role: String,
-    /// When it starts, but for what chance adds.
+    /// Start time, before the random delay.
     pub start: Nanos,
-    /// Chance adds up to this to it; `None` is a round trip.
+    /// Maximum random delay of the start; `None` is one round trip.
     pub spread: Option<Nanos>,
-    /// When it ends, if before the cell.
+    /// Stop time, if before the end of the cell.
     pub stop: Option<Nanos>,
     /// Traffic.
     pub app: App,
-    /// Its size is by chance: the mean of this is `app`.
+    /// Distribution of a random size, whose mean is the size in `app`.
     pub sizes: Option<LogNormal>,
     /// Extra RTT on top of the path's.
     pub rtt_extra: Nanos,
-    /// Its own longer ways, in place of the cell's: from when, by how much more than that.
+    /// Changes of its propagation delay, replacing the cell's: start time and additional delay.
     pub steps: Vec<(Nanos, Nanos)>,
-    /// Its ACKs are let go at multiples of this.
+    /// Its ACKs are released at multiples of this interval.
     pub ack_batch: Nanos,
-    /// Its ACKs are late by up to this.
+    /// Maximum jitter of its ACKs.
     pub ack_jitter: Nanos,
-    /// Its ECN field, if it has one of its own.
+    /// Its ECN codepoint, if it differs from the path's.
     pub ecn: Option<Codepoint>,
-    /// Flow queues take it for one with all others of the tunnel.
+    /// Flow queues treat it and all other flows in the tunnel as one flow.
     pub tunnel: bool,
-    /// Its data takes the way back.
+    /// Its data travels in the reverse direction.
     pub reverse: bool,
-    /// Its receiver reports no mark.
+    /// Its receiver reports no marks.
     pub hides_marks: bool,
-    /// Further false claims of its receiver.
+    /// Other false claims of its receiver.
     pub lie: Option<Lie>,
-    /// Its sender skips one packet number in so many.
+    /// Its sender skips one packet number in this many, on average.
     pub skips: Option<u64>,
 }
 
-/// Sizes whose logarithm is normal.
+/// Lognormally distributed sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogNormal {
     /// Mean of the logarithm of bytes.
@@ -59,7 +59,7 @@ pub struct LogNormal {
 }
 
 impl LogNormal {
-    /// Of `MU:SIGMA`.
+    /// Parses `MU:SIGMA`.
     fn parse(text: &str) -> Option<LogNormal> {
         let (mu, sigma) = text.split_once(':')?;
         let number = |text: &str, most: f64| {
@@ -73,7 +73,7 @@ impl LogNormal {
         libm::exp(self.mu + self.sigma * self.sigma / 2.0) as u64
     }
 
-    /// The size that a draw stands for, bytes; at least one, and at most a thousand times the mean.
+    /// The size for a random draw, bytes: at least one, and at most a thousand times the mean.
     pub fn size(self, draw: u64) -> u64 {
         let size = libm::exp(self.mu + self.sigma * normal(draw)) as u64;
         size.clamp(1, self.mean().saturating_mul(1000).max(1))
@@ -89,7 +89,7 @@ pub struct Cell {
     pub criterion: usize,
     /// Index of its scenario there.
     pub scenario: usize,
-    /// Its values, as its name has them.
+    /// Its values, as shown in its name.
     pub values: Vec<String>,
     /// The path.
     pub path: Path,
@@ -97,21 +97,21 @@ pub struct Cell {
     pub time: Nanos,
     /// Flows.
     pub flows: Vec<PlannedFlow>,
-    /// Event from which `t90_s` and `overshoot` count.
+    /// Event from which `t90_s` and `overshoot` are measured.
     pub event: Option<Nanos>,
-    /// Longer ways of all flows: from when, by how much.
+    /// Changes of the propagation delay of all flows: start time and additional delay.
     pub steps: Vec<(Nanos, Nanos)>,
-    /// Transport, sizes and timers of the hosts.
+    /// Transport, packet sizes and timers of the hosts.
     pub host: Hosts,
-    /// The role that is run alone, too.
+    /// Role whose flows are also run alone.
     pub solo: Option<String>,
-    /// Each packet is late by up to one packet time, by chance.
+    /// Each packet is delayed by a random time of up to one packet time.
     pub phase: bool,
     /// Number of seeds.
     pub seeds: u32,
     /// Its rules.
     pub judges: Vec<Judge>,
-    /// The cell before it in the sweep.
+    /// Index of the previous cell in the sweep.
     pub before: Option<usize>,
 }
 
@@ -132,28 +132,28 @@ impl Cell {
         format!("{}{flows}: {}", self.path, self.about(battery))
     }
 
-    /// When the last of the flows that stay starts: both horizons count from there.
+    /// Start of the last flow that stays to the end; both horizons begin there.
     pub fn newcomer(&self) -> Nanos {
         let stays = self.flows.iter().filter(|flow| flow.stop.is_none());
         stays.map(|flow| flow.start).max().unwrap_or_default()
     }
 
-    /// Some rule compares with a run in which all receivers are honest.
+    /// Whether a rule compares with a run in which all receivers are honest.
     pub(crate) fn is_paired(&self) -> bool {
         self.judges.iter().any(|judge| crate::metrics::needs_honest(&judge.metric))
     }
 
-    /// A receiver claims what is not so.
+    /// Whether a receiver makes false claims.
     pub(crate) fn is_lied_to(&self) -> bool {
         self.flows.iter().any(|flow| flow.lie.is_some())
     }
 
-    /// Runs for one seed: algorithm and baseline, and what their rules compare them with.
+    /// Number of runs for one seed: algorithm, baseline, and the runs that their rules compare them with.
     pub(crate) fn runs(&self) -> u64 {
         2 + u64::from(self.solo.is_some()) + 2 * u64::from(self.is_paired())
     }
 
-    /// The longest idle round trip of a flow.
+    /// The longest idle round trip of any flow.
     pub fn rtt(&self) -> Nanos {
         let longest =
             |steps: &[(Nanos, Nanos)]| steps.iter().map(|(_, extra)| extra.0).max().unwrap_or(0);
@@ -163,7 +163,7 @@ impl Cell {
     }
 }
 
-/// Cells of these criteria at this effort, in their order.
+/// Cells of these criteria at this effort, in order.
 ///
 /// # Errors
 /// One line that names the scenario and the cell.
@@ -192,7 +192,7 @@ fn suffix(name: &[String]) -> String {
     if name.is_empty() { String::new() } else { format!(":{}", name.join(",")) }
 }
 
-/// Values by name, and those that its name shows.
+/// Values of a cell by name, and those shown in its name.
 #[derive(Clone, Debug, Default)]
 struct Values {
     all: Vec<(String, String)>,
@@ -211,7 +211,7 @@ impl Values {
         new
     }
 
-    /// Text with every `$name` replaced.
+    /// The text with every `$name` replaced by its value.
     fn fill(&self, text: &str) -> Result<String, Error> {
         let mut out = String::new();
         let mut parts = text.split('$');
@@ -230,7 +230,7 @@ impl Values {
     }
 }
 
-/// The name of a cell of a grid or a list; its values are then not shown.
+/// Key of the name of a cell in a grid or list, which is shown in place of its values.
 const NAME: &str = "name";
 
 fn combinations(battery: &Battery, scenario: &Scenario, effort: Effort) -> Vec<Values> {
@@ -274,7 +274,7 @@ fn combinations(battery: &Battery, scenario: &Scenario, effort: Effort) -> Vec<V
     all
 }
 
-/// See [`firstflight_lab::scenario::rtt_jitter`].
+/// The maximum of [`firstflight_lab::scenario::rtt_jitter`].
 const MOST_RTT_JITTER: u64 = 500_000;
 
 fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<Cell, Error> {
@@ -284,7 +284,7 @@ fn read(criterion: &Criterion, scenario: &Scenario, values: &Values) -> Result<C
     };
     let maybe = |text: &Option<String>| text.as_deref().map(time).transpose();
     let path = Path::parse(&values.fill(&scenario.path)?)?;
-    // As long as chance makes it.
+    // With the largest random addition to the RTT.
     path.clone().with_rtt(path.rtt() + MOST_RTT_JITTER).check()?;
     let end = time(&scenario.time)?;
     let mut flows = Vec::new();
@@ -386,7 +386,7 @@ fn read_flow(
     Ok((0..count).map(one).collect())
 }
 
-/// A receiver that reneges does so at most this often: five times a second.
+/// A receiver reneges at most five times a second.
 const RENEGES_EVERY: Nanos = Nanos(200_000_000);
 
 fn read_lie(text: &str) -> Result<Lie, Error> {
@@ -411,10 +411,10 @@ fn read_hosts(text: &str) -> Result<Hosts, Error> {
     }
 }
 
-/// Frames in a second that a media flow may have.
+/// Maximum frame rate of a media flow, per second.
 const MOST_FRAMES: u64 = 240;
 
-/// `BYTES:RATE`, to the end of so much time.
+/// Parses `BYTES:RATE`, for a flow that lasts `time`.
 fn read_frames(text: &str, time: Nanos) -> Option<App> {
     let (bytes, rate) = text.split_once(':')?;
     let frame = size::parse(bytes).ok().filter(|bytes| *bytes <= 10_000_000)?;
@@ -424,7 +424,7 @@ fn read_frames(text: &str, time: Nanos) -> Option<App> {
     Some(App::Video { bytes: frame * frames, first: frame, write: frame, every: Nanos(every) })
 }
 
-/// `media:nada` or `media:nada:MOST`, to the end of so much time.
+/// Parses `media:nada` or `media:nada:MOST`, for a flow that lasts `time`.
 fn read_media(text: &str, time: Nanos) -> Option<App> {
     let rates = match text.split(':').collect::<Vec<_>>().as_slice() {
         ["media", "nada"] => Params::default(),
@@ -437,7 +437,7 @@ fn read_media(text: &str, time: Nanos) -> Option<App> {
     (rates.min..=100_000_000).contains(&rates.max).then_some(App::Nada { rates, run: time })
 }
 
-/// What a flow carries that has so much time, and how its size varies.
+/// Parses the traffic of a flow that lasts `time`, and the distribution of its size if that is random.
 fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> {
     if text == "endless" {
         return Ok((App::Endless, None));
@@ -466,11 +466,11 @@ fn read_app(text: &str, time: Nanos) -> Result<(App, Option<LogNormal>), Error> 
     Ok((App::Bulk(bytes), None))
 }
 
-/// `TIME:RTT/TIME:RTT` as what is longer than a round trip of `least` ns; no RTT is below that.
+/// Parses `TIME:RTT/TIME:RTT` into additional delays over an RTT of `least` ns; no RTT may be below it.
 fn read_steps(text: &str, least: u64) -> Result<Vec<(Nanos, Nanos)>, Error> {
     let bad = || {
         Error::new(format!(
-            "rtt_steps={text}: allowed: TIME:RTT/TIME:RTT, no RTT below that before"
+            "rtt_steps={text}: allowed: TIME:RTT/TIME:RTT, no RTT below the initial one"
         ))
     };
     text.split('/')

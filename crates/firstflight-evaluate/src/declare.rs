@@ -1,4 +1,4 @@
-//! What the author of an algorithm declares of it: a file of TOML, and what contradicts it.
+//! The author's declarations about an algorithm, in TOML, and their check against its behaviour.
 
 use crate::battery::Battery;
 use crate::schema::parse;
@@ -10,24 +10,24 @@ use firstflight_lab::{NamedArm, Sender};
 use firstflight_path::Error;
 use serde::{Deserialize, Serialize};
 
-/// Response of an algorithm to marks, which decides the ECN field of its packets.
+/// Response to marks, which decides the ECN codepoint of the algorithm's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecn {
-    /// A mark is as a loss (RFC 3168, RFC 8511): ECT(0).
+    /// A mark counts as a loss (RFC 3168, RFC 8511): ECT(0).
     Ect0,
     /// The share of marks counts (RFC 9331): ECT(1).
     Ect1,
 }
 
-/// What became of a declaration's claims, each with its key and value.
+/// Results of checking a declaration's claims, each with its key and value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checked {
-    /// Those that the wire bears out, with what it shows.
+    /// Claims confirmed on the wire, with the observation.
     pub(crate) right: Vec<String>,
-    /// What it does that was declared otherwise, as sentences about it.
+    /// Contradictions, as sentences whose subject is the algorithm.
     pub(crate) wrong: Vec<String>,
-    /// Those that nobody can see there, or not clearly.
+    /// Claims that cannot be observed, or not clearly.
     pub(crate) unchecked: Vec<String>,
 }
 
@@ -35,12 +35,12 @@ impl Checked {
     fn add(&mut self, claim: &str, what: &str, agrees: Option<bool>) {
         match agrees {
             Some(true) => self.right.push(format!("{claim} (it {what})")),
-            Some(false) => self.wrong.push(format!("{what}, where `{claim}` is declared")),
-            None => self.unchecked.push(format!("{claim} (it {what}: neither)")),
+            Some(false) => self.wrong.push(format!("{what}, but `{claim}` is declared")),
+            None => self.unchecked.push(format!("{claim} (it {what}: unclear)")),
         }
     }
 
-    /// For the notes of a report.
+    /// Lines for the notes of a report.
     pub(crate) fn notes(&self) -> Vec<String> {
         let line = |what: &str, claims: &[String]| {
             (!claims.is_empty()).then(|| format!("{what}: {}.", claims.join("; ")))
@@ -53,37 +53,37 @@ impl Checked {
     }
 }
 
-/// A declaration. What is left out is not declared.
+/// A declaration; `None` means not declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Declaration {
-    /// Which codepoint it sends.
+    /// Response to marks, and the codepoint that it sends.
     pub ecn: Option<Ecn>,
-    /// Packets that it sends before it hears of any, at most.
+    /// Maximum number of packets that it sends before the first acknowledgement.
     pub initial_window: Option<u64>,
-    /// It sends less when packets are lost.
+    /// Whether it sends less when packets are lost.
     pub reacts_to_loss: Option<bool>,
-    /// It sends less when packets are marked.
+    /// Whether it sends less when packets are marked.
     pub reacts_to_marks: Option<bool>,
-    /// It spreads its packets over the round trip.
+    /// Whether it spreads its packets over the round trip.
     pub paced: Option<bool>,
-    /// Delay is a signal of congestion to it.
+    /// Whether it uses delay as a congestion signal.
     pub delay_based: Option<bool>,
-    /// Receivers have to be changed, too.
+    /// Whether receivers must change, too.
     pub receiver_change: Option<bool>,
-    /// It sends on several paths.
+    /// Whether it sends on several paths.
     pub multipath: Option<bool>,
-    /// It is for networks under one administration only.
+    /// Whether it is only for networks under one administration.
     pub controlled_environment: Option<bool>,
-    /// Sections of the RFC that it is not made for: not run.
+    /// Sections of the RFC that it is not designed for; they are not run.
     pub excludes: Vec<String>,
 }
 
 impl Declaration {
-    /// Of a file's text; sections are those of this battery.
+    /// Parses a file's text; sections are those of this battery.
     ///
     /// # Errors
-    /// One line that names the file, and the line in it or the section that there is not.
+    /// One line that names the file, and the wrong line or the unknown section.
     pub fn parse(file: &str, text: &str, battery: &Battery) -> Result<Declaration, Error> {
         let declaration: Declaration = parse(file, text)?;
         declaration
@@ -91,10 +91,10 @@ impl Declaration {
             .map_err(|bad| Error::new(format!("{file}: excludes: {bad}")))
     }
 
-    /// The same with more sections excluded, by their full names.
+    /// Excludes more sections; the result has their full names.
     ///
     /// # Errors
-    /// One line if there is no such section.
+    /// One line if a section does not exist.
     pub fn excluding(self, more: &[String], battery: &Battery) -> Result<Declaration, Error> {
         let words: Vec<String> = self.excludes.iter().chain(more).cloned().collect();
         let chosen = if words.is_empty() { Vec::new() } else { battery.select(&words)? };
@@ -102,7 +102,7 @@ impl Declaration {
         Ok(Declaration { excludes: chosen.into_iter().map(name).collect(), ..self })
     }
 
-    /// What of it shows on the wire, held against that: short runs of the simulator for what is declared.
+    /// Checks the declared properties that are visible on the wire, with short simulator runs.
     ///
     /// # Errors
     /// If the simulator cannot run it.
@@ -119,8 +119,7 @@ impl Declaration {
         }
         if let Some(paced) = self.paced {
             let (burst, is_paced) = wire::largest_burst(arm)?;
-            let what =
-                format!("sends up to {burst} packets at one time where ACKs come every 40 ms");
+            let what = format!("sends up to {burst} packets at once when ACKs arrive every 40 ms");
             checked.add(&format!("paced = {paced}"), &what, Some(is_paced == paced));
         }
         let reactions = [
@@ -131,7 +130,7 @@ impl Declaration {
             let Some(declared) = declared else { continue };
             let kept: u64 = kept(arm)?;
             let what =
-                format!("sends {kept} % of its usual packets where a tenth of them is {fate}");
+                format!("sends {kept} % of its usual packets when a tenth of them are {fate}");
             let reacts = match kept {
                 0..=50 => Some(true),
                 51..=90 => None,
@@ -147,7 +146,7 @@ impl Declaration {
         Ok(checked)
     }
 
-    /// What is declared and does not show on the wire.
+    /// Declared properties that are not visible on the wire.
     pub(crate) fn unseen(&self) -> Vec<String> {
         let all = [
             ("delay_based", self.delay_based),
@@ -158,7 +157,7 @@ impl Declaration {
         all.into_iter().filter_map(|(name, what)| Some(format!("{name} = {}", what?))).collect()
     }
 
-    /// What shows on the wire, where nobody looked.
+    /// All declared properties, for a run in which none was checked.
     pub(crate) fn unlooked(&self) -> Vec<String> {
         let yes_no = |name: &str, what: Option<bool>| Some(format!("{name} = {}", what?));
         let window = self.initial_window.map(|packets| format!("initial_window = {packets}"));
@@ -173,28 +172,28 @@ impl Declaration {
         all.into_iter().flatten().chain(self.unseen()).collect()
     }
 
-    /// It sends another codepoint than was declared: a sentence about it.
+    /// A sentence if it sends a different codepoint than declared.
     fn codepoint(&self, arm: &NamedArm) -> Vec<String> {
         let (declared, sends) = match (self.ecn, sends_ect1(arm)) {
             (Some(Ecn::Ect1), Some(false)) => {
-                ("ecn = \"ect1\"", "sends ECT(0) and answers a mark as a loss")
+                ("ecn = \"ect1\"", "sends ECT(0) and treats a mark as a loss")
             }
             (Some(Ecn::Ect0), Some(true)) => {
-                ("ecn = \"ect0\"", "sends ECT(1) and answers the share of marks")
+                ("ecn = \"ect0\"", "sends ECT(1) and responds to the share of marks")
             }
             _ => return Vec::new(),
         };
-        vec![format!("{sends}, where `{declared}` is declared")]
+        vec![format!("{sends}, but `{declared}` is declared")]
     }
 
-    /// As a sentence of a report; nothing where nothing is declared.
+    /// The declaration as a sentence for a report; `None` if nothing is declared.
     pub(crate) fn sentence(&self) -> Option<String> {
         let yes_no = |what: Option<bool>, yes: &str, no: &str| {
             what.map(|what| if what { yes } else { no }.to_owned())
         };
         let ecn = self.ecn.map(|ecn| match ecn {
-            Ecn::Ect0 => "marks count as losses, ECT(0)".to_owned(),
-            Ecn::Ect1 => "the share of marks counts, ECT(1)".to_owned(),
+            Ecn::Ect0 => "marks are treated as losses, ECT(0)".to_owned(),
+            Ecn::Ect1 => "it responds to the share of marks, ECT(1)".to_owned(),
         });
         let window = self.initial_window;
         let all = [
@@ -203,12 +202,8 @@ impl Declaration {
             yes_no(self.reacts_to_loss, "it reacts to loss", "it does not react to loss"),
             yes_no(self.reacts_to_marks, "it reacts to marks", "it does not react to marks"),
             yes_no(self.paced, "paced", "not paced"),
-            yes_no(self.delay_based, "delay is a signal", "delay is no signal"),
-            yes_no(
-                self.receiver_change,
-                "receivers have to be changed",
-                "receivers stay as they are",
-            ),
+            yes_no(self.delay_based, "delay is a signal", "delay is not a signal"),
+            yes_no(self.receiver_change, "receivers must be changed", "receivers need no change"),
             yes_no(self.multipath, "several paths", "one path"),
             yes_no(
                 self.controlled_environment,
@@ -216,15 +211,15 @@ impl Declaration {
                 "for the Internet",
             ),
             (!self.excludes.is_empty())
-                .then(|| format!("not made for {}", self.excludes.join(", "))),
+                .then(|| format!("not designed for {}", self.excludes.join(", "))),
         ];
         let said: Vec<String> = all.into_iter().flatten().collect();
         (!said.is_empty()).then(|| format!("Declared by the author: {}.", said.join("; ")))
     }
 }
 
-/// Whether it sends ECT(1) where the path lets it, as the simulator does it; `None` of those that are
-/// not ours.
+/// Whether the simulator sends this arm's packets as ECT(1), if the path supports ECN; `None` if the arm is not
+/// one of ours.
 pub(crate) fn sends_ect1(arm: &NamedArm) -> Option<bool> {
     let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else { return None };
     Some(parts.controller_with(SlowStart, Config::quic(1_200), Time(0), Seq(0)).is_l4s())

@@ -1,19 +1,19 @@
-//! How many seeds are run, and whether fewer cells.
+//! The effort of an evaluation: the number of seeds and cells.
 
-/// Amount of work to run.
+/// Number of seeds and cells to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Five seeds, and fewer cells where a scenario says so. Intervals are too wide to judge many
-    /// rules together.
+    /// Five seeds, and fewer cells in scenarios that have `quick` values. Intervals are too wide to
+    /// decide many rules that are tested together.
     Quick,
-    /// What the battery says: 20 seeds, or 10.
+    /// The battery's numbers: 20 or 10 seeds.
     Standard,
     /// A hundred seeds.
     Full,
 }
 
 impl Effort {
-    /// As in reports.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Effort::Quick => "quick",

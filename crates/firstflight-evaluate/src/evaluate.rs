@@ -1,4 +1,4 @@
-//! Running a battery: all cells with all seeds, the algorithm and the baseline in the same seat.
+//! Runs a battery: all cells with all seeds, the algorithm and the baseline in the same role.
 
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Evaluation {
     /// The battery.
     pub battery: Battery,
-    /// Indices of its criteria, see [`Battery::select`].
+    /// Indices of the criteria to run, see [`Battery::select`].
     pub criteria: Vec<usize>,
     /// The evaluated algorithm.
     pub algorithm: NamedArm,
-    /// Baseline run in the same scenarios.
+    /// The baseline, run in the same scenarios.
     pub baseline: NamedArm,
     /// Amount of work to run.
     pub effort: Effort,
@@ -37,7 +37,7 @@ pub struct Evaluation {
     pub seed: u64,
     /// The author's declarations about the algorithm.
     pub declaration: Declaration,
-    /// Where it runs. Only the simulator has all cells; others leave out what they cannot carry.
+    /// Testbed. Only the simulator runs all cells; others leave out those that they cannot run.
     pub testbed: &'static dyn Testbed,
 }
 
@@ -46,13 +46,13 @@ pub struct Evaluation {
 pub struct Job {
     /// Cells.
     pub cells: u32,
-    /// Cells with a plan of their own: some are of several criteria.
+    /// Distinct plans; cells of several criteria can share one.
     pub plans: u32,
     /// Runs.
     pub runs: u64,
-    /// Data packets at most, if every path is full all the time.
+    /// Maximum number of data packets, if every path is always full.
     pub packets: u64,
-    /// Time on the paths, of all runs one after the other, s.
+    /// Total path time of all runs, s.
     pub seconds: f64,
 }
 
@@ -62,30 +62,29 @@ struct Group {
     seeds: u32,
 }
 
-/// What one seed of a group gave: for each of its cells and each rule the algorithm's value and the
-/// baseline's.
+/// Values of one seed of a group: the algorithm's and the baseline's, for each cell and each rule.
 type Values = Vec<Vec<[Option<f64>; 2]>>;
 
-/// A seed of one cell: what each of its rules read.
+/// A seed of one cell, with the values of each rule.
 type OneSeed = (u64, Vec<[Option<f64>; 2]>);
 
-/// Values of the rules that look everywhere, behind those of the cell itself.
+/// Values of one seed. In each cell, the values of the `everywhere` rules follow those of the cell's own rules.
 struct Seeded {
     seed: u64,
     values: Values,
 }
 
-/// Who said what is wrong with the algorithm.
+/// Failures of the algorithm: for each, the number of runs and the first cell and seed.
 #[derive(Default)]
 struct Troubles {
     found: Mutex<BTreeMap<String, (u32, String)>>,
     end: AtomicBool,
 }
 
-/// Why cells are not run: the reason, with how many it is of each criterion.
+/// Cells that are not run: for each reason, the number of cells per criterion.
 type LeftOut = BTreeMap<String, BTreeMap<usize, usize>>;
 
-/// After so many runs with the same trouble the rest would only say it again.
+/// Number of runs with the same failure after which the evaluation ends.
 const ENOUGH: u32 = 10;
 
 impl Troubles {
@@ -94,7 +93,7 @@ impl Troubles {
         let place = format!("{cell} --seed {seed}");
         let known = found.entry(what.to_owned()).or_insert((0, place.clone()));
         known.0 += 1;
-        // Whatever thread comes first: the same words.
+        // The smallest place, so that the text does not depend on the order of threads.
         if place < known.1 {
             known.1 = place;
         }
@@ -117,7 +116,7 @@ impl Evaluation {
         !self.declaration.excludes.contains(&criterion.criterion) && criterion.not_run.is_none()
     }
 
-    /// The cells that are run.
+    /// The cells to run.
     ///
     /// # Errors
     /// One line that names a cell with a mistake in it.
@@ -125,13 +124,12 @@ impl Evaluation {
         self.sorted().map(|(run, _)| run)
     }
 
-    /// The cells that are run, and why others are not: the reason, with how many it is of each
-    /// criterion.
+    /// The cells to run, and those left out.
     fn sorted(&self) -> Result<(Vec<Cell>, LeftOut), Error> {
         let runs: Vec<usize> =
             self.criteria.iter().copied().filter(|index| self.runs_of(*index)).collect();
         let (mut cells, left_out) = self.carried(cells(&self.battery, &runs, self.effort)?);
-        // A cell gets the rules that look everywhere behind its own.
+        // The `everywhere` rules follow a cell's own rules.
         let everywhere: Vec<Judge> = runs
             .iter()
             .map(|index| &self.battery.criteria[*index])
@@ -144,7 +142,7 @@ impl Evaluation {
         Ok((cells, left_out))
     }
 
-    /// Those that the testbed can carry.
+    /// Separates the cells that the testbed can run from the others.
     fn carried(&self, all: Vec<Cell>) -> (Vec<Cell>, LeftOut) {
         let (mut run, mut left_out) = (Vec::new(), LeftOut::new());
         if self.is_simulated() {
@@ -197,14 +195,14 @@ impl Evaluation {
         for arm in [&self.algorithm, &self.baseline] {
             let (Sender::Arm(parts) | Sender::Own { rest: parts, .. }) = &arm.sender else {
                 return Err(Error::new(format!(
-                    "arm `{}`: the simulator evaluates arms of ours; `--on quic` and `--on linux` run those of stacks and of the kernel",
+                    "arm `{}`: the simulator evaluates only our own arms; `--on quic` and `--on linux` run those of stacks and of the kernel",
                     arm.label
                 )));
             };
             let SenderParams { detection, early, acks, .. } = parts.sender;
             if detection.is_some() || early.is_some() || acks.is_some() {
                 return Err(Error::new(format!(
-                    "arm `{}`: flows that share a path share their hosts: no `detection`, `early` or `acks`",
+                    "arm `{}`: `detection`, `early` and `acks` cannot be set, because flows that share a path share their hosts",
                     arm.label
                 )));
             }
@@ -212,12 +210,13 @@ impl Evaluation {
         Ok(())
     }
 
-    /// The algorithm is its own baseline: other starts and phases, or nothing would differ.
+    /// Whether the algorithm is its own baseline. The baseline's runs then need other start times and phases, or
+    /// nothing would differ.
     fn is_itself(&self) -> bool {
         self.algorithm.full() == self.baseline.full()
     }
 
-    /// The declaration held against short runs; what panics there will panic in a cell, and be told.
+    /// Checks the declaration with short runs. An algorithm that panics there also panics in a cell, which reports it.
     fn checked(&self) -> Result<Checked, Error> {
         let declared = &self.declaration;
         let looked = self
@@ -232,21 +231,21 @@ impl Evaluation {
 
     fn notes(&self, left_out: &LeftOut) -> Vec<String> {
         let mut notes = vec![
-            "RFC 9743 gives no thresholds and is no checklist: a concern is something to explain, and no concern is no approval.".to_owned(),
+            "RFC 9743 gives no thresholds and is not a checklist: a concern is a finding to explain, and a report without concerns is not an approval.".to_owned(),
         ];
         if self.is_itself() {
-            notes.push("The algorithm is the baseline: the baseline's runs have other starts and phases with the same seeds.".into());
+            notes.push("The algorithm is the baseline: with the same seeds, the baseline's runs have other start times and phases.".into());
         }
         notes.extend(self.declaration.sentence());
         if self.effort == Effort::Quick {
-            notes.push("Quick: five seeds cannot decide rules that are judged together with thousands of others; what is marked is below 0.05 by itself, and some are by chance.".into());
+            notes.push("Quick: five seeds cannot decide rules that are tested together with thousands of others. Marked rows have p < 0.05 individually, some of them by chance.".into());
         }
         for (why, of) in left_out {
             notes.push(format!("{} cells are left out: {why}.", of.values().sum::<usize>()));
         }
         if !self.is_simulated() {
             notes.push(format!(
-                "On `{}` nobody notes single packets: what `backoff` reads, and what a link does not know, is not judged.",
+                "On `{}` individual packets are not recorded: `backoff` and measures that the link does not know are not judged.",
                 self.testbed.info().name
             ));
         }
@@ -254,7 +253,7 @@ impl Evaluation {
     }
 }
 
-/// Cells with the same plan together.
+/// Groups cells with the same plan.
 fn groups(cells: &[Cell]) -> Vec<Group> {
     let mut by_plan: BTreeMap<String, usize> = BTreeMap::new();
     let mut groups: Vec<Group> = Vec::new();
@@ -274,12 +273,12 @@ fn groups(cells: &[Cell]) -> Vec<Group> {
     groups
 }
 
-/// Evaluates: `tick` is called after every seed of a plan with how many packets it stood for, until
-/// somebody sets `stop`. The result does not depend on the number of threads.
+/// Runs an evaluation until it is complete or `stop` is set. `tick` is called after every seed of a plan with the
+/// expected number of packets. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// One line if an arm cannot be evaluated here, or a file of the battery has a mistake, or it is
-/// stopped before any seed was through.
+/// One line if an arm cannot be evaluated here, a file of the battery has a mistake, or the evaluation
+/// is stopped before any run is finished.
 pub fn evaluate(
     evaluation: &Evaluation,
     tick: &(impl Fn(u64) + Sync),
@@ -290,7 +289,7 @@ pub fn evaluate(
     if cells.is_empty()
         && let Some((why, _)) = left_out.first_key_value()
     {
-        return Err(Error::new(format!("no cell runs: {why}")));
+        return Err(Error::new(format!("no cell can be run: {why}")));
     }
     let groups = groups(&cells);
     let tasks: Vec<(usize, u32)> = groups
@@ -303,7 +302,7 @@ pub fn evaluate(
     let checked = evaluation.checked()?;
     let contradictions = &checked.wrong;
     if !contradictions.is_empty() {
-        // What was measured would be of another algorithm than the one that is declared.
+        // The results would belong to a different algorithm than the declared one.
         troubles.end.store(true, Ordering::Relaxed);
     }
     let done: Vec<Option<Seeded>> = tasks
@@ -326,7 +325,7 @@ pub fn evaluate(
         contradictions.iter().map(|what| format!("{label} {what}")).collect();
     broken.extend(troubles.lines(label));
     if through == 0 && total > 0 && broken.is_empty() {
-        return Err(Error::new("stopped before one run was through"));
+        return Err(Error::new("stopped before any run was finished"));
     }
     let runs: u64 = tasks
         .iter()
@@ -336,11 +335,11 @@ pub fn evaluate(
         .sum();
     let partial = (through < total).then(|| {
         let why = match (ended, contradictions.is_empty()) {
-            (true, true) => "ended, since the algorithm is broken",
-            (true, false) => "ended, since the declaration is wrong",
+            (true, true) => "ended because the algorithm is broken",
+            (true, false) => "ended because the declaration is wrong",
             _ => "stopped",
         };
-        format!("{why} after {through} of {total} seeds of its plans; rules without two seeds were not run")
+        format!("{why} after {through} of {total} seeds over all plans; rules with fewer than two seeds were not judged")
     });
     let mut per_cell: Vec<Vec<OneSeed>> = cells.iter().map(|_| Vec::new()).collect();
     for ((group, _), seeded) in tasks.iter().zip(done) {
@@ -374,19 +373,19 @@ pub fn evaluate(
     })
 }
 
-/// What a panic said.
+/// First line of a panic's message.
 fn said(thrown: &(dyn Any + Send)) -> String {
     let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| thrown.downcast_ref::<String>().cloned());
     text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }
 
-/// A startup of somebody's own has said that it is broken.
+/// Whether a custom startup has reported that it is broken.
 fn is_broken(arm: &NamedArm) -> bool {
     matches!(&arm.sender, Sender::Own { own, .. } if own.is_broken())
 }
 
-/// One seed of a group: the algorithm, the baseline, and who is run alone.
+/// Runs one seed of a group: the algorithm, the baseline, and the role that is run alone.
 fn seeded(
     evaluation: &Evaluation,
     cells: &[Cell],
@@ -407,7 +406,7 @@ fn seeded(
             troubles.add(&format!("broke ({error})"), &cell.id, seed, true);
             return Ok(None);
         }
-        // A real stack may give a connection up.
+        // A real stack may abandon a connection.
         Ok(Err(error)) if !evaluation.is_simulated() => {
             troubles.add(&format!("failed ({error})"), &cell.id, seed, false);
             return Ok(None);
@@ -421,13 +420,13 @@ fn seeded(
     let draws = u64::from(evaluation.is_itself());
     let rival = Seat { draws, arm: &evaluation.baseline, ..seat };
     let theirs = Run::of(cell, rival)?;
-    // At a high loss that happens by chance.
+    // At high loss, this can happen by chance.
     let by_chance = cell.path.loss_ppb() >= 100_000_000;
-    // Whoever believes a liar may send without end and deliver nothing: that is what is measured.
+    // A sender that believes a false receiver may send endlessly and deliver nothing; its rules measure that.
     let judged = !cell.is_lied_to();
     if ours.delivered() == 0 && theirs.delivered() > 0 && !by_chance && judged {
         let arm = &evaluation.baseline.label;
-        troubles.add(&format!("delivered nothing where {arm} did"), &cell.id, seed, false);
+        troubles.add(&format!("delivered nothing, although {arm} did"), &cell.id, seed, false);
     }
     if ours.runaway && judged {
         let what = "sent more than eight times what the path carries and was stopped";
@@ -439,7 +438,7 @@ fn seeded(
     });
     let alone = alone.transpose()?;
     let honest = |seat| {
-        // Cells of one plan are paired alike.
+        // All cells of a plan need the same runs.
         cell.is_paired()
             .then(|| Run::of(cell, Seat { honest: true, sends: false, ..seat }))
             .transpose()
@@ -454,8 +453,7 @@ fn seeded(
     Ok(Some(Seeded { seed, values }))
 }
 
-/// Every rule of every cell, settled together, with the number of relative ones and how many of
-/// them are marked.
+/// Every rule of every cell, settled together; the number of relative rules; and the number of marked rows.
 fn judged(
     battery: &Battery,
     cells: &[Cell],
@@ -535,7 +533,7 @@ fn criteria(
     evaluation.criteria.iter().map(row).collect()
 }
 
-/// The section that is for those who send on several paths.
+/// The section about multipath transport.
 const MULTIPATH: &str = "7.10";
 
 /// A criterion with its rows.
@@ -554,7 +552,7 @@ fn finished(
     let (verdict, reason) = if declared.excludes.contains(&criterion.criterion) {
         (Verdict::NotApplicable, Some("excluded by the declaration".to_owned()))
     } else if several_paths {
-        let why = "it is declared to send on several paths, and nothing here does";
+        let why = "the algorithm is declared to send on several paths, which no run here does";
         (Verdict::NotRun, Some(why.to_owned()))
     } else if let Some(why) = &criterion.not_applicable {
         (Verdict::NotApplicable, Some(why.clone()))
@@ -573,9 +571,9 @@ fn finished(
         (Verdict::Author, None)
     } else if judges.is_empty() {
         let why = if criterion.everywhere {
-            "it looks at the cells of other criteria, and none was run"
+            "it uses the cells of other criteria, and none was run"
         } else {
-            refused.unwrap_or("no cell of it was through")
+            refused.unwrap_or("none of its cells was finished")
         };
         (Verdict::NotRun, Some(why.to_owned()))
     } else {
@@ -598,7 +596,7 @@ fn finished(
     }
 }
 
-/// What cells of a kind cover, in words; `None` without one.
+/// Describes the range of the cells of a kind; `None` if there is none.
 fn coverage(kind: &str, cells: &[Cell]) -> Option<String> {
     let fits = |cell: &&Cell| {
         let effects = cell.path.effects();
@@ -620,7 +618,7 @@ fn coverage(kind: &str, cells: &[Cell]) -> Option<String> {
     let (short, long) = ends(&queue);
     (!some.is_empty()).then(|| {
         format!(
-            "was evaluated: {} cells, {slow} to {fast} Mbit/s, {near} to {far} ms, queues of {short:.2} to {long:.1} BDP",
+            "evaluated in {} cells with {slow} to {fast} Mbit/s, RTTs of {near} to {far} ms and queues of {short:.2} to {long:.1} BDP",
             some.len()
         )
     })

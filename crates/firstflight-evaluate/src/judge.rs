@@ -1,4 +1,4 @@
-//! From values per seed to a verdict per cell, and from those to one per criterion.
+//! Derives a verdict per cell from the values of its seeds, and a verdict per criterion from its cells.
 
 use crate::metrics::{MetricDoc, metric_named};
 use crate::report::{Basis, CellRow, RuleName, Verdict};
@@ -6,7 +6,7 @@ use crate::schema::{Judge, Rule};
 use crate::student::{Paired, more_often};
 use firstflight_lab::stats::holm::holm;
 
-/// What one rule read in one cell: a pair per seed, the algorithm's and the baseline's.
+/// Values of one rule in one cell: per seed, the algorithm's and the baseline's.
 #[derive(Clone, Debug)]
 pub(crate) struct Readings<'a> {
     pub(crate) cell: &'a str,
@@ -15,21 +15,21 @@ pub(crate) struct Readings<'a> {
     pub(crate) seeds: Vec<u64>,
     pub(crate) ours: Vec<Option<f64>>,
     pub(crate) theirs: Vec<Option<f64>>,
-    /// What the algorithm's run of the cell before read, for `not-rising`.
+    /// The algorithm's values in the previous cell, for `not-rising`.
     pub(crate) before: Vec<Option<f64>>,
-    /// What the queue holds, ms.
+    /// Queue size, ms.
     pub(crate) queue_ms: Option<f64>,
     /// Idle round trip, s.
     pub(crate) rtt_s: f64,
 }
 
-/// The error rate of all relative rules of a report together.
+/// The family-wise error rate of all relative rules in a report.
 pub(crate) const LEVEL: f64 = 0.05;
 
-/// Rules that count seeds take this share of them.
+/// Share of the seeds from which a rule that counts seeds is a concern.
 const SHARE_OF_SEEDS: f64 = 0.1;
 
-/// What a row is compared by.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compared {
     difference: Option<f64>,
@@ -43,7 +43,7 @@ fn mean(values: &[Option<f64>]) -> Option<f64> {
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-/// On the scale of differences, turned so that more is worse.
+/// The value on the scale of differences, with its sign chosen so that more is worse.
 fn turned(metric: &MetricDoc, value: f64) -> f64 {
     let value = if metric.logarithm { libm::log(value.max(1e-12)) } else { value };
     if metric.high_is_good { -value } else { value }
@@ -69,8 +69,8 @@ impl Readings<'_> {
         Some(self.judge.limit? + self.judge.limit_per_rtt_s * self.rtt_s)
     }
 
-    /// A value at or beyond the limit; for rules beside the baseline beyond is the metric's bad side.
-    /// A value that is not known is not beyond.
+    /// Whether a value is at or beyond the limit. For rules that compare with the baseline, beyond means the metric's
+    /// bad side. An unknown value is not beyond it.
     fn is_beyond(&self, value: Option<f64>, metric: &MetricDoc) -> bool {
         let (Some(limit), Some(value)) = (self.limit(), value) else { return false };
         match self.judge.rule {
@@ -87,8 +87,8 @@ impl Readings<'_> {
         count as f64 / self.seeds.len().max(1) as f64
     }
 
-    /// Seeds in which both are known, and in how many more of them the algorithm is beyond the limit
-    /// than the baseline.
+    /// The number of seeds in which both values are known, and the number in which the algorithm is beyond the limit
+    /// minus the number in which the baseline is.
     fn more_often(&self, metric: &MetricDoc) -> (u32, i32) {
         let known = self.ours.iter().zip(&self.theirs).filter(|(a, b)| a.is_some() && b.is_some());
         known.fold((0, 0), |(seeds, more), (ours, theirs)| {
@@ -97,7 +97,7 @@ impl Readings<'_> {
         })
     }
 
-    /// What is compared with the baseline, or with the cell before.
+    /// Compares with the baseline, or with the previous cell.
     fn compared(&self, metric: &MetricDoc, differences: &[(u64, f64)]) -> Compared {
         if self.judge.rule == Rule::NotMoreOftenThanBaseline {
             return match self.more_often(metric) {
@@ -121,7 +121,7 @@ impl Readings<'_> {
         }
     }
 
-    /// The row, as far as it needs no other row; a relative rule is undecided.
+    /// The row, before all rows are settled together; relative rules are still undecided.
     pub(crate) fn row(&self) -> CellRow {
         let metric = metric_named(&self.judge.metric).expect("the battery was checked");
         let judge = self.judge;
@@ -175,8 +175,8 @@ impl Readings<'_> {
     }
 }
 
-/// Settles all relative rules of a report together (Holm). Which of them are judged does not depend
-/// on what they found: what excuses a row is looked at afterwards.
+/// Settles all relative rules of a report together (Holm). The set of tested rules does not depend on the results:
+/// limits that excuse a row are applied afterwards.
 pub(crate) fn settle(rows: &mut [&mut CellRow]) {
     let mut open: Vec<&mut CellRow> = rows
         .iter_mut()
@@ -193,14 +193,14 @@ pub(crate) fn settle(rows: &mut [&mut CellRow]) {
     }
 }
 
-/// Why a relative rule has nothing to find, if it has not: the interval excludes the margin, or it is
-/// worse within the limit, or in less than a tenth of the seeds.
+/// The basis on which a relative rule passes, if it does: the interval excludes the margin, the value is within the
+/// limit, or less than a tenth of the seeds differ.
 fn passes_by(row: &CellRow) -> Option<Basis> {
     if row.rule == RuleName::NotMoreOftenThanBaseline {
         return row.difference.filter(|more| *more < SHARE_OF_SEEDS).map(|_| Basis::Seeds);
     }
     let compared = row.upper.zip(row.margin).is_some_and(|(upper, margin)| {
-        // Of equal differences the interval is a point, which may be the margin itself.
+        // If all differences are equal, the interval is a point, which may equal the margin.
         upper < margin || row.interval.is_some_and(|[low, high]| low >= high && high <= margin)
     });
     let excused = row.rule == RuleName::NotMoreThanBaseline
@@ -212,7 +212,7 @@ fn passes_by(row: &CellRow) -> Option<Basis> {
     }
 }
 
-/// The verdict of a criterion with these rows.
+/// The verdict of a criterion that has these rows.
 pub(crate) fn together<'a>(rows: impl Iterator<Item = &'a CellRow>) -> Verdict {
     let mut all = Verdict::Report;
     for row in rows {
@@ -251,7 +251,7 @@ mod tests {
         readings.row()
     }
 
-    /// The verdict of the first of these rows beside so many others in which nothing differs.
+    /// The verdict on `first` when settled together with this many rows in which nothing differs.
     fn settled(first: &CellRow, others: usize) -> Verdict {
         let idle = judge("metric = \"util\"\nrule = \"not-more-than-baseline\"");
         let idle = row(&idle, [0.9; 10], [0.9; 10]);

@@ -1,11 +1,11 @@
 //! The evaluation that RFC 9743 (BCP 133) asks of a new congestion control algorithm: every
 //! criterion of its sections 5 to 7 that a machine can run, for the algorithm and for a baseline in
-//! the same seat with the same seeds.
+//! the same scenarios with the same seeds.
 //!
-//! What is run and how it is judged is data, the *battery* ([`Battery`]): files of criteria, each
-//! with scenarios and rules, with a version and a hash. [`evaluate`] expands them into cells, runs
-//! every cell with several seeds and gives a [`Report`]. The RFC gives no thresholds and is no
-//! checklist: a report never says that an algorithm is compliant.
+//! The scenarios and rules are data, the *battery* ([`Battery`]): one file per criterion, with a version
+//! and a hash. [`evaluate`] expands them into cells, runs every cell with several seeds and returns a
+//! [`Report`]. The RFC gives no thresholds and is not a checklist: a report never says that an
+//! algorithm is compliant.
 #![forbid(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -41,7 +41,7 @@ pub use report::{Basis, CellRow, CriterionRow, Report, RuleName, Verdict};
 pub use schema::{Answer, Criterion, EcnField, Flow, Judge, Rule, Scenario, Sweep, Window};
 pub use words::{DEFAULT_BASELINE, figure};
 
-/// The example of the page that registries show.
+/// Tests the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! How each metric is read from the samples of a run.
+//! Computes each metric from the samples of a run.
 
 use crate::metrics::needs_honest;
 use crate::run::Run;
@@ -9,16 +9,15 @@ use firstflight_lab::outcome::Outcome;
 use firstflight_lab::stats::jain;
 use firstflight_path::PACKET;
 
-/// Seconds of samples.
+/// Duration of this many samples, s.
 fn seconds(samples: usize, every: u64) -> f64 {
     samples as f64 * every as f64 / 1e9
 }
 
-/// A run, and the same with honest receivers where a rule compares it with that.
+/// A run, and the same run with honest receivers if a rule needs it.
 pub(crate) type Paired<'a> = (Run<'a>, Option<Run<'a>>);
 
-/// What a rule reads of a run; `alone` is the run of the role alone, if there is one. `None` is
-/// unknown.
+/// The value of a rule's metric; `alone` is the run of its role alone, if there is one. `None` if unknown.
 pub(crate) fn read(
     (run, honest): &Paired<'_>,
     alone: Option<&Run<'_>>,
@@ -28,8 +27,8 @@ pub(crate) fn read(
     measure(run, beside, &judge.metric, judge.window, &judge.of)
 }
 
-/// What a rule reads of a run; `alone` is the run of the role alone where it is harm, that with
-/// honest receivers where it needs one. `None` is unknown.
+/// The value of a metric; `alone` is the run of the role alone for harm metrics, and the run with honest receivers for
+/// metrics that need one. `None` if unknown.
 pub(crate) fn measure(
     run: &Run<'_>,
     alone: Option<&Run<'_>>,
@@ -129,7 +128,7 @@ pub(crate) fn measure(
     }
 }
 
-/// The same of the role's flows in both runs.
+/// Reads the role's flows in both runs.
 fn both(
     run: &Run<'_>,
     alone: &Run<'_>,
@@ -146,7 +145,7 @@ fn sample(run: &Run<'_>, at: u64) -> usize {
     ((at / run.every) as usize).min(run.outcome.delivered.len().saturating_sub(1))
 }
 
-/// A horizon in ns.
+/// Start and end of a horizon, ns.
 pub(crate) fn horizon(run: &Run<'_>, window: Window) -> (u64, u64) {
     let (from, end) = (run.cell.newcomer().0, run.cell.time.0);
     match window {
@@ -207,7 +206,7 @@ fn sent(run: &Run<'_>, flows: &[usize], (from, to): Span) -> Option<f64> {
     Some(counts(run, flows, (from, to))?.0 as f64 / seconds)
 }
 
-/// A quantile over time of the queueing delay, ms.
+/// A quantile of the queueing delay over time, ms.
 fn queue(run: &Run<'_>, (from, to): (u64, u64), quantile: f64) -> Option<f64> {
     let last = run.outcome.queue.len();
     let [from, to] = [from, to].map(|at| (at / run.queue_every) as usize);
@@ -230,7 +229,7 @@ fn ratio(run: &Run<'_>, flows: &[usize], span: Span) -> Option<f64> {
     Some(per_flow(flows)? / others)
 }
 
-/// Samples in the longer of so much time and so many round trips.
+/// Number of samples in `time` ns or `rtts` round trips, whichever is longer.
 fn bin(run: &Run<'_>, time: u64, rtts: u64) -> usize {
     (time.max(rtts * run.cell.rtt().0)).div_ceil(run.every).max(1) as usize
 }
@@ -349,10 +348,10 @@ fn completion(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     (!flows.is_empty()).then(|| libm::exp(sum / flows.len() as f64))
 }
 
-/// A frame that comes later interrupts a conversation (ITU-T G.114), ns.
+/// Delay above which a frame disturbs a conversation (ITU-T G.114), ns.
 const LATE: u64 = 150_000_000;
 
-/// Something of the delays, ns, in order, of the frames that flows wrote in a window.
+/// Applies `read` to the sorted delays, ns, of the frames written in a window.
 fn frames(
     run: &Run<'_>,
     flows: &[usize],
@@ -375,7 +374,7 @@ fn unfinished(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     (!flows.is_empty()).then(|| open.count() as f64 / flows.len() as f64)
 }
 
-/// What transports count over a whole run.
+/// Counters of the transport over a whole run.
 fn whole(run: &Run<'_>, flows: &[usize], name: &str) -> Option<f64> {
     let sum = |of: fn(&Outcome) -> Option<u64>| -> Option<f64> {
         let all: Option<u64> = flows.iter().map(|flow| of(&run.outcome.flows[*flow])).sum();
@@ -394,7 +393,7 @@ fn packets_10_rtt(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     let counts = flows.iter().map(|flow| {
         let [from, to] = [10, 20].map(|rtts| sample(run, run.began(*flow) + rtts * run.path.rtt()));
         if run.outcome.flows[*flow].delivered_after.is_some_and(|at| at.0 < 20 * run.path.rtt()) {
-            // It was through before anybody could ask.
+            // It finished before the second ten round trips were over.
             return None;
         }
         Some(counts(run, &[*flow], (from, to))?.0 as f64 / 10.0)
@@ -402,7 +401,7 @@ fn packets_10_rtt(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     counts.flatten().reduce(f64::min)
 }
 
-/// What flows send in their first ten idle round trips.
+/// Number of packets that flows send in their first ten idle round trips.
 fn first_packets(run: &Run<'_>, flows: &[usize]) -> Option<f64> {
     let each = flows.iter().map(|flow| {
         let began = run.began(*flow);
@@ -427,7 +426,7 @@ fn backoff(run: &Run<'_>) -> Option<f64> {
     ratios.reduce(f64::min)
 }
 
-/// Windows of 5 s in 60 s; half of them must have packets, or the loss does not persist.
+/// Number of 5 s windows in 60 s; half of them must contain packets, or the loss is not persistent.
 const WINDOWS: usize = 12;
 
 fn trips(run: &Run<'_>, flow: usize) -> bool {

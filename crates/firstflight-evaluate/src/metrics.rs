@@ -1,5 +1,5 @@
-//! All metrics: name, unit, direction, definition, and what a run needs for them. `metric.rs`
-//! computes them from the samples of a run.
+//! All metrics: name, unit, direction, definition and requirements. `metric.rs` computes them from the
+//! samples of a run.
 
 use firstflight_lab::nearest;
 use firstflight_path::Error;
@@ -9,15 +9,15 @@ use firstflight_path::Error;
 pub struct MetricDoc {
     /// Its name in the battery, with its unit at the end.
     pub name: &'static str,
-    /// Its name for people.
+    /// Its name in words.
     pub words: &'static str,
-    /// Unit, empty for a share or an index.
+    /// Unit; empty for a share or an index.
     pub unit: &'static str,
-    /// True if a lower value is worse.
+    /// Whether a lower value is worse.
     pub high_is_good: bool,
-    /// True if logarithms are compared: a margin of 0.05 is five percent.
+    /// Whether logarithms are compared: a margin of 0.05 is five percent.
     pub logarithm: bool,
-    /// True if the metric compares with a run of these flows alone.
+    /// Whether the metric compares with a run of these flows alone.
     pub harm: bool,
     /// Whether it starts at the scenario's event.
     pub event: bool,
@@ -61,7 +61,7 @@ const fn after_event(metric: MetricDoc) -> MetricDoc {
     MetricDoc { event: true, ..metric }
 }
 
-/// Every metric. Bytes are those delivered in order; a window is a horizon of the rule.
+/// Every metric. Bytes are bytes delivered in order; the window is the rule's horizon.
 pub const METRICS: &[MetricDoc] = &[
     good(of(
         "util",
@@ -81,34 +81,34 @@ pub const METRICS: &[MetricDoc] = &[
         "queue_p95_ms",
         "queueing delay p95",
         "ms",
-        "the 95th percentile of it: the queueing delay that other traffic experiences",
+        "its 95th percentile: the queueing delay that other traffic experiences",
     ),
-    of("queue_p99_ms", "queueing delay p99", "ms", "the 99th percentile of it"),
-    of("standing_ms", "standing queue", "ms", "the 10th percentile of it: the standing queue"),
+    of("queue_p99_ms", "queueing delay p99", "ms", "its 99th percentile"),
+    of("standing_ms", "standing queue", "ms", "its 10th percentile: the standing queue"),
     good(of("jain", "Jain's fairness index", "", "Jain's index of the flows' goodput; 1 is equal")),
     times(of(
         "conv_s",
         "time to fair shares",
         "s",
-        "from the newcomer's start until all flows stay within 0.8 to 1.25 of an equal share for 5 s, in bins of the longer of 1 s and 5 RTT",
+        "from the newcomer's start until all flows stay within 0.8 to 1.25 of an equal share for 5 s, in bins of 1 s or 5 RTTs, whichever is longer",
     )),
     of(
         "starved",
         "starvation",
         "",
-        "1 if a flow stays below a tenth of its equal share in three consecutive windows of the longer of 5 s and 50 RTT, from 5 s after its start",
+        "1 if a flow stays below a tenth of its equal share in three consecutive windows, each of 5 s or 50 RTTs, whichever is longer, starting 5 s after its start",
     ),
     of(
         "gap_s",
         "longest pause in delivery",
         "s",
-        "the longest time in which a flow delivers nothing, to a tenth of a second",
+        "the longest time in which a flow delivers nothing, with a resolution of 0.1 s",
     ),
     of(
         "ratio",
-        "goodput over that of other flows",
+        "goodput relative to other flows",
         "",
-        "goodput per flow of the role over that of all other flows",
+        "goodput per flow of the role divided by that of all other flows",
     ),
     of(
         "rtt_p95_ms",
@@ -120,13 +120,13 @@ pub const METRICS: &[MetricDoc] = &[
         "harm_x",
         "lost goodput",
         "",
-        "loss of goodput against the same flows alone: (alone - now) / alone",
+        "loss of goodput compared with the same flows alone: (alone - now) / alone",
     )),
     harm(of(
         "harm_fct",
         "added completion time",
         "",
-        "increase of `fct_ms` against the same flows alone: (now - alone) / now",
+        "increase of `fct_ms` compared with the same flows alone: (now - alone) / now",
     )),
     harm(of(
         "harm_rtt",
@@ -144,7 +144,7 @@ pub const METRICS: &[MetricDoc] = &[
         "t90_s",
         "time to regain nine tenths of the goodput",
         "s",
-        "from the event until goodput stays at nine tenths of its later mean for 5 s, in windows of the longer of 1 s and 5 RTT; to the end if it never does",
+        "from the event until goodput stays at nine tenths of its later mean for 5 s, in windows of 1 s or 5 RTTs, whichever is longer; until the end of the run if it never does",
     )),
     after_event(of(
         "overshoot_ms",
@@ -168,9 +168,9 @@ pub const METRICS: &[MetricDoc] = &[
         "frame_p95_ms",
         "frame delay p95",
         "ms",
-        "media: 95th percentile of the time from writing a frame until all of it has arrived in order, of frames written in the window; a lost frame counts until the end of the run",
+        "media: 95th percentile of the time from writing a frame until all of it has arrived in order, for frames written in the window; a lost frame counts until the end of the run",
     ),
-    of("frame_late", "late frames", "", "fraction of those frames that take longer than 150 ms"),
+    of("frame_late", "late frames", "", "fraction of these frames that take longer than 150 ms"),
     harm(of(
         "harm_frame",
         "added frame delay p95",
@@ -196,12 +196,12 @@ pub const METRICS: &[MetricDoc] = &[
         "",
         "fraction of the flows whose sender closed the connection because its receiver acknowledged a skipped packet number",
     )),
-    of("rate_pps", "packet rate", "packets/s", "packets per second that a flow sends"),
+    of("rate_pps", "packet rate", "packets/s", "packets per second sent by a flow"),
     of(
         "packets_per_rtt",
         "packets per round trip",
         "",
-        "packets that a flow sends per idle round trip",
+        "packets per idle round trip sent by a flow",
     ),
     times(of(
         "ect0_rate_pps",
@@ -211,7 +211,7 @@ pub const METRICS: &[MetricDoc] = &[
     )),
     good(of(
         "packets_10_rtt",
-        "packets per round trip after ten",
+        "packets per round trip after ten round trips",
         "",
         "packets per idle round trip from the 10th to the 20th round trip of a flow",
     )),
@@ -219,26 +219,26 @@ pub const METRICS: &[MetricDoc] = &[
         "gain",
         "gain of a lying receiver",
         "",
-        "gain of a lying receiver: packets sent in the first ten idle round trips of a flow over those with an honest receiver",
+        "gain of a lying receiver: packets sent in a flow's first ten idle round trips, divided by those sent to an honest receiver",
     )),
     good(of(
         "backoff",
         "timer backoff",
         "",
-        "after the last ACK: the smallest ratio of a gap between two expiries of the timer to the one before, from the third gap on, while gaps are below 60 s; packets within a millisecond of the first are one expiry, those of the first idle round trip none",
+        "after the last ACK: the smallest ratio of an interval between timer expiries to the previous one, starting with the third interval, while intervals are below 60 s; packets within a millisecond of the first count as one expiry, packets in the first idle round trip do not count",
     )),
     of(
         "silent_packets",
         "packets sent into silence",
         "",
-        "packets sent after the last ACK over (the window at that time in packets, plus two); should be below 1",
+        "packets sent after the last ACK, divided by (the window at that time in packets, plus two); should be below 1",
     ),
     of("in_recovery", "open recovery", "", "1 if a recovery episode was open at the last ACK"),
     of(
         "breaker",
         "tripped circuit breaker",
         "",
-        "1 if a flow of the role would trip a circuit breaker: more than a tenth of its packets lost in each of three consecutive windows of 5 s, or over 60 s in at least half of whose windows it sent",
+        "1 if a flow of the role would trip a circuit breaker: more than a tenth of its packets lost in each of three consecutive 5 s windows, or over 60 s if it sent in at least half of their windows",
     ),
 ];
 
@@ -251,12 +251,12 @@ pub(crate) fn metric_named(name: &str) -> Result<&'static MetricDoc, Error> {
     })
 }
 
-/// Whether it needs the times of single packets.
+/// Whether the metric needs the times of individual packets.
 pub(crate) fn needs_sends(metric: &str) -> bool {
     matches!(metric, "backoff" | "silent_packets" | "in_recovery")
 }
 
-/// True if the metric compares with a run in which all receivers are honest.
+/// Whether the metric compares with a run in which all receivers are honest.
 pub(crate) fn needs_honest(metric: &str) -> bool {
     metric == "gain"
 }

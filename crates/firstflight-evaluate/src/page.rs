@@ -1,5 +1,5 @@
-//! The pages of an evaluation and of one of its cells: self-contained files, with the parts of all other
-//! reports.
+//! The HTML pages of an evaluation and of a single cell: self-contained files that share scripts and styles with
+//! the other reports.
 
 use crate::metrics::METRICS;
 use crate::place::Place;
@@ -34,14 +34,14 @@ struct Data<'a> {
     summary: String,
     method: String,
     sentences: Vec<(String, String)>,
-    /// Metrics for people, by their names.
+    /// Metrics in words, by name.
     names: BTreeMap<&'static str, &'static str>,
     decided: Vec<String>,
     places: Vec<Shown<'a>>,
     evaluation: &'a Report,
 }
 
-/// A cell that is drawn over time in the section of its criterion.
+/// A cell that is plotted over time in the section of its criterion.
 #[derive(Serialize)]
 struct Shown<'a> {
     section: &'a str,
@@ -56,8 +56,8 @@ struct OneCell<'a> {
 }
 
 impl Report {
-    /// The page; `command` makes it again, `places` are drawn over time in the sections they are named
-    /// with ([`evidence`](crate::evidence)).
+    /// The HTML page. `command` reproduces it; `places` are cells to plot over time, each with its section
+    /// ([`evidence`](crate::evidence)).
     pub fn page(&self, command: &str, places: &[(String, Place)]) -> String {
         let data = Data {
             command,
@@ -82,7 +82,7 @@ impl Report {
 }
 
 impl Place {
-    /// The page of one cell; `command` makes it again.
+    /// The HTML page of one cell; `command` reproduces it.
     pub fn page(&self, command: &str) -> String {
         let data = OneCell { command, place: self };
         let title = format!("{}, seed {}", self.cell, self.seed);

@@ -1,4 +1,4 @@
-//! One cell with one seed: every number that its rules read, and the flows over time.
+//! One cell with one seed: the value of every rule, and the flows over time.
 
 use crate::battery::Battery;
 use crate::cell::{Cell, cells};
@@ -14,20 +14,20 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One number of a cell.
+/// One value of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// The metric.
     pub metric: String,
-    /// Flows of which role.
+    /// Role of the flows.
     pub of: String,
-    /// Which horizon.
+    /// Horizon.
     pub window: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// With the algorithm in the seat.
+    /// The algorithm's value.
     pub value: Option<f64>,
-    /// With the baseline.
+    /// The baseline's value.
     pub baseline: Option<f64>,
 }
 
@@ -38,20 +38,20 @@ pub struct Course {
     pub role: String,
     /// Its arm.
     pub arm: String,
-    /// Goodput of each second, Mbit/s.
+    /// Goodput in each second, Mbit/s.
     pub x_mbps: Vec<f64>,
 }
 
 /// A run over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Courses {
-    /// Algorithm or baseline in this run.
+    /// The arm under test in this run: the algorithm or the baseline.
     pub seat: String,
     /// Flows, at most eight.
     pub flows: Vec<Course>,
-    /// Longest queueing delay of each second, ms; empty where nobody knows.
+    /// Longest queueing delay in each second, ms; empty if unknown.
     pub queue_ms: Vec<f64>,
-    /// Packets dropped in each second, likewise.
+    /// Packets dropped in each second; empty if unknown.
     pub dropped: Vec<u64>,
 }
 
@@ -66,7 +66,7 @@ pub struct Place {
     pub path: String,
     /// The seed.
     pub seed: u64,
-    /// Values that its rules read.
+    /// Values of its rules.
     pub figures: Vec<Figure>,
     /// The algorithm's run and the baseline's.
     pub runs: Vec<Courses>,
@@ -75,7 +75,7 @@ pub struct Place {
 /// Runs one cell with one seed.
 ///
 /// # Errors
-/// One line if there is no such cell, with the nearest, or it cannot be run.
+/// One line if there is no such cell (with the most similar name), or it cannot be run.
 pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Error> {
     let (cell, about) = find(&evaluation.battery, cell)?;
     let draws = u64::from(evaluation.algorithm.full() == evaluation.baseline.full());
@@ -114,12 +114,11 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
     })
 }
 
-/// The cells of a report that decided its criteria or are concerns, run once more to be drawn over
-/// time: each with its section. None on testbeds that cost more than the simulator, nor of an
-/// algorithm that broke.
+/// Runs the cells that decided a report's criteria or are concerns once more, to plot them over time, and returns
+/// each with its section. Empty on testbeds other than the simulator and for a broken algorithm.
 ///
 /// # Errors
-/// Those of [`place`], or one line if `stop` is set before the last is drawn.
+/// Those of [`place`], or one line if `stop` is set before the last run.
 pub fn evidence(
     evaluation: &Evaluation,
     report: &Report,
@@ -150,10 +149,10 @@ fn find(battery: &Battery, name: &str) -> Result<(Cell, String), Error> {
     }
     let near = firstflight_lab::nearest(name, all.iter().map(|cell| cell.id.as_str()));
     let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-    Err(Error::new(format!("no cell `{name}`{near}; `firstflight evaluate --list` names all")))
+    Err(Error::new(format!("no cell `{name}`{near}; `firstflight evaluate --list` lists all")))
 }
 
-/// Flows that are shown.
+/// Maximum number of flows shown.
 const MOST_FLOWS: usize = 8;
 
 fn courses(run: &Run<'_>, seat: &NamedArm) -> Courses {

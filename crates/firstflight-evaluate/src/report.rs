@@ -1,29 +1,29 @@
-//! What an evaluation answers with.
+//! The result of an evaluation.
 
 use crate::schema::Rule;
 use firstflight_path::Error;
 use serde::{Deserialize, Serialize};
 
-/// Verdict on a criterion, or on a rule in one cell. None of them says that an algorithm is
-/// compliant: the RFC is no checklist.
+/// Verdict on a criterion, or on a rule in one cell. No verdict means that an algorithm is
+/// compliant: the RFC is not a checklist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// No rule found anything, and every relative one can exclude its margin.
+    /// No rule found a problem, and every relative rule excludes its margin.
     #[serde(rename = "pass")]
     Pass,
-    /// A rule found something.
+    /// A rule found something to explain.
     #[serde(rename = "concern")]
     Concern,
-    /// Neither: the intervals are too wide.
+    /// Neither pass nor concern: the intervals are too wide.
     #[serde(rename = "undecided")]
     Undecided,
-    /// Numbers for the reader.
+    /// Values without a judgement.
     #[serde(rename = "report")]
     Report,
-    /// The RFC asks for the author's prose.
+    /// The RFC asks for an explanation by the author.
     #[serde(rename = "author")]
     Author,
-    /// Excluded, or for other kinds of algorithms.
+    /// Excluded, or not applicable to this kind of algorithm.
     #[serde(rename = "n/a")]
     NotApplicable,
     /// Not run, with a reason.
@@ -32,7 +32,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As people and programs see it.
+    /// The name in output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// All of them.
+    /// All verdicts.
     pub const ALL: [Verdict; 7] = [
         Verdict::Concern,
         Verdict::Undecided,
@@ -66,7 +66,7 @@ impl Verdict {
     ];
 }
 
-/// A rule as reports name it.
+/// A rule's name in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuleName {
@@ -101,16 +101,16 @@ impl From<Rule> for RuleName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// The comparison with the baseline, or with the cell before.
+    /// The comparison with the baseline, or with the previous cell.
     Comparison,
-    /// The limit, whatever the comparison says.
+    /// The limit, regardless of the comparison.
     Limit,
     /// The share of seeds.
     Seeds,
 }
 
 impl Basis {
-    /// In JSON and in tables.
+    /// The name in JSON and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Basis::Comparison => "comparison",
@@ -129,47 +129,48 @@ pub struct CellRow {
     pub place: String,
     /// Measure.
     pub metric: String,
-    /// Flows of which role.
+    /// Role of the flows.
     pub of: String,
-    /// Which horizon.
+    /// Horizon.
     pub window: &'static str,
     /// Unit of the values; empty for a share, an index or a ratio.
     pub unit: &'static str,
-    /// Less is worse.
+    /// Whether lower values are worse.
     pub high_is_good: bool,
-    /// Difference, interval and margin are of natural logarithms.
+    /// Whether difference, interval and margin are natural logarithms.
     pub logarithm: bool,
-    /// Rule that judged it.
+    /// The rule.
     pub rule: RuleName,
-    /// Seeds that were run.
+    /// Number of seeds that were run.
     pub seeds: u32,
-    /// Mean with the algorithm; null if no seed knows it.
+    /// The algorithm's mean; null if unknown in all seeds.
     pub value: Option<f64>,
-    /// Mean with the baseline in its seat.
+    /// The baseline's mean in the same role.
     pub baseline: Option<f64>,
-    /// Mean of the paired differences, turned so that more is worse. Of `not-rising`, from the cell
-    /// before; of `not-more-often-than-baseline`, of the shares of seeds at or beyond the limit.
+    /// Mean of the paired differences, with the sign chosen so that more is worse. For `not-rising`, the difference
+    /// from the previous cell; for `not-more-often-than-baseline`, the difference of the shares of seeds at or beyond
+    /// the limit.
     pub difference: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
     /// Upper end of the one-sided 95 % interval.
     pub upper: Option<f64>,
-    /// Margin of relative rules: a smaller deterioration does not count.
+    /// Margin of relative rules: a smaller deterioration is tolerated.
     pub margin: Option<f64>,
-    /// The limit, for rules with one.
+    /// The limit, for rules that have one.
     pub limit: Option<f64>,
-    /// Share of the seeds at or beyond it.
+    /// Share of the seeds at or beyond the limit.
     pub beyond: Option<f64>,
-    /// One-sided probability of such a difference if the true one were the margin; of
-    /// `not-more-often-than-baseline` at most, if both were as often beyond the limit.
+    /// One-sided p-value: the probability of such a difference if the true one were the margin. For
+    /// `not-more-often-than-baseline`, an upper bound, if both were beyond the limit equally often.
     pub chance: Option<f64>,
-    /// The same below 0.05, before it is judged together with all others.
+    /// Whether the p-value is below 0.05, before the correction for multiple tests.
     pub marked: bool,
-    /// The seed that was worst.
+    /// The worst seed.
     pub worst_seed: Option<u64>,
     /// Verdict.
     pub verdict: Verdict,
-    /// Basis of the verdict; null for a number without one.
+    /// Basis of the verdict; null for a reported value.
     pub basis: Option<Basis>,
 }
 
@@ -180,15 +181,15 @@ pub struct CriterionRow {
     pub section: String,
     /// Name.
     pub title: String,
-    /// The RFC's own word.
+    /// The RFC's requirement level, in its words.
     pub strength: String,
-    /// Where it says so.
+    /// Sections and documents it is taken from.
     pub source: String,
     /// Description of the procedure.
     pub about: String,
     /// Verdict.
     pub verdict: Verdict,
-    /// Why, where no number says so.
+    /// Reason for the verdict, if no row decides it.
     pub reason: Option<String>,
     /// Conventions of the battery.
     pub ours: Vec<String>,
@@ -196,9 +197,9 @@ pub struct CriterionRow {
     pub author: Vec<String>,
     /// Parts that were not run.
     pub missing: Vec<String>,
-    /// The row that decided.
+    /// Index of the row that decided.
     pub deciding: Option<usize>,
-    /// Every rule in every cell.
+    /// The rows: every rule in every cell.
     pub judges: Vec<CellRow>,
 }
 
@@ -222,29 +223,29 @@ pub struct Report {
     pub sha256: String,
     /// The evaluated algorithm, as requested.
     pub algorithm: String,
-    /// In full.
+    /// The algorithm's full name.
     pub algorithm_full: String,
     /// Baseline that ran in the same scenarios.
     pub baseline: String,
-    /// In full.
+    /// The baseline's full name.
     pub baseline_full: String,
-    /// Where it ran.
+    /// Testbed.
     pub testbed: &'static str,
     /// `quick`, `standard` or `full`.
     pub effort: &'static str,
     /// The first seed.
     pub seed: u64,
-    /// Cells, and runs of them.
+    /// Number of cells.
     pub cells: u32,
-    /// Runs, those of the baseline and of flows alone included.
+    /// Number of runs, including those of the baseline and of flows alone.
     pub runs: u64,
-    /// Relative rules that were judged together.
+    /// Number of relative rules tested together.
     pub tests: u32,
-    /// Of these, with a probability below 0.05 before they were.
+    /// Number of these with p < 0.05 individually.
     pub marked: u32,
     /// Caveats.
     pub notes: Vec<String>,
-    /// Why it is not the whole, if it is not.
+    /// Reason why the report is incomplete, if it is.
     pub partial: Option<String>,
     /// Failures of the algorithm itself.
     pub broken: Vec<String>,
@@ -258,21 +259,21 @@ impl Report {
         self.criteria.iter().filter(|row| row.verdict == verdict).count()
     }
 
-    /// All of it as JSON, one object, the same bytes for the same evaluation.
+    /// The report as one JSON object; the same evaluation gives the same bytes.
     ///
     /// # Errors
-    /// Never: it holds numbers and strings.
+    /// Never: it contains only numbers and strings.
     pub fn to_json(&self) -> Result<String, Error> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
     }
 }
 
-/// Cells of a criterion that are drawn over time.
+/// Maximum number of cells of a criterion that are plotted over time.
 const MOST_DRAWN: usize = 3;
 
 impl CriterionRow {
-    /// Cells worth a look, each with its worst seed: the one that decides, and those of concerns.
+    /// Cells to plot, each with its worst seed: the deciding cell, and the cells of concerns.
     pub(crate) fn drawn(&self, seed: u64) -> Vec<(&str, u64)> {
         let mut cells: Vec<(&str, u64)> = Vec::new();
         for row in self.deciding_row().into_iter().chain(self.concerns()) {
@@ -284,8 +285,8 @@ impl CriterionRow {
     }
 }
 
-/// The row that decides a criterion: of its verdict the most certain concern, the widest doubt, or
-/// the value nearest to its margin.
+/// Index of the row that decides a criterion with this verdict: the most certain concern, otherwise the row whose upper
+/// bound is largest relative to its margin.
 pub(crate) fn deciding(rows: &[CellRow], verdict: Verdict) -> Option<usize> {
     let of = |wanted: Verdict| (0..rows.len()).filter(move |place| rows[*place].verdict == wanted);
     let least = |place: &usize| {
@@ -306,7 +307,7 @@ pub(crate) fn deciding(rows: &[CellRow], verdict: Verdict) -> Option<usize> {
     .or_else(|| (0..rows.len()).find(|place| rows[*place].value.is_some()))
 }
 
-/// How far a relative row is above its margin, in margins.
+/// Distance of a relative row above its margin, in margins.
 fn excess(row: &CellRow) -> f64 {
     let upper = row.upper.or(row.difference);
     let margin = row.margin.unwrap_or(1.0).max(1e-9);

@@ -1,4 +1,4 @@
-//! One cell run once: an arm in the seat, a seed, the samples that metrics are read from.
+//! One run of a cell: an arm under test, a seed, and the samples from which metrics are computed.
 
 use crate::cell::{Cell, PlannedFlow};
 use crate::declare::sends_ect1;
@@ -12,71 +12,71 @@ use firstflight_path::{Error, PACKET, Path, Purpose, Rate, Stream};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Snapshot};
 
-/// Samples of what flows delivered, sent and lost.
+/// Sampling interval of delivered, sent and lost data, ns.
 pub(crate) const EVERY: u64 = 100_000_000;
-/// Samples of what waits.
+/// Sampling interval of the queue, ns.
 pub(crate) const QUEUE_EVERY: u64 = 10_000_000;
-/// What flow queues take a tunnel for.
+/// Identity of a tunnel in flow queues.
 const TUNNEL: u32 = u32::MAX;
-/// No more samples of the queue than this, whatever the time.
+/// Maximum number of queue samples, regardless of duration.
 const MOST_SAMPLES: u64 = 20_000;
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) cell: &'a Cell,
-    /// The flows that took part, by their places in the cell.
+    /// Indices in the cell of the flows that took part.
     pub(crate) flows: Vec<usize>,
-    /// The path with the seed's round trip.
+    /// The path with the RTT of this seed.
     pub(crate) path: Path,
     pub(crate) outcome: Together,
-    /// Between samples, ns.
+    /// Sampling interval, ns.
     pub(crate) every: u64,
     pub(crate) queue_every: u64,
-    /// What the first flow of the seat did when it heard nothing any more.
+    /// Behaviour of the first flow under test after its last ACK.
     pub(crate) silence: Silence,
-    /// A flow sent so many packets that it was stopped.
+    /// Whether a flow was stopped because it sent too many packets.
     pub(crate) runaway: bool,
-    /// The seat sends ECT(1), where a mark need not be answered as a loss.
+    /// Whether the arm under test sends ECT(1), so that a mark need not count as a loss.
     pub(crate) sends_ect1: bool,
 }
 
-/// Which of a cell's runs.
+/// Settings of one of a cell's runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat<'a> {
-    /// Where it runs.
+    /// Testbed.
     pub(crate) bed: &'static dyn Testbed,
-    /// Who sits in the seat of the algorithm.
+    /// The arm under test: the algorithm or the baseline.
     pub(crate) arm: &'a NamedArm,
     pub(crate) seed: u64,
-    /// Chooses other starts and phases with the same seed.
+    /// Selects other start times and phases for the same seed.
     pub(crate) draws: u64,
-    /// Only the flows of this role, for harm.
+    /// Run only the flows of this role, for harm.
     pub(crate) only: Option<&'a str>,
-    /// Times of single packets are noted.
+    /// Record the times of individual packets.
     pub(crate) sends: bool,
-    /// Receivers claim nothing that is not so.
+    /// Make all receivers honest.
     pub(crate) honest: bool,
 }
 
 impl<'a> Seat<'a> {
-    /// This arm with this seed, and nothing special.
+    /// This arm with this seed and default settings.
     pub(crate) fn of(bed: &'static dyn Testbed, arm: &'a NamedArm, seed: u64) -> Seat<'a> {
         Seat { bed, arm, seed, draws: 0, only: None, sends: false, honest: false }
     }
 }
 
-/// What a sender did after the last acknowledgement.
+/// Behaviour of a sender after its last acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Silence {
     flow: u32,
-    /// When the last one came.
+    /// Time of the last acknowledgement.
     pub(crate) last_ack: u64,
     /// The window right after it.
     pub(crate) cwnd: u64,
-    /// A recovery episode was open then.
+    /// Whether a recovery episode was open then.
     pub(crate) in_recovery: bool,
-    /// When packets left since.
+    /// Send times of the packets since then.
     pub(crate) sent: Vec<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Observer for Silence {
     }
 }
 
-/// The largest rate that a path ever has, bit/s.
+/// Maximum rate of a path over time, bit/s.
 pub(crate) fn most_bps(path: &Path) -> u64 {
     match path.rate() {
         Rate::Steps(steps) => {
@@ -107,18 +107,18 @@ pub(crate) fn most_bps(path: &Path) -> u64 {
     }
 }
 
-/// Packets that a flow may send in a cell: eight times what the path carries.
+/// Maximum number of packets a flow may send in a cell: eight times the path's capacity, and 20 000 more.
 pub(crate) fn most_packets(cell: &Cell) -> u64 {
     packets_of(cell) * 8 + 20_000
 }
 
-/// Packets that the path carries in the time of a cell, if it is full all the time.
+/// Number of packets the path carries in the cell's duration if it is always full.
 fn packets_of(cell: &Cell) -> u64 {
     let bits = u128::from(most_bps(&cell.path)) * u128::from(cell.time.0) / 1_000_000_000;
     (bits / u128::from(8 * PACKET)) as u64
 }
 
-/// The same, or what its flows have to send if all of them end.
+/// Expected number of packets: the path's capacity, or the flows' total size if that is smaller.
 pub(crate) fn expected_packets(cell: &Cell) -> u64 {
     let bytes = cell.flows.iter().map(|flow| match flow.app {
         App::Endless => u64::MAX,
@@ -129,10 +129,10 @@ pub(crate) fn expected_packets(cell: &Cell) -> u64 {
     (packets_of(cell) * both).min(bytes.fold(0, u64::saturating_add))
 }
 
-/// A run that was not run yet.
+/// A planned run.
 struct Planned {
     scenario: Scenario,
-    /// Places in the cell of the flows that take part, and the flows.
+    /// Indices in the cell of the flows that take part.
     places: Vec<usize>,
     flows: Vec<SharingFlow>,
     arrangement: Arrangement,
@@ -201,7 +201,7 @@ impl Planned {
             draws: seat.draws,
             whole: endless,
         };
-        // The last sample is at the end itself.
+        // The last sample is exactly at the end.
         let limit = Nanos(cell.time.0 + 1);
         let host = seat.bed.info().only_hosts().unwrap_or(cell.host);
         let scenario = Scenario { limit, host, ..Scenario::new(path.clone(), 1) };
@@ -209,14 +209,14 @@ impl Planned {
     }
 }
 
-/// Why a testbed does not run a cell with these arms in the seat, if it does not.
+/// The reason why a testbed cannot run a cell with these arms, if any.
 pub(crate) fn refusal(
     cell: &Cell,
     bed: &'static dyn Testbed,
     arms: [&NamedArm; 2],
 ) -> Option<Error> {
     if cell.host != Hosts::default() && bed.info().only_hosts().is_some() {
-        return Some(Error::new("its hosts are those of a simulated TCP"));
+        return Some(Error::new("its hosts are simulated TCP hosts"));
     }
     let refused = |arm: &NamedArm| {
         let Planned { scenario, flows, arrangement, .. } =
@@ -229,10 +229,10 @@ pub(crate) fn refusal(
 }
 
 impl<'a> Run<'a> {
-    /// Runs it.
+    /// Runs the cell.
     ///
     /// # Errors
-    /// If the path cannot carry the packets of the hosts, or an arm cannot share it.
+    /// If the path cannot carry the hosts' packets, or an arm cannot share the path.
     pub(crate) fn of(cell: &'a Cell, seat: Seat<'_>) -> Result<Run<'a>, Error> {
         let Planned { scenario, places: flows, flows: sharing, arrangement, every, queue_every } =
             Planned::new(cell, seat);
@@ -253,31 +253,30 @@ impl<'a> Run<'a> {
         let path = scenario.path;
         let runaway =
             outcome.flows.iter().any(|flow| flow.packets_sent.is_some_and(|sent| sent >= most));
-        // Stacks and kernels send ECT(0), whatever an arm of ours would.
+        // Stacks and kernels send ECT(0), even if the same arm of ours would send ECT(1).
         let sends_ect1 = simulated && sends_ect1(seat.arm) == Some(true);
         Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway, sends_ect1 })
     }
 
-    /// Bytes that flows of the seat delivered.
+    /// Bytes delivered by the flows under test.
     pub(crate) fn delivered(&self) -> u64 {
         let seat = |place: &usize| self.cell.flows[self.flows[*place]].arm.is_none();
         let all = || 0..self.flows.len();
         all().filter(seat).filter_map(|flow| self.outcome.flows[flow].delivered).sum()
     }
 
-    /// When the first data of a flow left, ns; of one that never did, the end.
+    /// Time at which a flow sent its first data, ns; the end of the run if it never did.
     pub(crate) fn began(&self, flow: usize) -> u64 {
         self.outcome.starts[flow].map_or(self.cell.time.0, |start: Time| start.0)
     }
 
-    /// Places in this run of the flows of a role; `all` is every flow.
+    /// Indices in this run of the flows of a role; `all` selects every flow.
     pub(crate) fn of_role(&self, role: &str) -> Vec<usize> {
         let is = |place: &usize| role == "all" || self.cell.flows[self.flows[*place]].role == role;
         (0..self.flows.len()).filter(is).collect()
     }
 
-    /// What waits at a sample of the queue, as time at the bottleneck's rate, ms; in an outage at
-    /// the rate before it.
+    /// Queueing delay at a sample, ms: the queued bytes at the bottleneck's rate, or at the rate before an outage.
     pub(crate) fn queue_ms(&self, sample: usize) -> f64 {
         let at = sample as u64 * self.queue_every;
         let bps = match self.path.rate() {
@@ -290,7 +289,7 @@ impl<'a> Run<'a> {
         self.outcome.queue[sample] as f64 * 8e3 / bps.max(1) as f64
     }
 
-    /// Rate of the bottleneck at a time, bit/s.
+    /// The bottleneck's rate at a time, bit/s.
     pub(crate) fn bps_at(&self, at: u64) -> u64 {
         match self.path.rate() {
             Rate::Steps(steps) => {

@@ -1,4 +1,4 @@
-//! The files of a battery: what may stand in them.
+//! The format of a battery's files.
 
 use firstflight_lab::nearest;
 use firstflight_path::Error;
@@ -11,57 +11,56 @@ use toml::{Table, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The RFC asks for prose: the author's.
+    /// The RFC asks for an explanation by the author.
     Author,
-    /// The RFC asks that it be evaluated there, and it was.
+    /// The RFC asks for an evaluation, which was done.
     Run,
 }
 
-/// One criterion: a file.
+/// One criterion; each has its own file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
-    /// Section of the RFC, such as `5.1.3`; several where one answer serves both.
+    /// Section of the RFC, such as `5.1.3`, or several that share one answer.
     pub criterion: String,
     /// Name.
     pub title: String,
-    /// The RFC's own word: `must`, `should`, `ought`, or what it does instead.
+    /// The RFC's requirement level, in its words: `must`, `should`, `ought` or similar.
     pub strength: String,
-    /// Where the RFC says so.
+    /// Sections and documents it is taken from.
     pub source: String,
     /// Description of the procedure.
     pub about: String,
-    /// Conventions that are the battery's and not the RFC's.
+    /// Conventions of the battery that are not in the RFC.
     #[serde(default)]
     pub ours: Vec<String>,
     /// Questions for the author.
     #[serde(default)]
     pub author: Vec<String>,
-    /// The answer if no rule finds something.
+    /// The verdict if no rule finds a concern.
     pub answer: Option<Answer>,
-    /// Why nothing of it is run.
+    /// Reason why nothing is run.
     pub not_run: Option<String>,
-    /// Why it does not apply unless a declaration says so.
+    /// Reason why it does not apply, unless a declaration says otherwise.
     pub not_applicable: Option<String>,
-    /// Parts that are not run, if any.
+    /// Parts that are not run.
     #[serde(default)]
     pub missing: Vec<String>,
-    /// It looks at the flows of the algorithm in all cells of the battery.
+    /// Apply its rules to the algorithm's flows in all cells of the battery.
     #[serde(default)]
     pub everywhere: bool,
-    /// It counts cells of all criteria that pass a queue of this kind: `drop-tail`.
+    /// Count the cells of all criteria of this kind: `drop-tail`, or `wired` for those without random loss, too.
     pub covers: Option<String>,
     /// Scenarios to run.
     #[serde(default)]
     pub scenario: Vec<Scenario>,
-    /// Rules for every cell, with `everywhere`.
+    /// Rules for every cell, if `everywhere` is set.
     #[serde(default)]
     pub judge: Vec<Judge>,
 }
 
 impl Criterion {
-    /// What names of its cells begin with: one word for a shell, also where one answer serves two
-    /// sections.
+    /// Prefix of its cells' names: a single shell word, even if the criterion covers two sections.
     pub(crate) fn prefix(&self) -> &str {
         self.criterion.split(',').next().unwrap_or_default()
     }
@@ -73,38 +72,38 @@ impl Criterion {
 pub struct Scenario {
     /// Name within the criterion.
     pub id: String,
-    /// Description, if the name does not say it.
+    /// Description.
     #[serde(default)]
     pub about: String,
-    /// Path; `$name` stands for a value of the cell, here and in other texts.
+    /// Path; here and in other strings, `$name` is replaced by a value of the cell.
     pub path: String,
     /// Simulated time.
     #[serde(rename = "for")]
     pub time: String,
-    /// Seeds at the standard effort, 20 if it does not say.
+    /// Number of seeds at the standard effort [default: 20].
     #[serde(default = "twenty")]
     pub seeds: u32,
-    /// A grid of the file `grids.toml`: its cells are this scenario's.
+    /// Name of a grid in `grids.toml` that supplies the cells.
     pub grid: Option<String>,
     /// Cells: values by name.
     #[serde(default)]
     pub cells: Vec<Table>,
-    /// Values of a name; every combination is a cell.
+    /// Values by name; every combination is a cell.
     #[serde(default)]
     pub sweep: Sweep,
-    /// The values that a quick evaluation takes, where it takes fewer.
+    /// Reduced lists of values for a quick evaluation.
     #[serde(default)]
     pub quick: Sweep,
-    /// When something happens on the path: what `t90_s` and `overshoot` count from.
+    /// Time of an event on the path, from which `t90_s` and `overshoot` are measured.
     pub event: Option<String>,
     /// Changes of the propagation delay: `TIME:RTT/TIME:RTT`, for all flows; the path's RTT is the
     /// smallest.
     pub rtt_steps: Option<String>,
     /// Hosts: `quic`, the default, or `tcp` with a preset of loss detection, such as `tcp:rack`.
     pub transport: Option<String>,
-    /// The role whose flows are run alone, too, for harm.
+    /// Role whose flows are also run alone, for harm.
     pub solo: Option<String>,
-    /// Nothing is known of the order of packets on this path: it has jitter of its own.
+    /// Add no random delay of up to one packet time, because the path has jitter of its own.
     #[serde(default)]
     pub phase_off: bool,
     /// Flows.
@@ -132,62 +131,60 @@ fn endless() -> String {
     "endless".into()
 }
 
-/// Some flows of a scenario.
+/// A group of flows in a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// An arm, or `@algorithm`: the algorithm, and then the baseline in its seat.
+    /// An arm, or `@algorithm`, which stands for the algorithm in one run and the baseline in another.
     pub who: String,
-    /// Name in rules; `algorithm` for that, `other` for others.
+    /// Name in rules [default: `algorithm` for `@algorithm`, else `other`].
     pub role: Option<String>,
     /// Number of flows.
     #[serde(default = "one")]
     pub count: Value,
-    /// When the first starts. Each start is later by up to a round trip, by chance.
+    /// Start time of the first flow. Each start is delayed by a random time of up to one round trip.
     #[serde(default = "zero")]
     pub start: String,
     /// Time between two starts.
     #[serde(default = "zero")]
     pub apart: String,
-    /// When they end, if before the scenario.
+    /// Stop time, if before the end of the scenario.
     pub stop: Option<String>,
-    /// Each start is by chance within this time from `start` on, instead of a round trip:
-    /// Poisson arrivals, given their number.
+    /// Maximum random delay of each start, instead of one round trip: Poisson arrivals, given their number.
     pub spread: Option<String>,
-    /// `endless`, a size, `lognormal:MU:SIGMA` of the logarithm of bytes, or `frames:BYTES:RATE`:
-    /// so many frames of so many bytes in a second, to the end. `media:nada` or `media:nada:MOST`:
-    /// frames at the rate that NADA (RFC 8698) says, from 150 kbit/s to 1.5 Mbit/s or `MOST`.
+    /// `endless`; a size; `lognormal:MU:SIGMA`, the mean and deviation of the logarithm of the size in bytes;
+    /// `frames:BYTES:RATE`, media of RATE frames of BYTES each per second until the end; `media:nada` or
+    /// `media:nada:MOST`, frames at NADA's rate (RFC 8698), from 150 kbit/s to 1.5 Mbit/s or `MOST`.
     #[serde(default = "endless")]
     pub app: String,
-    /// Their round trip, if it is not the path's; not below it.
+    /// Their RTT [default: the path's, which is also the minimum].
     pub rtt: Option<String>,
-    /// Changes of their propagation delay, in place of the scenario's: `TIME:RTT/TIME:RTT`, no RTT
-    /// below theirs.
+    /// Changes of their propagation delay, replacing the scenario's: `TIME:RTT/TIME:RTT`, with no RTT below `rtt`.
     pub rtt_steps: Option<String>,
-    /// Their ACKs are let go at multiples of this.
+    /// Their ACKs are released at multiples of this interval.
     pub ack_batch: Option<String>,
-    /// Their ACKs are late by up to this.
+    /// Maximum jitter of their ACKs.
     pub ack_jitter: Option<String>,
-    /// Their ECN field, where a queue looks at it; else what the path's `ecn` says.
+    /// Their ECN codepoint at queues that mark [default: as the path's `ecn` says].
     pub ecn: Option<EcnField>,
-    /// Flow queues take them for one flow, together with all others that have this.
+    /// Flow queues treat them as one flow, together with all other tunnelled flows.
     #[serde(default)]
     pub tunnel: bool,
-    /// Their data takes the path's way back.
+    /// Their data travels in the reverse direction.
     #[serde(default)]
     pub reverse: bool,
-    /// Their receivers lie: they report no mark; or a tunnel around them forgets marks at its end,
-    /// where RFC 6040 keeps them.
+    /// Their marks never reach the sender: the receiver does not report them, or the exit of a tunnel discards marks
+    /// that RFC 6040 would preserve.
     #[serde(default)]
     pub hides_marks: bool,
-    /// Their senders skip one packet number in so many on average, and close the connection of a
-    /// receiver that acknowledges one (RFC 9000 section 21.4); 0 for none. QUIC only.
+    /// Their senders skip one packet number in this many on average, and close the connection of a
+    /// receiver that acknowledges a skipped number (RFC 9000 section 21.4); 0 for none. QUIC only.
     pub skips: Option<Value>,
     /// False claims of their receivers: `optimistic`, `duplicates`, `reneges` or `delays`.
     pub lie: Option<String>,
 }
 
-/// What receivers may claim, as `lie` has it. `reneges` is TCP's, `delays` QUIC's.
+/// Allowed values of `lie`. `reneges` is for TCP only, `delays` for QUIC only.
 pub(crate) const LIES: [&str; 4] = ["optimistic", "duplicates", "reneges", "delays"];
 
 /// The ECN field of a flow's packets.
@@ -203,7 +200,7 @@ pub enum EcnField {
 }
 
 impl Flow {
-    /// It is the seat of the algorithm.
+    /// Whether the algorithm or the baseline sends these flows.
     pub fn is_seat(&self) -> bool {
         self.who == SEAT
     }
@@ -215,7 +212,7 @@ impl Flow {
     }
 }
 
-/// Who sits in the seat of the algorithm, and then of the baseline.
+/// The arm under test: the algorithm in one run, the baseline in another.
 pub(crate) const SEAT: &str = "@algorithm";
 
 /// A horizon.
@@ -232,7 +229,7 @@ pub enum Window {
 }
 
 impl Window {
-    /// As in the files.
+    /// The name in the files.
     pub const fn name(self) -> &'static str {
         match self {
             Window::Start => "start",
@@ -242,22 +239,22 @@ impl Window {
     }
 }
 
-/// Rule that judges a metric. Metrics are turned so that more is worse.
+/// Rule that judges a metric; the sign of the metric is chosen so that more is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// Concern if it is worse than the baseline's by more than the margin (RFC 9743 5.2 in words,
-    /// elsewhere a convention).
+    /// Concern if it is worse than the baseline's by more than the margin (RFC 9743 5.2 says so in words;
+    /// elsewhere this is a convention).
     NotMoreThanBaseline,
     /// Concern if it is at or above the limit in a tenth of the seeds.
     Below,
     /// Concern if it is at or below the limit in a tenth of the seeds.
     Above,
-    /// Concern if it is at or beyond the limit in more seeds than with the baseline, beyond chance.
+    /// Concern if it is at or beyond the limit in significantly more seeds than with the baseline.
     NotMoreOftenThanBaseline,
-    /// Concern if it is larger than in the cell before, beyond chance.
+    /// Concern if it is significantly larger than in the previous cell.
     NotRising,
-    /// A number for the reader.
+    /// Report the value without a judgement.
     Report,
 }
 
@@ -267,29 +264,29 @@ pub enum Rule {
 pub struct Judge {
     /// Metric: one of [`crate::METRICS`].
     pub metric: String,
-    /// Over which horizon.
+    /// Horizon.
     #[serde(default)]
     pub window: Window,
-    /// Flows of which role; `all`.
+    /// Role of the flows, or `all`.
     #[serde(default = "all")]
     pub of: String,
-    /// Rule that judges it.
+    /// The rule.
     pub rule: Rule,
-    /// Margin: a smaller deterioration, in units of the metric or of its logarithm, does not count.
+    /// Margin, in units of the metric or of its logarithm: a smaller deterioration is tolerated.
     #[serde(default = "margin")]
     pub margin: f64,
-    /// The margin is at least this share of what the queue holds, for delays in ms.
+    /// For delays in ms: minimum margin, as a share of the queue size.
     #[serde(default)]
     pub margin_of_queue: f64,
     /// The limit of `below`, `above` and `not-more-often-than-baseline`.
     pub limit: Option<f64>,
-    /// A limit that grows by this with the path's round trip, per second of it.
+    /// Increase of the limit per second of the path's RTT.
     #[serde(default)]
     pub limit_per_rtt_s: f64,
-    /// Worse than the baseline counts only where it also is beyond the limit.
+    /// A deterioration counts only if the value is also beyond the limit.
     #[serde(default)]
     pub and_beyond: bool,
-    /// Only in cells with one of these values.
+    /// Apply only in cells with one of these values.
     #[serde(default)]
     pub at: Vec<String>,
 }
@@ -302,9 +299,8 @@ fn margin() -> f64 {
     0.05
 }
 
-/// What reports call it: metric, role and horizon.
 impl Judge {
-    /// The metric with what it is of.
+    /// The name in reports: metric, role and horizon.
     pub fn name(&self) -> String {
         let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
         format!("{}{of}, {}", self.metric, self.window.name())
@@ -319,7 +315,7 @@ pub(crate) struct Grids {
     pub(crate) grid: BTreeMap<String, Vec<Table>>,
 }
 
-/// Reads a file, or says in one line what is wrong with it and where.
+/// Parses a file; an error is one line with the position and the mistake.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Error> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span: Range<usize>| line_of(text, span.start));
@@ -332,7 +328,7 @@ fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The nearest of the keys that a message of the parser lists.
+/// The most similar of the keys that the parser's message lists.
 fn meant(what: &str) -> String {
     let mut quoted = what.split('`').skip(1).step_by(2);
     let Some(key) = quoted.next().filter(|_| what.starts_with("unknown")) else {

@@ -1,25 +1,25 @@
-//! Student's t on a few paired differences: mean, interval, and how likely they are by chance; and
-//! the same of a number of seeds.
+//! Student's t for a few paired differences (mean, interval and p-value), and a p-value for a difference in numbers
+//! of seeds.
 
 use firstflight_trial::statistics::student::{above, quantile};
 
-/// What N differences say.
+/// Statistics of N paired differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Paired {
     /// Their mean.
     pub(crate) mean: f64,
-    /// Ends of its 95 % interval; infinite with fewer than two differences.
+    /// Lower end of the 95 % interval; infinite with fewer than two differences.
     pub(crate) low: f64,
     pub(crate) high: f64,
     /// Upper end of the one-sided 95 % interval.
     pub(crate) upper: f64,
-    /// One-sided probability of a mean this large if the true one were the margin.
+    /// One-sided p-value: the probability of a mean this large if the true one were the margin.
     pub(crate) chance: f64,
 }
 
 impl Paired {
-    /// Of these differences against a margin; `None` without any. If all are equal they are
-    /// compared as they are.
+    /// Compares these differences with a margin; `None` without any. If all are equal, their value is compared
+    /// directly.
     pub(crate) fn of(differences: &[f64], margin: f64) -> Option<Paired> {
         let first = *differences.first()?;
         let n = differences.len() as f64;
@@ -46,18 +46,17 @@ impl Paired {
     }
 }
 
-/// How likely it is at most that something happens in `more` of so many seeds more with the algorithm
-/// than with the baseline, if it is as probable with both: P(B >= seeds + more) of 2 x `seeds` fair
-/// coins.
+/// Upper bound of the probability that an event occurs in at least `more` seeds more with the algorithm than with the
+/// baseline, of `seeds` each, if it is equally probable with both: P(B >= seeds + more) for 2 x `seeds` fair coins.
 ///
-/// A seed adds X - Y to `more`. If X and Y are alike and independent given the seed, or go together,
-/// the two differ in at most half of the cases, and a sum of such differences is nowhere wider than of
-/// those that do in half (symmetric with one peak, by Birnbaum's order of peakedness): a fair coin for
-/// each. McNemar's test, which looks only at the seeds that differ, needs no such assumption, but of
-/// ten seeds its least value is 1/1024, which Holm's procedure over a report can never reject.
+/// Each seed adds X - Y to `more`. If X and Y have the same distribution and are independent given the seed, or are
+/// positively dependent, they differ in at most half of the cases. The sum of such differences is then nowhere wider
+/// than if they differed in exactly half (symmetric and unimodal, by Birnbaum's order of peakedness), which is one fair
+/// coin each. McNemar's test uses only the seeds that differ and needs no such assumption, but with ten seeds its
+/// smallest value is 1/1024, which Holm's procedure over a report can never reject.
 pub(crate) fn more_often(seeds: u32, more: i32) -> f64 {
     let half = f64::from(seeds);
-    // Of as many heads as tails; then of one more each.
+    // The probability of as many heads as tails; then of one more head at each step.
     let mut term: f64 = (1..=seeds).map(|i| 1.0 - 0.5 / f64::from(i)).product();
     let (mut beyond, middle) = (0.0, term);
     for heads in 1..=seeds {
@@ -106,13 +105,13 @@ mod tests {
         assert!(more_often(3_000, 1_000) > 0.0, "nothing underflows");
     }
 
-    /// The bound is one: chance that is alike for both is never found more often than it says, also
-    /// where some seeds are more prone than others.
+    /// The bound holds: a difference by chance is never found more often than it says, even if some seeds are more
+    /// prone than others.
     #[test]
     fn what_is_alike_is_found_no_more_often_than_the_level() {
         let prone: [&[f64]; 4] = [&[0.5; 10], &[0.1; 10], &[0.9; 20], &[0.5, 0.0, 0.3, 1.0, 0.8]];
         for seeds in prone {
-            // Distribution of the difference, one seed after the other.
+            // Distribution of the difference, seed by seed.
             let n = seeds.len();
             let mut at = vec![0.0; 2 * n + 1];
             at[n] = 1.0;

@@ -1,5 +1,5 @@
-//! What is declared of an algorithm, as far as its packets show it: how many leave before the first
-//! acknowledgement, how many at once, and how its rate answers losses and marks.
+//! Measures the declared properties that are visible on the wire: packets before the first acknowledgement, burst
+//! size, and the response of the rate to losses and marks.
 
 use firstflight::Nanos;
 use firstflight_lab::flows::{Access, App, Arrangement, SharingFlow};
@@ -8,20 +8,20 @@ use firstflight_path::{Error, Path};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Snapshot};
 
-/// Packets that leave together although they are paced: RFC 9002 section 7.7 wants bursts limited to
-/// the initial window, which is ten.
+/// Largest burst that still counts as paced: RFC 9002 section 7.7 limits bursts to the initial window, which is ten
+/// packets.
 const BURST: u64 = 10;
-/// ACKs are let go so rarely that a sender clocked by them has far more than [`BURST`] to send.
+/// Interval at which ACKs are released: so long that a sender clocked by them sends far more than [`BURST`] at once.
 const HELD: Nanos = Nanos::from_millis(40);
 
-/// What was seen.
+/// Observed behaviour.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Packets before the first acknowledgement.
+    /// Packets sent before the first acknowledgement.
     first: u64,
     acks: u64,
     sent: u64,
-    /// The most that left at one time after the first, and the present number.
+    /// Largest burst after the first acknowledgement.
     burst: u64,
     now: u64,
     together: u64,
@@ -46,7 +46,7 @@ impl Observer for Seen {
     }
 }
 
-/// An endless flow alone on a path for so long.
+/// Runs a single endless flow on a path for this many seconds.
 fn seen(arm: &NamedArm, path: &str, seconds: u64, access: Access) -> Result<Seen, Error> {
     let time = Nanos::from_secs(seconds);
     let scenario = Scenario { limit: time, ..Scenario::new(Path::parse(path)?, 1) };
@@ -56,7 +56,7 @@ fn seen(arm: &NamedArm, path: &str, seconds: u64, access: Access) -> Result<Seen
         start: Nanos::ZERO,
         rtt_extra: Nanos::ZERO,
     };
-    // Of an algorithm without sense this is enough.
+    // A limit for broken algorithms.
     let access = vec![Access { packets: Some(500_000), ..access }];
     let arrangement = Arrangement { access, whole: true, ..Arrangement::default() };
     let mut seen = Seen::default();
@@ -64,25 +64,24 @@ fn seen(arm: &NamedArm, path: &str, seconds: u64, access: Access) -> Result<Seen
     Ok(seen)
 }
 
-/// Packets that leave in the first round trip of 200 ms, before anything is acknowledged.
+/// Number of packets sent in the first round trip of 200 ms, before anything is acknowledged.
 pub(crate) fn initial_window(arm: &NamedArm) -> Result<u64, Error> {
     Ok(seen(arm, "rate=100Mbit,rtt=200ms", 1, Access::default())?.first)
 }
 
-/// The most packets that leave at one time, where acknowledgements come every 40 ms, and whether that
-/// is as paced.
+/// The largest burst when acknowledgements arrive every 40 ms, and whether it counts as paced.
 pub(crate) fn largest_burst(arm: &NamedArm) -> Result<(u64, bool), Error> {
     let access = Access { ack_batch: HELD, ..Access::default() };
     let burst = seen(arm, "rate=50Mbit,rtt=80ms,queue=4bdp", 4, access)?.burst;
     Ok((burst, burst <= BURST))
 }
 
-/// How many of a hundred packets are still sent where the path drops a tenth of them.
+/// Packets sent when the path drops a tenth of them, in percent of those without loss.
 pub(crate) fn kept_at_loss(arm: &NamedArm) -> Result<u64, Error> {
     kept(arm, "loss=10%")
 }
 
-/// The same where it marks a tenth.
+/// Packets sent when the path marks a tenth of them, in percent of those without marks.
 pub(crate) fn kept_at_marks(arm: &NamedArm) -> Result<u64, Error> {
     kept(arm, "ecn=ce:10%")
 }

@@ -1,9 +1,9 @@
-//! Reports in sentences.
+//! Text of reports.
 
 use crate::metrics::metric_named;
 use crate::report::{Basis, CellRow, CriterionRow, Report, RuleName, Verdict};
 
-/// A number with what a reader needs of it: three digits.
+/// Formats a number with three significant digits.
 pub fn figure(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -26,13 +26,13 @@ fn with_unit(value: f64, unit: &str) -> String {
 }
 
 impl CellRow {
-    /// Metric, role and horizon by their names in the battery.
+    /// Metric, role and horizon, as named in the battery.
     pub fn key(&self) -> String {
         let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
         format!("{}{of} ({})", self.metric, self.window)
     }
 
-    /// The same for people.
+    /// Metric, role and horizon in words.
     pub fn what(&self) -> String {
         let words = metric_named(&self.metric).map_or(self.metric.as_str(), |metric| metric.words);
         let of = if self.of == "all" { String::new() } else { format!(" of {}", self.of) };
@@ -54,7 +54,7 @@ impl CellRow {
         self.baseline.map_or("-".into(), |value| with_unit(value, self.unit))
     }
 
-    /// Deterioration with its interval; empty if nothing was compared.
+    /// The difference with its interval; empty if nothing was compared.
     pub fn worse(&self) -> String {
         let Some(difference) = self.difference else { return String::new() };
         let shown = |value: f64| {
@@ -62,7 +62,7 @@ impl CellRow {
                 let percent = (libm::exp(value) - 1.0) * 100.0;
                 format!("{}{} %", if percent > 0.0 { "+" } else { "" }, figure(percent))
             } else {
-                // Turned so that more is worse; shown as the metric goes.
+                // Stored with a sign such that more is worse; shown in the metric's own direction.
                 let value = if self.high_is_good { -value } else { value };
                 format!("{}{}", if value > 0.0 { "+" } else { "" }, figure(value))
             }
@@ -76,7 +76,7 @@ impl CellRow {
         }
     }
 
-    /// Why it is a concern, in a sentence without its end.
+    /// The reason why it is a concern, as a sentence without the final period.
     pub fn why(&self, baseline: &str) -> String {
         let what = format!("{} is {}", self.what(), self.ours());
         match self.rule {
@@ -103,7 +103,10 @@ impl CellRow {
                 )
             }
             RuleName::NotRising => {
-                format!("{what}, {} against the cell before: it should not rise", self.worse())
+                format!(
+                    "{what}, {} compared with the previous cell: it should not rise",
+                    self.worse()
+                )
             }
             RuleName::NotMoreThanBaseline | RuleName::Report => {
                 format!("{what}, {} with {baseline}: {}", self.theirs(), self.worse())
@@ -113,7 +116,7 @@ impl CellRow {
 }
 
 impl CriterionRow {
-    /// The number that decided, with interval, the baseline's and the cell.
+    /// The value that decided, with its interval, the baseline's value and the cell.
     pub fn decided(&self) -> String {
         match (self.deciding_row(), &self.reason) {
             (_, Some(reason)) => reason.clone(),
@@ -121,8 +124,8 @@ impl CriterionRow {
                 let worse = row.worse();
                 let worse = if worse.is_empty() { String::new() } else { format!("; {worse}") };
                 let by = match row.basis {
-                    Some(Basis::Limit) => "; by the limit",
-                    Some(Basis::Seeds) => "; by the share of seeds",
+                    Some(Basis::Limit) => "; decided by the limit",
+                    Some(Basis::Seeds) => "; decided by the share of seeds",
                     Some(Basis::Comparison) | None => "",
                 };
                 format!(
@@ -138,7 +141,7 @@ impl CriterionRow {
         }
     }
 
-    /// Rows that are concerns, the most certain first.
+    /// Rows that are concerns, most certain first.
     pub fn concerns(&self) -> Vec<&CellRow> {
         let mut rows: Vec<&CellRow> =
             self.judges.iter().filter(|row| row.verdict == Verdict::Concern).collect();
@@ -150,7 +153,7 @@ impl CriterionRow {
 }
 
 impl Report {
-    /// The answer in one line: what has to be explained, and the number of criteria by verdict.
+    /// One-line summary: the findings to explain, and the number of criteria per verdict.
     pub fn summary(&self) -> String {
         let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
             let number = self.number(verdict);
@@ -169,17 +172,20 @@ impl Report {
             concerns.map(|row| format!("{} ({})", row.title, row.section)).collect();
         let Report { algorithm, baseline, .. } = self;
         let found = if named.is_empty() {
-            format!("Nothing to explain for {algorithm} beside {baseline}.")
+            format!("{algorithm}, compared with {baseline}, raises no concerns.")
         } else {
-            format!("{algorithm} beside {baseline} has to explain: {}.", named.join("; "))
+            format!(
+                "{algorithm}, compared with {baseline}, raises concerns to explain: {}.",
+                named.join("; ")
+            )
         };
         format!("{found} Criteria of RFC 9743: {counted}.")
     }
 
-    /// One line about the method.
+    /// One-line description of the method.
     pub fn method(&self) -> String {
         format!(
-            "battery {} {} (SHA-256 {}), firstflight {}, testbed {}, {}: {} cells, {} runs, seeds from {}; {} relative rules judged together (Holm, 5 %), {} below 0.05 by themselves",
+            "battery {} {} (SHA-256 {}), firstflight {}, testbed {}, {}: {} cells, {} runs, first seed {}; {} relative rules tested together (Holm, 5 %), {} with p < 0.05 individually",
             self.battery,
             self.version,
             &self.sha256[..12.min(self.sha256.len())],
@@ -194,7 +200,7 @@ impl Report {
         )
     }
 
-    /// Concerns in sentences, the worst cell of each rule, each with the command that shows it.
+    /// Concerns as sentences, one for the worst cell of each rule, each with the command that shows it.
     pub fn sentences(&self) -> Vec<(String, String)> {
         let mut lines = Vec::new();
         for criterion in &self.criteria {
@@ -208,8 +214,8 @@ impl Report {
                 let same = concerns.iter().filter(|other| other.key() == key).count();
                 let more = match same {
                     1 => String::new(),
-                    2 => "; so it is in another cell".to_owned(),
-                    _ => format!("; so it is in {} other cells", same - 1),
+                    2 => "; also in another cell".to_owned(),
+                    _ => format!("; also in {} other cells", same - 1),
                 };
                 told.push(key);
                 let why = row.why(&self.baseline);
@@ -248,7 +254,7 @@ impl Report {
     }
 }
 
-/// Baseline in the same scenarios if none is named.
+/// The default baseline.
 pub const DEFAULT_BASELINE: &str = "slowstart/cubic/prr";
 
 #[cfg(test)]

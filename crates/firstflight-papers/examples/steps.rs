@@ -1,5 +1,5 @@
-//! Which measurements of `reproduce` take how much processor time: `steps [--full] [DOCUMENT...]`, on
-//! one thread, Linux only.
+//! Prints the processor time of each measurement of `reproduce`: `steps [--full] [DOCUMENT...]`, on one
+//! thread, Linux only.
 
 use firstflight_papers::{Effort, SOURCES, Scale, source};
 use std::sync::Mutex;

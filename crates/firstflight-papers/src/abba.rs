@@ -1,5 +1,5 @@
-//! ABBA beside CUBIC on paths that lose packets without a full queue: quicly's pull request 689. What
-//! it states was measured with ABBA's first version; the second, linear one stands beside it.
+//! ABBA compared with CUBIC on paths that lose packets without a full queue: quicly's pull request 689. Its numbers
+//! are of ABBA's first version; the second, linear version is measured, too.
 
 use super::cuback::{WITHOUT_END, between, pair, share};
 use super::grid::each_seed;
@@ -19,20 +19,19 @@ pub(crate) const ARMS: &[&str] = &[
     "slowstart/abba(over=cuback)",
     "slowstart/abba(version=1)",
 ];
-/// Profiles of quicly's simulator that the pull request has numbers for.
+/// Profiles of quicly's simulator for which the pull request has numbers.
 const PATHS: [&str; 6] = ["corporate-wifi", "wifi-office", "5g", "home-wifi", "lte", "leo"];
-/// Round trips with a loss, percent.
+/// Shares of round trips with a loss, percent.
 const SHARES: [u32; 2] = [5, 10];
 /// Bytes of a full packet on the wire.
 const WIRE_PACKET: f64 = 1500.0;
 
-/// Seconds of a flow alone.
+/// Duration of a single flow, s.
 fn seconds(effort: &Effort<'_>) -> u64 {
     if effort.scale == Scale::Glance { 2 } else { 20 }
 }
 
-/// What one endless flow delivered, percent of the link, and the 95th percentile of its packets'
-/// wait, ms.
+/// Goodput of one endless flow, percent of the link, and the 95th percentile of its queueing delay, ms.
 fn alone(path: &str, text: &str, seed: u64, seconds: u64) -> Result<(f64, f64), Error> {
     let path = Path::parse(path)?;
     let rate = path.rate_bps() as f64;
@@ -46,20 +45,20 @@ fn alone(path: &str, text: &str, seed: u64, seconds: u64) -> Result<(f64, f64), 
     Ok((goodput, flow.queue_us.value_at_quantile(0.95) as f64 / 1e3))
 }
 
-/// The profile with a loss in so many percent of the round trips of a window that fills it.
+/// The profile with a loss in `percent` percent of the round trips of a window that fills the path.
 fn lossy(name: &str, percent: u32) -> Result<String, Error> {
     let path = Path::parse(&format!("quicly15/{name}"))?;
     let packets = path.bdp_bytes() as f64 / WIRE_PACKET;
     Ok(format!("quicly15/{name},loss={:.6}%", f64::from(percent) / packets))
 }
 
-/// One flow alone under each arm.
+/// Measures a single flow under each arm.
 fn goodput(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seconds = seconds(effort);
-    // The first version is far above both, and nothing is claimed of ABBA over Cuback.
+    // The first version is far above both, and there is no claim about ABBA over Cuback.
     let few = effort.sample("abba.goodput-others");
     for percent in SHARES {
-        effort.tell("ABBA: goodput where packets are lost without a queue");
+        effort.tell("ABBA: goodput when packets are lost without a queue");
         for name in PATHS {
             let path = lossy(name, percent)?;
             let seeds = effort.sample(&format!("abba.goodput-{name}"));
@@ -86,7 +85,7 @@ fn goodput(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// Paths that lose nothing without a queue: nothing may change there.
+/// Measures paths without random loss, where nothing may change.
 fn clean(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let (seeds, seconds) = (effort.sample("abba.clean"), seconds(effort));
     effort.tell("ABBA: clean paths");
@@ -106,9 +105,9 @@ fn clean(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// A flow of ABBA beside one of CUBIC.
+/// Measures a flow of ABBA that competes with one of CUBIC.
 fn beside(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    effort.tell("ABBA: its share beside CUBIC");
+    effort.tell("ABBA: its share in competition with CUBIC");
     for name in ["dsl", "lte", "5g"] {
         let seeds = effort.sample(&format!("abba.beside-{name}"));
         let path = format!("quicly15/{name}");
@@ -128,12 +127,12 @@ fn beside(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// When the link becomes four times as fast, seconds, and how long it is looked at then.
+/// Time at which the link becomes four times as fast, s.
 const STEP: usize = 20;
+/// Time observed after that, s.
 const AFTER: usize = 40;
 
-/// Seconds after the step until an endless flow fills 90 % of the link for one of them; all that were
-/// looked at if it does not.
+/// Time after the step until an endless flow fills 90 % of the link for a second, s; [`AFTER`] if it never does.
 fn climbs(text: &str, seed: u64) -> Result<f64, Error> {
     let path = Path::parse(&format!("rate=20Mbit,rtt=60ms,queue=2bdp,steps={STEP}s:80Mbit"))?;
     let limit = Nanos::from_secs((STEP + AFTER) as u64);
@@ -144,7 +143,7 @@ fn climbs(text: &str, seed: u64) -> Result<f64, Error> {
     let outcome = together(&ground, senders, seed, Vary::Rtt, sample)?;
     let delivered: Vec<u64> =
         outcome.delivered.iter().map(|flows| flows.iter().sum::<u64>()).collect();
-    // What is left of a packet without its headers.
+    // A packet without its headers.
     let most = 80e6 / 8.0 * 1472.0 / WIRE_PACKET;
     let fills = |second: &usize| {
         let at = |second: usize| delivered.get(second).copied().unwrap_or(0);
@@ -154,7 +153,7 @@ fn climbs(text: &str, seed: u64) -> Result<f64, Error> {
     Ok((first - STEP) as f64)
 }
 
-/// The link becomes faster.
+/// Measures a link that becomes faster.
 fn step(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("abba.step");
     effort.tell("ABBA: a link that becomes faster");
@@ -171,7 +170,7 @@ fn step(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// One flow of ABBA among nine of CUBIC, percent of all ten.
+/// Share of one flow among nine of CUBIC, percent of all ten.
 fn among(text: &str, path: &str, seed: u64, seconds: u64) -> Result<f64, Error> {
     let ground = Scenario {
         limit: Nanos::from_secs(seconds),
@@ -207,7 +206,7 @@ fn one_of_ten(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let mut values = Values::default();
     goodput(effort, &mut values)?;

@@ -1,5 +1,5 @@
-//! Uploads of a browser: Mozilla's test of three startups, predicted from a population that was
-//! fitted to two of its numbers.
+//! Uploads from a browser: Mozilla's test of three startups, predicted from a population fitted to two of
+//! its numbers.
 
 use super::lab::{arm, own_exit};
 use super::sample::{Interval, bootstrap, quantile};
@@ -21,10 +21,10 @@ const SEARCH: usize = 2;
 const IW: u32 = 10;
 const SEED: u64 = 1;
 
-/// What one upload under one arm says.
+/// Result of one upload under one arm.
 #[derive(Clone, Copy, Debug)]
 struct Upload {
-    /// Startup is over: by its own rule, and at which window in packets.
+    /// If startup ended: whether its own rule ended it, and the window in packets.
     exit: Option<(bool, f64)>,
     loss_pct: f64,
     ms: Option<f64>,
@@ -44,7 +44,7 @@ impl Upload {
 /// The same upload under every arm.
 type Row = [Upload; ARMS.len()];
 
-/// Uploads of the population: how many there were, and those whose window may grow.
+/// Uploads of the population: the number drawn, and the results of those whose window may grow.
 struct Uploads {
     drawn: u64,
     rows: Vec<Row>,
@@ -78,13 +78,13 @@ fn run(population: &Population, index: u64, arms: &[NamedArm]) -> Result<Row, Er
     Ok([PLAIN, HYSTART, SEARCH].map(|arm| Upload::of(&outcomes[arm])))
 }
 
-/// 100 times the share of rows that are so.
+/// Percentage of rows that satisfy a condition.
 fn percent(rows: &[Row], is: impl Fn(&Row) -> bool) -> Interval {
     let so: Vec<f64> = rows.iter().map(|row| f64::from(u8::from(is(row)))).collect();
     bootstrap(so.len(), |units| 100.0 * resample::mean(units, &so))
 }
 
-/// Of an arm's exits, those that its own rule decided, percent.
+/// Percentage of an arm's exits that its own rule decided.
 fn decided(rows: &[Row], units: &[usize], arm: usize) -> f64 {
     let exits: Vec<bool> =
         units.iter().filter_map(|&i| rows[i][arm].exit.map(|(own, _)| own)).collect();
@@ -92,20 +92,21 @@ fn decided(rows: &[Row], units: &[usize], arm: usize) -> f64 {
     100.0 * own as f64 / exits.len().max(1) as f64
 }
 
-/// What the population gives.
+/// Measures the population.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let Uploads { drawn, rows } = uploads(effort)?;
     let mut values = Values::default();
     let limited = 100.0 * (1.0 - rows.len() as f64 / drawn as f64);
-    values.number("upload.limited", limited).note("a number that the population was fitted to");
+    values.number("upload.limited", limited).note("the population was fitted to this number");
     let leaves = percent(&rows, |row| row[PLAIN].exit.is_some());
-    values.number("upload.leaves", leaves).note("a number that the population was fitted to");
-    // Few leave: what is said of them is drawn among them.
+    values.number("upload.leaves", leaves).note("the population was fitted to this number");
+    // Few uploads leave slow start, so these statistics resample only those that do.
     let left: Vec<Row> =
         rows.iter().copied().filter(|row| row.iter().any(|one| one.exit.is_some())).collect();
     let of_exits = |read: &dyn Fn(&[usize]) -> f64| bootstrap(left.len(), read);
     let by = |arm: usize| of_exits(&|units: &[usize]| decided(&left, units, arm));
-    let told = format!("{} of {} uploads leave under one of the arms", left.len(), rows.len());
+    let told =
+        format!("{} of {} uploads leave slow start under one of the arms", left.len(), rows.len());
     values.number("upload.by-hystart", by(HYSTART)).note(&told);
     values.number("upload.by-search", by(SEARCH)).note(&told);
     let more = of_exits(&|units| decided(&left, units, SEARCH) - decided(&left, units, HYSTART));
@@ -116,7 +117,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
                 let at = |arm: usize| quantile(units, share, |i| left[i][arm].loss_pct);
                 at(SEARCH) - at(other)
             });
-            values.number("upload.loss", less).case(format!("{name}, against {than}"));
+            values.number("upload.loss", less).case(format!("{name}, compared with {than}"));
         }
     }
     values.number("upload.threshold", of_exits(&|units| lowest(&left, units)));
@@ -131,7 +132,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
     Ok(values.into())
 }
 
-/// The tenth percentile of SEARCH's windows at exit less that of slow start's, packets.
+/// The tenth percentile of SEARCH's exit windows minus slow start's, packets.
 fn lowest(rows: &[Row], units: &[usize]) -> f64 {
     let at = |arm: usize| {
         let exits: Vec<f64> =

@@ -1,4 +1,4 @@
-//! Careful Resume: what a satellite gains by it, and what a saved set that is wrong does to others.
+//! Careful Resume: the gain on a satellite path, and the effect of wrong saved parameters on other flows.
 
 use super::cuback::{WITHOUT_END, between};
 use super::grid::each_seed;
@@ -17,19 +17,19 @@ use firstflight_sim::{App, Outcome};
 
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &["slowstart", "careful", "careful(hystart=on)"];
-/// The satellite of 50 Mbit/s.
+/// Path of the satellite with 50 Mbit/s.
 const SATELLITE: &str = "pico/sat-50-10";
-/// What the first connection has, bytes, where it is not what the second has.
+/// Object size of the first connection where it differs from the second's, bytes.
 const LONG: u64 = 8_000_000;
 
-/// A first connection that carried so much over this path.
+/// The first connection: its path and object size.
 #[derive(Clone, Copy)]
 struct Before<'a> {
     path: &'a str,
     bytes: u64,
 }
 
-/// The arm after a first connection, which is the arm itself if that left nothing.
+/// The arm resumed from a first connection, or the plain arm if that saved nothing.
 fn resumed(text: &str, before: Before<'_>, seed: u64) -> Result<NamedArm, Error> {
     let first = Scenario::new(Path::parse(before.path)?, before.bytes);
     let arm = arm(text)?;
@@ -62,7 +62,7 @@ fn both(
     })
 }
 
-/// By how many percent resuming is faster.
+/// Reduction of the completion time by resuming, percent.
 fn shorter(times: &[[f64; 2]]) -> Interval {
     bootstrap(times.len(), |units| {
         let of = |arm: usize| mean(units, |unit| times[unit][arm]);
@@ -101,9 +101,9 @@ fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// The saved set was learnt on a path ten times as fast, or with another RTT.
+/// Measures saved parameters from a path that is ten times as fast or has another RTT.
 fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
-    effort.tell("Careful Resume: a set that is wrong");
+    effort.tell("Careful Resume: wrong saved parameters");
     let path = "rate=5Mbit,rtt=100ms,queue=0.1bdp";
     let seeds = effort.sample("careful.wrong");
     for (what, earlier) in [
@@ -123,8 +123,8 @@ fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     }
     let own = trial(path, 1_000_000, &arm("slowstart")?, 1)?;
     for (what, earlier) in [
-        ("an RTT of half", "rate=5Mbit,rtt=201ms,queue=0.1bdp"),
-        ("an RTT of twelve times", "rate=5Mbit,rtt=8ms,queue=5bdp"),
+        ("half the RTT", "rate=5Mbit,rtt=201ms,queue=0.1bdp"),
+        ("twelve times the RTT", "rate=5Mbit,rtt=8ms,queue=5bdp"),
     ] {
         let careful = resumed("careful", Before { path: earlier, bytes: LONG }, 1)?;
         let other = trial(path, 1_000_000, &careful, 1)?;
@@ -135,7 +135,7 @@ fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a flow of CUBIC that was there first delivers within ten seconds from when 1 MB comes.
+/// Bytes that a running CUBIC flow delivers in the ten seconds after 1 MB joins.
 fn beside(path: &str, newcomer: &NamedArm, seed: u64) -> Result<f64, Error> {
     const COMES: usize = 10;
     let ground =
@@ -155,7 +155,7 @@ fn beside(path: &str, newcomer: &NamedArm, seed: u64) -> Result<f64, Error> {
     Ok(between(&samples, COMES, COMES + 11)[0])
 }
 
-/// Measures what the documents claim.
+/// Measures the documents' claims.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let mut values = Values::default();
     gains(effort, &mut values)?;

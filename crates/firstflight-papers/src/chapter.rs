@@ -1,10 +1,9 @@
-//! What came out: the rows of each document, and how many ended how.
+//! Results: the rows of each document, and their number by verdict.
 
 use crate::{Assumption, Figure, Row, Verdict};
 use serde::Serialize;
 
-/// Gives every row a key of its own: the number alone where it has one row, else with its place
-/// among them.
+/// Gives every row a unique key: the claim's number, followed by the row's index if the claim has several rows.
 pub(crate) fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
     for at in 0..rows.len() {
         let id = rows[at].id;
@@ -24,26 +23,25 @@ pub struct Chapter {
     pub document: &'static str,
     /// Statements about its experiments.
     pub stated: &'static str,
-    /// Assumptions that it does not state.
+    /// Our assumptions where the document is silent.
     pub assumptions: &'static [Assumption],
     /// Joint finding of its rows.
     pub findings: Vec<String>,
-    /// Its rows, in the order of the list; several gates or cases of one number stand together.
+    /// Its rows, in the order of the list; the gates and cases of one claim are adjacent.
     pub rows: Vec<Row>,
-    /// Its pictures.
+    /// Its figures.
     pub figures: Vec<Figure>,
-    /// Claims that ask for a value that was not measured, and values that no claim asks for: none,
-    /// or a test fails.
+    /// Claims without a measured value, and values without a claim. A test requires this to be empty.
     #[serde(skip)]
     pub unmatched: Vec<String>,
 }
 
-/// Number of rows by verdict: an object with the keys of the verdicts.
+/// Number of rows by verdict; serialised as an object with the verdicts' keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count([usize; Verdict::ALL.len()]);
 
 impl Count {
-    /// Of these rows.
+    /// Counts these rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Count {
         let mut count = Count::default();
         for row in rows {
@@ -52,17 +50,17 @@ impl Count {
         count
     }
 
-    /// With that verdict.
+    /// Number of rows with this verdict.
     pub fn number(&self, verdict: Verdict) -> usize {
         self.0[verdict as usize]
     }
 
-    /// Every verdict with its number.
+    /// Every verdict with its count.
     pub fn each(&self) -> impl Iterator<Item = (Verdict, usize)> + '_ {
         Verdict::ALL.into_iter().map(|verdict| (verdict, self.number(verdict)))
     }
 
-    /// "12 confirmed in size, 3 smaller than published, ...": those that occur.
+    /// "12 confirmed in size, 3 smaller than published, ...": the verdicts that occur.
     pub fn words(&self) -> String {
         let told = self
             .each()
@@ -78,14 +76,14 @@ impl Serialize for Count {
     }
 }
 
-/// A run that was stopped: only the documents that were through are in it.
+/// State of a run that was stopped and contains only the finished documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Partial {
-    /// Documents that were through.
+    /// Number of finished documents.
     pub documents: usize,
-    /// Documents that were asked for.
+    /// Number of requested documents.
     pub of: usize,
-    /// The first one in which it was stopped, in the order of the list.
+    /// The first unfinished document, in the order of the list.
     pub stopped_in: &'static str,
 }
 
@@ -97,14 +95,14 @@ impl Partial {
     }
 }
 
-/// Everything that was run, as in `--json`.
+/// All results, as in `--json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reproduction {
     /// Version of the program.
     pub firstflight: &'static str,
-    /// Fewer seeds and connections than the full run.
+    /// Whether the run used fewer seeds and connections than a full run.
     pub quick: bool,
-    /// Where it was stopped, if it was.
+    /// Set if the run was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
     /// Documents in the order of the list.
@@ -114,7 +112,7 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Of these chapters.
+    /// Combines these chapters.
     pub fn new(quick: bool, sources: Vec<Chapter>) -> Reproduction {
         let count = Count::of(sources.iter().flat_map(|chapter| &chapter.rows));
         Reproduction {
@@ -126,7 +124,7 @@ impl Reproduction {
         }
     }
 
-    /// The answer in one sentence.
+    /// The result in one sentence.
     pub fn finding(&self) -> String {
         use Verdict::{
             Confirmed, Exact, Fails, Larger, NotSeen, Opposite, SameDirection, SizeOpen, Smaller,
@@ -136,13 +134,13 @@ impl Reproduction {
             verdicts.iter().map(|verdict| self.count.number(*verdict)).sum()
         };
         let parts = [
-            (of(&[WithinBound]), "within the accepted bounds"),
+            (of(&[WithinBound]), "are within the accepted bounds"),
             (
                 of(&[SizeOpen, Smaller, Larger, SameDirection]),
-                "with the same direction but another size, an open one or none published",
+                "have the same direction but a different, undecided or unpublished size",
             ),
-            (of(&[NotSeen, Fails]), "not seen"),
-            (of(&[Opposite]), "opposite"),
+            (of(&[NotSeen, Fails]), "are not seen"),
+            (of(&[Opposite]), "are opposite"),
         ];
         let parts = parts.into_iter().filter(|(number, _)| *number > 0);
         let parts: Vec<String> =
@@ -155,12 +153,12 @@ impl Reproduction {
         )
     }
 
-    /// Every consequence of the algebra came out.
+    /// Whether every consequence of the algebra holds.
     pub fn sound(&self) -> bool {
         self.count.number(Verdict::Fails) == 0
     }
 
-    /// One JSON object, the same bytes for the same run.
+    /// The results as one JSON object; the same run gives the same bytes.
     ///
     /// # Panics
     /// Never: rows hold only numbers and strings.

@@ -1,4 +1,4 @@
-//! Cuback beside CUBIC: the draft's newcomer, and the shares that quicly's pull request 688 states.
+//! Cuback in competition with CUBIC: the draft's newcomer, and the shares stated in quicly's pull request 688.
 
 use super::grid::each_seed;
 use super::lab::{Sender, Vary, arm, together};
@@ -19,19 +19,19 @@ pub(crate) const ARMS: &[&str] = &[
     "slowstart/cuback",
     "slowstart/cuback(alpha=1)",
 ];
-/// The baseline's place among the arms of each part.
+/// Arms of the newcomers, the baseline first.
 const NEWCOMERS: [&str; 2] = ["rapid/cubic@(iw=30)", "rapid/cuback@(iw=30)"];
 const PAIRED: [&str; 3] = ["slowstart/cubic", "slowstart/cuback", "slowstart/cuback(alpha=1)"];
 const PATHS: [&str; 3] = ["quicly15/5g", "quicly15/dsl", "quicly15/lte"];
-/// Seconds after which a newcomer's bytes are looked at.
+/// Times at which a newcomer's bytes are compared, s.
 const MOMENTS: [usize; 4] = [1, 2, 5, 10];
-/// When the newcomer comes, seconds: slow start of the other is long over.
+/// Start of the newcomer, s, long after the other flow's slow start.
 const COMES: usize = 10;
 
-/// More than any flow here carries: a trial ends when all that ends has arrived, or at its limit.
+/// Endless traffic: more than any flow here carries. A trial ends when all finite objects have arrived, or at its limit.
 pub(crate) const WITHOUT_END: App = App::Bulk(1 << 40);
 
-/// What both of two endless flows have delivered at each second; the second one begins at `start`.
+/// Bytes that two endless flows have delivered at each second; the second starts at `start`.
 pub(crate) fn pair(
     path: &str,
     arms: [&str; 2],
@@ -56,23 +56,23 @@ pub(crate) fn pair(
     Ok(outcome.delivered.iter().map(both).collect())
 }
 
-/// Bytes of both between two seconds.
+/// Bytes delivered by both flows between two seconds.
 pub(crate) fn between(samples: &[[u64; 2]], from: usize, to: usize) -> [f64; 2] {
     let at = |second: usize| samples.get(second).or(samples.last()).copied().unwrap_or([0, 0]);
     let (from, to) = (at(from), at(to));
     [0, 1].map(|flow| to[flow].saturating_sub(from[flow]) as f64)
 }
 
-/// The second flow's share of both, percent.
+/// The second flow's share, percent.
 pub(crate) fn share([first, second]: [f64; 2]) -> f64 {
     100.0 * second / (first + second).max(1.0)
 }
 
-/// What both arms' runs of one seed delivered, second by second.
+/// Bytes delivered in both arms' runs of one seed, by second.
 type Matched = [Vec<[u64; 2]>; 2];
 
-/// By how many percent the newcomers of Cuback delivered more than those of CUBIC in so many
-/// seconds, on these paths together.
+/// Additional bytes that Cuback's newcomers delivered in `seconds` seconds compared with CUBIC's, percent, mean over
+/// these paths.
 fn gain(paths: &[Vec<Matched>], seconds: usize) -> Interval {
     let seeds = paths.first().map_or(0, Vec::len);
     bootstrap(seeds, |units| {
@@ -84,7 +84,7 @@ fn gain(paths: &[Vec<Matched>], seconds: usize) -> Interval {
     })
 }
 
-/// The newcomer of the draft.
+/// Measures the draft's newcomer.
 fn newcomers(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("cuback.newcomers");
     let stays = if effort.scale == Scale::Glance { 10 } else { 60 };
@@ -92,7 +92,7 @@ fn newcomers(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     for path in PATHS {
         effort.tell("Cuback: a newcomer against CUBIC");
         paths.push(each_seed(effort, seeds, |seed| {
-            // Not always at the same place of the other's sawtooth.
+            // Vary the phase of the other flow's sawtooth.
             let start = Nanos::from_millis(COMES as u64 * 1000 + seed * 37 % 1000);
             let run = |newcomer| {
                 pair(path, ["slowstart/cubic", newcomer], start, COMES + 1 + stays, seed)
@@ -120,11 +120,11 @@ fn newcomers(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// The pairs of quicly's pull request 688.
+/// Measures the pairs of quicly's pull request 688.
 fn shares(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("cuback.shares");
     for (path, name) in [("quicly15/bdp20", "20"), ("quicly15/bdp40", "40")] {
-        effort.tell("Cuback: its share beside CUBIC");
+        effort.tell("Cuback: its share in competition with CUBIC");
         let all = each_seed(effort, seeds, |seed| {
             let start = Nanos::from_millis(seed * 37 % 1000);
             let mut found = [0.0; 3];
@@ -144,7 +144,7 @@ fn shares(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// Measures what the documents claim.
+/// Measures the documents' claims.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let mut values = Values::default();
     newcomers(effort, &mut values)?;

@@ -1,4 +1,4 @@
-//! All documents: whose experiments measure which file of `papers/`.
+//! All documents, and the experiments that measure each file in `papers/`.
 
 use crate::source::{Measure, PAPERS, Paper, Source};
 use crate::{
@@ -9,8 +9,8 @@ use firstflight_lab::Error;
 use firstflight_path::suggestion;
 use std::sync::LazyLock;
 
-/// Who measures the document of that name: its experiments, the arms that they compare, and how many
-/// measurements they say that they begin.
+/// For each document: its experiments, the arms that they compare, and the number of measurements that they
+/// announce.
 const EXPERIMENTS: [(&str, Measure, &[&str], u64); 12] = [
     ("hystart++", hystart_plus_plus::measured, hystart_plus_plus::ARMS, 15),
     ("rapid-start", rapid_start::measured, rapid_start::production::ARMS, 8),
@@ -41,7 +41,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
 /// The document of that name.
 ///
 /// # Errors
-/// One line with the nearest known name.
+/// One line with the most similar known name.
 pub fn source(name: &str) -> Result<&'static Source, Error> {
     SOURCES.iter().find(|source| source.name == name).ok_or_else(|| {
         let all = SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ");

@@ -12,7 +12,7 @@ use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flig
 use firstflight_lab::Error;
 use firstflight_lab::stats::resample;
 
-/// The arm of every server; Early Retransmit is loss detection, not part of an arm.
+/// The arm of every server; Early Retransmit belongs to loss detection, not to the arm.
 pub(crate) const ARMS: &[&str] = &[RECOVERY];
 const RECOVERY: &str = "slowstart/cubic/prr(mode=ssrb,lost=ignore)";
 const fn early(options: Option<Options>) -> Server {
@@ -32,7 +32,7 @@ const BOTH: usize = 4;
 const RACK: usize = 5;
 const SPURIOUS: f64 = 24.0;
 
-/// Spurious of all early repeats, percent.
+/// Share of early retransmissions that are spurious, percent.
 fn spurious(all: &[Counted]) -> f64 {
     100.0 * total(all, |one| one.early_spurious) / total(all, |one| one.early).max(1.0)
 }
@@ -41,7 +41,7 @@ fn per_thousand(all: &[Counted]) -> f64 {
     1e3 * total(all, |one| one.recoveries) / total(all, |one| one.responses).max(1.0)
 }
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut values = unit_values();
     let mut figures = Vec::new();
@@ -63,14 +63,14 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         let mut served = Vec::new();
         for (arm, server) in SERVERS {
             effort.tell(&format!("early-retransmit: {connections} connections, {name}, {arm}"));
-            // Another loss detection waits for other timers.
+            // Other loss detection has other timers.
             let mut others = Known::default();
             let known =
                 if server.preset == SERVERS[NAIVE].1.preset { &mut known } else { &mut others };
             served.push(serve_again(service, knobs, server, connections, known)?);
         }
         let fit = format!(
-            "fitted: burst probability {:.2e} (residual {residual:+.2} points of 6.1 % hit), {:.3} % of packets overtaken (naive: {:.1} % spurious of {:.0} early repeats, target 24, 20 to 28 accepted); {connections} connections",
+            "fitted: burst probability {:.2e} (residual {residual:+.2} points of 6.1 % hit), {:.3} % of packets overtaken (naive: {:.1} % spurious of {:.0} early retransmissions, target 24, 20 to 28 accepted); {connections} connections",
             knobs.g,
             100.0 * reordered,
             spurious(&served[NAIVE]),
@@ -83,10 +83,10 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(Measured { values, figures, ..Measured::default() })
 }
 
-/// Of the latency, in the order of the pictures.
+/// Quantiles of the latency, in the order of the figures.
 const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 
-/// Change of the latency at three quantiles, beside the published one.
+/// Figure of the change of latency at three quantiles, with the published values.
 fn quantiles(served: &[Vec<Counted>], both: &[(Interval, String); 3], name: &str) -> Figure {
     let names = SHARES
         .iter()
@@ -109,10 +109,10 @@ fn quantiles(served: &[Vec<Counted>], both: &[(Interval, String); 3], name: &str
         format!("Latency of responses hit by a loss, {name}"),
         &["5.4.4"],
         Shape::Rows,
-        axis("change against no early retransmit, %"),
+        axis("change compared with no early retransmit, %"),
         axis("").named(names),
     )
-    .how("Each arm's own responses of two packets and more that a loss hit. Below zero is quicker.")
+    .how("Each arm's own responses of at least two packets that were hit by a loss. Below zero is faster.")
     .with(series)
     .with([Series::published(
         "published, mitigated",
@@ -120,7 +120,7 @@ fn quantiles(served: &[Vec<Counted>], both: &[(Interval, String); 3], name: &str
     )])
 }
 
-/// Values of a service, under its name in front.
+/// Values of a service, with its name as prefix.
 fn outcome(
     served: &[Vec<Counted>],
     latencies: &[(Interval, String); 3],
@@ -162,7 +162,7 @@ fn outcome(
     values.of_case(name)
 }
 
-/// Change of the quantiles of the latency of hit responses, each arm's own hits, percent.
+/// Change of the latency quantiles of hit responses, each arm with its own hits, percent.
 fn latency(ours: &[Counted], base: &[Counted]) -> [(Interval, String); SHARES.len()] {
     let hits = |all: &[Counted]| -> Vec<f64> {
         let hit = all.iter().flat_map(|one| &one.hits).filter(|one| one.bytes > 1448);
@@ -187,7 +187,7 @@ fn latency(ours: &[Counted], base: &[Counted]) -> [(Interval, String); SHARES.le
     })
 }
 
-/// The rule itself: what must hold.
+/// Values of the rule itself, which must hold exactly.
 pub fn unit_values() -> Values {
     let fires = |segments: u64, sacked: u64, sack: bool| {
         let flight = Flight {

@@ -1,41 +1,42 @@
-//! How much to spend on a measurement.
+//! The effort spent on a measurement.
 
 use crate::servers::Fitted;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
-/// For a glance, quick, in full: by document and measurement.
+/// Sample sizes for the scales `Glance`, `Quick` and `Full`, by document and measurement.
 type Samples = BTreeMap<String, BTreeMap<String, [u32; 3]>>;
 
 static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     toml::from_str(include_str!("../papers/samples.toml")).expect("papers/samples.toml can be read")
 });
 
-/// Budget of a run, and state that its documents share.
+/// Effort of a run, and state shared by its documents.
 pub struct Effort<'a> {
     /// Number of seeds and connections.
     pub scale: Scale,
-    /// Called with what is being measured now; by documents side by side, on several threads.
+    /// Called with a description of each measurement before it starts, from several threads if documents run in
+    /// parallel.
     pub tell: &'a (dyn Fn(&str) + Sync),
-    /// Called before each trial; unwinds where the run is to end.
+    /// Called before each trial; unwinds to stop the run.
     pub(crate) look: &'a (dyn Fn() + Sync),
-    /// The fitted loss of web paths, from which several documents start.
+    /// The fitted loss of web paths, shared by several documents.
     pub(crate) web: OnceLock<Fitted>,
 }
 
 /// Number of seeds and connections of an effort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Enough to see that every row is measured and nothing else: for tests. Intervals say nothing.
+    /// For tests: only enough to check that every row is measured. Intervals are meaningless.
     Glance,
-    /// Minutes instead of tens of them.
+    /// Takes minutes instead of tens of minutes.
     Quick,
-    /// What the list of experiments asks for.
+    /// The sample sizes that the list of experiments requires.
     Full,
 }
 
 impl<'a> Effort<'a> {
-    /// For one run.
+    /// The effort of one run.
     pub fn new(scale: Scale, tell: &'a (dyn Fn(&str) + Sync)) -> Effort<'a> {
         Effort { scale, tell, look: &|| (), web: OnceLock::new() }
     }
@@ -44,7 +45,7 @@ impl<'a> Effort<'a> {
     /// `papers/samples.toml`.
     ///
     /// # Panics
-    /// If the file has no such name, which a test would see.
+    /// If the file has no such name, which a test would detect.
     pub fn sample(&self, name: &str) -> u32 {
         let known = name.split_once('.').and_then(|(table, key)| SAMPLES.get(table)?.get(key));
         let [glance, quick, full] =
@@ -56,17 +57,17 @@ impl<'a> Effort<'a> {
         }
     }
 
-    /// The first unless the run is a full one.
+    /// `full` for a full run, otherwise `quick`.
     pub fn either<T>(&self, quick: T, full: T) -> T {
         if self.scale == Scale::Full { full } else { quick }
     }
 
-    /// Before a trial: whether the run is to end.
+    /// Called before a trial; unwinds if the run should stop.
     pub(crate) fn look(&self) {
         (self.look)();
     }
 
-    /// Says what is being measured now.
+    /// Announces a measurement.
     pub(crate) fn tell(&self, what: &str) {
         (self.tell)(what);
     }

@@ -1,20 +1,20 @@
-//! Pictures of the report: what the documents show as plots, with our curves and the published
-//! numbers in one frame.
+//! Figures of the report: the plots of the documents, with our curves and the published numbers
+//! together.
 //!
-//! A figure is data and words; the page draws it. What was published is told apart from what we
-//! measured in every series.
+//! A figure consists of data and text; the page draws it. Every series is marked as published or
+//! measured.
 
 use super::Interval;
 use serde::Serialize;
 
-/// One picture.
+/// One figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// Short title.
     pub name: String,
-    /// Instructions for reading it, with its assumption.
+    /// Explanation, with the assumption behind it.
     pub how: String,
-    /// Rows of the list that it belongs to.
+    /// Claims that it illustrates.
     pub rows: Vec<&'static str>,
     /// Horizontal axis.
     pub x: Axis,
@@ -24,7 +24,7 @@ pub struct Figure {
     pub shape: Shape,
     /// Data series.
     pub series: Vec<Series>,
-    /// Ranges of the value axis that were published, shaded.
+    /// Published ranges of the value axis, drawn shaded.
     pub bands: Vec<Band>,
 }
 
@@ -32,12 +32,12 @@ pub struct Figure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Joined by lines.
+    /// Points joined by lines.
     Line,
-    /// Each holds until the next.
+    /// Each value holds until the next point.
     Step,
-    /// A row per name, its values side by side: the horizontal axis has the values, the points
-    /// count the names.
+    /// One row per name: values are on the horizontal axis, and the first coordinate of a point is the index of
+    /// its name.
     Rows,
 }
 
@@ -46,29 +46,28 @@ pub enum Shape {
 pub struct Axis {
     /// Quantity and unit.
     pub label: String,
-    /// Names of the places, where the axis counts names or stretches a scale: place and text.
+    /// Named positions on the axis: position and text.
     pub names: Vec<(f64, String)>,
-    /// Begins at zero.
+    /// Whether the axis starts at zero.
     pub from_zero: bool,
-    /// Equal factors are equally far apart.
+    /// Whether the scale is logarithmic.
     pub log: bool,
 }
 
-/// Points of one kind.
+/// A series of points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// Whose.
+    /// Name.
     pub name: String,
-    /// Taken from the document, not measured by us.
+    /// Whether the values are from the document, not measured by us.
     pub published: bool,
-    /// Not joined.
+    /// Whether points are drawn without lines.
     pub dots: bool,
-    /// Which colour and mark, where several pictures or a published curve beside ours need the
-    /// same.
+    /// Index of colour and mark, if figures or a published and a measured curve must share them.
     pub hue: Option<usize>,
-    /// Places and values; in rows the number of the row and the value.
+    /// Positions and values; for rows, the index of the row and the value.
     pub points: Vec<[f64; 2]>,
-    /// 95 % intervals of the values, where there are any.
+    /// 95 % intervals of the values, if any.
     pub spans: Vec<Option<[f64; 2]>>,
 }
 
@@ -79,29 +78,29 @@ pub struct Band {
     pub name: String,
     /// Smallest.
     pub from: f64,
-    /// Largest; the same as the smallest for a line.
+    /// Largest; equal to the smallest for a line.
     pub to: f64,
 }
 
-/// The axis of this quantity.
+/// An axis with this label.
 pub fn axis(label: &str) -> Axis {
     Axis { label: label.to_owned(), ..Axis::default() }
 }
 
 impl Axis {
-    /// Beginning at zero.
+    /// Starts the axis at zero.
     #[must_use]
     pub fn from_zero(self) -> Axis {
         Axis { from_zero: true, ..self }
     }
 
-    /// With equal factors equally far apart.
+    /// Makes the scale logarithmic.
     #[must_use]
     pub fn log(self) -> Axis {
         Axis { log: true, ..self }
     }
 
-    /// With these names at these places.
+    /// Adds names at these positions.
     #[must_use]
     pub fn named(self, names: impl IntoIterator<Item = (f64, String)>) -> Axis {
         Axis { names: names.into_iter().collect(), ..self }
@@ -123,7 +122,7 @@ impl Series {
         }
     }
 
-    /// Measured values with intervals, one per row or place in order.
+    /// Measured values with intervals, one per row or position, in order.
     pub fn with_intervals(
         name: impl Into<String>,
         values: impl IntoIterator<Item = (f64, Interval)>,
@@ -144,18 +143,18 @@ impl Series {
         }
     }
 
-    /// Values out of the document.
+    /// Values from the document.
     pub fn published(name: impl Into<String>, points: Vec<[f64; 2]>) -> Series {
         Series { published: true, dots: true, ..Series::ours(name, points) }
     }
 
-    /// In this colour and with this mark.
+    /// Sets colour and mark.
     #[must_use]
     pub fn hue(self, hue: usize) -> Series {
         Series { hue: Some(hue), ..self }
     }
 
-    /// Joined, or not.
+    /// Sets whether points are drawn without lines.
     #[must_use]
     pub fn dots(self, dots: bool) -> Series {
         Series { dots, ..self }
@@ -163,7 +162,7 @@ impl Series {
 }
 
 impl Figure {
-    /// A picture without anything in it.
+    /// An empty figure.
     pub fn new(
         name: impl Into<String>,
         rows: &[&'static str],
@@ -183,20 +182,20 @@ impl Figure {
         }
     }
 
-    /// With words on how to read it.
+    /// Sets the explanation.
     #[must_use]
     pub fn how(self, how: impl Into<String>) -> Figure {
         Figure { how: how.into(), ..self }
     }
 
-    /// With these series.
+    /// Adds the non-empty series.
     #[must_use]
     pub fn with(mut self, series: impl IntoIterator<Item = Series>) -> Figure {
         self.series.extend(series.into_iter().filter(|series| !series.points.is_empty()));
         self
     }
 
-    /// With a published range, or a line if both ends are one.
+    /// Adds a published range, or a line if both ends are equal.
     #[must_use]
     pub fn band(mut self, name: impl Into<String>, from: f64, to: f64) -> Figure {
         self.bands.push(Band { name: name.into(), from, to });
@@ -204,8 +203,7 @@ impl Figure {
     }
 }
 
-/// Every `step`, the last value known: what a curve of a run needs to be drawn. `at` and `value` of
-/// what was recorded, in order.
+/// Samples a curve every `step`, with the last known value. `record` has times and values, in order.
 pub fn sampled(record: impl IntoIterator<Item = (f64, f64)>, step: f64, end: f64) -> Vec<[f64; 2]> {
     let mut points = Vec::new();
     let mut next = 0.0;

@@ -1,4 +1,4 @@
-//! What a claim asks of a number: what it is worth, and what counts as holding.
+//! Gates of claims: their evidential weight, and the condition that a number must meet.
 
 use super::sample::Interval;
 use serde::{Deserialize, Serialize};
@@ -9,22 +9,22 @@ pub enum Gate {
     /// A consequence of the algebra on an ideal path: must hold to the stated tolerance.
     #[serde(rename = "U")]
     Unit,
-    /// A direction or order: reproduced only if it holds.
+    /// A direction or order: the claim is reproduced only if it holds.
     #[serde(rename = "G")]
     Direction,
     /// A band around the published size: a miss is a finding.
     #[serde(rename = "B")]
     Band,
-    /// Quoted only: its population is unknown.
+    /// Only quoted, because the population is unknown.
     #[serde(rename = "Q")]
     Quoted,
-    /// Measured for the reader, without a gate.
+    /// Measured and reported, without a gate.
     #[serde(rename = "-")]
     Seen,
 }
 
 impl Gate {
-    /// All, the one that counts most first.
+    /// All gates, in order of decreasing weight.
     pub const ALL: [Gate; 5] = [Gate::Unit, Gate::Direction, Gate::Band, Gate::Quoted, Gate::Seen];
 
     /// The letter in data.
@@ -38,7 +38,7 @@ impl Gate {
         }
     }
 
-    /// What the published number asks, for people.
+    /// The gate in words.
     const fn words(self) -> &'static str {
         match self {
             Gate::Unit => "exact",
@@ -50,7 +50,7 @@ impl Gate {
     }
 }
 
-/// The letters of gates in words: `GB` is `direction, size`.
+/// Converts the letters of gates to words: `GB` becomes `direction, size`.
 pub fn gate_words(letters: &str) -> String {
     let gates = Gate::ALL.into_iter().filter(|gate| letters.contains(gate.letter()));
     gates.map(Gate::words).collect::<Vec<_>>().join(", ")
@@ -60,19 +60,19 @@ pub fn gate_words(letters: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accept {
-    /// The estimate lies in here.
+    /// The estimate lies in this range.
     Within(f64, f64),
-    /// The whole interval lies above.
+    /// The whole interval lies above this.
     Above(f64),
-    /// The whole interval lies below.
+    /// The whole interval lies below this.
     Below(f64),
     /// The estimate is at most this.
     AtMost(f64),
     /// The estimate is at least this.
     AtLeast(f64),
-    /// Not beyond noise above: the whole interval does not lie there.
+    /// Not significantly above this: the interval reaches it or lies below.
     NotAbove(f64),
-    /// Not beyond noise below.
+    /// Not significantly below this: the interval reaches it or lies above.
     NotBelow(f64),
 }
 
@@ -110,16 +110,16 @@ impl Accept {
             Accept::AtMost(bound) => format!("at most {}{unit}", short(bound)),
             Accept::AtLeast(bound) => format!("at least {}{unit}", short(bound)),
             Accept::NotAbove(bound) => {
-                format!("at most {}{unit}, ties within the interval", short(bound))
+                format!("not significantly above {}{unit}", short(bound))
             }
             Accept::NotBelow(bound) => {
-                format!("at least {}{unit}, ties within the interval", short(bound))
+                format!("not significantly below {}{unit}", short(bound))
             }
         }
     }
 }
 
-/// A number with as many digits as can matter.
+/// Formats a number with at most four significant places.
 pub(super) fn short(value: f64) -> String {
     let places = match value.abs() {
         _ if !value.is_finite() => return "unknown".into(),

@@ -1,4 +1,4 @@
-//! Cells x arms x seeds: a trial of each, side by side on all cores, in order.
+//! Runs one trial per cell, arm and seed in parallel and keeps the results in order.
 
 use crate::Effort;
 use crate::lab::{arm, watch};
@@ -8,7 +8,7 @@ use firstflight_lab::scenario::Scenario;
 use firstflight_sim::Outcome;
 use rayon::prelude::*;
 
-/// What trials gave, by cell, arm and seed.
+/// Results of trials, by cell, arm and seed.
 pub(crate) struct Grid<T> {
     arms: usize,
     seeds: usize,
@@ -16,14 +16,14 @@ pub(crate) struct Grid<T> {
 }
 
 impl<T> Grid<T> {
-    /// All seeds of one arm in one cell.
+    /// Results of all seeds of one arm in one cell.
     pub(crate) fn of(&self, cell: usize, arm: usize) -> &[T] {
         let from = (cell * self.arms + arm) * self.seeds;
         &self.values[from..from + self.seeds]
     }
 }
 
-/// Runs something once per seed, side by side, and keeps the order.
+/// Runs a function once per seed in parallel and keeps the order.
 pub(crate) fn each_seed<T: Send>(
     effort: &Effort<'_>,
     seeds: u32,
@@ -37,7 +37,7 @@ pub(crate) fn each_seed<T: Send>(
     seeds.into_par_iter().with_max_len(1).map(run).collect()
 }
 
-/// Runs every arm in every cell with every seed and keeps what `read` takes from each.
+/// Runs every arm in every cell with every seed and keeps the value that `read` returns for each.
 pub(crate) fn grid<T: Send>(
     effort: &Effort<'_>,
     what: &str,

@@ -1,12 +1,12 @@
-//! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn
-//! by the script inside it, with the code of the other reports.
+//! The report: one self-contained page. Tables are HTML; figures are drawn by its script, which shares code with
+//! the other reports.
 
 use crate::{Chapter, Count, Figure, Reproduction, Row, Verdict, gate_words};
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE, text};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// The page of reproductions; its body is made of the rows.
+/// The page of reproductions; its body is generated from the rows.
 const PAGE: Page<'_> = Page {
     kind: "reproduce",
     skip: "summary",
@@ -16,7 +16,7 @@ const PAGE: Page<'_> = Page {
     scripts: &[include_str!("page/reproduce_charts.js"), include_str!("page/reproduce.js")],
 };
 
-/// What the scripts read.
+/// Data for the scripts.
 #[derive(Serialize)]
 struct Data<'a> {
     command: &'a str,
@@ -49,7 +49,7 @@ fn case_of(row: &Row) -> String {
     }
 }
 
-/// What other settings give, and what the row rests on.
+/// Results under other settings, and the row's assumptions.
 fn more(row: &Row) -> String {
     let mut out = String::new();
     if !row.sweep.is_empty() {
@@ -66,7 +66,7 @@ fn more(row: &Row) -> String {
     if !row.assumptions.is_empty() {
         let _ = write!(
             out,
-            "<details><summary>assumes</summary>{}</details>",
+            "<details><summary>assumptions</summary>{}</details>",
             text(&row.assumptions.join(", "))
         );
     }
@@ -81,10 +81,10 @@ fn note(row: &Row) -> String {
     }
 }
 
-/// One row; `published` is said once per number.
+/// One row; `published` is empty except in the first row of a claim.
 fn row(row: &Row, published: &str) -> String {
     format!(
-        "<tr><td class=\"id\">{}<td data-l=\"asks:\">{}<td class=\"published\" data-l=\"published:\">{}<td>{}{}{}{}<td class=\"ours\" data-l=\"ours:\">{}\
+        "<tr><td class=\"id\">{}<td data-l=\"check:\">{}<td class=\"published\" data-l=\"published:\">{}<td>{}{}{}{}<td class=\"ours\" data-l=\"ours:\">{}\
          <td data-l=\"accepted:\">{}<td class=\"v {}\">{}</tr>\n",
         row.key,
         gate_words(&row.gates),
@@ -100,7 +100,7 @@ fn row(row: &Row, published: &str) -> String {
     )
 }
 
-/// The directions that did not come out, with what breaks them.
+/// The results that were not reproduced, with their notes.
 fn open(all: &Reproduction) -> String {
     let rows: Vec<(&Chapter, &Row)> = all
         .sources
@@ -114,7 +114,7 @@ fn open(all: &Reproduction) -> String {
         })
         .collect();
     if rows.is_empty() {
-        return "<p>Nothing that was published is missing or the other way round.</p>\n".to_owned();
+        return "<p>No published result is missing or opposite.</p>\n".to_owned();
     }
     let mut out = String::from("<ul class=\"open\">\n");
     for (chapter, row) in rows {
@@ -147,7 +147,7 @@ fn chapter(chapter: &Chapter) -> String {
     let mut out = format!(
         "<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{0}: {1}</h2><p class=\"how\">Stated: {2}.</p><p class=\"counts\">{3}.</p>{5}\n\
          <div class=\"figures\" id=\"figures-{0}\"></div>\n<details class=\"table\"><summary>All {4} rows</summary>\
-         <table class=\"rows\"><thead><tr><th>row<th>asks<th>published<th>measured<th>ours [95 %]<th>accepted<th>verdict</thead><tbody>\n",
+         <table class=\"rows\"><thead><tr><th>row<th>check<th>published<th>measured<th>ours [95 %]<th>accepted<th>verdict</thead><tbody>\n",
         chapter.name,
         text(chapter.document),
         text(chapter.stated),
@@ -160,7 +160,7 @@ fn chapter(chapter: &Chapter) -> String {
         out.push_str(&row(one, if one.id == before { "" } else { one.claim }));
         before = one.id;
     }
-    out.push_str("</tbody></table></details>\n<details class=\"table\"><summary>What the document does not say and we assumed</summary><dl class=\"plain\">");
+    out.push_str("</tbody></table></details>\n<details class=\"table\"><summary>Our assumptions where the document is silent</summary><dl class=\"plain\">");
     for assumption in chapter.assumptions {
         let _ =
             write!(out, "<dt>{}</dt><dd>{}</dd>", text(assumption.name), text(assumption.value));
@@ -171,7 +171,7 @@ fn chapter(chapter: &Chapter) -> String {
 
 fn body(all: &Reproduction) -> String {
     let mut out = String::from(
-        "<section aria-labelledby=\"summary\"><h2 id=\"summary\">In short</h2><ul class=\"tally\">",
+        "<section aria-labelledby=\"summary\"><h2 id=\"summary\">Summary</h2><ul class=\"tally\">",
     );
     for (verdict, number) in all.count.each().filter(|(_, number)| *number > 0) {
         let _ =
@@ -182,11 +182,11 @@ fn body(all: &Reproduction) -> String {
         let _ = write!(out, "<a href=\"#{0}\">{0}</a>", chapter.name);
     }
     out.push_str(
-        "</nav>\n<p class=\"how\">Every row of our list of experiments stands below, also those that do not come out. Each asks for \
-         a value that follows from the algebra (exact), for a direction, for the published size, or for nothing (-). A verdict \
-         states size: an effect beyond noise inside the accepted band is confirmed in size, one outside it is named with both numbers, and \
-         one whose interval reaches no effect is not seen. Intervals are 95 %, paired bootstrap, each row by itself: of a hundred \
-         directions behind which there is nothing, two or three would be seen by chance.</p>\n<h3 class=\"after\">What was not seen or came out the other way, and what breaks it</h3>\n",
+        "</nav>\n<p class=\"how\">All rows of our list of experiments follow, including those that were not reproduced. A row checks \
+         a value that follows from the algebra (exact), a direction, the published size, or nothing (-). Verdicts state \
+         size: a significant effect inside the accepted band is confirmed in size, one outside it is reported with both numbers, and \
+         one whose interval includes no effect is not seen. Intervals are 95 %, from a paired bootstrap, each row on its own: of a hundred \
+         directions without a real effect, two or three would be seen by chance.</p>\n<h3 class=\"after\">Results that were not seen or were opposite, with possible reasons</h3>\n",
     );
     out.push_str(&open(all));
     out.push_str("</section>\n");
@@ -202,7 +202,7 @@ fn body(all: &Reproduction) -> String {
 }
 
 impl Reproduction {
-    /// one self-contained page that fetches nothing.
+    /// One self-contained page that loads nothing from elsewhere.
     pub fn to_html(&self, command: &str) -> String {
         page(self, command)
     }
@@ -212,7 +212,7 @@ fn page(all: &Reproduction, command: &str) -> String {
     let finding = all.finding();
     let lead = format!(
         "{}{} published numbers of {} documents, measured again.{}",
-        all.partial.map_or(String::new(), |partial| format!("Only a part ({}). ", partial.words())),
+        all.partial.map_or(String::new(), |partial| format!("Incomplete ({}). ", partial.words())),
         all.sources
             .iter()
             .map(|chapter| crate::SOURCES
@@ -232,7 +232,7 @@ fn page(all: &Reproduction, command: &str) -> String {
         serde_json::to_string(&Data { command, finding, lead, chapters }).unwrap_or_default();
     let body = body(all);
     Page { body: &body, ..PAGE }.fill(
-        "Published results beside ours",
+        "Published results compared with ours",
         &format!("firstflight {}", all.firstflight),
         &data,
     )

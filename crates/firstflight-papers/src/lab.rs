@@ -1,4 +1,4 @@
-//! Laboratory cases: a trial, several flows together, and something for every seed.
+//! Laboratory cases: single trials, and several flows together.
 
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
@@ -11,9 +11,9 @@ use firstflight_sim::{
     App, FlowPlan, JITTER, Observer, Outcome, Setup, Shared, SharedOutcome, run_arm, run_arms,
 };
 
-/// One arm by its text.
+/// Parses one arm.
 pub(crate) fn arm(text: &str) -> Result<NamedArm, Error> {
-    parse_arms(text)?.pop().ok_or_else(|| Error::new(format!("`{text}` is no arm")))
+    parse_arms(text)?.pop().ok_or_else(|| Error::new(format!("`{text}` is not an arm")))
 }
 
 fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<ArmController, Error> {
@@ -26,14 +26,14 @@ fn burst(ground: &Scenario, arm: &NamedArm) -> Result<u64, Error> {
     Ok(u64::from(arm.arm()?.sender.burst.unwrap_or(ground.burst)) * ground.host.mss())
 }
 
-/// The path of a ground with up to half a millisecond more, by the seed.
+/// The path of a scenario with up to half a millisecond of additional RTT, by seed.
 fn jittered(ground: &Scenario, seed: u64) -> Path {
     let path = ground.path.clone();
     let rtt = path.rtt() + rtt_jitter(seed);
     path.with_rtt(rtt)
 }
 
-/// One trial on a ground whose RTT is varied by the seed, and who watches it.
+/// Runs one trial with an RTT varied by the seed, with an optional observer.
 pub(crate) fn watch(
     ground: &Scenario,
     arm: &NamedArm,
@@ -47,13 +47,13 @@ pub(crate) fn watch(
     run_arm(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
 }
 
-/// How startup ended, if a rule of its own did it and not a signal of the network.
+/// The end of startup, if its own rule caused it and not a signal from the network.
 pub(crate) fn own_exit(outcome: &Outcome) -> Option<&Exit> {
     let by_network = [ExitReason::Loss, ExitReason::Ecn, ExitReason::Timeout];
     outcome.exit.as_ref().filter(|exit| !by_network.contains(&exit.reason))
 }
 
-/// A flow among others.
+/// One of several flows.
 pub(crate) struct Sender<'a> {
     /// Its arm.
     pub arm: &'a NamedArm,
@@ -66,13 +66,13 @@ pub(crate) struct Sender<'a> {
 /// Whether the seed also varies the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vary {
-    /// Up to half a millisecond more RTT: laboratory cases, where nothing else is random.
+    /// Yes, by up to half a millisecond of RTT: laboratory cases, where nothing else is random.
     Rtt,
-    /// The path is what was drawn; the number says which of a population it is.
+    /// No: the path was drawn from a population; the number is its index there.
     Nothing(u64),
 }
 
-/// Flows together on the path of a ground; its object size does not matter.
+/// Runs flows together on a scenario's path; its object size is not used.
 pub(crate) fn together(
     ground: &Scenario,
     senders: Vec<Sender<'_>>,
@@ -83,7 +83,7 @@ pub(crate) fn together(
     together_watched(ground, senders, seed, vary, sample, None)
 }
 
-/// The same, and who watches it.
+/// Like [`together`], with an optional observer.
 pub(crate) fn together_watched(
     ground: &Scenario,
     senders: Vec<Sender<'_>>,

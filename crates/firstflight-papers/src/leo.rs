@@ -1,5 +1,5 @@
-//! Low orbits and receive windows: HyStart and BBR on Starlink's lines, an RTT that jumps, and a
-//! startup of BBR that the receiver limits.
+//! Low orbits and receive windows: HyStart and BBR on Starlink's links, a sudden change of the RTT, and a
+//! BBR startup that the receive window limits.
 
 use super::cuback::WITHOUT_END;
 use super::grid::{each_seed, grid};
@@ -25,21 +25,21 @@ const PLAIN: usize = 1;
 const BBR: usize = 2;
 const SEED: u64 = 1;
 
-/// What one download under one arm says.
+/// Result of one download under one arm.
 #[derive(Clone, Copy, Debug)]
 struct Download {
-    /// Nothing if the limit came first.
+    /// Completion time; `None` if the time limit came first.
     ms: Option<f64>,
-    /// The window, in BDPs, at which a rule of the startup's own ended it.
+    /// The window, in BDPs, at which the startup's own rule ended it.
     left_at: Option<f64>,
 }
 
 /// The same download under every arm.
 type Row = [Download; ARMS.len()];
 
-/// The lines of the population, and what is changed in them.
+/// A variant of the population's links.
 struct Lines {
-    /// In `papers/samples.toml`.
+    /// Key in `papers/samples.toml`.
     key: &'static str,
     name: &'static str,
     lossy: bool,
@@ -57,9 +57,9 @@ const LINES: [Lines; 3] = [
     },
 ];
 
-/// Downloads of so many bytes on lines of the population.
+/// Downloads of `bytes` bytes on links of the population.
 ///
-/// BBR carries the first `bbr` of them.
+/// BBR runs only the first `bbr` of them.
 fn downloads(
     population: &Population,
     (connections, bbr): (u64, u64),
@@ -97,7 +97,7 @@ fn downloads(
     (0..connections).into_par_iter().map(one).collect()
 }
 
-/// By how many percent the mean time of one arm is above another's, of downloads that both ended.
+/// Increase of one arm's mean time over another's, percent, over downloads that both finished.
 fn over(rows: &[Row], slow: usize, fast: usize) -> Interval {
     let times: Vec<[f64; 2]> =
         rows.iter().filter_map(|row| Some([row[slow].ms?, row[fast].ms?])).collect();
@@ -150,11 +150,11 @@ fn starlink(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// When the RTT jumps, seconds.
+/// Time at which the RTT changes, s.
 const JUMP: usize = 20;
 
-/// What part of the link an endless flow leaves unused in the ten seconds before the jump, in those
-/// after it and from the fifteenth to the twenty-fifth, percent.
+/// Share of the link that an endless flow leaves unused, percent: in the ten seconds before the change, in the ten
+/// seconds after it, and from 15 to 25 s after it.
 fn unused(who: &NamedArm, seed: u64) -> Result<[f64; 3], Error> {
     let path = Path::parse("rate=100Mbit,rtt=40ms,queue=1bdp")?;
     let rtt = path.rtt() + rtt_jitter(seed);
@@ -198,7 +198,7 @@ fn jump(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// First receive buffers, KiB.
+/// Initial receive buffers, KiB.
 const BUFFERS: [u64; 4] = [16, 32, 64, 128];
 
 fn window(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
@@ -233,7 +233,7 @@ fn window(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-/// Measures what the documents claim.
+/// Measures the documents' claims.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let mut values = Values::default();
     starlink(effort, &mut values)?;

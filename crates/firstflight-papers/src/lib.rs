@@ -1,16 +1,14 @@
-//! Published numbers beside ours: every claim of our list of experiments, by the document it stands
-//! in.
+//! Published numbers compared with ours: every claim of our list of experiments, by document.
 //!
-//! What was published is data: `papers/*.toml`, a file per document, holds its claims, what each is
-//! held against, and what the document leaves unsaid. What we measure is code: a module per
-//! document whose experiments return [`Values`], numbers with names. A [`Source`] brings the two
-//! together; a claim without a value, or a value without a claim, is reported by [`Source::run`]
-//! and fails a test.
+//! Publications are data: `papers/*.toml`, one file per document, has its claims, the conditions that each
+//! must meet, and our assumptions where the document is silent. Measurements are code: a module per
+//! document whose experiments return [`Values`], numbers with names. A [`Source`] joins the two; a claim
+//! without a value, or a value without a claim, is reported by [`Source::run`] and fails a test.
 //!
-//! Gates say what a row is worth: **U** follows from the algebra and must hold, **G** is a
+//! Gates state the evidential weight of a row: **U** follows from the algebra and must hold, **G** is a
 //! direction that counts as reproduced only if it holds, **B** is a band around the published size,
-//! **Q** is quoted because its population is unknown. No claim is left out: one that cannot be
-//! measured says why.
+//! **Q** is only quoted because its population is unknown. No claim is left out: one that cannot be
+//! measured gives the reason.
 
 #![forbid(unsafe_code)]
 // A library has no terminal.
@@ -58,7 +56,7 @@ pub use source::{Assumption, Item, Source};
 pub use values::{Measured, Value, Values};
 pub use verdict::{Published, Verdict};
 
-/// The example of the page that registries show.
+/// Tests the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

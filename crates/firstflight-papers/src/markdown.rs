@@ -1,5 +1,5 @@
-//! What came of each claim, on one Markdown page (`reproduce --markdown`). All rows stand in the CSV
-//! and in the HTML report.
+//! The result of each claim, on one Markdown page (`reproduce --markdown`). The CSV and the HTML report
+//! have all rows.
 
 use crate::{Chapter, Count, Gate, Reproduction, Row, Verdict, gate_words};
 use std::fmt::Write as _;
@@ -8,21 +8,21 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// The row that answers a claim: the first one that is held against something, else the first.
+/// The row that decides a claim: the first one with a gate, otherwise the first.
 fn primary<'a>(chapter: &'a Chapter, id: &str) -> Option<&'a Row> {
     let mut rows = chapter.rows.iter().filter(|row| row.id == id);
     let gated = rows.clone().find(|row| row.gate != Gate::Seen);
     gated.or_else(|| rows.next())
 }
 
-/// Numbers of the claims, in the order of the list.
+/// Numbers of the claims, in list order.
 fn claims(chapter: &Chapter) -> Vec<&'static str> {
     let mut ids: Vec<&'static str> = chapter.rows.iter().map(|row| row.id).collect();
     ids.dedup();
     ids
 }
 
-/// What the claims of a document came to, in a sentence.
+/// Summary of a document's claims in one sentence.
 fn sentence(chapter: &Chapter) -> String {
     let ids = claims(chapter);
     let count = Count::of(ids.iter().filter_map(|id| primary(chapter, id)));
@@ -48,7 +48,7 @@ fn claim_line(chapter: &Chapter, row: &Row) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// How many rows of each document ended how: the verdicts on effects and levels.
+/// Table of the number of rows by document and verdict, for verdicts on effects and levels.
 fn counts(all: &Reproduction) -> String {
     let heads: Vec<&str> = Verdict::MEASURED.iter().map(|verdict| verdict.words()).collect();
     let mut text =
@@ -66,7 +66,7 @@ fn counts(all: &Reproduction) -> String {
 }
 
 impl Reproduction {
-    /// The page for the documentation, a line per claim; `command` is what made it.
+    /// The page for the documentation, with a line per claim; `command` is the command that wrote it.
     pub fn to_markdown(&self, command: &str) -> String {
         page(self, command)
     }
@@ -75,20 +75,20 @@ impl Reproduction {
 fn page(all: &Reproduction, command: &str) -> String {
     let mut text = format!(
         "<!-- Written by `{command}`; do not edit. -->\n\
-         # Published results beside ours\n\n{}\
-         Written by `{command}` with firstflight {}{}. One line per claim: the first row that is held against something, and how the other\n\
-         rows of the claim ended. All {} rows, with what was accepted, assumptions and remarks, stand in the CSV (`--csv`) and in the\n\
-         report (`--report`); what was published and what we had to assume stands in `crates/firstflight-papers/papers`.\n\n\
-         A claim asks for a value that follows from the algebra (*exact*), for a *direction*, for the published *size*, or for nothing\n\
-         (*-*); *quoted* claims are not measured. A verdict states size: *confirmed in size* is an effect beyond noise inside the\n\
+         # Published results compared with ours\n\n{}\
+         Written by `{command}` with firstflight {}{}. One line per claim: its first row with a gate, and the verdicts of the claim's other\n\
+         rows. The CSV (`--csv`) and the report (`--report`) have all {} rows, with accepted bands, assumptions and remarks;\n\
+         `crates/firstflight-papers/papers` has the published claims and our assumptions.\n\n\
+         A claim is checked for a value that follows from the algebra (*exact*), a *direction*, the published *size*, or nothing\n\
+         (*-*); *quoted* claims are not measured. Verdicts state size: *confirmed in size* is a significant effect inside the\n\
          accepted band (without a band: two thirds to one and a half times the published effect); *same direction, smaller* or *larger*\n\
-         gives both numbers; *not seen* is an effect whose 95 % interval reaches no effect, or a condition that is not met;\n\
-         *opposite* lies beyond noise on the other side. Intervals are paired bootstrap, {} resamples, over seeds (laboratory) or\n\
-         connections (populations), each row by itself: of a hundred directions behind which there is nothing, two or three would\n\
+         gives both numbers; *not seen* is an effect whose 95 % interval includes no effect, or a condition that is not met;\n\
+         *opposite* is significant in the other direction. Intervals are from a paired bootstrap with {} resamples over seeds (laboratory)\n\
+         or connections (populations), each row on its own: of a hundred directions without a real effect, two or three would\n\
          be seen by chance.\n\n\
          Rows by verdict:\n\n{}",
         all.partial
-            .map_or(String::new(), |partial| format!("**Only a part** ({}).\n\n", partial.words())),
+            .map_or(String::new(), |partial| format!("**Incomplete** ({}).\n\n", partial.words())),
         all.firstflight,
         if all.quick { ", a quick run with fewer seeds and connections" } else { "" },
         all.sources.iter().map(|chapter| chapter.rows.len()).sum::<usize>(),
@@ -100,7 +100,7 @@ fn page(all: &Reproduction, command: &str) -> String {
             chapter.findings.iter().map(|finding| format!("{finding}\n\n")).collect();
         let _ = write!(
             text,
-            "\n<a id=\"{0}\"></a>\n## {0}: {1}\n\nStated: {2}\n\n{3}\n\n{4}| claim | asks | published | measured | ours [95 %] | verdict | other rows |\n|---|---|---|---|---|---|---|\n",
+            "\n<a id=\"{0}\"></a>\n## {0}: {1}\n\nStated: {2}\n\n{3}\n\n{4}| claim | check | published | measured | ours [95 %] | verdict | other rows |\n|---|---|---|---|---|---|---|\n",
             chapter.name,
             chapter.document,
             chapter.stated,

@@ -1,4 +1,4 @@
-//! The first cut after slow start: a remark in the issues of neqo.
+//! The first window reduction after slow start: numbers from an issue of neqo.
 
 use super::grid::grid;
 use super::sample::mean;
@@ -9,10 +9,10 @@ use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
-/// The arms that the experiments compare, before what recovery does.
+/// The arms that the experiments compare, each with several recoveries.
 pub(crate) const ARMS: &[&str] =
     &["slowstart/cubic(first=0.7)", "slowstart/cubic(first=0.5)", "slowstart/cubic(first=0.4)"];
-/// The three cuts.
+/// The three reductions.
 const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
 
 /// Goodput in Mbit/s and recoveries.
@@ -23,7 +23,7 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
     (rate, outcome.recoveries as f64)
 }
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let seeds = effort.sample("neqo.first-cut");
     let published = &published("neqo", "goodput").values;
@@ -64,7 +64,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
     }
     let nearest = nearest.map_or_else(String::new, |(_, told)| told);
     let note = format!(
-        "neither the queue nor the direction of the 40 ms nor what recovery sends is stated; of {} set-ups tried, {orders} have the published order \
+        "the source states neither the queue, nor whether the 40 ms are one way, nor the recovery's sending rule; of {} set-ups tried, {orders} have the published order \
          (0.4 > 0.7 > 0.5); nearest: {nearest}",
         points.len()
     );

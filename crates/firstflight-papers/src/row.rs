@@ -1,4 +1,4 @@
-//! One measured claim: what was asked, what came out, what was accepted, and the verdict.
+//! One measured claim: its condition, the result, and the verdict.
 
 use super::gate::{Accept, Gate, short};
 use super::sample::Interval;
@@ -6,7 +6,7 @@ use super::verdict::{self, Check, Published, Verdict};
 use serde::Serialize;
 use std::fmt;
 
-/// One setting of a sweep and what came out under it.
+/// One setting of a sweep and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// The setting.
@@ -15,30 +15,31 @@ pub struct Point {
     pub ours: String,
 }
 
-/// Another set-up that was tried for a row that did not come out.
+/// Another set-up that was tried for a row that was not reproduced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Try {
     /// The set-up.
     pub setting: String,
     /// Result.
     pub ours: String,
-    /// The row's condition is met under it.
+    /// Whether the row's condition is met with it.
     pub flips: bool,
 }
 
 impl Try {
-    /// Which of these show it; nothing if there are none.
+    /// Describes which set-ups show the effect; `None` if none was tried.
     pub(crate) fn told(tries: &[Try]) -> Option<String> {
         let flips: Vec<&str> =
             tries.iter().filter(|one| one.flips).map(|one| one.setting.as_str()).collect();
         match (flips.as_slice(), tries.len()) {
             (_, 0) => None,
             ([], number) => {
-                Some(format!("nothing we tried shows it ({number} other set-ups, in the sweep)"))
+                Some(format!("none of the {number} other set-ups tried shows it (see the sweep)"))
             }
-            (flips, number) => {
-                Some(format!("of {number} other set-ups tried, shown by: {}", flips.join("; ")))
-            }
+            (flips, number) => Some(format!(
+                "of {number} other set-ups tried, these show it: {}",
+                flips.join("; ")
+            )),
         }
     }
 }
@@ -46,18 +47,17 @@ impl Try {
 /// One measured claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Number in the list of experiments; several cases share one.
+    /// Number in the list of experiments, shared by all cases.
     pub id: &'static str,
-    /// The number, and which of its rows this is: unique in a document, given when the document is
-    /// whole.
+    /// The number and the index of this row: unique in a document, set when the document is complete.
     pub key: String,
-    /// Evidential weight: the letters of its gates.
+    /// Letters of its gates (evidential weight).
     pub gates: String,
-    /// Arm, size or path, where a number has several.
+    /// Arm, size or path, if a claim has several cases.
     pub case: String,
-    /// Published claim, in words; filled in from the list.
+    /// Published claim, in words; copied from the list.
     pub claim: &'static str,
-    /// Published value, in this row's unit; null where only a direction or nothing was published.
+    /// Published value, in this row's unit; null if only a direction or nothing was published.
     pub published: Option<Published>,
     /// Measure.
     pub measure: String,
@@ -67,26 +67,26 @@ pub struct Row {
     pub measured: Option<f64>,
     /// Unit of the number.
     pub unit: &'static str,
-    /// 95 % interval over seeds or connections; null where nothing varies.
+    /// 95 % interval over seeds or connections; null if nothing varies.
     pub interval: Option<[f64; 2]>,
-    /// The measured effect over the published one (a level: one over the other).
+    /// Measured effect over published effect (for a level: measured over published value).
     pub ratio: Option<f64>,
     /// Range that the list of experiments accepts.
     pub accepted: String,
     /// Verdict.
     pub verdict: Verdict,
-    /// The same in words, with the sizes.
+    /// The verdict in words, with the sizes.
     pub says: String,
     /// Names of the assumptions it rests on.
     pub assumptions: Vec<&'static str>,
-    /// Caveats: why it was not run, which assumption breaks it.
+    /// Caveats, such as the reason why it was not run, or the assumption on which it depends.
     pub note: String,
     /// Values under other settings.
     pub sweep: Vec<Point>,
-    /// The gate that counts most.
+    /// The gate with the largest weight.
     #[serde(skip)]
     pub gate: Gate,
-    /// What it is held against.
+    /// Conditions that it must meet.
     #[serde(skip)]
     checks: Vec<Check>,
     /// The number with its interval.
@@ -125,7 +125,7 @@ impl Row {
         }
     }
 
-    /// A number with its interval, held against all of these and against what was published.
+    /// A number with its interval, compared with these conditions and with the published value.
     pub(crate) fn held(
         id: &'static str,
         measure: String,
@@ -138,7 +138,7 @@ impl Row {
         Row { published, checks, ..Row::seen(id, measure, ours, unit) }.judged()
     }
 
-    /// With the verdict that its number, its checks and what was published give.
+    /// Sets the verdict from the number, the checks and the published value.
     fn judged(mut self) -> Row {
         let Some(ours) = self.interval_of else { return self };
         self.ratio = verdict::ratio(ours, self.published);
@@ -160,7 +160,7 @@ impl Row {
         self
     }
 
-    /// Something that must be exactly so.
+    /// A condition that must hold exactly.
     pub fn exact(
         id: &'static str,
         case: &str,
@@ -178,7 +178,7 @@ impl Row {
         }
     }
 
-    /// A number for the reader.
+    /// A reported number without a gate.
     pub fn seen(
         id: &'static str,
         measure: impl Into<String>,
@@ -209,7 +209,7 @@ impl Row {
         }
     }
 
-    /// Words for the reader.
+    /// A reported text without a gate.
     pub fn told(id: &'static str, measure: impl Into<String>, ours: impl Into<String>) -> Row {
         Row {
             ours: ours.into(),
@@ -218,12 +218,12 @@ impl Row {
         }
     }
 
-    /// Quoted only.
+    /// A claim that is only quoted.
     pub fn quoted(id: &'static str, why: &str) -> Row {
         Row { note: why.to_owned(), ..Row::bare(id, Gate::Quoted, "", Verdict::QuotedOnly) }
     }
 
-    /// Something whose text leaves out what decides it; the sweep says what that does.
+    /// A claim whose publication omits a decisive parameter; the sweep shows its effect.
     pub fn not_reproducible(
         id: &'static str,
         measure: impl Into<String>,
@@ -232,31 +232,31 @@ impl Row {
         Row { note: why.into(), ..Row::bare(id, Gate::Quoted, measure, Verdict::NotReproducible) }
     }
 
-    /// Not run, and why.
+    /// A claim that was not run, with the reason.
     pub fn not_run(id: &'static str, why: &str) -> Row {
         Row { note: format!("not run: {why}"), ..Row::bare(id, Gate::Seen, "", Verdict::NotRun) }
     }
 
-    /// With this gate.
+    /// Sets the gate.
     #[must_use]
     pub fn with_gate(self, gate: Gate) -> Row {
         Row { gate, gates: gate.letter().to_owned(), ..self }
     }
 
-    /// Resting on these assumptions.
+    /// Adds assumptions.
     #[must_use]
     pub fn assuming(mut self, names: &[&'static str]) -> Row {
         self.assumptions.extend_from_slice(names);
         self
     }
 
-    /// Every condition of that gate is met.
+    /// Whether every condition of this gate is met.
     pub(crate) fn meets(&self, gate: Gate) -> bool {
         let Some(ours) = self.interval_of else { return true };
         self.checks.iter().filter(|check| check.gate == gate).all(|check| check.accept.holds(ours))
     }
 
-    /// Every condition of the list is met.
+    /// Whether every condition is met.
     pub fn holds(&self) -> bool {
         match self.interval_of {
             Some(ours) => self.checks.iter().all(|check| check.accept.holds(ours)),

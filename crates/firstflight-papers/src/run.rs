@@ -1,4 +1,4 @@
-//! Running a document, and documents side by side, until somebody has seen enough.
+//! Runs documents, in parallel, until they are finished or stopped.
 
 use crate::chapter::numbered;
 use crate::values::Measured;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 impl Source {
-    /// Measures every claim, on the current thread pool; the same bytes for any number of threads.
+    /// Measures every claim on the current thread pool. The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// If a path or an arm of the table is refused.
+    /// If a path or an arm of the experiments is invalid.
     pub fn run(&'static self, effort: &Effort<'_>) -> Result<Chapter, Error> {
         let Measured { values, figures, findings } = (self.measure)(effort, self)?;
         let unmatched = self.unmatched(&values);
@@ -22,8 +22,8 @@ impl Source {
         rows.extend(self.rows_of_all(&values));
         for item in &self.items {
             if !rows.iter().any(|row| row.id == item.id) {
-                // Nothing is dropped in silence.
-                rows.push(Row::not_run(item.id, "no measurement of ours covers it yet"));
+                // No claim is dropped silently.
+                rows.push(Row::not_run(item.id, "we do not measure it yet"));
             }
         }
         for row in &mut rows {
@@ -45,17 +45,16 @@ impl Source {
     }
 }
 
-/// Thrown through a measurement that is to end: experiments know no stop, but each says before it
-/// begins what it measures, and most look before each trial.
+/// Panic payload that ends a measurement. Experiments have no stop flag of their own, but each announces its
+/// measurements, and most call [`Effort::look`] before each trial.
 struct Stopped;
 
-/// Measures every claim of these documents, on the current thread pool. If somebody sets `stop`,
-/// each ends before its next measurement or trial, and the result has the documents that are through by then
-/// and says that it is [`Partial`].
+/// Measures every claim of these documents on the current thread pool. If `stop` is set, each document ends before
+/// its next measurement or trial, and the result contains the finished documents and is [`Partial`].
 ///
 /// # Errors
-/// If a path or an arm of the table is refused; one line if it is stopped before the first document
-/// is through.
+/// If a path or an arm of the experiments is invalid; one line if it is stopped before the first document
+/// is finished.
 pub fn reproduce(
     sources: &[&'static Source],
     effort: &Effort<'_>,
@@ -85,8 +84,8 @@ pub fn reproduce(
     };
     let mut places: Vec<Option<thread::Result<Result<Chapter, Error>>>> = Vec::new();
     places.resize_with(sources.len(), || None);
-    // A thread goes through a document by itself as long as there are others that have not begun: nobody
-    // waits for the last trial of each measurement. Only the last ones share their trials.
+    // While there are documents left to start, each thread measures a document alone, so that no thread waits for
+    // the last trial of a measurement. Only the last documents share their trials.
     rayon::scope_fifo(|scope| {
         for (source, place) in sources.iter().zip(&mut places) {
             scope.spawn_fifo(|_| *place = Some(measure(source)));

@@ -1,15 +1,15 @@
-//! Intervals for rows: paired bootstrap over seeds or connections. What runs over thousands of them lies in
-//! the lab, which is optimised.
+//! Intervals for rows: paired bootstrap over seeds or connections. The inner loops are in the lab crate, which
+//! is optimised.
 
 use firstflight_lab::stats::resample;
 
-/// Resamples behind every interval.
+/// Number of resamples for every interval.
 pub const RESAMPLES: usize = 2_000;
 
 /// An estimate with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Of the whole sample.
+    /// Estimate from the whole sample.
     pub estimate: f64,
     /// 2.5th percentile of the resamples.
     pub low: f64,
@@ -18,19 +18,19 @@ pub struct Interval {
 }
 
 impl From<f64> for Interval {
-    /// A number about which nothing is random.
+    /// A number without randomness.
     fn from(value: f64) -> Interval {
         Interval { estimate: value, low: value, high: value }
     }
 }
 
 impl Interval {
-    /// Nothing varied.
+    /// Whether nothing varied.
     pub fn is_point(self) -> bool {
         self.low.to_bits() == self.high.to_bits()
     }
 
-    /// The same in another unit.
+    /// Converts to another unit.
     #[must_use]
     pub fn map(self, f: impl Fn(f64) -> f64) -> Interval {
         let (a, b) = (f(self.low), f(self.high));
@@ -38,14 +38,14 @@ impl Interval {
     }
 }
 
-/// A statistic of `n` units and its interval. The statistic gets the indices of a resample; the
-/// same index stands for the same seed or connection in every arm, which makes differences paired.
+/// A statistic of `n` units with its interval. The statistic receives the indices of a resample; an index is the
+/// same seed or connection in every arm, so that differences are paired.
 pub(crate) fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
     let (estimate, low, high) = resample::resampled(n, RESAMPLES, &statistic);
     Interval { estimate, low, high }
 }
 
-/// The same of several statistics.
+/// Several statistics of `n` units, with their intervals.
 pub(crate) fn bootstrap_each(n: usize, statistics: impl Fn(&[usize]) -> Vec<f64>) -> Vec<Interval> {
     let all = resample::resampled_each(n, RESAMPLES, &statistics).into_iter();
     all.map(|(estimate, low, high)| Interval { estimate, low, high }).collect()

@@ -1,5 +1,5 @@
 //! Connections of web and video servers in 2011: the populations `us-web`, `us-small` and
-//! `in-video` with their knobs turned, and how many connections run under an arm.
+//! `in-video` with adjusted parameters, and runs of their connections under an arm.
 
 use super::lab::{Sender, Vary, arm, together};
 use firstflight::Nanos;
@@ -16,28 +16,27 @@ use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{Outcome, tcp};
 use rayon::prelude::*;
 
-/// Seed of every population: all arms meet the same draws.
+/// Seed of every population: all arms get the same draws.
 const SEED: u64 = 1;
 
-/// What is calibrated, and what a row changes; everything else stands in the population's file.
+/// Calibrated parameters, and parameters that a row changes; all others are in the population's file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Knobs {
-    /// Probability to enter the bad state, per packet.
+    /// Probability of entering the bad state, per packet.
     pub g: f64,
-    /// Mean packets in the bad state, and loss in it, where a row changes the file's.
+    /// Mean number of packets in the bad state and loss probability in it, if a row changes the file's values.
     pub bursts: Option<(f64, f64)>,
-    /// Share of packets that are overtaken.
+    /// Share of packets that others overtake.
     pub reordered: f64,
     /// Share of paths with a policer.
     pub policed: f64,
-    /// Sizes of the responses over the file's.
+    /// Factor on the file's response sizes.
     pub sizes: Option<f64>,
-    /// Loss of single packets instead of bursts, and a queue of two BDP on every path: the
-    /// negative control.
+    /// Negative control: independent loss instead of bursts, and a queue of two BDP on every path.
     pub independent: bool,
 }
 
-/// What is served.
+/// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     /// Population `us-web`.
@@ -49,7 +48,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// The file with these knobs.
+    /// The population's file with these parameters.
     fn population(self, knobs: Knobs) -> Result<Population, Error> {
         let name = match self {
             Service::Web => "us-web",
@@ -84,8 +83,7 @@ impl Service {
     }
 }
 
-/// An arm of these experiments: the controller, and early retransmit where the kernel of the time
-/// leaves it to us.
+/// An arm of these experiments: controller, loss detection and early retransmit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
     pub arm: &'static str,
@@ -99,20 +97,20 @@ impl Server {
     }
 }
 
-/// A response of which at least one segment was dropped.
+/// A response that lost at least one segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     pub bytes: u64,
-    /// From its first byte sent until its last one is acknowledged.
+    /// Time from the first byte sent to the last byte acknowledged.
     pub ms: f64,
 }
 
-/// What one connection counted.
+/// Counters of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted {
-    /// Responses that were served whole.
+    /// Completely served responses.
     pub responses: f64,
-    /// Those of them that a loss hit. Of the others, nineteen in twenty, nothing is asked but their number.
+    /// Responses hit by a loss. The others, nineteen in twenty, are only counted.
     pub hits: Vec<Hit>,
     pub segments: f64,
     pub dropped: f64,
@@ -126,7 +124,7 @@ pub(crate) struct Counted {
     pub recovering_ms: f64,
     pub early: f64,
     pub early_spurious: f64,
-    /// Window at the end of the first recovery that no timeout ended, segments.
+    /// Window at the end of the first recovery, if no timeout ended it, segments.
     pub first_exit: Option<f64>,
 }
 
@@ -165,10 +163,9 @@ impl Counted {
     }
 }
 
-/// Connections as they were last, with the packets that they sent, and which of these random losses took and
-/// others overtook. They are the same under losses and overtaking of another frequency that meet the same
-/// packets; and under recoveries and early retransmits of another kind, if they lost nothing, repeated
-/// nothing, waited for no timer and kept their order.
+/// Results of connections that ran before, with the number of packets sent and the packets that were lost or overtaken.
+/// A result can be reused with other loss and reordering frequencies if the same packets are affected, and with another
+/// recovery or early retransmit if nothing was lost, retransmitted, reordered or delayed by a timer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known(Vec<Option<Connection>>);
 
@@ -177,15 +174,15 @@ struct Connection {
     packets: u64,
     taken: Vec<u64>,
     overtaken: Vec<(u64, u64)>,
-    /// The arm that it was, and its early retransmit; any if it was quiet.
+    /// Its arm and early retransmit; `None` if the result is valid for any.
     server: Option<(&'static str, Option<early_retransmit::Options>)>,
     counted: Counted,
 }
 
-/// Packets that a connection may have put on its path beside its data.
+/// Maximum number of packets that a connection may have sent in addition to its data.
 const BESIDE: u64 = 8;
 
-/// Runs so many connections under one arm.
+/// Runs `connections` connections under one arm.
 pub(crate) fn serve(
     service: Service,
     knobs: Knobs,
@@ -195,8 +192,8 @@ pub(crate) fn serve(
     serve_again(service, knobs, server, connections, &mut Known::default())
 }
 
-/// The same with those that ran before: of the same service with knobs that differed in `g` and `reordered`
-/// only, and of a server that differed in its recovery and its early retransmit only.
+/// Like [`serve`], but reuses results in `known`. These must be of the same service, with parameters that differ only
+/// in `g` and `reordered`, and of a server that differs only in its recovery and early retransmit.
 pub(crate) fn serve_again(
     service: Service,
     knobs: Knobs,
@@ -225,7 +222,7 @@ pub(crate) fn serve_again(
         let packets = outcome.packets_sent;
         let taken: Vec<u64> = falls(&path, packets)?.collect();
         let overtaken: Vec<(u64, u64)> = overtaken(&path, packets)?.collect();
-        // A handshake that lost something or waited for it may have put more on its path.
+        // A handshake with losses may have sent more packets.
         let counts = taken.iter().chain(overtaken.iter().map(|(ordinal, _)| ordinal));
         if counts.min().is_none_or(|first| *first >= BESIDE)
             && known.as_ref().is_none_or(|known| known.server.is_some())
@@ -261,7 +258,7 @@ impl Serving {
         })
     }
 
-    /// So many connections, each with its draws, its path and what was kept of it earlier.
+    /// Runs `connections` connections, each with its draws, its path and its earlier result.
     fn each<T: Clone + Default + Send>(
         &self,
         connections: u32,
@@ -279,7 +276,7 @@ impl Serving {
         .collect()
     }
 
-    /// One connection on its path.
+    /// Runs one connection on its path.
     fn run(&self, index: u64, drawn: &Drawn, path: Path) -> Result<Option<Outcome>, Error> {
         // One connection in 25 has no SACK.
         let plain = uniform(Stream::new(SEED, index, Purpose::Class).value(2)) < 0.04;
@@ -297,11 +294,11 @@ impl Serving {
     }
 }
 
-/// The paths on which each connection of one server has run.
+/// For each connection of one server, its earlier paths and results.
 #[derive(Default)]
 pub(crate) struct Met(Vec<Vec<(Path, Counted)>>);
 
-/// Runs so many connections of one server, of which some have run on the same path before.
+/// Runs `connections` connections of one server and reuses results of earlier runs on the same path.
 pub(crate) fn serve_once_on_each_path(
     service: Service,
     knobs: Knobs,
@@ -321,8 +318,8 @@ pub(crate) fn serve_once_on_each_path(
     })
 }
 
-/// Connections of which one resample counts as one: resampling single ones a thousand times over
-/// would cost more than it tells.
+/// Number of connections that are resampled as a unit, because resampling individual connections would take too long
+/// for no benefit.
 pub(crate) const BLOCK: usize = 20;
 
 /// The sums over blocks of connections.
@@ -335,7 +332,7 @@ pub(crate) fn total(all: &[Counted], read: fn(&Counted) -> f64) -> f64 {
     all.iter().map(read).sum()
 }
 
-/// The knob for which a rising measure comes nearest to its target: bisection of the logarithm.
+/// Finds the parameter at which an increasing measure reaches its target, by bisection of the logarithm.
 pub(crate) fn calibrate(
     bounds: (f64, f64),
     target: f64,
@@ -360,28 +357,28 @@ pub(crate) fn hit_share(all: &[Counted]) -> f64 {
     100.0 * hit / total(all, |one| one.responses).max(1.0)
 }
 
-/// The knobs at rest: what the file says, no loss, nothing overtaken, nothing policed.
+/// Default parameters: the file's values, without loss, reordering and policers.
 pub(crate) const FILE: Knobs =
     Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
-/// Share of responses with losses that the slides state, percent.
+/// Share of responses with losses stated in the slides, percent.
 pub(crate) const HIT_TARGET: f64 = 6.1;
-/// The baseline of that fit.
+/// The baseline of the loss fit.
 pub(crate) const LINUX: Server = Server::linux26("slowstart/cubic/halving");
 
-/// What fits.
+/// Result of the loss fit.
 #[derive(Clone)]
 pub(crate) struct Fitted {
-    /// With the fitted loss.
+    /// The parameters with the fitted loss.
     pub knobs: Knobs,
-    /// Points of the share of responses that are hit.
+    /// Deviation of the share of hit responses from the target, percentage points.
     pub residual: f64,
-    /// The connections of the fit with these knobs, under its baseline.
+    /// The connections of the fit with these parameters, under its baseline.
     pub served: Vec<Counted>,
-    /// Knowledge about them.
+    /// Their results, for reuse.
     pub known: Known,
 }
 
-/// The loss that fits the share of responses that are hit, with these bursts.
+/// Fits the loss to the share of hit responses, with these bursts.
 pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<Fitted, Error> {
     let mut known = Known::default();
     let mut run =

@@ -1,5 +1,5 @@
-//! A document: its claims and what it leaves unsaid out of `papers/*.toml`, joined with what our
-//! experiments measured.
+//! A document: its claims and our assumptions from `papers/*.toml`, joined with the measurements of our
+//! experiments.
 
 use crate::values::{Measured, Value, Values, What};
 use crate::{Accept, Effort, Gate, Published, Row};
@@ -7,7 +7,7 @@ use firstflight_lab::Error;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// A claim: what was published, and what it is worth.
+/// A claim: the published statement, and the rows that check it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
@@ -15,69 +15,69 @@ pub struct Item {
     pub id: &'static str,
     /// Letters of its gates.
     pub gates: &'static str,
-    /// Published claim, in short.
+    /// Published claim, abridged.
     pub published: &'static str,
-    /// Why it is only quoted, where it is.
+    /// Reason why it is only quoted, if it is.
     #[serde(default, skip_serializing)]
     pub(crate) quoted: Option<&'static str>,
-    /// Names of the assumptions of its rows, where a row has none of its own.
+    /// Names of the assumptions of rows without their own.
     #[serde(default, skip_serializing)]
     assumes: Vec<&'static str>,
-    /// What is measured for it.
+    /// Rows that are measured for it.
     #[serde(default, skip_serializing)]
     rows: Vec<Spec>,
 }
 
-/// What is measured for a claim, and what it is held against.
+/// A measurement for a claim, and the conditions that it must meet.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
-    /// Name of the value; `value` of several cases gives a row for each.
+    /// Name of the value; each of its cases gives a row.
     value: &'static str,
-    /// In words; `{name}` stands for a detail of the value.
+    /// Description; `{name}` is replaced by a detail of the value.
     measure: &'static str,
-    /// As it follows a number.
+    /// Unit, as it follows a number.
     #[serde(default)]
     unit: &'static str,
-    /// Accepted as a consequence of the algebra, as a direction, as a band.
+    /// Accepted values as a consequence of the algebra.
     #[serde(rename = "U")]
     unit_gate: Option<Bound>,
     #[serde(rename = "G")]
     direction: Option<Bound>,
     #[serde(rename = "B")]
     band: Option<Bound>,
-    /// Measured, but no more than quoted.
+    /// Measured, but without a gate because the claim is only quoted.
     #[serde(default)]
     only_quoted: bool,
-    /// The text leaves out what decides it.
+    /// The document omits a decisive parameter.
     #[serde(default)]
     not_reproducible: bool,
-    /// Published: a change against nothing, its best cell, one arm over another, a level.
+    /// Published value: a change, the change of the best cell, a ratio of two arms, or a level.
     change: Option<Stated>,
     up_to: Option<Stated>,
     ratio: Option<Stated>,
     level: Option<Stated>,
-    /// Published: a range that a change lies in.
+    /// Published range of a change.
     range: Option<[f64; 2]>,
-    /// What the last printed digit of the published number is worth.
+    /// Size of the last printed digit of the published number.
     #[serde(default)]
     resolution: f64,
-    /// Assumptions of this row instead of those of the claim.
+    /// Assumptions of this row, replacing those of the claim.
     assumes: Option<Vec<&'static str>>,
-    /// There need not be such a value in every run: it depends on what was found.
+    /// The value is not present in every run, because it depends on the results.
     #[serde(default)]
     sometimes: bool,
 }
 
-/// What is accepted.
+/// Accepted values.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Bound {
-    /// As the document or our list of experiments says.
+    /// From the document or our list of experiments.
     One(Accept),
     /// All of these.
     All(Vec<Accept>),
-    /// A band that follows from the algebra of the value's own case; the value brings it. Written
+    /// A band computed from the algebra of the value's own case, given with the value. Written
     /// `"computed"`.
     Computed(Computed),
 }
@@ -88,12 +88,12 @@ enum Computed {
     ByTheValue,
 }
 
-/// A published number, or two that belong together.
+/// A published number, or a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Stated {
     One(f64),
-    /// A change: the first less the second; a ratio or level: the first over the second.
+    /// For a change, the first minus the second; for a ratio or level, the first over the second.
     Two([f64; 2]),
 }
 
@@ -164,7 +164,7 @@ impl Spec {
     }
 }
 
-/// Something that the document does not say and that we had to choose.
+/// An assumption of ours where the document is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumption {
@@ -174,29 +174,29 @@ pub struct Assumption {
     pub value: &'static str,
 }
 
-/// Points that the document gives beside its claims.
+/// Published points, in addition to the claims.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Points {
-    /// The name that experiments ask for.
+    /// The name that experiments use.
     pub name: &'static str,
     /// Meaning and unit.
     pub what: &'static str,
-    /// Where each lies; 0, 1, 2, ... where nothing is said.
+    /// Position of each point [default: 0, 1, 2, ...].
     at: Option<Vec<f64>>,
-    /// Each.
+    /// Value of each point.
     pub values: Vec<f64>,
 }
 
 impl Points {
-    /// Where each lies, and its value.
+    /// Position and value of each point.
     pub fn points(&self) -> Vec<[f64; 2]> {
         let at = |i: usize| self.at.as_ref().map_or(i as f64, |at| at[i]);
         self.values.iter().enumerate().map(|(i, value)| [at(i), *value]).collect()
     }
 }
 
-/// A document as it stands in its file.
+/// A document, as in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paper {
@@ -231,7 +231,7 @@ pub(crate) static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
     files.into_iter().map(read).collect()
 });
 
-/// The points of that name in a document.
+/// The points with this name in a document.
 pub(crate) fn published(document: &str, name: &str) -> &'static Points {
     let paper = PAPERS.iter().find(|paper| paper.name == document);
     paper
@@ -253,7 +253,7 @@ pub struct Source {
     pub stated: &'static str,
     /// Its claims.
     pub items: Vec<Item>,
-    /// Assumptions that it does not state.
+    /// Our assumptions where the document is silent.
     pub assumptions: Vec<Assumption>,
     /// Published points.
     pub points: Vec<Points>,
@@ -265,7 +265,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The document of that file, and who measures it.
+    /// Joins a document with its experiments.
     pub(crate) fn of(
         paper: &Paper,
         measure: Measure,
@@ -285,24 +285,24 @@ impl Source {
         }
     }
 
-    /// The claim of that number.
+    /// The claim with this number.
     pub fn item(&self, id: &str) -> Option<&Item> {
         self.items.iter().find(|item| item.id == id)
     }
 
-    /// The rows of a value, one for each claim that asks for it.
+    /// The rows of a value, one for each claim that uses it.
     pub(crate) fn rows_of<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = Row> + 'a {
         let specs =
             self.items.iter().flat_map(|item| item.rows.iter().map(move |spec| (item, spec)));
         specs.filter(|(_, spec)| spec.value == value.name).map(|(item, spec)| spec.row(item, value))
     }
 
-    /// Everything that these values are held against is met.
+    /// Whether the value meets all its conditions.
     pub(crate) fn holds(&self, value: &Value) -> bool {
         self.rows_of(value).all(|row| row.holds())
     }
 
-    /// Number of the first claim that asks for this value.
+    /// Number of the first claim that uses this value.
     pub(crate) fn claim_of(&self, value: &Value) -> Option<&'static str> {
         self.items
             .iter()
@@ -310,7 +310,7 @@ impl Source {
             .map(|item| item.id)
     }
 
-    /// The direction that is claimed of this value is seen.
+    /// Whether the value has the claimed direction.
     pub(crate) fn shows(&self, value: &Value) -> bool {
         self.rows_of(value).all(|row| row.meets(Gate::Direction))
     }
@@ -320,16 +320,13 @@ impl Source {
         values.iter().flat_map(|value| self.rows_of(value)).collect()
     }
 
-    /// What does not fit: claims that ask for a value that was not measured, values that nothing
-    /// asks for.
+    /// Claims whose value was not measured, and values that no claim uses.
     pub(crate) fn unmatched(&self, values: &Values) -> Vec<String> {
         let specs = || self.items.iter().flat_map(|item| &item.rows);
         let missing = specs()
             .filter(|spec| !spec.sometimes && !values.iter().any(|value| value.name == spec.value));
         let missing = missing.map(|spec| format!("no experiment measured `{}`", spec.value));
         let unclaimed = values.iter().filter(|value| !specs().any(|spec| spec.value == value.name));
-        missing
-            .chain(unclaimed.map(|value| format!("no claim asks for `{}`", value.name)))
-            .collect()
+        missing.chain(unclaimed.map(|value| format!("no claim uses `{}`", value.name))).collect()
     }
 }

@@ -1,27 +1,27 @@
-//! What experiments return: numbers with names and intervals, told apart by case. What they are
-//! held against stands in `papers/*.toml`.
+//! Results of experiments: numbers with names, cases and intervals. The conditions that they must meet are in
+//! `papers/*.toml`.
 
 use crate::{Figure, Interval, Point, Try};
 
-/// What came out under one name.
+/// The content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     /// A number with its interval.
     Number(Interval),
-    /// Words for the reader.
+    /// Text.
     Words(String),
-    /// Something that must be exactly so.
+    /// A condition that must hold exactly.
     Exact {
-        /// What came out.
+        /// The result.
         ours: String,
-        /// What has to.
+        /// The required result.
         due: String,
-        /// It did.
+        /// Whether they match.
         holds: bool,
     },
 }
 
-/// One value.
+/// One measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     pub(crate) name: String,
@@ -35,13 +35,13 @@ pub struct Value {
 }
 
 impl Value {
-    /// Of this arm, size or path.
+    /// Sets the case: arm, size or path.
     pub fn case(&mut self, case: impl Into<String>) -> &mut Value {
         self.case = case.into();
         self
     }
 
-    /// With a remark that was computed, after those it has.
+    /// Appends a remark.
     pub fn note(&mut self, note: impl AsRef<str>) -> &mut Value {
         if !self.note.is_empty() && !note.as_ref().is_empty() {
             self.note += "; ";
@@ -50,38 +50,37 @@ impl Value {
         self
     }
 
-    /// With what other settings give.
+    /// Adds results under other settings.
     pub fn sweep(&mut self, points: impl IntoIterator<Item = (String, String)>) -> &mut Value {
         self.sweep.extend(points.into_iter().map(|(setting, ours)| Point { setting, ours }));
         self
     }
 
-    /// With other set-ups, and which of them show what this value does not: computed, so that no
-    /// number can contradict it.
+    /// Adds other set-ups that were tried, and a remark that states which of them show the effect.
     pub fn tried(&mut self, tries: &[Try]) -> &mut Value {
         let Some(told) = Try::told(tries) else { return self };
         self.note(told).sweep(tries.iter().map(|one| (one.setting.clone(), one.ours.clone())))
     }
 
-    /// Resting on these assumptions of its case besides those of the claim.
+    /// Adds assumptions of this case to those of the claim.
     pub fn assuming(&mut self, names: &[&'static str]) -> &mut Value {
         self.assumes.extend_from_slice(names);
         self
     }
 
-    /// With the band that the algebra of its case gives.
+    /// Sets the band that the algebra gives for this case.
     pub fn within(&mut self, low: f64, high: f64) -> &mut Value {
         self.band = (low, high);
         self
     }
 
-    /// With a detail that the measure names as `{name}`.
+    /// Adds a detail that replaces `{name}` in the measure.
     pub fn detail(&mut self, name: &'static str, words: &dyn ToString) -> &mut Value {
         self.details.push((name, words.to_string()));
         self
     }
 
-    /// A measure with the details of this value.
+    /// The measure with the details of this value filled in.
     pub(crate) fn fill(&self, measure: &str) -> String {
         self.details.iter().fold(measure.to_owned(), |text, (name, words)| {
             text.replace(&format!("{{{name}}}"), words)
@@ -109,17 +108,17 @@ impl Values {
         &mut self.0[at]
     }
 
-    /// A number, with its interval where something varies.
+    /// Adds a number, with its interval if something varies.
     pub fn number(&mut self, name: impl Into<String>, ours: impl Into<Interval>) -> &mut Value {
         self.push(name, What::Number(ours.into()))
     }
 
-    /// Words.
+    /// Adds a text.
     pub fn words(&mut self, name: impl Into<String>, ours: impl Into<String>) -> &mut Value {
         self.push(name, What::Words(ours.into()))
     }
 
-    /// Something that must be exactly so.
+    /// Adds a condition that must hold exactly.
     pub fn exact(
         &mut self,
         name: impl Into<String>,
@@ -130,12 +129,12 @@ impl Values {
         self.push(name, What::Exact { ours: ours.into(), due: due.into(), holds })
     }
 
-    /// Those of another part behind these.
+    /// Appends other values.
     pub fn extend(&mut self, other: Values) {
         self.0.extend(other.0);
     }
 
-    /// All of them of this arm, size or path.
+    /// Sets the case of all values.
     #[must_use]
     pub fn of_case(mut self, case: &str) -> Values {
         for value in &mut self.0 {
@@ -144,17 +143,17 @@ impl Values {
         self
     }
 
-    /// All.
+    /// All values.
     pub fn iter(&self) -> impl Iterator<Item = &Value> {
         self.0.iter()
     }
 
-    /// Those of that name, to be completed.
+    /// Mutable access to the values with this name.
     pub fn named_mut<'a>(&'a mut self, name: &'a str) -> impl Iterator<Item = &'a mut Value> {
         self.0.iter_mut().filter(move |value| value.name == name)
     }
 
-    /// All, to be completed.
+    /// Mutable access to all values.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.0.iter_mut()
     }
@@ -163,16 +162,16 @@ impl Values {
 /// Measurements for a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Values that the claims ask for.
+    /// Values for the claims.
     pub values: Values,
-    /// Pictures.
+    /// Figures.
     pub figures: Vec<Figure>,
-    /// Joint finding of the rows, in words made from their numbers.
+    /// Joint findings, as text computed from the numbers.
     pub findings: Vec<String>,
 }
 
 impl Measured {
-    /// Adds what another part of the document measured.
+    /// Appends the measurements of another part of the document.
     pub fn extend(&mut self, other: Measured) {
         self.values.extend(other.values);
         self.figures.extend(other.figures);
@@ -181,7 +180,7 @@ impl Measured {
 }
 
 impl From<Values> for Measured {
-    /// Values without pictures.
+    /// Values without figures.
     fn from(values: Values) -> Measured {
         Measured { values, ..Measured::default() }
     }

@@ -1,54 +1,53 @@
-//! What a measured number says about a published one: in size, in the same direction only, not at
-//! all, or the other way.
+//! Verdicts on published numbers: confirmed in size, the same direction only, not seen, or opposite.
 //!
-//! A direction alone is no confirmation: 0.7 % where up to 39 % was published has the right sign
-//! and says something else. The verdict is computed from the measured value, its interval, what was
-//! published and what was accepted beforehand, and from nothing else.
+//! A direction alone is not a confirmation: 0.7 % has the same sign as a published "up to 39 %" but means something
+//! else. The verdict is computed only from the measured value, its interval, the published value and the band accepted
+//! beforehand.
 
 use super::gate::{Accept, Gate, short};
 use super::sample::Interval;
 use serde::Serialize;
 
-/// Outcome of a row. The names are stable keys of the JSON.
+/// Outcome of a row. The names are stable JSON keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Two thirds to one and a half times the published size, or in the published range, and in the
-    /// accepted band; beyond noise where an effect was published.
+    /// accepted band; significant if an effect was published.
     Confirmed,
-    /// The interval reaches across an end of that band.
+    /// The interval crosses an end of that band.
     SizeOpen,
-    /// Beyond noise on the published side, smaller than accepted; of a published level: below it.
+    /// Significant in the published direction, but smaller than accepted; for a level: below the accepted band.
     Smaller,
-    /// The same, larger.
+    /// Significant in the published direction, but larger than accepted; for a level: above the accepted band.
     Larger,
-    /// Beyond noise on the published side; no size was published.
+    /// Significant in the published direction; no size was published.
     SameDirection,
-    /// Within what is accepted; no size was published.
+    /// Within the accepted bounds; no size was published.
     WithinBound,
-    /// Nothing beyond noise, or a stated condition that is not met.
+    /// Not significant, or a stated condition is not met.
     NotSeen,
-    /// Beyond noise on the other side.
+    /// Significant in the opposite direction.
     Opposite,
-    /// A consequence of the algebra that came out.
+    /// A consequence of the algebra that holds.
     Exact,
-    /// A consequence of the algebra that did not: a defect of ours.
+    /// A consequence of the algebra that does not hold: a defect in our code.
     Fails,
-    /// Measured without a claim to hold it against.
+    /// Measured without a gate.
     Reported,
     /// Not measured, because it cannot be compared.
     QuotedOnly,
-    /// The text leaves out what decides the result; the sweep says over what range.
+    /// The document omits a decisive parameter; the sweep shows the range of results.
     NotReproducible,
-    /// Not measured, because something is missing; the note says what.
+    /// Not measured; the note gives the reason.
     NotRun,
 }
 
 impl Verdict {
-    /// Those that measurements give on effects, levels and equalities: how [`Verdict::ALL`] begins.
+    /// Verdicts on measured effects, levels and equalities: the first nine of [`Verdict::ALL`].
     pub const MEASURED: &[Verdict] = Verdict::ALL.split_at(9).0;
 
-    /// All, in the order of summaries.
+    /// All verdicts, in the order of summaries.
     pub const ALL: [Verdict; 14] = [
         Verdict::Confirmed,
         Verdict::SizeOpen,
@@ -66,7 +65,7 @@ impl Verdict {
         Verdict::NotRun,
     ];
 
-    /// The key in JSON and in the page's style.
+    /// The key in JSON and in the page's style sheet.
     pub const fn key(self) -> &'static str {
         match self {
             Verdict::Confirmed => "confirmed",
@@ -86,7 +85,7 @@ impl Verdict {
         }
     }
 
-    /// The words of summaries.
+    /// The text in summaries.
     pub const fn words(self) -> &'static str {
         match self {
             Verdict::Confirmed => "confirmed in size",
@@ -98,7 +97,7 @@ impl Verdict {
             Verdict::NotSeen => "not seen",
             Verdict::Opposite => "opposite",
             Verdict::Exact => "exact",
-            Verdict::Fails => "fail by algebra",
+            Verdict::Fails => "contradict the algebra",
             Verdict::Reported => "reported without a claim",
             Verdict::QuotedOnly => "quoted only",
             Verdict::NotReproducible => "not reproducible from what is published",
@@ -115,19 +114,18 @@ pub struct Published {
     /// Value without an effect: 0 for a change, 1 for a ratio; null for a level, which has no
     /// direction.
     pub neutral: Option<f64>,
-    /// "Up to": the best cell of several.
+    /// Whether the number is an "up to", the best of several cells.
     pub up_to: bool,
-    /// The range, where the source gives one; the number is its middle.
+    /// The range, if the source gives one; the number is its middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Size of the last printed digit, in the unit of the row: an effect below it was published as
-    /// none.
+    /// Size of the last printed digit, in the unit of the row; a smaller published effect counts as no effect.
     #[serde(skip)]
     pub resolution: f64,
 }
 
 impl Published {
-    /// A change against nothing.
+    /// A change from zero.
     pub const fn change(value: f64) -> Published {
         Published { value, neutral: Some(0.0), up_to: false, range: None, resolution: 0.0 }
     }
@@ -137,7 +135,7 @@ impl Published {
         Published { up_to: true, ..Published::change(value) }
     }
 
-    /// One arm over another.
+    /// A ratio of two arms.
     pub const fn ratio(value: f64) -> Published {
         Published { neutral: Some(1.0), ..Published::change(value) }
     }
@@ -152,13 +150,13 @@ impl Published {
         Published { range: Some([low, high]), ..Published::change(f64::midpoint(low, high)) }
     }
 
-    /// With the worth of the last printed digit.
+    /// Sets the size of the last printed digit.
     #[must_use]
     pub(crate) const fn printed_to(self, resolution: f64) -> Published {
         Published { resolution, ..self }
     }
 
-    /// No effect was published: nothing, or less than can be read from what was printed.
+    /// Whether no effect was published: zero, or less than the last printed digit.
     fn is_nothing(&self) -> bool {
         self.neutral.is_some_and(|neutral| {
             let size = (self.value - neutral).abs();
@@ -166,7 +164,7 @@ impl Published {
         })
     }
 
-    /// What counts as its size.
+    /// Range of values that count as the published size.
     fn band(&self) -> (f64, f64) {
         if let Some([low, high]) = self.range {
             return (low, high);
@@ -189,11 +187,11 @@ pub(crate) struct Check {
     pub accept: Accept,
 }
 
-/// An effect of two thirds to one and a half times the published one is of its size. The list may ask
-/// for less, never for more.
+/// Factors on the published effect between which an effect counts as confirmed in size. The list of experiments may
+/// accept a narrower band, never a wider one.
 const SIZE: (f64, f64) = (2.0 / 3.0, 1.5);
 
-/// An effect: what no effect would be, and on which side the published one lies.
+/// Direction of an effect: the value without an effect, and the side of the published value.
 #[derive(Clone, Copy)]
 struct Effect {
     neutral: f64,
@@ -201,7 +199,7 @@ struct Effect {
 }
 
 impl Effect {
-    /// A published effect, else a direction among the checks.
+    /// From the published effect, otherwise from a direction among the checks.
     fn of(checks: &[Check], published: Option<Published>) -> Option<Effect> {
         if let Some(Published { value, neutral, .. }) = published {
             return neutral.map(|neutral| Effect { neutral, side: (value - neutral).signum() });
@@ -213,13 +211,13 @@ impl Effect {
         })
     }
 
-    /// Larger on the published side.
+    /// Size of the effect; positive in the published direction.
     fn size(self, value: f64) -> f64 {
         self.side * (value - self.neutral)
     }
 }
 
-/// The measured effect over the published one, where both are known.
+/// The measured effect over the published one, if both are known.
 pub(crate) fn ratio(ours: Interval, published: Option<Published>) -> Option<f64> {
     let Published { value, neutral, .. } = published?;
     let zero = neutral.unwrap_or(0.0);
@@ -227,7 +225,7 @@ pub(crate) fn ratio(ours: Interval, published: Option<Published>) -> Option<f64>
     ratio.is_finite().then_some(ratio)
 }
 
-/// The verdict on a number that was held against something.
+/// The verdict on a number, from its checks and the published value.
 pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
     if !ours.estimate.is_finite() {
         return Verdict::NotSeen;
@@ -261,7 +259,7 @@ pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Publishe
         if lenient && !check.accept.holds(ours) {
             return if high < least { Verdict::Smaller } else { Verdict::Larger };
         }
-        // A band that begins at no effect says nothing about the least size.
+        // A band that starts at no effect sets no minimum size.
         let least = if effect.is_some() && least <= 0.0 { f64::NEG_INFINITY } else { least };
         if !lenient {
             band = (band.0.max(least), band.1.min(most));
@@ -280,7 +278,7 @@ pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Publishe
 /// A band that accepts everything.
 const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// A number with as many digits as a verdict needs.
+/// Formats a number with the precision of a verdict.
 fn brief(value: f64) -> String {
     let places = match value.abs() {
         100.0.. => 0,
@@ -311,18 +309,17 @@ pub(crate) fn words(
         checks.iter().find(band).or(checks.first()).map(|check| check.accept.words(unit));
     let due = match (published, accepted) {
         (Some(Published { range: Some([low, high]), .. }), _) => {
-            format!("of {} to {}{unit}", short(low), short(high))
+            format!("published {} to {}{unit}", short(low), short(high))
         }
         (Some(Published { value, up_to, .. }), _) => {
-            format!("of {}{}{unit}", if up_to { "up to " } else { "" }, short(value))
+            format!("published {}{}{unit}", if up_to { "up to " } else { "" }, short(value))
         }
         (None, Some(accepted)) => format!("accepted {accepted}"),
         (None, None) => String::new(),
     };
-    let join = |lead: &str| match (published, due.as_str()) {
-        (_, "") => format!("{lead}: {seen}"),
-        (Some(_), due) => format!("{lead}: {seen} {due}"),
-        (None, due) => format!("{lead}: {seen}, {due}"),
+    let join = |lead: &str| match due.as_str() {
+        "" => format!("{lead}: {seen}"),
+        due => format!("{lead}: {seen}, {due}"),
     };
     let direction = Effect::of(checks, published).is_some();
     match verdict {
@@ -369,11 +366,11 @@ mod tests {
         let band = |low, high| [(G, Accept::Above(0.0)), (B, Accept::Within(low, high))];
         let short = Some(Published::up_to(39.0));
         let cases = [
-            // The two that both read "holds" before.
+            // Two results that a plain "holds" would not distinguish.
             (
                 told((0.7142, 0.063, 1.714), " %", &band(20.0, 60.0), short),
                 Verdict::Smaller,
-                "same direction, smaller: 0.71 % of up to 39 %",
+                "same direction, smaller: 0.71 %, published up to 39 %",
             ),
             (
                 told(
@@ -383,26 +380,26 @@ mod tests {
                     Some(Published::up_to(14.0)),
                 ),
                 Verdict::NotSeen,
-                "not seen: 0 % of up to 14 %",
+                "not seen: 0 %, published up to 14 %",
             ),
             (
                 told((45.0, 30.0, 52.0), " %", &band(20.0, 60.0), short),
                 Verdict::Confirmed,
                 "confirmed in size",
             ),
-            // The band of the list is wider than two thirds to one and a half: it confirms nothing.
+            // The band of the list is wider than two thirds to one and a half, which does not confirm more.
             (
                 told((22.0, 21.0, 23.0), " %", &band(20.0, 60.0), short),
                 Verdict::Smaller,
-                "same direction, smaller: 22 % of up to 39 %",
+                "same direction, smaller: 22 %, published up to 39 %",
             ),
             // Across an end.
             (
                 told((30.0, 24.0, 36.0), " %", &band(20.0, 60.0), short),
                 Verdict::SizeOpen,
-                "size open: 30 % of up to 39 %",
+                "size open: 30 %, published up to 39 %",
             ),
-            // A gate beside an effect.
+            // A gate and a published effect.
             (
                 told(
                     (47.8, 47.8, 47.8),
@@ -411,7 +408,7 @@ mod tests {
                     Some(Published::change(55.6)),
                 ),
                 Verdict::Smaller,
-                "same direction, smaller: 47.8 % of 55.6 %",
+                "same direction, smaller: 47.8 %, published 55.6 %",
             ),
             // A published range, and an effect below what was printed.
             (
@@ -442,28 +439,28 @@ mod tests {
                     Some(Published::change(0.0).printed_to(1.0)),
                 ),
                 Verdict::Larger,
-                "same direction, larger: 2 % of 0 %",
+                "same direction, larger: 2 %, published 0 %",
             ),
             (
                 told((71.0, 66.0, 75.0), " %", &band(20.0, 60.0), short),
                 Verdict::Larger,
-                "same direction, larger: 71 % of up to 39 %",
+                "same direction, larger: 71 %, published up to 39 %",
             ),
             (
                 told((4.0, -1.0, 9.0), " %", &band(20.0, 60.0), short),
                 Verdict::NotSeen,
-                "not seen: 4 % of up to 39 %",
+                "not seen: 4 %, published up to 39 %",
             ),
-            // Inside the band, and yet not beyond noise.
+            // Inside the band, but not significant.
             (
                 told((25.0, -3.0, 50.0), " %", &band(20.0, 60.0), short),
                 Verdict::NotSeen,
-                "not seen: 25 % of up to 39 %",
+                "not seen: 25 %, published up to 39 %",
             ),
             (
                 told((-6.0, -9.0, -2.0), " %", &band(20.0, 60.0), short),
                 Verdict::Opposite,
-                "opposite: -6 % of up to 39 %",
+                "opposite: -6 %, published up to 39 %",
             ),
             // A ratio: no effect is 1, and an interval that touches 1 is no effect.
             (
@@ -484,7 +481,7 @@ mod tests {
                     Some(Published::ratio(0.5)),
                 ),
                 Verdict::Larger,
-                "same direction, larger: 0.08 x of 0.5 x",
+                "same direction, larger: 0.08 x, published 0.5 x",
             ),
             (
                 told(
@@ -494,7 +491,7 @@ mod tests {
                     Some(Published::ratio(0.5)),
                 ),
                 Verdict::Smaller,
-                "same direction, smaller: 0.8 x of 0.5 x",
+                "same direction, smaller: 0.8 x, published 0.5 x",
             ),
             (
                 told((1.02, 0.97, 1.0), " x", &[(G, Accept::Below(1.0))], None),
@@ -525,7 +522,7 @@ mod tests {
                     Some(Published::change(-8.0)),
                 ),
                 Verdict::Smaller,
-                "same direction, smaller: -3 % of -8 %",
+                "same direction, smaller: -3 %, published -8 %",
             ),
             (
                 told(
@@ -535,7 +532,7 @@ mod tests {
                     Some(Published::change(-8.0)),
                 ),
                 Verdict::SizeOpen,
-                "size open: -7 % of -8 %",
+                "size open: -7 %, published -8 %",
             ),
             // Levels have no direction.
             (
@@ -546,7 +543,7 @@ mod tests {
                     Some(Published::level(41.0)),
                 ),
                 Verdict::Smaller,
-                "smaller: 24.8 Mbit/s of 41 Mbit/s",
+                "smaller: 24.8 Mbit/s, published 41 Mbit/s",
             ),
             (
                 told((61.7, 60.5, 62.9), " %", &[(B, Accept::Within(40.0, 50.0))], None),
@@ -576,9 +573,9 @@ mod tests {
                     Some(Published::level(6.0)),
                 ),
                 Verdict::Smaller,
-                "smaller: 2.3 % of 6 %",
+                "smaller: 2.3 %, published 6 %",
             ),
-            // A band that begins at no effect is no size: 28 % of the published effect is smaller.
+            // A band that starts at no effect sets no minimum size: 28 % of the published effect is smaller.
             (
                 told(
                     (1.037, 1.037, 1.037),
@@ -587,7 +584,7 @@ mod tests {
                     Some(Published::ratio(1.13)),
                 ),
                 Verdict::Smaller,
-                "same direction, smaller: 1.04 x of 1.13 x",
+                "same direction, smaller: 1.04 x, published 1.13 x",
             ),
             // Algebra.
             (
@@ -600,11 +597,11 @@ mod tests {
                 Verdict::Fails,
                 "FAILS",
             ),
-            // Nothing came out: that is no "none %".
+            // Nothing was measured, which must not read "none %".
             (
                 told((f64::NAN, f64::NAN, f64::NAN), " %", &band(20.0, 60.0), short),
                 Verdict::NotSeen,
-                "not seen: nothing measured of up to 39 %",
+                "not seen: nothing measured, published up to 39 %",
             ),
         ];
         for (index, (ours, verdict, words)) in cases.into_iter().enumerate() {

@@ -1,10 +1,10 @@
-//! The fitted loss of web paths, from which several documents start: fitted once in a run.
+//! The fitted loss of web paths, which several documents use; fitted once per run.
 
 use crate::servers::{FILE, Fitted, fit_web_from};
 use crate::{Effort, Source};
 use firstflight_lab::Error;
 
-/// Documents that start from the fitted loss of web paths.
+/// Documents that use the fitted loss of web paths.
 pub(crate) const ON_WEB_PATHS: [&str; 3] = ["hystart++", "prr", "early-retransmit"];
 
 /// The fitted loss, for one of these documents.
@@ -13,9 +13,8 @@ pub(crate) fn fit_web(effort: &Effort<'_>, source: &Source) -> Result<Fitted, Er
     fit_web_once(effort).cloned()
 }
 
-/// The fitted loss. Documents side by side each fit it themselves unless it is there when they begin: none
-/// may wait for another, since a thread that waits takes up other work, and that may be who waits for the
-/// same.
+/// The fitted loss. Documents that run in parallel each compute it unless it exists when they start. They must not
+/// wait for each other: a waiting thread takes up other work, which could wait for the same fit.
 pub(crate) fn fit_web_once<'a>(effort: &'a Effort<'_>) -> Result<&'a Fitted, Error> {
     if let Some(fitted) = effort.web.get() {
         return Ok(fitted);

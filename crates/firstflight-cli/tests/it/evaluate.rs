@@ -227,8 +227,8 @@ fn an_earlier_run_is_held_against_a_later_one() {
     assert!(note.contains("has not become worse"), "{note}");
     let other = run_in(&folder, &[&asked[..], &against, &["--seed", "2"]].concat());
     assert_eq!(other.code, 2, "{}", other.stderr);
-    assert!(other.stderr.contains("another first seed (1, now 2)"), "{}", other.stderr);
+    assert!(other.stderr.contains("different first seed (1, now 2)"), "{}", other.stderr);
     fs::write(folder.path().join("no.json"), "{}").expect("a file");
     let bad = run_in(&folder, &[&asked[..], &["--against", "no.json"]].concat());
-    assert!(bad.code == 2 && bad.stderr.contains("no answer of `evaluate`"), "{}", bad.stderr);
+    assert!(bad.code == 2 && bad.stderr.contains("not a result of `evaluate`"), "{}", bad.stderr);
 }

@@ -121,7 +121,7 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
     let report =
         fs::read_to_string(folder.path().join("page.html")).expect("the report was written");
     assert!(
-        report.contains("<td class=\"id\">5.4.2#1<td data-l=\"asks:\">direction, size"),
+        report.contains("<td class=\"id\">5.4.2#1<td data-l=\"check:\">direction, size"),
         "the report has the rows, too"
     );
     assert!(report.contains("published, mitigated"), "and the pictures");

@@ -58,7 +58,7 @@ fn wrapped(text: &str, indent: &str) -> String {
     out
 }
 
-/// Letters that Markdown would read as its own.
+/// Escapes Markdown's special characters.
 fn plain(text: &str) -> String {
     text.replace('|', "\\|").replace('*', "\\*").replace('_', "\\_").replace('<', "\\<")
 }

@@ -61,7 +61,7 @@ pub(super) fn of(title: &str, blocks: &[Block]) -> String {
     out + "</section>\n"
 }
 
-/// Text without what XML reads as its own, and without characters that it cannot carry.
+/// Escapes XML's special characters and replaces control characters with spaces.
 fn text(words: &str) -> String {
     let mut out = String::with_capacity(words.len());
     for letter in words.chars() {
@@ -76,7 +76,7 @@ fn text(words: &str) -> String {
     out
 }
 
-/// What follows the first letter of an anchor: letters, digits, points and hyphens.
+/// A name for an anchor: letters, digits, points and hyphens only.
 fn name(words: &str) -> String {
     let kept = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';
     let parts = words.split(|letter| !kept(letter)).filter(|part| !part.is_empty());

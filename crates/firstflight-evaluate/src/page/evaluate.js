@@ -1,4 +1,4 @@
-// The page of an evaluation: the matrix, what was found, and every rule in every cell.
+// The page of an evaluation: the matrix, the findings, and every rule in every cell.
 
 const { evaluation } = report;
 const seat = [
@@ -14,7 +14,7 @@ const MOST_LANES = 16;
 
 function words() {
   byId("finding").textContent = report.summary;
-  byId("lead").textContent = `In full: ${evaluation.algorithm_full}; beside it ${evaluation.baseline_full}.`;
+  byId("lead").textContent = `In full: ${evaluation.algorithm_full}; baseline: ${evaluation.baseline_full}.`;
   byId("how-done").textContent = report.method;
   const lines = [...evaluation.broken, ...(evaluation.partial ? [evaluation.partial] : []), ...evaluation.notes];
   byId("notes").append(...lines.map((line) => html("li", {}, line)));
@@ -35,7 +35,7 @@ function concerns() {
   byId("concern-list").append(...report.sentences.map(([sentence, command]) => html("li", {}, sentence, " ", html("code", {}, command))));
 }
 
-// A relative rule in margins: at 1 it is as much worse as is not worse.
+// A relative rule in margins: above 1 it is worse than the margin allows.
 const inMargins = (row) => row.margin > 0 && row.interval ? { row, at: row.difference / row.margin, low: row.interval[0] / row.margin, high: row.interval[1] / row.margin } : null;
 
 function margins(parent, criterion) {
@@ -44,8 +44,8 @@ function margins(parent, criterion) {
   const shown = all.toSorted((a, b) => b.high - a.high).slice(0, MOST_LANES);
   const clip = (value) => Math.max(-8, Math.min(8, value));
   figure(parent, {
-    name: `Worse than ${evaluation.baseline}, in margins`,
-    how: `Left of 0 it is better, right of 1 (the line) worse than the margin allows. Mean and 95 % interval of the paired differences; ${shown.length < all.length ? `the ${shown.length} worst of ${all.length} comparisons` : "every comparison"}. Beyond 8 margins marks stand at the edge.`,
+    name: `Difference from ${evaluation.baseline}, in margins`,
+    how: `Values left of 0 are better; values right of 1 (the line) are worse than the margin allows. Mean and 95 % interval of the paired differences; ${shown.length < all.length ? `the ${shown.length} worst of ${all.length} comparisons` : "every comparison"}. Values beyond 8 margins are drawn at the edge.`,
     height: () => 22 + shown.length * LANE + 44,
     says: () => shown.map(({ row, at }) => `${row.place}: ${report.names[row.metric]} ${plain(at)} margins`).join(", "),
     draw(drawn, width) {
@@ -85,7 +85,7 @@ function map(parent, criterion) {
   const tall = ({ rows }, most) => Math.max(LANE, Math.ceil(rows.length / most) * SQUARE + 5);
   figure(parent, {
     name: "Every rule in every cell",
-    how: "A diamond is a concern, a triangle undecided, a square a pass, a dot a number for the reader; cells stand in the order of the battery.",
+    how: "Diamond: concern; triangle: undecided; square: pass; dot: reported only. Cells are in the order of the battery.",
     height: (width) => lanes.reduce((sum, lane) => sum + tall(lane, size(width).most), 6),
     says: () => lanes.map(({ name, rows }) => `${name}: ${RANKS.map((verdict) => [verdict, rows.filter((row) => row.verdict === verdict).length]).filter(([, count]) => count).map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`).join("; "),
     draw(drawn, width) {
@@ -138,7 +138,7 @@ function sections() {
     const courses = html("details", { class: "columns" }, html("summary", {}, `Over time: ${shown.map(({ place }) => place.about).join("; ")}`));
     part.append(courses);
     shown.forEach((one) => drawPlace(courses, one));
-    // What is closed has no width to draw to.
+    // A closed element has no width to draw in.
     courses.addEventListener("toggle", () => courses.open && drawAll());
   }
 }

@@ -45,8 +45,8 @@ function drawPlace(parent, { place, command }) {
       return { name, values: x_mbps, ...look };
     });
     const dropped = run.dropped.length ? ` ${plural(run.dropped.reduce((sum, count) => sum + count, 0), "packet")} dropped.` : "";
-    overTime(boxes, { name: `Goodput with ${run.seat}`, how: `Of each second, at most eight flows.${dropped}`, unit: "Mbit/s", lines });
+    overTime(boxes, { name: `Goodput with ${run.seat}`, how: `Mean of each second; at most eight flows.${dropped}`, unit: "Mbit/s", lines });
   });
   const queues = place.runs.map((run, i) => ({ name: run.seat, values: run.queue_ms, colour: `var(--arm-${i})`, shape: SHAPES[i] })).filter(({ values }) => values.length);
-  if (queues.length) overTime(boxes, { name: "Queueing delay", how: "The longest of each second.", unit: "ms", lines: queues });
+  if (queues.length) overTime(boxes, { name: "Queueing delay", how: "Maximum of each second.", unit: "ms", lines: queues });
 }

@@ -34,5 +34,5 @@ fn another_battery_is_not_compared() {
     let other = battery_of(&LOSS.replace("20s", "21s"));
     let other = run(&asked(other, "slowstart/reno", Effort::Quick));
     let bad = other.against(&older(&mild), 0.0).expect_err("another battery").to_string();
-    assert!(bad.contains("another battery"), "{bad}");
+    assert!(bad.contains("different battery"), "{bad}");
 }

@@ -1,4 +1,4 @@
-//! The battery that comes with the program, and what is said of one with mistakes.
+//! The built-in battery, and error messages for batteries with mistakes.
 
 use crate::{asked, battery_of};
 use firstflight_evaluate::{Battery, Effort, Judge, METRICS, Rule, cells};
@@ -85,11 +85,11 @@ fn mistakes_are_refused_in_a_line_that_names_file_and_line() {
             "no metric `los` (did you mean `loss`?)",
         ),
         (&scenario("metric = \"loss\", rule = \"below\"", ""), "loss has a rule with a limit"),
-        (&scenario("metric = \"harm_x\", rule = \"report\"", ""), "`solo` names the role"),
+        (&scenario("metric = \"harm_x\", rule = \"report\"", ""), "needs `solo`, the role"),
         (&scenario("metric = \"t90_s\", rule = \"report\"", ""), "has no `event`"),
         (
             &scenario("metric = \"loss\", of = \"victim\", rule = \"report\"", ""),
-            "which no flow is",
+            "which no flow has",
         ),
         (&scenario("metric = \"loss\", rule = \"report\"", "grid = \"H\""), "no grid `H`"),
         ("answer = \"maybe\"", "unknown variant `maybe`"),

@@ -1,4 +1,4 @@
-//! Controls: known offenders are found, and CUBIC in CUBIC's seat is not one.
+//! Controls: known bad algorithms are found, and CUBIC compared with CUBIC is not one.
 
 use crate::{asked, row, run};
 use firstflight::event::{Ack, Context, Ready, Signal, Window};
@@ -8,7 +8,7 @@ use firstflight_evaluate::{Battery, Effort, Evaluation, Report, Verdict};
 use firstflight_lab::{NamedArm, OwnStartup};
 use std::sync::Arc;
 
-/// Some cells of the battery, as they stand there.
+/// Selects cells of the built-in battery, unchanged.
 fn some(section: &str, scenario: &str, shorter: &[(&str, &[&str])]) -> Battery {
     let mut battery = Battery::builtin().expect("it comes with the program");
     battery.criteria.retain(|criterion| criterion.criterion == section);
@@ -78,13 +78,17 @@ fn silence_in_recovery_begins_in_recovery() {
 fn cubic_in_the_seat_of_cubic_is_clean() {
     let battery = some("5.1.3", "grid", &[("queue", &["0.5bdp", "1bdp"]), ("n", &["1", "4"])]);
     let report = evaluated(battery, "slowstart/cubic/prr");
-    assert!(report.notes.iter().any(|note| note.contains("other starts")), "{:?}", report.notes);
+    assert!(
+        report.notes.iter().any(|note| note.contains("other start times")),
+        "{:?}",
+        report.notes
+    );
     let one = row(&report.criteria[0], "loss", "4,0.5bdp");
     assert_ne!(one.value, one.baseline, "with the same chances there is nothing to test");
     assert_eq!(report.criteria[0].concerns().len(), 0, "{:?}", report.criteria[0].concerns());
 }
 
-/// A window of 200 kB whatever happens: it backs off from nothing, and is blind to marks.
+/// A constant window of 200 kB, which ignores losses and marks.
 struct Fixed;
 
 impl Startup for Fixed {
@@ -111,8 +115,7 @@ fn fixed(battery: Battery) -> Report {
     own(battery, || Box::new(Fixed))
 }
 
-/// 24 Mbit/s from the first sample of the round trip on, whatever happens: 1.2 times the rate of a path
-/// of 20 Mbit/s.
+/// A constant rate of 24 Mbit/s after the first RTT sample: 1.2 times the rate of a path of 20 Mbit/s.
 struct Constant;
 
 impl Startup for Constant {
@@ -188,8 +191,8 @@ fn a_sender_that_is_blind_to_marks_is_found() {
     assert_eq!(cubic.criteria[0].concerns().len(), 0, "{:?}", cubic.criteria[0].concerns());
 }
 
-/// In 5.1.1 the transport's timers back off for it: at 90 % loss it sends less than one packet in a
-/// round trip, as everybody.
+/// In 5.1.1 the transport's timers back off on its behalf: at 90 % loss it sends less than one packet per round trip,
+/// like all others.
 #[test]
 fn a_sender_that_does_not_back_off_is_found() {
     let crowd = fixed(some("5.1.3", "grid", &[("queue", &["0.5bdp"]), ("n", &["8"])]));
@@ -204,8 +207,8 @@ fn a_startup_that_ignores_loss_is_found_among_32_flows_in_a_tenth_of_a_bdp() {
     assert_eq!(report.criteria[0].verdict, Verdict::Concern, "{:?}", report.criteria[0].judges);
 }
 
-/// Of batteries without a difference one in twenty has a concern (Holm at 5 %); of a hundred with
-/// other seeds more than eleven have one once in 230 times.
+/// Of batteries without a difference, one in twenty has a concern (Holm at 5 %). More than eleven concerns in a hundred
+/// batteries with different seeds have a probability of 1 in 230.
 #[test]
 #[ignore = "takes minutes: make night"]
 fn cubic_in_the_seat_of_cubic_is_clean_in_a_hundred_batteries() {
@@ -226,8 +229,8 @@ fn cubic_in_the_seat_of_cubic_is_clean_in_a_hundred_batteries() {
     assert!(found.len() <= 11, "of 100 batteries these have a concern: {found:?}");
 }
 
-/// A breaker beside a tenth of independent loss trips by chance, with CUBIC as with CUBIC: the rule that
-/// counts seeds finds a difference no more often than it may.
+/// With a tenth of independent loss, a breaker trips by chance, equally often for both: the rule that counts seeds must
+/// not find differences more often than its level allows.
 #[test]
 #[ignore = "many batteries: make night"]
 fn cubic_trips_breakers_as_often_as_cubic_in_a_hundred_batteries() {

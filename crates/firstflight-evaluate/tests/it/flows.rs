@@ -1,4 +1,4 @@
-//! Flows that arrive by chance, send against the others, share a tunnel, or crawl.
+//! Flows that arrive at random, send in the opposite direction, share a tunnel, or are very slow.
 
 use crate::{asked, battery_of, row, run};
 use firstflight_evaluate::{Battery, CriterionRow, Effort};

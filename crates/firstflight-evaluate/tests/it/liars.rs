@@ -1,4 +1,4 @@
-//! Receivers that claim what is not so, and hosts of TCP.
+//! Receivers that make false claims, over QUIC and TCP.
 
 use crate::{asked, battery_of, row, run};
 use firstflight_evaluate::{CriterionRow, Effort, Evaluation, cells};

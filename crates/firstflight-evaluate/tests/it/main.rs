@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// One criterion in a directory, with a grid that nobody uses.
+/// Writes a battery with one criterion to a directory and reads it.
 fn written(folder: &Path, criterion: &str) -> Battery {
     fs::write(folder.join("VERSION"), "test").expect("a file");
     fs::write(folder.join("grids.toml"), "").expect("a file");

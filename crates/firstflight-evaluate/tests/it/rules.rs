@@ -1,4 +1,4 @@
-//! What rules come to, on small scenarios whose outcome is known.
+//! Verdicts of rules on small scenarios with known outcomes.
 
 use crate::{asked, battery_of, criterion, row, run};
 use firstflight_evaluate::{Declaration, Effort, Evaluation, Verdict, evaluate};
@@ -102,7 +102,7 @@ fn whoever_stops_it_keeps_what_is_there() {
     );
     assert_eq!(row(&report.criteria[0], "loss", "/a").seeds, 3);
     let none = pool.install(|| evaluate(&evaluation, &|_| (), &AtomicBool::new(true)));
-    assert_eq!(none.expect_err("nothing").to_string(), "stopped before one run was through");
+    assert_eq!(none.expect_err("nothing").to_string(), "stopped before any run was finished");
 }
 
 #[test]

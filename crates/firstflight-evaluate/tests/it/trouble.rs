@@ -24,15 +24,15 @@ fn what_the_simulator_cannot_put_into_the_seat_is_refused_in_a_line() {
     }
 }
 
-/// What an algorithm of somebody's own may do.
+/// Behaviour of a custom algorithm.
 #[derive(Clone, Copy, Debug)]
 enum Does {
-    /// What slow start does.
+    /// Behaves like slow start.
     Right,
     Panics,
-    /// Its window is nothing.
+    /// Sets its window to zero.
     Nothing,
-    /// Its window is without end.
+    /// Sets its window to the maximum.
     Everything,
 }
 
@@ -160,7 +160,7 @@ fn who_sends_another_codepoint_than_was_declared_is_not_measured() {
     }
 }
 
-/// The same for what shows on the wire: each claim is right for one arm and wrong for another.
+/// Claims that are checked on the wire: each is right for one arm and wrong for another.
 #[test]
 fn what_the_wire_contradicts_is_not_measured_and_what_it_bears_out_is_told() {
     let battery = Battery::builtin().expect("it comes with the program");
@@ -171,12 +171,12 @@ fn what_the_wire_contradicts_is_not_measured_and_what_it_bears_out_is_told() {
         ("slowstart@(iw=40)", "initial_window = 10", Some("sends 40 packets before")),
         ("slowstart@(iw=40)", "initial_window = 40", None),
         ("slowstart@(pace=on)", "paced = true", None),
-        ("slowstart@(pace=off)", "paced = true", Some("packets at one time")),
+        ("slowstart@(pace=off)", "paced = true", Some("packets at once")),
         ("slowstart@(pace=off)", "paced = false", None),
         ("slowstart", "reacts_to_loss = true", None),
-        ("slowstart", "reacts_to_loss = false", Some("where a tenth of them is dropped")),
+        ("slowstart", "reacts_to_loss = false", Some("when a tenth of them are dropped")),
         ("slowstart", "reacts_to_marks = true", None),
-        ("slowstart/prague", "reacts_to_marks = false", Some("where a tenth of them is marked")),
+        ("slowstart/prague", "reacts_to_marks = false", Some("when a tenth of them are marked")),
     ] {
         let asked = asked(battery_of(SMALL), arm, Effort::Quick);
         let report = run(&Evaluation { declaration: declared(text), ..asked });
@@ -205,7 +205,7 @@ fn what_nobody_can_see_is_called_declared_and_not_checked() {
     assert!(report.notes.iter().any(|note| note == said), "{:?}", report.notes);
 }
 
-/// One that panics while the wire is looked at panics in its first cell, too, and that is told.
+/// An algorithm that panics during the check also panics in its first cell, which the report states.
 #[test]
 fn a_declaration_of_an_algorithm_that_panics_does_not_hide_it() {
     let declaration = Declaration { initial_window: Some(10), ..Declaration::default() };

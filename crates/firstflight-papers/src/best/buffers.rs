@@ -1,4 +1,4 @@
-//! What socket buffers allow.
+//! Throughput limits by socket buffers.
 
 use super::links::{LINKS, ground};
 use crate::lab::{arm, watch};
@@ -11,10 +11,10 @@ use firstflight_sim::tcp::{Buffer, Host};
 use firstflight_sim::{Observer, Snapshot};
 use rayon::prelude::*;
 
-/// The maximum that the slides recommend for both buffers.
+/// Maximum of both buffers that the slides recommend.
 const RECOMMENDED: u64 = 26_214_400;
 
-/// What had been delivered in order at two moments.
+/// Bytes delivered in order at two times.
 #[derive(Default)]
 struct Between {
     from: u64,
@@ -33,7 +33,7 @@ impl Observer for Between {
     }
 }
 
-/// Delivery rate between two moments over what the link carries of payload.
+/// Delivery rate between two times over the link's payload rate.
 fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Error> {
     let host = Host { receive_buffer: buffers[0], send_buffer: buffers[1], ..Host::default() };
     let plain = ground(path, "unlimited", 1 << 42)?;
@@ -46,7 +46,7 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Err
     Ok(rate / (ground.path.rate_bps() as f64 * 1448.0 / 1500.0))
 }
 
-/// What is delivered with the default and with the recommended buffers.
+/// Measures delivery with the default and the recommended buffers.
 pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("best: socket buffers");
     let default = [Buffer::LINUX_RECEIVE, Buffer::LINUX_SEND];
@@ -61,8 +61,8 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
         .with_max_len(1)
         .map(|(link, by_default)| {
             effort.look();
-            // A second of 5G is a quarter of a million packets and a hundred round trips: a quick
-            // run looks at fewer of them.
+            // A second of 5G has a quarter of a million packets and a hundred round trips, so a quick
+            // run covers a shorter time.
             let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" {
                 [3, 5]
             } else {

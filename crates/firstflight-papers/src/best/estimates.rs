@@ -1,4 +1,4 @@
-//! What BEST estimates at the end of each round, and what other rounds and percentiles would give.
+//! Estimates of BEST at the end of each round, and results with other rounds and percentiles.
 
 use super::links::{LINKS, ground};
 use crate::figure::{Figure, Series, Shape, axis};
@@ -12,8 +12,7 @@ use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Snapshot};
 use rayon::prelude::*;
 
-/// The median of each round as it stood when the round ended: the last one seen while samples were
-/// still being added.
+/// The median of each round at its end: the last one seen while samples were being added.
 #[derive(Default)]
 struct Medians {
     samples: u64,
@@ -39,7 +38,7 @@ impl Observer for Medians {
     }
 }
 
-/// A round that BEST can end: the fifth one at the earliest has all its samples at every link.
+/// Number of rounds compared; the fifth is the first with all its samples on every link.
 const ROUNDS: usize = 5;
 
 pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
@@ -81,15 +80,15 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
             .number("estimates.round5", ratio(ROUNDS - 1))
             .case(format!("{}, A0", link.name))
             .note(format!(
-                "rounds 1 to 4: {}; rounds count from the first with a window of 16 segments",
+                "rounds 1 to 4: {}; rounds are counted from the first with a window of 16 segments",
                 earlier.join(", ")
             ));
     }
     values.extend(rounds_and_percentiles(effort)?);
     let rounds = axis("round").named((1..=ROUNDS).map(|round| (round as f64, round.to_string())));
     let figure =
-        Figure::new("Estimates of BEST by round", &["3.8"], Shape::Line, rounds, axis("median estimate over the payload rate of the link"))
-            .how("Rounds count from the first with a window of 16 segments; plain delay, a queue of one BDP. 1 is the link's rate.")
+        Figure::new("Estimates of BEST by round", &["3.8"], Shape::Line, rounds, axis("median estimate over the link's payload rate"))
+            .how("Rounds are counted from the first with a window of 16 segments; plain delay, a queue of one BDP. 1 is the link's rate.")
             .with(curves)
             .band("accepted at round 5", 0.95, 1.05);
     Ok(Measured { values, figures: vec![figure], ..Measured::default() })

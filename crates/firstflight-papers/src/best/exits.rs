@@ -1,4 +1,4 @@
-//! When each arm leaves on the GEO link, what it costs, and how far from the best exit that is.
+//! Exits of each arm on the GEO link, their cost, and their distance from the best exit.
 
 use super::links::{LINKS, ground};
 use crate::figure::{Figure, Series, Shape, axis};
@@ -53,8 +53,8 @@ fn case(cell: usize) -> String {
     )
 }
 
-/// The search of the best exit of a cell: what each threshold gives, BDP and seconds, and the
-/// threshold of the shortest time, bytes.
+/// Search for the best exit of a cell: threshold in BDP and time in seconds for each trial, and the threshold
+/// with the shortest time, bytes.
 struct Best {
     threshold: u64,
     curve: Vec<[f64; 2]>,
@@ -74,7 +74,7 @@ fn search(effort: &Effort<'_>, cells: &[Scenario]) -> Result<Vec<Best>, Error> {
     let arms: Vec<&str> = texts.iter().map(String::as_str).collect();
     let seeds = effort.sample("best.search");
     let what = format!(
-        "best: search of the best exit, {} trials",
+        "best: search for the best exit, {} trials",
         cells.len() * arms.len() * seeds as usize
     );
     let found = grid(effort, &what, cells, &arms, seeds, seen)?;
@@ -108,14 +108,14 @@ fn exit_of(seen: &[Seen]) -> String {
     }
 }
 
-/// An object that ends in slow start, before anything overflows, tells the arms apart in nothing.
+/// Whether the object ends in slow start without an overflow, so that the arms do not differ.
 fn never_leaves(off: &[Seen]) -> bool {
     off.iter().all(|seen| seen.exit_bdp.is_none())
 }
 
-const NOTHING_TO_SAVE: &str = "without HyStart the object ends before slow start does, nothing is lost and nothing can be saved: not gated";
+const NOTHING_TO_SAVE: &str = "without HyStart the download ends in slow start without a loss, so there is nothing to save: not gated";
 
-/// What other hosts give for a direction that did not come out.
+/// Results with other hosts, for a direction that was not reproduced.
 fn other_hosts(
     cell: &Scenario,
     arm: &str,
@@ -170,7 +170,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     for (cell, setting) in cells.iter().enumerate() {
         let mut compared = compared(cell, &trials);
         for value in compared.iter_mut().filter(|value| !source.shows(value)) {
-            // Half a percent: less is no difference.
+            // Below half a percent there is no difference.
             value.tried(&other_hosts(setting, ARMS[PUBLISHED], ARMS[OFF], |ratio| ratio < 0.995)?);
         }
         values.extend(compared);
@@ -191,12 +191,12 @@ fn mean_ms(seen: &[Seen]) -> f64 {
     seen.iter().map(|one| one.ms).sum::<f64>() / seen.len().max(1) as f64
 }
 
-/// Download time over the exit, a curve per queue, and where the arms came to lie.
+/// Figure of the download time by exit point, with a curve per queue and the exits of the arms.
 fn by_exit(trials: &Grid<Seen>, best: &[Best], bytes: u64) -> Figure {
     let cell_of = |queue: usize| {
         queue * SIZES.len() + SIZES.iter().position(|size| *size == bytes).unwrap_or(0)
     };
-    // Far left of the best exit the time only says that the exit is far too early.
+    // Omit exits that are far too early.
     let near = |curve: &[[f64; 2]]| -> Vec<[f64; 2]> {
         let least = curve.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min);
         curve.iter().copied().filter(|point| point[1] <= 1.5 * least).collect()
@@ -233,7 +233,7 @@ fn by_exit(trials: &Grid<Seen>, best: &[Best], bytes: u64) -> Figure {
     .with(placed)
 }
 
-/// The same sizes behind a terminal with grants: how long each arm takes.
+/// Figure of the download time of each arm behind a terminal with grants.
 fn on_the_return_path(cold: &Grid<Seen>) -> Figure {
     let names = QUEUES.iter().enumerate().flat_map(|(queue, (_, share))| {
         SIZES.iter().enumerate().map(move |(size, bytes)| {
@@ -262,7 +262,7 @@ fn on_the_return_path(cold: &Grid<Seen>) -> Figure {
     .band("no HyStart", 1.0, 1.0)
 }
 
-/// What each arm took in a cell, in words.
+/// Download times and exits of each arm in a cell, as text.
 fn told(trials: &Grid<Seen>, cell: usize) -> String {
     let each = [(ON, "on"), (OFF, "off"), (PUBLISHED, "BEST"), (ROBUST, "robust BEST")].map(
         |(arm, name)| {
@@ -277,7 +277,7 @@ fn told(trials: &Grid<Seen>, cell: usize) -> String {
 fn compared(cell: usize, trials: &Grid<Seen>) -> Values {
     let of = |arm: usize| trials.of(cell, arm);
     let mut values = Values::default();
-    // The claim is about queues in which there is something to save.
+    // The claim is about queues with something to save.
     let nothing = never_leaves(of(OFF));
     let name = if nothing || QUEUES[cell / SIZES.len()].1 == 25 {
         "exits.published_over_off.ungated"
@@ -293,7 +293,7 @@ fn compared(cell: usize, trials: &Grid<Seen>) -> Values {
     values.of_case(&case(cell))
 }
 
-/// The same on A2, where HyStart leaves in the slots of the return path.
+/// Measures exits on A2, where the slots of the return path make HyStart exit.
 fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>), Error> {
     let path = format!("{},return=geo_cold", LINKS[0].path);
     let cells = QUEUES

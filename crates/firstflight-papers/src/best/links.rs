@@ -1,4 +1,4 @@
-//! The links of the slides, and hosts on them.
+//! The links of the slides, and their hosts.
 
 use firstflight::Nanos;
 use firstflight_lab::Error;
@@ -6,7 +6,7 @@ use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::tcp;
 
-/// The links of the slides, which are built-in paths: experiments in files start from the same.
+/// The links of the slides. They are built-in paths, which experiment files use, too.
 pub(super) struct LinkCase {
     pub(super) name: &'static str,
     pub(super) path: &'static str,
@@ -19,7 +19,7 @@ pub(super) const LINKS: [LinkCase; 4] = [
     LinkCase { name: "4G", path: "4g" },
 ];
 
-/// A ground of TCP hosts on a link with this queue.
+/// A scenario with TCP hosts on a link with this queue.
 pub(super) fn ground(path: &str, queue: &str, bytes: u64) -> Result<Scenario, Error> {
     let path = Path::parse(&format!("{path},queue={queue}"))?;
     Ok(Scenario {

@@ -1,5 +1,4 @@
-//! BEST: when to leave slow start on satellite and cellular links, by the median ACK spacing of a
-//! round.
+//! BEST: exit of slow start on satellite and cellular links, by the median ACK spacing of a round.
 
 mod buffers;
 mod estimates;
@@ -10,7 +9,7 @@ mod returns;
 use super::{Effort, Measured, Source};
 use firstflight_lab::Error;
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = Measured::from(buffers::values(effort)?);
     measured.values.extend(returns::values(effort, source)?);

@@ -1,4 +1,4 @@
-//! What return paths with slots and grants do to HyStart and to BEST.
+//! Effects of return paths with slots and grants on HyStart and BEST.
 
 use super::links::{LINKS, ground};
 use crate::grid::{Grid, grid};
@@ -12,14 +12,14 @@ use firstflight_sim::tcp::{Buffer, Host};
 use firstflight_sim::{Observer, Outcome, Snapshot};
 use rayon::prelude::*;
 
-/// Return paths by the names of the rows.
+/// Return paths, by their names in the rows.
 const RETURNS: [(&str, &str); 3] = [("A0", "plain"), ("A1", "geo_warm"), ("A2", "geo_cold")];
 
 fn geo(release: &str, bytes: u64) -> Result<Scenario, Error> {
     ground(&format!("{},return={release}", LINKS[0].path), "1bdp", bytes)
 }
 
-/// With the buffers that the slides recommend.
+/// The scenario with the buffers that the slides recommend.
 fn recommended(plain: Scenario) -> Scenario {
     let buffer = |default| Buffer::Linux { default, max: 26_214_400 };
     let host =
@@ -27,7 +27,7 @@ fn recommended(plain: Scenario) -> Scenario {
     Scenario { host: Hosts::from(host), ..plain }
 }
 
-/// Downloads, exits and estimates on return paths.
+/// Measures downloads, exits and estimates on return paths.
 pub(super) fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     let mut values = downloads(effort)?;
     values.extend(exits(effort, source)?);
@@ -35,7 +35,7 @@ pub(super) fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Err
     Ok(values)
 }
 
-/// Download times with HyStart over those without.
+/// Measures download times with HyStart over those without.
 fn downloads(effort: &Effort<'_>) -> Result<Values, Error> {
     let sizes = [1_000_000, 5_000_000];
     let mut cells = Vec::new();
@@ -74,7 +74,7 @@ fn downloads(effort: &Effort<'_>) -> Result<Values, Error> {
             let value = values
                 .number(format!("returns.{name}.{megabytes}MB"), ratio(cell))
                 .case(format!("{name}, {megabytes} MB"));
-            // The growth has said it of its own cell.
+            // The growth value already has this remark.
             if cell != 5 {
                 value.note(told(cell));
             }
@@ -83,7 +83,7 @@ fn downloads(effort: &Effort<'_>) -> Result<Values, Error> {
     Ok(values)
 }
 
-/// How startup ended: its window, in BDP, and what it knew.
+/// End of startup: its window in BDP, and its reason.
 #[derive(Clone, Copy)]
 struct Exit {
     bdp: f64,
@@ -92,7 +92,7 @@ struct Exit {
 
 fn exit(ground: &Scenario, outcome: &Outcome) -> Exit {
     let bdp = ground.path.bdp_bytes().max(1) as f64;
-    // Whoever never leaves would leave at its largest window or above.
+    // Without an exit, the largest window is a lower bound.
     let window = outcome.exit.map_or(outcome.cwnd_max, |exit| exit.detect_cwnd);
     Exit { bdp: window as f64 / bdp, reason: outcome.exit.map(|exit| exit.reason.name()) }
 }
@@ -132,7 +132,7 @@ fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
         .case("A2, 100 MB")
         .note(format!("reasons: {}", reasons(found.of(2, 0))));
     if source.holds(value) {
-        value.note("a raised RTT on a link this empty is the return path's");
+        value.note("on a link this empty, the return path must have raised the RTT");
     }
     for (cell, name) in [(2, "A2"), (1, "A1"), (3, "A3"), (0, "A0")] {
         let ratio = bootstrap(seeds as usize, |units| {
@@ -151,12 +151,12 @@ fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     Ok(values)
 }
 
-/// What BEST decided on a return path.
+/// Decisions of BEST on a return path.
 #[derive(Default)]
 struct Decided {
-    /// Published: the first decision, Mbit/s.
+    /// Published BEST: the first decision, Mbit/s.
     mbps: Option<u64>,
-    /// Robust: how often it set the threshold.
+    /// Robust BEST: number of times that it set the threshold.
     set: u64,
 }
 
@@ -170,7 +170,7 @@ impl Observer for Decided {
     }
 }
 
-/// Estimates on return paths.
+/// Measures estimates on return paths.
 fn uplink(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("best: estimates on return paths");
     let lte = |bytes| ground("rate=150Mbit,rtt=60ms,return=lte", "1bdp", bytes);

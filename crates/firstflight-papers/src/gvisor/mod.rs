@@ -1,4 +1,4 @@
-//! HyStart in gVisor: the upload from Abu Dhabi to Helsinki, and the benchmarks at microseconds.
+//! HyStart in gVisor: the upload from Abu Dhabi to Helsinki, and benchmarks at RTTs of microseconds.
 
 mod near;
 mod upload;
@@ -10,17 +10,17 @@ use upload::{OFF, ON};
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &[OFF, ON];
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = upload::measured(effort, source)?;
     measured.values.extend(near::values(effort)?);
     Ok(measured)
 }
 
-/// Integer arithmetic gives the same bits: what must hold.
+/// Integer arithmetic gives the same bits, which must hold exactly.
 ///
 /// # Errors
-/// If the rig's path is refused.
+/// If the benchmark's path is invalid.
 pub fn unit_values() -> Result<Values, Error> {
     near::integers()
 }

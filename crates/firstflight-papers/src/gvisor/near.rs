@@ -13,11 +13,10 @@ use firstflight_sim::{App, tcp};
 use rayon::prelude::*;
 
 const RENO: &str = "slowstart/reno/sack(inflate=3)";
-/// As we ship it: the kernel's profile, which judges nothing below 16 segments and has the train
-/// test.
+/// Our default configuration: the kernel's profile, which is inactive below 16 segments and has the ACK-train test.
 const SHIPPED: &str = "hystart/cubic/prr";
 
-/// A rig: round trip, buffer, and how the ACK clock is quantised.
+/// A benchmark set-up: RTT, buffer, and quantisation of the ACK clock.
 #[derive(Clone, Copy)]
 struct Rig {
     rtt_us: u64,
@@ -50,12 +49,11 @@ impl Rig {
     }
 }
 
-/// Goodput of all flows together in Gbit/s, and exits by delay or train while the link was not
-/// full.
+/// Total goodput of all flows, Gbit/s, and exits by delay or train while the link was not full.
 fn run(rig: Rig, text: &str, ms: u64, seed: u64) -> Result<(f64, u64), Error> {
     let ground = rig.ground(ms)?;
     let named = arm(text)?;
-    // Flows of a benchmark do not start at the same nanosecond.
+    // Real flows do not start at the same nanosecond.
     let starts = Stream::new(seed, 0, Purpose::FlowStart);
     let start = |flow: u32| Nanos(starts.value(u64::from(flow)) % (rig.rtt_us * 1000));
     let senders = (0..rig.flows).map(|flow| Sender {
@@ -73,7 +71,7 @@ fn run(rig: Rig, text: &str, ms: u64, seed: u64) -> Result<(f64, u64), Error> {
     Ok((delivered as f64 * 8.0 / (ms as f64 * 1e6), early.count() as u64))
 }
 
-/// Every seed of some arms on some rigs.
+/// Results of all seeds, for several arms and set-ups.
 struct Bench {
     arms: usize,
     seeds: usize,
@@ -101,7 +99,7 @@ impl Bench {
         &self.all[from..from + self.seeds]
     }
 
-    /// Goodput of one arm over that of another, less one, percent.
+    /// Change of goodput of one arm relative to another, percent.
     fn change(&self, rig: usize, arm: usize, base: usize) -> Interval {
         let (a, b) = (self.of(rig, arm), self.of(rig, base));
         bootstrap(self.seeds, |units| {
@@ -145,8 +143,8 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
         100.0 * ((logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp() - 1.0)
     };
     let note = format!(
-        "geometric mean {:+.2} % without and {:+.2} % with a quantised ACK clock: the quantised clock and the length of the run decide, a \
-         false exit costs the first part of a run only",
+        "geometric mean {:+.2} % without and {:+.2} % with a quantised ACK clock: the quantised clock and the length of the run decide; a \
+         false exit slows down only the first part of a run",
         quantised(false),
         quantised(true)
     );
@@ -189,7 +187,7 @@ fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     values
         .number("near.sixteen.published", published)
         .case(rigs[at].name())
-        .note(format!("{false_exits} of {runs} flows left by delay or train below half of their share of the BDP"))
+        .note(format!("{false_exits} of {runs} flows exited by delay or train below half of their share of the BDP"))
         .sweep(points);
     values.number("near.sixteen.shipped", shipped).case(rigs[at_shipped].name());
     Ok(values)
@@ -217,8 +215,8 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     Ok(values)
 }
 
-/// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core
-/// and the simulator), so that the same ACKs give the same window wherever they run.
+/// Row 4.2.5: the algorithms use integers (the lint against floats is an error in the core and the
+/// simulator), so that the same ACKs give the same window on every machine.
 pub(super) fn integers() -> Result<Values, Error> {
     let rig = Rig { rtt_us: 500, buffer_kb: 256, tick_us: 20, flows: 4 };
     let twice = [1, 2].map(|_| run(rig, ON, 20, 1));

@@ -13,15 +13,15 @@ use firstflight_path::Path;
 use firstflight_sim::app::intervals;
 use firstflight_sim::{App, tcp};
 
-/// gVisor's CUBIC and repair, without and with HyStart.
+/// gVisor's CUBIC and loss repair, without and with HyStart.
 pub(super) const OFF: &str = "slowstart/cubic/sack(inflate=3)";
 pub(super) const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 
 const QUEUES: [&str; 5] = ["0.25bdp", "0.5bdp", "1bdp", "1.5bdp", "2bdp"];
-/// What is delivered is looked at this often.
+/// Sampling interval of delivered bytes.
 const SAMPLE: Nanos = Nanos::from_millis(250);
 
-/// How the hosts are set up.
+/// Configuration of the hosts.
 #[derive(Clone, Copy)]
 struct Stack {
     mss: u32,
@@ -29,22 +29,22 @@ struct Stack {
     off: &'static str,
     on: &'static str,
     buffer: u64,
-    /// The path without its queue.
+    /// The path, without its queue.
     path: &'static str,
 }
 
-/// Send buffers from the 3 MB that the first interval implies to twice as much.
+/// Send buffers, from the 3 MB that the first interval implies to twice as much.
 const BUFFERS: [u64; 4] = [3_000_000, 3 << 20, 4 << 20, 6_000_000];
 
-/// The built-in path, whose bottleneck is the plateau of the plot, and the same with a rate that
-/// leaves as much of payload.
+/// The built-in path, whose bottleneck rate is the plateau of the plot, and the same path with that rate as
+/// payload rate.
 const PATH: &str = "gvisor";
 const PAYLOAD_PATH: &str = "gvisor,rate=88570kbit";
 
 const PRIMARY: Stack =
     Stack { mss: 1448, preset: "rack", off: OFF, on: ON, buffer: BUFFERS[0], path: PATH };
 
-/// What one run of the tool showed.
+/// Output of one run of the tool.
 #[derive(Clone)]
 struct Upload {
     /// Rate of each printed interval, Mbit/s.
@@ -62,8 +62,7 @@ impl Upload {
         self.rates.get(interval).copied().unwrap_or(f64::NAN)
     }
 
-    /// When the lowest quarter of a second begins, s, once nine tenths of the path's rate were
-    /// reached.
+    /// Start of the quarter second with the lowest rate, s, after nine tenths of the path's rate were reached.
     fn dip(&self) -> f64 {
         let full = (0.9 * 85.5e6 / 8.0 * 1448.0 / 1500.0 * 0.25) as u64;
         let reached = self.quarters.iter().position(|&bytes| bytes >= full).unwrap_or(4);
@@ -72,7 +71,7 @@ impl Upload {
         lowest.map_or(f64::NAN, |(quarter, _)| quarter as f64 * 0.25)
     }
 
-    /// Delivered in the last three seconds, Mbit/s.
+    /// Rate of delivery in the last three seconds, Mbit/s.
     fn late(&self) -> f64 {
         let last = &self.quarters[self.quarters.len().saturating_sub(12)..];
         last.iter().sum::<u64>() as f64 * 8e-6 / (last.len() as f64 * 0.25)
@@ -113,7 +112,7 @@ fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result
     })
 }
 
-/// Every seed, off and on.
+/// Runs of all seeds, with HyStart off and on.
 struct Pair {
     off: Vec<Upload>,
     on: Vec<Upload>,
@@ -147,25 +146,25 @@ impl Pair {
     }
 }
 
-/// A mean over the seeds that have it.
+/// The mean over the seeds that have the value.
 fn average(runs: &[Upload], read: impl Fn(&Upload) -> f64) -> f64 {
     let all: Vec<f64> = runs.iter().map(read).filter(|value| value.is_finite()).collect();
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-/// Sum of squared relative errors of an off run against what was printed.
+/// Sum of squared relative errors of an off run compared with the printed values.
 fn error(runs: &[Upload]) -> f64 {
     let ours = [0, 1, 2].map(|interval| average(runs, |run| run.rate(interval)));
     let [intervals, total] =
         ["printed.off", "printed.off.total"].map(|name| &published("gvisor", name).values);
     let printed = intervals.iter().take(3).chain(total);
     let each = ours.into_iter().chain([average(runs, |run| run.total)]).zip(printed);
-    // A run that prints fewer intervals misses one entirely.
+    // A missing interval counts as an error of 100 %.
     each.map(|(ours, printed)| if ours.is_nan() { 1.0 } else { (ours / printed - 1.0).powi(2) })
         .sum()
 }
 
-/// A run in words.
+/// Describes a run.
 fn line(runs: &[Upload]) -> String {
     let shown =
         |rate: f64| if rate.is_nan() { "no interval".to_owned() } else { format!("{rate:.1}") };
@@ -190,7 +189,7 @@ fn on(pair: &Pair) -> &[Upload] {
     &pair.on
 }
 
-/// A set-up with its name, and both arms under it.
+/// A set-up with its name and the runs of both arms.
 struct Fitted {
     stack: Stack,
     case: String,
@@ -247,18 +246,18 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     let fitted = Fitted::new(effort, name, queue, stack, seeds)?;
     let mut values = seen(&fitted);
     let mut note = format!(
-        "one fit on the off run alone, over queue, repair and send buffer: {}, squared error {:.2}; the on run is its prediction",
+        "fitted to the off run alone, over queue, repair and send buffer: {}, squared error {:.2}; the on run is a prediction",
         fitted.case,
         error(&fitted.three.off)
     );
     if error(&fitted.three.off) > 0.5 {
-        note += "; no set-up of the fit comes near what was printed";
+        note += "; no set-up of the fit comes close to the printed values";
     }
     for value in values.named_mut("upload.total.ratio") {
         value.note(&note).sweep(swept.clone());
     }
     if values.iter().any(|value| !source.holds(value)) {
-        effort.tell("gvisor: what flips a row");
+        effort.tell("gvisor: other set-ups");
         let others = others(effort, stack)?;
         for value in values.iter_mut().filter(|value| !source.holds(value)) {
             let tries = tries(source, value, &others);
@@ -268,7 +267,7 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(Measured { values, figures: vec![picture(&fitted)], ..Measured::default() })
 }
 
-/// How losses are found and repaired in the fit.
+/// Loss detection and repair in the fit.
 const REPAIRS: [(&str, &str); 3] = [
     ("RACK", "rack"),
     ("RFC 6675, timeout of at least 200 ms", "sack6675"),
@@ -279,7 +278,7 @@ fn setting(repair: &str, queue: &str, stack: Stack) -> String {
     format!("{repair}, queue {queue}, send buffer {:.2} MB", stack.buffer as f64 / 1e6)
 }
 
-/// Other ways to repair and other hosts at some depths, each with all values; fewer seeds.
+/// Other loss repair and other hosts with several queue sizes, each with all values and fewer seeds.
 fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, Error> {
     let stacks =
         REPAIRS.map(|(name, preset)| (name, Stack { preset, ..fitted })).into_iter().chain([
@@ -307,7 +306,7 @@ fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, E
     Ok(all)
 }
 
-/// The same value under the other set-ups.
+/// A value under the other set-ups.
 fn tries(source: &Source, value: &Value, others: &[(String, Values)]) -> Vec<Try> {
     let one = |(name, values): &(String, Values)| {
         let same = values.iter().find(|other| other.name == value.name)?;
@@ -351,7 +350,7 @@ fn picture(of: &Fitted) -> Figure {
         ])
 }
 
-/// What the claims ask for, under one set-up.
+/// Values for the claims, under one set-up.
 fn seen(fitted: &Fitted) -> Values {
     let Fitted { three, ten, .. } = fitted;
     let mut values = Values::default();
@@ -371,7 +370,7 @@ fn seen(fitted: &Fitted) -> Values {
     values.of_case(&fitted.case)
 }
 
-/// How much nearer to one the ratio of the long run is.
+/// Distance of the long run's ratio from 1, minus that of the short run.
 fn nearer(three: &Pair, ten: &Pair) -> Interval {
     let ratio = |pair: &Pair, units: &[usize]| {
         mean(units, |i| pair.on[i].total) / mean(units, |i| pair.off[i].total)

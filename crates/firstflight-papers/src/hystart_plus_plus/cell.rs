@@ -1,5 +1,5 @@
-//! What decides a run of flows that start together: detection and recovery, how they start, round
-//! trip, object, first window. And what other experiments have of it.
+//! Parameters of runs in which flows start together: loss detection and recovery, start times, RTT, object size and
+//! initial window. Other experiments share some of them.
 
 use firstflight::Nanos;
 use firstflight_lab::Error;
@@ -37,16 +37,16 @@ pub(super) const SHORT: [u64; 2] = [2_000_000, 3_000_000];
 /// How flows start.
 #[derive(Clone, Copy)]
 pub(super) enum Starts {
-    /// 4 to 8 flows, equally far apart by up to 20 ms: by the seed.
+    /// 4 to 8 flows with equally spaced starts, up to 20 ms apart; the seed decides.
     Drawn,
-    /// 4 to 8 flows, each at some time within 20 ms.
+    /// 4 to 8 flows, each starting at a random time within 20 ms.
     Scattered,
-    /// So many flows, so many ms apart.
+    /// A fixed number of flows, with starts a fixed number of ms apart.
     Fixed(u64, u64),
 }
 
 impl Starts {
-    /// When each flow starts, ns.
+    /// Start time of each flow, ns.
     pub(super) fn of(self, seed: u64) -> Vec<u64> {
         const MS: u64 = 1_000_000;
         let values = Stream::new(seed, 1_003, Purpose::FlowStart);
@@ -64,7 +64,7 @@ impl Starts {
     }
 }
 
-/// What decides a run.
+/// Parameters of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
     pub(super) hosts: Hosts,

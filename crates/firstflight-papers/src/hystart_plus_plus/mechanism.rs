@@ -1,5 +1,4 @@
-//! What the recoveries of each flow do when several start together: how many repeats are lost, and
-//! the silence that a timer ends.
+//! Behaviour of recovery when several flows start together: lost retransmissions, and silences that a timer ends.
 
 use super::cell::{Cell, HOSTS, NAMES, SHORT, STARTUPS, Starts};
 use crate::Effort;
@@ -12,7 +11,7 @@ use firstflight_sim::observe::Signals;
 use firstflight_sim::{App, Cause, Observer, Snapshot};
 use rayon::prelude::*;
 
-/// What the recoveries of each flow do.
+/// Behaviour of a flow's recoveries.
 struct Entry {
     flows: Vec<Flow>,
 }
@@ -40,9 +39,9 @@ impl Observer for Entry {
     }
 }
 
-/// Lost repeats and silence at 100 ms, 3 MB, under each recovery.
+/// Lost retransmissions and silences at 100 ms and 3 MB, under each recovery.
 pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
-    effort.tell("hystart++: what recovery does");
+    effort.tell("hystart++: behaviour of recovery");
     let draws = u64::from(effort.sample("hystart.mechanism"));
     let jobs: Vec<(usize, usize, u64)> = (0..HOSTS.len())
         .flat_map(|hosts| {
@@ -108,9 +107,9 @@ pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
     };
     Ok(vec![
         picture(
-            "Share of repeats that are lost",
+            "Share of retransmissions that are lost",
             "%",
-            "100 ms, 3 MB, flows together. RFC 6675 does not detect a lost repeat, RACK does; PRR sends as packets arrive.",
+            "100 ms, 3 MB, flows together. RFC 6675 does not detect lost retransmissions, RACK does; PRR sends as packets arrive.",
             &|flows| {
                 100.0 * mean_of(flows, |flow| flow.lost)
                     / mean_of(flows, |flow| flow.repeats).max(1e-9)
@@ -119,7 +118,7 @@ pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
         picture(
             "Longest silence that a timer ends",
             "ms, mean over flows",
-            "The same runs: what waiting for the retransmission timer (or a probe) costs.",
+            "The same runs: the cost of waiting for the retransmission timer (or a probe).",
             &|flows| mean_of(flows, |flow| flow.silence) / 1e6,
         ),
     ])

@@ -22,14 +22,13 @@ const PLAIN: usize = 0;
 const DRAFT03: usize = 1;
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++-draft03", "hystart++", "hystart"];
-/// The second run's cap of two segments per ACK; plain slow start has none in the text and none
-/// here.
+/// Arm of the second run, with a cap of two segments per ACK; plain slow start has no cap in the document or here.
 const CAPPED: &[&str] = &["slowstart", "hystart++-draft03(cap=2)", "hystart++(cap=2)", "hystart"];
 const SHORT: [u64; 5] = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 const LONG: [u64; 2] = [50_000_000, 100_000_000];
 const SIZES: usize = SHORT.len() + LONG.len();
 
-/// What a trial says about these rows.
+/// Result of a trial for these rows.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     goodput: f64,
@@ -59,14 +58,13 @@ impl Seen {
     }
 }
 
-/// All cells under one loss detection.
+/// All cells with one loss detection.
 struct Lab {
     grid: Grid<Seen>,
     seeds: u32,
 }
 
-/// How one arm compares with plain slow start on one size: gain of the mean and of the 90th
-/// percentile, in percent.
+/// Gain of one arm over plain slow start for one size: of the mean and of the 90th percentile, percent.
 #[derive(Clone, Copy, Debug)]
 struct Gain {
     bytes: u64,
@@ -88,7 +86,7 @@ impl Lab {
                 });
             }
         }
-        // For the reader only: fewer seeds than a gate asks for.
+        // Reported only: fewer seeds than a gate needs.
         let seeds = effort.sample("hystart.single");
         let what = format!(
             "hystart++: {} trials with preset {detection}",
@@ -119,13 +117,13 @@ impl Lab {
         }
     }
 
-    /// The size with the largest gain, among the short or the long ones.
+    /// The size with the largest gain among the short or the long sizes.
     fn best(&self, rtt: usize, arm: usize, sizes: std::ops::Range<usize>) -> Gain {
         let gains = sizes.map(|size| self.gain(rtt, size, arm));
         gains.max_by(|a, b| a.mean.estimate.total_cmp(&b.mean.estimate)).expect("there are sizes")
     }
 
-    /// The ratio of a quantity of one arm to that of plain slow start, everything pooled.
+    /// The ratio of a quantity to that of plain slow start, all cells pooled.
     fn pooled(&self, arm: usize, read: fn(&Seen) -> f64) -> Interval {
         let total = |units: &[usize], arm: usize| {
             let cells = (0..RTTS.len() * SIZES).map(|cell| self.grid.of(cell, arm));
@@ -138,7 +136,7 @@ impl Lab {
         (0..RTTS.len() * SIZES).flat_map(|cell| self.grid.of(cell, arm)).map(read).sum()
     }
 
-    /// Recoveries that ended without a timeout, percent, less those of plain slow start.
+    /// Share of recoveries that ended without a timeout, minus that of plain slow start, percentage points.
     fn success(&self, arm: usize) -> (f64, Interval) {
         let share = |units: &[usize], arm: usize| {
             let cells: Vec<&[Seen]> =
@@ -155,7 +153,7 @@ impl Lab {
         )
     }
 
-    /// Every size and arm, for the reader.
+    /// Gains of every size and arm, as text.
     fn sweep(&self, rtt: usize, sizes: std::ops::Range<usize>) -> Vec<(String, String)> {
         sizes
             .map(|size| {
@@ -174,10 +172,10 @@ fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes as f64 / 1e6)
 }
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = together::measured(effort)?;
-    // One flow: for the reader. No such set-up shows the published pattern.
+    // One flow is only reported: no such set-up shows the published pattern.
     let single = Lab::run(effort, "windows", ARMS)?;
     let second = Lab::run(effort, "rack", ARMS)?;
     let capped = Lab::run(effort, "windows", CAPPED)?;
@@ -198,7 +196,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(measured)
 }
 
-/// Gain of -03 by object size, a curve per RTT: the assumed sizes and the finer ones together.
+/// Figure of the gain of -03 by object size, with a curve per RTT.
 fn gains_by_size(lab: &Lab, fine: &[several::Gains]) -> Figure {
     let curve = |(index, gains): (usize, &several::Gains)| {
         let assumed = (0..SIZES)
@@ -295,7 +293,7 @@ fn repair(lab: &Lab) -> Values {
     } else {
         values
             .words("single.timeouts.few", note)
-            .note("too few timeouts for a ratio: the gate asks for 30 with plain slow start");
+            .note("too few timeouts for a ratio: the gate requires 30 with plain slow start");
     }
     let ((plain, _), (ours, difference)) = (lab.success(PLAIN), lab.success(DRAFT03));
     values.number("single.success", difference).note(format!(
@@ -306,7 +304,7 @@ fn repair(lab: &Lab) -> Values {
     values.of_case("one flow")
 }
 
-/// The same under another assumption, by that name.
+/// Values under another assumption, with its name as prefix.
 fn second_run(lab: &Lab, name: &str) -> Values {
     let best = |rtt: usize, sizes: std::ops::Range<usize>| lab.best(rtt, DRAFT03, sizes).mean;
     let mut values = Values::default();
@@ -326,8 +324,8 @@ fn second_run(lab: &Lab, name: &str) -> Values {
     values
 }
 
-/// Draft-03 that has just left slow start at this window by a raised RTT, with or without ACKs
-/// spread in time.
+/// A controller with draft-03 that has just left slow start at this window because of a raised RTT, with or without
+/// spread ACKs.
 fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     let mut startup = HyStartPlusPlus::new(Params::DRAFT03);
     let config = Config::tcp(MSS);
@@ -369,13 +367,13 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     (startup, w, cx)
 }
 
-/// The algorithm itself: what must hold.
+/// Values of the algorithm itself, which must hold exactly.
 pub fn unit_values() -> Values {
     let (mut startup, mut w, cx) = left_at(1_000 * MSS);
     let entry = w.cwnd;
     let left = w.ssthresh == entry;
     let mut values = Values::default();
-    let leaves = if left { format!("{entry} B") } else { "does not leave".into() };
+    let leaves = if left { format!("{entry} B") } else { "does not exit".into() };
     values.exact("core.leaves", leaves, "1448000 B, no arrival times given", left);
     // Ten round trips: each acknowledges one window; a quarter of the entry window is added by
     // each, to a segment.
@@ -399,9 +397,9 @@ pub fn unit_values() -> Values {
     let holds = grown.iter().all(|&step| step <= due && step * 10 >= due * 8);
     let told: Vec<String> =
         grown.iter().map(|step| format!("{:.3}", *step as f64 / entry as f64)).collect();
-    let due = "0.2 to 0.25 each (a window that grows within the RTT takes a little off)";
+    let due = "0.2 to 0.25 each (slightly less because the window grows within the RTT)";
     values.exact("core.quarter", told.join(" "), due, holds);
-    // The larger of the two: avoidance that already stands higher is not pulled down.
+    // The larger of the two: a larger window of avoidance is not reduced.
     let high = Window { cwnd: w.cwnd * 4, ..w };
     let ack = Ack { acked: MSS, una: Seq(una + 1), nxt: Seq(una + 1000), ..Ack::default() };
     let beside = startup.beside_avoidance(&ack, MSS, high, &cx);

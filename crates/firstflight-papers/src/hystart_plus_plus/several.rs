@@ -1,4 +1,4 @@
-//! Several flows on one path: fairness, and what set-ups with starts seconds apart give.
+//! Several flows on one path: fairness, and results with starts seconds apart.
 
 use super::cell::RTTS;
 use crate::grid::{each_seed, grid};
@@ -18,7 +18,7 @@ use firstflight_sim::{App, fairness_ppm};
 const PLAIN: &str = "slowstart";
 const DRAFT03: &str = "hystart++-draft03";
 
-/// Shares of flows of both arms on one path.
+/// Measures the shares of flows of both arms on one path.
 pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     effort.tell("hystart++: fairness, 60 s");
     let few = effort.sample("hystart.fairness-elsewhere");
@@ -71,10 +71,10 @@ fn less_fair_elsewhere(effort: &Effort<'_>, case: Shared, seeds: u32) -> Result<
     Ok(tries)
 }
 
-/// So much less than plain beside plain is still fair.
+/// Tolerated decrease of the Jain index compared with plain slow start alone.
 const LESS: f64 = -0.03;
 
-/// The Jain index of both arms together less that of plain slow start alone, and both in words.
+/// The Jain index of both arms together minus that of plain slow start alone, and both as text.
 fn less_fair(effort: &Effort<'_>, case: Shared, seeds: u32) -> Result<(Interval, String), Error> {
     let index = |mixed: bool| each_seed(effort, seeds, |seed| jain(case, mixed, seed));
     let (mixed, plain) = (index(true)?, index(false)?);
@@ -91,22 +91,22 @@ fn less_fair(effort: &Effort<'_>, case: Shared, seeds: u32) -> Result<(Interval,
     ))
 }
 
-/// A path that flows of both arms share.
+/// A path shared by flows of both arms.
 #[derive(Clone, Copy)]
 struct Shared {
     rtt: u64,
-    /// Flows of each arm.
+    /// Number of flows of each arm.
     each: usize,
     seconds: u64,
     queue: &'static str,
-    /// Starts 2 s apart on average instead of within one RTT.
+    /// Whether starts are 2 s apart on average instead of within one RTT.
     apart: bool,
     /// Loss detection and recovery of both arms.
     preset: &'static str,
     recovery: &'static str,
 }
 
-/// Jain index of what the flows deliver in that time.
+/// Jain index of the bytes that the flows deliver.
 fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Error> {
     let Shared { rtt, each, seconds, queue, apart, preset, recovery } = case;
     let path = Path::parse(&format!("hystart++-{rtt}ms,queue={queue}"))?;
@@ -132,14 +132,14 @@ fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Error> {
     Ok(f64::from(fairness_ppm(&shares)) / 1e6)
 }
 
-/// Four flows of one arm, or one, pooled over sizes and RTTs.
+/// Results of one or four flows of one arm, pooled over sizes and RTTs.
 struct Pool {
-    /// Per seed: bytes sent again, timeouts, recoveries, recoveries that timed out, sum of
+    /// Per seed: retransmitted bytes, timeouts, recoveries, recoveries that timed out, sum of
     /// goodputs.
     seeds: Vec<[f64; 5]>,
 }
 
-/// A set-up beside the primary one.
+/// A set-up other than the primary one.
 #[derive(Clone, Copy)]
 pub(super) struct SetUp {
     pub name: &'static str,
@@ -148,7 +148,7 @@ pub(super) struct SetUp {
     loss: &'static str,
 }
 
-/// Four flows whose starts are 2 s apart on average, and what else may make timeouts.
+/// Four flows whose starts are 2 s apart on average, and other set-ups that may cause timeouts.
 pub(super) const SETUPS: [SetUp; 5] = [
     SetUp { name: "4 flows", detection: "windows", flows: 4, loss: "" },
     SetUp { name: "4 flows, RACK", detection: "rack", flows: 4, loss: "" },
@@ -220,7 +220,7 @@ fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
     })
 }
 
-/// What set-ups with starts seconds apart give, for the reader.
+/// Measures set-ups with starts seconds apart; the values are only reported.
 pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("hystart++: flows seconds apart, no SACK, random loss");
     let seeds = effort.sample("hystart.apart");
@@ -263,7 +263,7 @@ pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Error> {
 /// Gains of mean goodput at one RTT.
 pub(super) struct Gains {
     pub rtt: u64,
-    /// Bytes and percent.
+    /// Sizes in bytes and gains in percent.
     pub by_size: Vec<(f64, f64)>,
 }
 
@@ -276,8 +276,7 @@ pub(super) fn told(gains: &Gains) -> Vec<(String, String)> {
     gains.by_size.iter().map(one).collect()
 }
 
-/// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot
-/// differs from RTT to RTT.
+/// Gain of mean goodput by size on a finer grid, for one flow: the sizes affected by the overshoot depend on the RTT.
 pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
     effort.tell("hystart++: a finer grid of sizes");
     let (host, seeds) = (hosts_of_tcp("windows")?, effort.sample("hystart.finer"));
@@ -308,7 +307,7 @@ pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
     Ok(Gains { rtt, by_size: sizes.iter().enumerate().map(gain).collect() })
 }
 
-/// Timeouts of connections of ours: the histogram of timeouts has to shift down.
+/// Timeouts of our web connections: their histogram must shift down.
 pub(super) fn histogram(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     let connections = effort.sample("hystart.web");
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));

@@ -1,8 +1,7 @@
-//! The primary set-up of the goodput claims: several flows of one arm that start together, with the
-//! recovery of RFC 6675 and neither PRR nor detection of lost repeats. The same flows with PRR,
-//! with RACK and with both are its negative controls: a gain that one of them has, too, would not
-//! be the recovery's. What recovery does in each, the share of repeats that are lost and the
-//! silence that a timer ends, is measured in `mechanism` and shown as pictures.
+//! The primary set-up of the goodput claims: several flows of one arm start together, with the recovery of
+//! RFC 6675, without PRR and without detection of lost retransmissions. The same flows with PRR, with RACK and
+//! with both are negative controls: a gain that they also show would not come from the recovery. `mechanism`
+//! measures the behaviour of recovery: lost retransmissions, and silences that a timer ends.
 
 use super::cell::{Cell, HOSTS, MSS, NAMES, RTTS, SHORT, STARTUPS, Starts};
 use super::mechanism;
@@ -17,14 +16,14 @@ use firstflight_sim::{App, Outcome};
 use rayon::prelude::*;
 
 const PRIMARY: usize = 0;
-/// Controls whose gain must vanish; with both, too.
+/// Controls whose gain must vanish: PRR, RACK, and both.
 const CONTROLS: std::ops::Range<usize> = 1..4;
 const LONG: u64 = 50_000_000;
 const SIZES: [u64; 3] = [SHORT[0], SHORT[1], LONG];
 /// Largest gain of a control, percent.
 const NOTHING: f64 = 5.0;
 
-/// What one flow says about these rows.
+/// Result of one flow for these rows.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     goodput: f64,
@@ -34,9 +33,9 @@ struct Seen {
     rtos: f64,
     recoveries: f64,
     timed_out: f64,
-    /// Window when startup ended, segments.
+    /// Window at the end of startup, segments.
     exit: f64,
-    /// 99th percentile of its packets' waiting time, ms.
+    /// 99th percentile of its queueing delay, ms.
     queue: f64,
 }
 
@@ -74,7 +73,7 @@ impl Cell {
     }
 }
 
-/// Cells under both arms, every draw.
+/// All draws of cells under both arms.
 struct Lab {
     cells: Vec<Cell>,
     draws: usize,
@@ -116,8 +115,7 @@ impl Lab {
         units.iter().flat_map(|&draw| of[draw].iter().map(read)).collect()
     }
 
-    /// Gain of one resample, percent: the mean over the cells of a ratio of means, or of 90th
-    /// percentiles over flows.
+    /// Gain of one resample, percent: the mean over cells of the ratio of means, or of 90th percentiles, over flows.
     fn gain_of(&self, cells: &[usize], units: &[usize], p90: bool) -> f64 {
         let one = |cell: usize| {
             let [plain, ours] = [0, 1].map(|startup| {
@@ -134,7 +132,7 @@ impl Lab {
         bootstrap(self.draws, |units| self.gain_of(cells, units, p90))
     }
 
-    /// The gain in some cells less that in others, the same draws.
+    /// The gain in some cells minus that in others, with the same draws.
     fn less(&self, cells: &[usize], others: &[usize]) -> Interval {
         bootstrap(self.draws, |units| {
             self.gain_of(cells, units, false) - self.gain_of(others, units, false)
@@ -191,7 +189,7 @@ fn percent(gain: Interval) -> String {
     format!("{:+.1} % [{:+.1}, {:+.1}]", gain.estimate, gain.low, gain.high)
 }
 
-/// The primary cells and the controls: the long object only where it is gated.
+/// The primary cells and the controls; the long object only where it is gated.
 fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for (index, hosts) in HOSTS.into_iter().enumerate() {
@@ -209,10 +207,10 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Measures the claims of the headline, with pictures and their joint finding.
+/// Measures the claims of the headline, with figures and a joint finding.
 ///
 /// # Errors
-/// If a path or an arm of the table is refused.
+/// If a path or an arm of the experiments is invalid.
 pub fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
     let draws = effort.sample("hystart.together") as usize;
     effort.tell(&format!("hystart++: flows together, {draws} draws"));
@@ -265,13 +263,13 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
     Ok(Measured { values, figures, findings: vec![finding] })
 }
 
-/// Timeouts, recoveries and repeats of both arms, in words.
+/// Timeouts, recoveries and retransmissions of both arms, as text.
 fn told(lab: &Lab, cells: &[usize]) -> String {
     let units = lab.every();
     let of = |startup: usize| {
         let total = |read| lab.total(cells, startup, &units, read);
         format!(
-            "{}: {:.0} timeouts, {:.1} % of {:.0} recoveries without one, {:.1} % of the repeats lost, p99 of the queue {:.1} ms",
+            "{}: {:.0} timeouts, {:.1} % of {:.0} recoveries without one, {:.1} % of the retransmissions lost, p99 of the queue {:.1} ms",
             NAMES[startup],
             total(|seen| seen.rtos),
             lab.success_of(cells, startup, &units),
@@ -283,7 +281,7 @@ fn told(lab: &Lab, cells: &[usize]) -> String {
     format!("{}; {}", of(0), of(1))
 }
 
-/// Everything pooled.
+/// Values pooled over all cells.
 fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Values {
     let cells: Vec<usize> = RTTS.into_iter().flat_map(|rtt| of(PRIMARY, rtt, &SIZES)).collect();
     let by_rtt = |read: fn(&Seen) -> f64| {
@@ -304,18 +302,18 @@ fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Values {
     if timeouts >= 30.0 {
         values.number("together.timeouts", ratio).note(told(lab, &cells)).sweep(by_rtt(rtos));
     } else {
-        let few = format!("{timeouts:.0} timeouts with plain slow start: the gate asks for 30");
+        let few = format!("{timeouts:.0} timeouts with plain slow start: the gate requires 30");
         values.number("together.timeouts.few", ratio).note(few);
     }
     values.number("together.success", lab.success(&cells)).note(format!(
-        "on a base of {:.1} % where 43.5 % was published, {:.1} % with -03; the absolute values of the slides fit 10 of 23 and 13 of 25",
+        "{:.1} % with plain slow start (published: 43.5 %), {:.1} % with -03; the slides' absolute values match 10 of 23 and 13 of 25",
         lab.success_of(&cells, 0, &lab.every()),
         lab.success_of(&cells, 1, &lab.every())
     ));
     values.of_case(&format!("flows together, {} draws", lab.draws))
 }
 
-/// What the headline of the slides means, with our numbers: said only as far as they carry it.
+/// Interpretation of the slides' headline, as far as our numbers support it.
 fn finding(
     lab: &Lab,
     all: &[[Interval; 3]],
@@ -334,10 +332,10 @@ fn finding(
         / lab.total(&modern, 0, &units, |seen| seen.repeated).max(1.0);
     let queue = [0, 1].map(|startup| lab.average(&modern, startup, |seen| seen.queue));
     let meaning = if pattern {
-        // A saving is named only where there is one: a tenth at least.
+        // A saving is stated only if it is at least a tenth.
         let saved = |ratio: f64| if ratio <= 0.9 { "saves" } else { "does not save" };
         format!(
-            "So the headline is what HyStart++ saves a stack without PRR and RACK when several flows start together. With both, the same startup \
+            "The headline therefore shows the benefit of HyStart++ for a stack without PRR and RACK when several flows start together. With both, the same startup \
              saves hardly any time; it {} retransmitted bytes (x {bytes:.2}) and {} queue (p99 of a flow {:.1} ms, {:.1} with plain slow start).",
             saved(bytes),
             saved(queue[1] / queue[0]),
@@ -345,14 +343,14 @@ fn finding(
             queue[0]
         )
     } else {
-        "This run does not show that pattern: either the gain is not beyond noise or a control has one, too.".to_owned()
+        "This run does not show that pattern: either the gain is not significant or a control shows one, too.".to_owned()
     };
     format!(
-        "What the headline means. Published: up to 39 % for short and 14 % for long flows at 100 ms, nothing noticeable at 50 and 25 ms. 4 to \
-         8 flows that start together, the recovery of RFC 6675 and neither PRR nor detection of lost repeats, {} draws: {} for 2 and 3 MB and \
-         {} for 50 MB at 100 ms, {} and {} for 2 and 3 MB at 50 and 25 ms. The negative controls at 100 ms: {}. {meaning} What is not known: \
-         which recovery the stack of 2019 had is inferred (RACK was announced for 2016 and again for 2022, PRR only after 2019), and the \
-         slides do not say how many flows there were; this set-up was found by a search over some 270, and its draws are fair only after that.",
+        "Interpretation of the headline. Published: up to 39 % for short and 14 % for long flows at 100 ms, nothing noticeable at 50 and 25 ms. Measured with 4 to \
+         8 flows that start together, the recovery of RFC 6675, no PRR and no detection of lost retransmissions, {} draws: {} for 2 and 3 MB and \
+         {} for 50 MB at 100 ms, {} and {} for 2 and 3 MB at 50 and 25 ms. The negative controls at 100 ms: {}. {meaning} Unknown: \
+         the recovery of the stack of 2019 is inferred (RACK was announced for 2016 and again for 2022, PRR only after 2019), and the \
+         slides do not state the number of flows; this set-up was found by a search over some 270, and its draws are fair only after that.",
         lab.draws,
         percent(short),
         percent(long),
@@ -362,9 +360,9 @@ fn finding(
     )
 }
 
-/// Other ways to start, at 100 ms: what moves the size.
+/// Other start times at 100 ms, which change the size of the gain.
 fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Error> {
-    effort.tell("hystart++: other starts");
+    effort.tell("hystart++: other start times");
     let draws = effort.sample("hystart.other-starts") as usize;
     let mut points = Vec::new();
     for (name, starts, iw) in [
@@ -395,7 +393,7 @@ fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Error> {
     Ok(points)
 }
 
-/// Gain by RTT, a series per recovery.
+/// Figure of the gain by RTT, with a series per recovery.
 fn by_recovery(all: &[[Interval; 3]], long: [Interval; 3]) -> Figure {
     let names = RTTS.iter().enumerate().map(|(row, rtt)| (row as f64, format!("{rtt} ms")));
     let rows =
@@ -428,10 +426,10 @@ fn by_recovery(all: &[[Interval; 3]], long: [Interval; 3]) -> Figure {
     ])
 }
 
-/// Where startup ends: by the detector, and by the overshoot that it is there to spare.
+/// Figure of the window at the end of startup: by the detector, and by the overshoot that it avoids.
 fn by_rtt(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Figure {
     let names = RTTS.iter().enumerate().map(|(row, rtt)| (row as f64, format!("{rtt} ms")));
-    let series = [(0, "plain slow start: at the first loss"), (1, "HyStart++ -03: when it leaves")]
+    let series = [(0, "plain slow start: at the first loss"), (1, "HyStart++ -03: at its exit")]
         .map(|(startup, name)| {
             let window =
                 |rtt: u64| lab.average(&of(PRIMARY, rtt, &SHORT), startup, |seen| seen.exit);
@@ -454,7 +452,7 @@ fn by_rtt(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Figure {
     .with(series)
 }
 
-/// The rows of the negative controls with fewer draws: for tests.
+/// Gains of the primary set-up and the negative controls with fewer draws, for tests.
 ///
 /// # Errors
 /// If a path or an arm is refused.

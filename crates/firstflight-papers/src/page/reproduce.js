@@ -1,4 +1,4 @@
-// The page of reproductions: its tables stand in the page, its charts are drawn here.
+// The page of reproductions: draws its charts; the tables are HTML.
 
 byId("finding").textContent = report.finding;
 byId("lead").textContent = report.lead;

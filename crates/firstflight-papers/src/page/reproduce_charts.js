@@ -1,7 +1,7 @@
-// The charts of reproductions: curves over a quantity, and values by row with intervals. What was published is dashed or hollow and in the
-// colour of the text, what we measured is filled and coloured.
+// The charts of reproductions: curves over a quantity, and values by row with intervals. Published values are dashed or hollow and in
+// the text colour; measured values are filled and coloured.
 
-// A series as marks and swatches want it.
+// A series in the form that marks and swatches need.
 function drawn(series) {
   let measured = 0;
   let quoted = 0;
@@ -22,7 +22,7 @@ function key(one) {
   return svg("svg", { viewBox: "0 0 26 14", width: 26, height: 14, class: "swatch", "aria-hidden": "true" }, one.dots ? null : line, one.published && !one.dots ? null : mark(one, 13, 7, 4.6, HOLLOW(one)));
 }
 
-// From a value to a place on an axis; equal factors are equally far apart where the axis says so.
+// Maps a value to a position on an axis, linear or logarithmic.
 function placed(axis, low, high, from, to) {
   const bend = axis.log ? Math.log10 : (value) => value;
   const straight = scale(bend(low), bend(high), from, to);

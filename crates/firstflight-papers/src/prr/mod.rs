@@ -8,7 +8,7 @@ pub(crate) mod web;
 use super::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = web::measured(effort, source)?;
     measured.values.extend(unit_values());
@@ -17,7 +17,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(measured)
 }
 
-/// The rules alone: what must hold.
+/// Values of the rules themselves, which must hold exactly.
 pub fn unit_values() -> Values {
     vectors::values()
 }

@@ -1,4 +1,4 @@
-//! What the bounds of PRR lose on policed paths, and how many round trips they need to repair it.
+//! Losses of PRR's bounds on policed paths, and the round trips that they need for repair.
 
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::grid::{Grid, grid};
@@ -11,7 +11,7 @@ use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
-/// The bounds, and the same ones cutting once more when a repeat is lost.
+/// The bounds, and the same bounds with another reduction when a retransmission is lost.
 const ARMS: &[&str] = &[
     "slowstart/cubic/prr(mode=crb,lost=ignore)",
     "slowstart/cubic/prr(lost=ignore)",
@@ -23,7 +23,7 @@ const ARMS: &[&str] = &[
     "slowstart/cubic/prr(mode=ub)",
 ];
 const NAMES: &[&str] = &["CRB", "9937", "SSRB", "UB"];
-/// Of these the first ones are gated.
+/// Number of gated arms, which come first.
 const BOUNDS: usize = NAMES.len();
 
 /// One transfer through a policer.
@@ -31,7 +31,7 @@ const BOUNDS: usize = NAMES.len();
 struct Seen {
     dropped: f64,
     sent: f64,
-    /// Losses of the first recovery, segments, and round trips until the last was repaired.
+    /// Losses of the first recovery, segments, and round trips until the last one was repaired.
     first: Option<(f64, f64)>,
 }
 
@@ -122,11 +122,11 @@ fn picture(bulk: &Bulk) -> Figure {
         )
     });
     Figure::new("Loss through policers, by bound of PRR", &["5.3"], Shape::Rows, axis("lost of sent, %").from_zero(), axis("").named(names))
-        .how("5 MB on 20 Mbit/s. The bound says how fast the pipe may climb back to the threshold: CRB never faster than data arrives.")
+        .how("5 MB on 20 Mbit/s. The bound limits how fast the pipe returns to the threshold: with CRB, never faster than data arrives.")
         .with(series)
 }
 
-/// Neighbours in the claimed order of the bounds.
+/// Pairs of neighbours in the claimed order of the bounds.
 const PAIRS: [(usize, usize); 3] = [(0, 1), (1, 2), (2, 3)];
 
 /// "CRB_over_9937".
@@ -142,8 +142,8 @@ fn order(bulk: &Bulk, source: &Source) -> Values {
         values.number(format!("bulk.{}", pair(low, high)), ratio);
     }
     let pooled = [
-        ("no second cut for a lost repeat (gated)".to_owned(), bulk.told(0..BOUNDS)),
-        ("a lost repeat cuts again".to_owned(), bulk.told(BOUNDS..2 * BOUNDS)),
+        ("no second reduction for a lost retransmission (gated)".to_owned(), bulk.told(0..BOUNDS)),
+        ("a second reduction for a lost retransmission".to_owned(), bulk.told(BOUNDS..2 * BOUNDS)),
     ];
     for value in values.named_mut("bulk.CRB_over_9937") {
         value.sweep(pooled.clone());
@@ -180,7 +180,7 @@ fn best_cell(bulk: &Bulk, source: &Source) -> Values {
         (
             case.clone(),
             format!(
-                "{:+.1} %; if a lost repeat cuts again {:+.1} %",
+                "{:+.1} %; with a second reduction for a lost retransmission {:+.1} %",
                 change(cell).estimate,
                 again(cell)
             ),
@@ -189,7 +189,7 @@ fn best_cell(bulk: &Bulk, source: &Source) -> Values {
     let value = values.number("bulk.best_cell", best).case(bulk.cases[cell].clone()).sweep(each);
     if !source.holds(value) {
         let cut = (0..bulk.cases.len()).map(again).fold(f64::INFINITY, f64::min);
-        value.note(format!("the kernel of the published 20 % cut again for a lost repeat: with that the best cell has {cut:+.1} %"));
+        value.note(format!("the kernel behind the published 20 % reduced the window again for a lost retransmission; with this, the best cell has {cut:+.1} %"));
     }
     values
 }
@@ -217,7 +217,7 @@ fn rounds(bulk: &Bulk) -> Values {
     values
 }
 
-/// Videos of which every one meets a policer, no other loss.
+/// Videos that all pass a policer, without other loss.
 fn video(effort: &Effort<'_>) -> Result<Values, Error> {
     let connections = effort.sample("prr.policed");
     let knobs = Knobs { policed: 1.0, ..FILE };

@@ -1,4 +1,4 @@
-//! The rules alone: one segment lost of a flight of twenty, ACK by ACK.
+//! The rules themselves: one segment of a flight of twenty is lost; ACK by ACK.
 
 use crate::Values;
 use firstflight::recovery::Cause;
@@ -6,9 +6,8 @@ use firstflight::recovery::{Entry, Progress, Prr, Recovery, Sack, prr, sack};
 
 const MSS: u64 = 1000;
 
-/// Segments sent on each ACK from the one that opens recovery to the last before the repeat is
-/// acknowledged. Twenty were in flight and the first two ACKs released one new segment each;
-/// segment 0 is lost.
+/// Segments sent on each ACK, from the one that starts recovery to the last before the retransmission is
+/// acknowledged. Twenty were in flight and the first two ACKs released one new segment each; segment 0 is lost.
 fn sends(mut recovery: impl Recovery, target: u64) -> Vec<u64> {
     let (flight, mut sacked, mut sent_after) = (22, 3, 0);
     recovery.enter(&Entry {
@@ -24,7 +23,7 @@ fn sends(mut recovery: impl Recovery, target: u64) -> Vec<u64> {
     let mut sends = Vec::new();
     for ack in 3..22 {
         sacked = ack;
-        // Lost and not repeated counts nothing; repeats and new segments count.
+        // Lost segments do not count until they are retransmitted; retransmissions and new segments count.
         let pipe = |sent: u64| (flight - 1 - sacked + sent) * MSS;
         recovery.on_ack(&Progress {
             delivered: MSS,
@@ -44,14 +43,14 @@ fn sends(mut recovery: impl Recovery, target: u64) -> Vec<u64> {
     sends
 }
 
-/// ACKs without a send after the first one, and the most of them in a row.
+/// Number of ACKs without a transmission after the first one, and the longest run of them.
 fn silent(sends: &[u64]) -> (usize, usize) {
     let after = &sends[1..];
     let longest = after.split(|&sent| sent > 0).map(<[u64]>::len).max().unwrap_or(0);
     (after.iter().filter(|&&sent| sent == 0).count(), longest)
 }
 
-/// What each policy leaves silent, for two targets.
+/// Silent ACKs of each policy, for two targets.
 pub(super) fn values() -> Values {
     let standard = |target| silent(&sends(Sack::new(sack::Params::default()), target));
     let mut values = Values::default();

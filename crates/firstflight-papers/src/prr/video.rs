@@ -20,9 +20,9 @@ const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const PRR: usize = 2;
 const BASE: Knobs = FILE;
-/// How to read the pictures of what was fitted.
+/// Explanation of the figures of fitted values.
 const FITTED: &str = "Video in India. The Standard arm was fitted to its published value; the other two are predictions.";
-/// Published for Standard, percent: the targets of the fit.
+/// Published values of Standard, percent, which are the targets of the fit.
 const REPEATED: f64 = 6.6;
 const LOST_AGAIN: f64 = 16.4;
 
@@ -33,11 +33,11 @@ struct Share {
     whole: fn(&Counted) -> f64,
 }
 
-/// Repeats of all segments.
+/// Retransmissions over all segments.
 const M5: Share = Share { part: |one| one.repeats, whole: |one| one.segments };
-/// Lost repeats of all repeats.
+/// Lost retransmissions over all retransmissions.
 const M6: Share = Share { part: |one| one.lost_repeats, whole: |one| one.repeats };
-/// Slow starts after recoveries that no timeout ended.
+/// Slow starts after recoveries that ended without a timeout.
 const M7: Share =
     Share { part: |one| one.slow_starts, whole: |one| one.recoveries - one.timed_out };
 
@@ -64,7 +64,7 @@ impl Share {
 /// Fits burst probability and share of policed paths on the Standard arm.
 fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Error> {
     let connections = effort.sample("prr.video-fit");
-    // Shares of policed paths begin with the same loss, and differ in which paths are policed only.
+    // All shares of policed paths start with the same loss and differ only in which paths are policed.
     let mut met = Met::default();
     let mut standard = |knobs: Knobs| {
         let server = SERVERS[STANDARD].1;
@@ -81,7 +81,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Error> {
         let knobs = Knobs { g, ..knobs };
         let all = standard(knobs)?;
         let (repeated, again) = (M5.of(&all), M6.of(&all));
-        // A share of policers that alone repeats too much is no fit, whatever it loses again.
+        // A share of policers that alone causes too many retransmissions is not a fit.
         tried.push(knobs);
         let cost = ((repeated / REPEATED).ln() * 4.0).powi(2) + (again / LOST_AGAIN).ln().powi(2);
         if best.as_ref().is_none_or(|best| cost < best.0) {
@@ -90,7 +90,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Error> {
     }
     let (_, knobs, repeated, again) = best.unwrap_or((0.0, BASE, 0.0, 0.0));
     let told = format!(
-        "fitted on Standard with {connections} connections: burst probability {:.2e}, {:.0} % of paths policed; {repeated:.2} % repeated (target 6.6 +- 0.5), {again:.1} % lost again (target 12 to 20){}",
+        "fitted on Standard with {connections} connections: burst probability {:.2e}, {:.0} % of paths policed; {repeated:.2} % retransmitted (target 6.6 +- 0.5), {again:.1} % of the retransmissions lost (target 12 to 20){}",
         knobs.g,
         knobs.policed * 100.0,
         if (repeated - REPEATED).abs() <= 0.5 && (12.0..=20.0).contains(&again) {
@@ -136,8 +136,8 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     values.extend(control(effort, knobs)?);
     values.extend(three_segments(effort, knobs)?);
     let figures = [
-        ("Segments that are repeats", "5.2 M5", M5, "video.m5", FITTED),
-        ("Repeats that are lost again", "5.2 M6", M6, "video.m6", FITTED),
+        ("Segments that are retransmissions", "5.2 M5", M5, "video.m5", FITTED),
+        ("Retransmissions that are lost", "5.2 M6", M6, "video.m6", FITTED),
         (
             "Slow start after recovery",
             "5.2 M7",
@@ -161,8 +161,8 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(Measured { values, figures: figures.into(), ..Measured::default() })
 }
 
-/// Says what was fitted, and what other shares of policed paths give where a direction of the
-/// repeats is not seen.
+/// Adds a remark about the fit and, if a direction of the retransmissions is not seen, the results with other shares of
+/// policed paths.
 fn explain(
     effort: &Effort<'_>,
     source: &Source,
@@ -193,7 +193,7 @@ fn explain(
     Ok(())
 }
 
-/// The second run with an initial window of three segments.
+/// Values of the second run, with an initial window of three segments.
 fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let connections = effort.sample("prr.video3");
     effort.tell("prr: video, initial window 3");
@@ -218,7 +218,7 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     Ok(values.of_case("second run: IW 3"))
 }
 
-/// The repeats under one share of policed paths or end of rate halving.
+/// Retransmissions with one share of policed paths or one end of rate halving.
 struct Shared {
     setting: String,
     told: String,
@@ -226,7 +226,7 @@ struct Shared {
     ratios: [Option<f64>; 2],
 }
 
-/// The ratios of M5 for other shares of policed paths, the loss fitted for each.
+/// The ratios of M5 for other shares of policed paths, with the loss fitted for each.
 fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Error> {
     let mut points = Vec::new();
     for &knobs in tried {
@@ -270,8 +270,8 @@ fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Co
     SERVERS.into_iter().map(one).collect()
 }
 
-/// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of
-/// the differences in M6.
+/// Negative control with independent loss at the same retransmission rate, deep queues and no policer: the differences
+/// in M6 must vanish.
 fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let connections = effort.sample("prr.control");
     let flat = Knobs { independent: true, ..knobs };
@@ -289,7 +289,7 @@ fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
         (
             SERVERS[arm].0.to_owned(),
             format!(
-                "{:.2} % lost again, {:.2} % repeated",
+                "{:.2} % of the retransmissions lost, {:.2} % retransmitted",
                 M6.of(&served[arm]),
                 M5.of(&served[arm])
             ),

@@ -31,7 +31,7 @@ pub(crate) const ARMS: &[&str] = &[
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const SSRB: usize = 2;
-/// The latency of responses that were hit: sum and number, by blocks of connections.
+/// Latency of hit responses: sum and number, by blocks of connections.
 fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
     let of = |one: &Counted| {
         let hit = one.hits.iter().filter(|one| (bytes.0..bytes.1).contains(&one.bytes));
@@ -49,7 +49,7 @@ fn change(ours: &[Counted], base: &[Counted], bytes: (u64, u64)) -> Interval {
     })
 }
 
-/// A pooled count over another, of two arms.
+/// Ratio of a pooled count between two arms.
 fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Interval {
     let (a, b) = (blocks(ours, read), blocks(base, read));
     bootstrap(a.len(), |units| resample::sum(units, &a) / resample::sum(units, &b))
@@ -69,7 +69,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         knobs.g
     );
     let mut values = latency(&served, &fit);
-    // The sweep explains the first of them that does not come out.
+    // The sweep is added to the first one that is not reproduced.
     if let Some(value) = values
         .iter_mut()
         .find(|value| value.name.starts_with("web.latency") && !source.holds(value))
@@ -97,17 +97,16 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(Measured { values, figures: vec![by_size(&served)], ..Measured::default() })
 }
 
-/// Recoveries of the Linux arm that start with no more in flight than the threshold allows, under
-/// one shape of loss or size.
+/// Recoveries of the Linux arm that start with at most the threshold in flight, for one shape of loss or size.
 struct Under {
     name: String,
-    /// The loss bursts are other ones; else the sizes of the responses.
+    /// Whether the loss bursts differ; otherwise the response sizes do.
     bursts: bool,
     /// Percent.
     share: Interval,
 }
 
-/// What bursts move and what sizes move.
+/// Describes the effects of bursts and of sizes.
 fn ranges(all: &[Under]) -> String {
     let range = |bursts: bool| {
         let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share.estimate);
@@ -115,15 +114,14 @@ fn ranges(all: &[Under]) -> String {
         format!("{low:.1} to {high:.1} %")
     };
     format!(
-        "with rate halving, other loss bursts give {}, other sizes of the responses {} (sweep)",
+        "with rate halving, other loss bursts give {}, other response sizes {} (sweep)",
         range(true),
         range(false)
     )
 }
 
-/// How many recoveries of the Linux arm start with no more in flight than the threshold allows,
-/// under other shapes of the loss bursts and other sizes of the responses, the frequency of bursts
-/// fitted anew for each.
+/// Share of recoveries of the Linux arm that start with at most the threshold in flight, for other loss bursts and
+/// response sizes, with the burst frequency fitted for each.
 fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Error> {
     let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)].map(
         |(packets, h)| {
@@ -175,19 +173,18 @@ fn by_size(served: &[Vec<Counted>]) -> Figure {
         )
     });
     Figure::new(
-        "Latency of web responses hit by a loss, against rate halving",
+        "Latency of web responses hit by a loss, compared with rate halving",
         &["5.1.2"],
         Shape::Rows,
         axis("change of the mean latency, %"),
         axis("").named(names),
     )
-    .how("Below zero is quicker than Linux with rate halving. The slides give 3 to 10 % for PRR.")
+    .how("Below zero is faster than Linux with rate halving. The slides give 3 to 10 % for PRR.")
     .with(series)
     .band("published, PRR", -10.0, -3.0)
 }
 
-/// Windows at the end of the first recovery of each connection, whose losses are the same under
-/// every arm.
+/// Windows at the end of the first recovery of each connection, whose losses are equal under every arm.
 fn exit_windows(served: &[Vec<Counted>]) -> Values {
     const CRB: usize = 3;
     const UB: usize = 4;
@@ -214,7 +211,7 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
     values
 }
 
-/// The second run with an initial window of three segments: the same numbers without gates.
+/// Values of the second run, with an initial window of three segments and without gates.
 fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let connections = effort.sample("prr.web3");
     let arms = [
@@ -241,7 +238,7 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     Ok(values.of_case("second run: IW 3"))
 }
 
-/// The latency on other paths and with other first windows, the loss fitted anew for each.
+/// Latency on other paths and with other initial windows, with the loss fitted for each.
 fn other_paths(effort: &Effort<'_>, source: &Source) -> Result<Vec<Try>, Error> {
     let other = |packets, h| Knobs { bursts: Some((packets, h)), ..FILE };
     let three = |arm| Server::linux26(arm);
@@ -274,7 +271,7 @@ fn other_paths(effort: &Effort<'_>, source: &Source) -> Result<Vec<Try>, Error> 
         let long = base.sizes.is_some_and(|times| times >= 10.0);
         let connections = effort.sample(if long { "prr.elsewhere-long" } else { "prr.elsewhere" });
         let Fitted { knobs, known, .. } = fit_web_from(base, connections / 2)?;
-        // Both have the same initial window where one of them names it, which that of the fit is not.
+        // If one arm names an initial window, both use it; it differs from that of the fit.
         let mut known = if linux.arm == LINUX.arm { known } else { Known::default() };
         let mut run = |server| serve_again(Service::Web, knobs, server, connections, &mut known);
         let (linux, prr) = (run(linux)?, run(prr)?);
@@ -358,6 +355,6 @@ fn counts(served: &[Vec<Counted>]) -> Values {
     }
     values
         .words("core.convergence", "property tests of the core, on any history")
-        .note("not measured here: `recovery_properties` in the crate `firstflight` fails if it does not hold");
+        .note("not measured here, but tested by `recovery_properties` in the crate `firstflight`");
     values
 }

@@ -1,5 +1,5 @@
-//! The pictures of the Rapid Start slides: windows, queue and sending rate over time, and what the
-//! production experiment gained and lost.
+//! Figures of the Rapid Start slides: windows, queue and sending rate over time, and the gains and losses of the
+//! production experiment.
 
 use super::production::{Found, NAMES, NO_JUMP, RAPID};
 use super::runs::{FULL_BDP, Kind, Run, Runs, rate};
@@ -7,13 +7,13 @@ use crate::figure::{Axis, Figure, Series, Shape, axis, sampled};
 use crate::source::published;
 use firstflight_lab::ab::analysis::Part;
 
-/// The plotted arms: factor 0.7 and Reno, as the slides' text has them.
+/// The plotted arms, with factor 0.7 and Reno as in the slides' text.
 const SHOWN: [(Kind, &str); 3] = [
     (Kind::HalfCut, "slow start"),
     (Kind::NoJump, "Rapid Start without jump"),
     (Kind::Jump, "Rapid Start"),
 ];
-/// Up to here the plots differ, s.
+/// End of the plots, s; later they do not differ.
 const END: f64 = 0.6;
 
 fn seconds(run: &Run, read: impl Fn(&firstflight_lab::record::Moment) -> f64) -> Vec<[f64; 2]> {
@@ -24,7 +24,7 @@ fn seconds(run: &Run, read: impl Fn(&firstflight_lab::record::Moment) -> f64) ->
     )
 }
 
-/// What happens on the plotted path.
+/// Figures of the plotted path.
 pub(super) fn plotted(all: &Runs) -> Vec<Figure> {
     let each = |read: &dyn Fn(&Run) -> Vec<[f64; 2]>| -> Vec<Series> {
         // The colours of the production groups below.
@@ -50,7 +50,7 @@ pub(super) fn plotted(all: &Runs) -> Vec<Figure> {
     .band("F", FULL_BDP / 1e3, FULL_BDP / 1e3);
     let queue =
         Figure::new("Queue at the bottleneck over time", &["2.1.8"], Shape::Step, time(), axis("waiting, kB").from_zero())
-            .how("The baseline drains the queue to nothing while it is silent and then fills it with a burst; Rapid Start keeps it from running dry.")
+            .how("The baseline empties the queue while it is silent and then fills it with a burst; Rapid Start keeps it from running dry.")
             .with(each(&|run| seconds(run, |moment| moment.state.queue as f64 / 1e3)));
     let pace = |run: &Run| -> Vec<[f64; 2]> {
         let sends = run.sends();
@@ -60,7 +60,7 @@ pub(super) fn plotted(all: &Runs) -> Vec<Figure> {
             .collect()
     };
     let throughput = Figure::new("Sending rate over time", &["2.1.1", "2.1.7", "2.1.8"], Shape::Step, time(), axis("sent, Mbit/s").from_zero())
-        .how("In windows of 10 ms. Gaps are silence: slow start idles half of the first round trip and after its cut; the link carries 100 Mbit/s.")
+        .how("In windows of 10 ms. Gaps are silence: slow start idles for half of the first round trip and after its reduction; the link carries 100 Mbit/s.")
         .with(each(&pace))
         .band("link", 100.0, 100.0);
     vec![window, queue, throughput]
@@ -70,7 +70,7 @@ fn percent(label: &str) -> Axis {
     axis(label)
 }
 
-/// The production experiment on our population.
+/// Figures of the production experiment on our population.
 pub(super) fn production(found: &Found) -> Vec<Figure> {
     vec![
         by_percentile(found),
@@ -97,7 +97,7 @@ fn by_percentile(found: &Found) -> Figure {
         axis("percentile of the time to last byte acknowledged").named(names),
         percent("shorter by, %"),
     )
-    .how("The p-th fastest download of each arm beside the p-th fastest with paced slow start. Published: 14.7 % for rapidstart over everything.")
+    .how("Each percentile of an arm's download times, compared with the same percentile with paced slow start. Published: 14.7 % for rapidstart over all connections.")
     .with(curves)
     .band("published, all", 14.7, 14.7)
 }
@@ -114,7 +114,7 @@ fn by_part(found: &Found, part: Part) -> Figure {
         Part::Group => (
             "Shorter downloads, by point of presence",
             "2.2.2",
-            "Means with 95 % intervals. The slides give 10.8 to 21.5 % for rapidstart without saying which place is which.",
+            "Means with 95 % intervals. The slides give 10.8 to 21.5 % for rapidstart without naming the places.",
         ),
         Part::Size => (
             "Shorter downloads, by object size",
@@ -122,7 +122,7 @@ fn by_part(found: &Found, part: Part) -> Figure {
             "Means with 95 % intervals. The slides give 14.9 % for the smallest and 10.6 % for the largest bin.",
         ),
         _ => (
-            "Shorter downloads, by object size over three times what path and queue hold",
+            "Shorter downloads, by object size over three times the capacity of path and queue",
             "2.2.3",
             "Startup is over, and its overshoot repaired, when about three times what path and queue hold was sent (3 F). Objects that end \
              inside that can lose; far above it the gain thins out.",
@@ -156,7 +156,7 @@ fn by_part(found: &Found, part: Part) -> Figure {
     figure
 }
 
-/// Percentiles stretched towards the tail: p50, p90 and p99 lie about as far apart as readers care.
+/// Scale of percentiles, stretched towards the tail.
 fn tail(p: f64) -> f64 {
     -(1.0 - p).log10()
 }
@@ -189,7 +189,7 @@ fn losses(found: &Found) -> Figure {
         axis("percentile of the connections").named(names),
         percent("packets lost, %").from_zero(),
     )
-    .how("Paced slow start was fitted to its published points, nothing else was; the other curves are predictions.")
+    .how("Only paced slow start was fitted to its published points; the other curves are predictions.")
     .with(curves)
     .with(published)
 }

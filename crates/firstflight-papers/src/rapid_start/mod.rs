@@ -1,4 +1,4 @@
-//! Rapid Start: the claims of the slides about their plots and about the production experiment.
+//! Rapid Start: the slides' claims about their plots and about the production experiment.
 
 mod figures;
 mod plots;
@@ -9,7 +9,7 @@ use super::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
 use runs::Runs;
 
-/// Measures what the document claims.
+/// Measures the document's claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     effort.tell("rapid-start: the plotted path");
     let all = Runs::all();
@@ -24,7 +24,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(measured)
 }
 
-/// Values of the plots alone: nothing in them is random, so a quick run measures the same.
+/// Values of the plots only. Nothing in them is random, so a quick run gives the same values.
 pub fn plot_values(effort: &Effort<'_>) -> Values {
     effort.tell("rapid-start: the plotted path");
     plotted(&Runs::all())

@@ -1,7 +1,7 @@
 //! The claims of the Rapid Start slides (IETF 125) about their plots, measured on the plotted path:
 //! 100 Mbit/s, 30 ms, 30 ms of queue, IW 30, three seconds, factors 0.7 and 0.5, Reno and CUBIC.
 //!
-//! Where the band of a value follows from the algebra of its arm, the value brings it.
+//! If the band of a value follows from the algebra of its arm, the value includes it.
 
 use super::runs::{
     self, FULL_BDP, FULL_RTT, Kind, RTT, Run, Runs, WINDOW_PACKET, longest_gap, ms, peak_rate,
@@ -26,8 +26,8 @@ const T_F: f64 = FULL_RTT as f64 / 1e6;
 const PAUSE: u64 = 2_000_000;
 
 pub(super) fn idle_share_of_first_round(all: &Runs) -> Values {
-    // Without its jump Rapid Start sends the same first window at three windows per RTT, because it
-    // may triple: it idles two thirds.
+    // Without its jump, Rapid Start sends the same first window at three windows per RTT, because it
+    // may triple, and idles two thirds.
     let mut values = Values::default();
     for (kind, name) in
         [(Kind::HalfCut, "baseline"), (Kind::NoJump, "no_jump"), (Kind::Jump, "jump")]
@@ -161,11 +161,10 @@ pub(super) fn landing(all: &Runs) -> Values {
     values
 }
 
-/// CUBIC does return to F within three seconds, and has to: after the hand-over its curve aims at
-/// W_max = 2 cwnd / beta, the window of the overshoot, and passes F long before its plateau. The
-/// claim of one recovery is one about Reno-like growth. What can be asked here is that the second
-/// one comes when the curve says and no earlier: when it comes and when it is due, ms after the
-/// first.
+/// CUBIC must return to F within three seconds: after the hand-over, its curve aims at W_max = 2 cwnd / beta, the window
+/// of the overshoot, and passes F long before its plateau. The claim of a single recovery refers to Reno-like growth.
+/// For CUBIC, this checks that the second recovery comes when the curve predicts it: its time and the predicted time,
+/// ms after the first.
 fn cubic_returns(run: &Run) -> (f64, f64) {
     let first = run.recovery();
     let packets = |bytes: f64| bytes / WINDOW_PACKET as f64;
@@ -232,8 +231,7 @@ pub(super) fn repair_time(all: &Runs) -> Values {
         let Some(repaired) = first.repaired else { continue };
         let took = ms(first.start, repaired) / T_F;
         if run.kind == Kind::BetaCut {
-            // The burst overflows the queue and loses repeats: they are repaired in the episode
-            // that follows.
+            // The burst overflows the queue and loses retransmissions, which are repaired in the next episode.
             values.words("repair.repeats", format!("{took:.3} T_F")).case(&*run.arm);
         } else {
             let g = run.overshoot();
@@ -263,7 +261,7 @@ pub(super) fn losses(all: &Runs) -> Values {
     values
 }
 
-/// Grows by `extra` bytes per acknowledged byte, queue or not, so that the first loss shows at
+/// Grows by `extra` bytes per acknowledged byte regardless of the queue, so that the first loss occurs at
 /// exactly `1 + extra` full BDP.
 #[derive(Clone, Debug)]
 struct Forced {
@@ -283,8 +281,8 @@ impl Startup for Forced {
     }
 }
 
-/// What a plain cut does that lands where Rapid Start lands: beta of the full BDP, that is beta/G
-/// of the window.
+/// Measures a plain reduction to the window where Rapid Start lands: beta of the full BDP, which is beta/G of the
+/// window.
 pub(super) fn forced_cuts() -> Values {
     let mut values = Values::default();
     for (extra, cut, arm) in [
@@ -379,9 +377,9 @@ pub(super) fn factors() -> Values {
     values
 }
 
-/// Marks from 15 ms of queue on. The slides do not say how long the queue is that loses nothing:
-/// what is sent before the first mark is heard of is the whole overshoot, up to three times what 45
-/// ms hold, so 30 ms lose packets as without marks; 150 ms hold it.
+/// Measures marks above 15 ms of queue. The slides do not state the queue size that avoids loss. The whole overshoot is
+/// sent before the first mark is reported, up to three times the capacity of 45 ms, so a queue of 30 ms loses packets as
+/// without marks; 150 ms is enough.
 const MARKED: &str = "rapid-slide,queue=150ms,ecn=15ms";
 
 pub(super) fn marks() -> Values {
@@ -417,8 +415,8 @@ pub(super) fn marks() -> Values {
                 .iter()
                 .map(|(bytes, gain)| format!("{} kB {:+.1} %", bytes / 1000, gain * 100.0))
                 .collect();
-            // The sizes of the slides end at 3.2 MB; a larger object lives on after the second and
-            // third cut in a row, which can leave the link idle.
+            // The slides' sizes end at 3.2 MB; a larger object continues after the second and third
+            // consecutive reductions, which can leave the link idle.
             let least = gains
                 .iter()
                 .filter(|(bytes, _)| *bytes <= 3_200_000)

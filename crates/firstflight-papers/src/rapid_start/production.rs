@@ -14,7 +14,7 @@ use firstflight_lab::scenario::Hosts;
 use firstflight_lab::stats;
 use std::sync::atomic::AtomicBool;
 
-/// The four groups, those that the population is calibrated with.
+/// The four groups, with which the population is calibrated.
 pub(crate) use firstflight_lab::population::calibrate::ARMS;
 
 pub(crate) const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
@@ -47,7 +47,7 @@ impl Found {
         self.entry(Part::All, "all", arm).expect("every arm has an entry for all connections")
     }
 
-    /// Reduction of the mean time to last byte, percent.
+    /// Reduction of the mean time to the last byte, percent.
     pub(crate) fn gain(entry: &Entry) -> Interval {
         entry
             .versus_baseline
@@ -68,11 +68,11 @@ fn population() -> Result<Population, Error> {
     builtin::population("cdn").ok_or_else(|| Error::new("the population `cdn` is missing"))?
 }
 
-/// The population as it stands in its file, or turned.
+/// The test on the population, with its file's parameters or with changed ones.
 fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Result<Found, Error> {
     let mut population = population()?;
     turn(&mut population);
-    // The sweep runs the ends of the range as tests of their own.
+    // The sweep runs the ends of the range as separate tests.
     population.assumptions.clear();
     let arms = parse_arms(&ARMS.join(","))?;
     let names = arms.iter().map(|arm| arm.label.clone()).collect();
@@ -96,7 +96,7 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
     Ok(Found { analysis: Analysis::new(&test.experiment(), &tallies, &[]), arms: names })
 }
 
-/// What the production experiment gained and lost, and what it was read from.
+/// Values and figures of the production experiment.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, Found), Error> {
     let found = run(effort, effort.sample("rapid-start.production").into(), &|_| {})?;
     let mut values = times(&found);
@@ -106,7 +106,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, 
     values.extend(best_together(&found));
     values.extend(losses(&found));
     let swept = other_assumptions(effort, &found)?;
-    // Whatever leaves its band gets the sweep, once per claim.
+    // A value outside its band gets the sweep, once per claim.
     let mut told = "";
     for value in values.iter_mut() {
         let Some(claim) = source.claim_of(value).filter(|claim| *claim != told) else { continue };
@@ -119,7 +119,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, 
     Ok((values, found))
 }
 
-/// What the assumed rates move.
+/// Describes the effect of the assumed rates.
 fn by_rates(swept: &[Turned]) -> String {
     let gains = swept
         .iter()
@@ -128,22 +128,22 @@ fn by_rates(swept: &[Turned]) -> String {
     let fit =
         swept.iter().find(|turned| turned.knob == Knob::None).map_or(f64::NAN, |fit| fit.gain);
     format!(
-        "with rates x 0.3 and x 0.1 the mean reduction is {}, with the assumed ones {fit:.1} % (sweep)",
+        "with rates x 0.3 and x 0.1 the mean reduction is {}, with the assumed rates {fit:.1} % (sweep)",
         gains.collect::<Vec<_>>().join(" and ")
     )
 }
 
-/// What the assumed buffers move.
+/// Describes the effect of the assumed buffers.
 fn by_buffers(swept: &[Turned]) -> String {
     let ratios =
         swept.iter().filter(|turned| turned.knob == Knob::Buffers).map(|turned| turned.loss_ratio);
     let (low, high) = stats::extremes(ratios);
     format!(
-        "nobody published the buffers; over the range that fits nearly as well rapidstart loses {low:.2} to {high:.2} x what slow start does (sweep)"
+        "the buffers are unpublished; over the range that fits nearly as well, rapidstart loses {low:.2} to {high:.2} times as much as slow start (sweep)"
     )
 }
 
-/// Which assumption a point of the sweep turns.
+/// The assumption that a point of the sweep changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Knob {
     None,
@@ -152,19 +152,19 @@ enum Knob {
     Buffers,
 }
 
-/// The experiment with one assumption turned.
+/// The experiment with one changed assumption.
 struct Turned {
     knob: Knob,
     setting: String,
     told: String,
     /// Mean reduction of rapidstart, percent.
     gain: f64,
-    /// Its mean loss over that of slow start.
+    /// Mean loss of rapidstart over that of slow start.
     loss_ratio: f64,
 }
 
-/// The production experiment as it was found, at both ends of the range that fits nearly as well, and with
-/// one knob turned away from the best fit.
+/// The production experiment with the best fit, at both ends of the range that fits nearly as well, and with single
+/// parameters changed from the best fit.
 fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, Error> {
     let population = population()?;
     let [q, k, s] = [population.knobs.q, population.knobs.k, population.knobs.s];
@@ -236,8 +236,8 @@ fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, 
     Ok(points)
 }
 
-/// Where an object that ends inside the overshoot or its repair loses, by its size over three times
-/// what path and queue hold, and how many parts of the population lose.
+/// Gains by object size over three times the capacity of path and queue, which show objects that end in the overshoot or
+/// its repair, and the number of cells with a loss.
 fn by_fill(found: &Found) -> Values {
     let mut values = Values::default();
     for name in found.names(Part::Fill) {
@@ -267,14 +267,14 @@ fn by_fill(found: &Found) -> Values {
     let share = 100.0 * negative.len() as f64 / cells.len().max(1) as f64;
     let list = if negative.is_empty() { "none".to_owned() } else { negative.join(", ") };
     values.number("production.cells", share).note(format!(
-        "{} of {} cells ({list}); {sure} of them beyond their interval",
+        "{} of {} cells ({list}); {sure} of them significant",
         negative.len(),
         cells.len()
     ));
     values
 }
 
-/// Everything together.
+/// Values over all connections.
 fn times(found: &Found) -> Values {
     let entry = found.all(RAPID);
     let gain = Found::gain(entry);
@@ -297,7 +297,7 @@ fn times(found: &Found) -> Values {
         .collect();
     let mut values = Values::default();
     values.number("production.all", gain).note(format!(
-        "{} connections; the five numbers that were fitted (every row but that of 2.2.6 on the mean is held out): {}",
+        "{} connections; the five fitted numbers (all rows except the mean of 2.2.6 are held out): {}",
         found.analysis.flows,
         fit.join(", ")
     ));
@@ -312,7 +312,7 @@ fn times(found: &Found) -> Values {
     values
 }
 
-/// By point of presence.
+/// Values by point of presence.
 fn by_group(found: &Found) -> Values {
     let names = found.names(Part::Group);
     let gains: Vec<Interval> = names
@@ -335,7 +335,7 @@ fn extremes(gains: &[Interval]) -> (f64, f64) {
     stats::extremes(gains.iter().map(|gain| gain.estimate))
 }
 
-/// The four published bins of sizes; what is larger than 3.2 MB is reported.
+/// Values of the four published size bins; those of larger objects are only reported.
 fn by_size(found: &Found) -> Values {
     let named: Vec<(String, Interval)> = found
         .names(Part::Size)
@@ -347,7 +347,7 @@ fn by_size(found: &Found) -> Values {
     let (published, larger): (Vec<_>, Vec<_>) =
         named.into_iter().partition(|(name, _)| !name.contains("and more"));
     let mut values = Values::default();
-    // The slides say which bin has which number: the smallest objects gain most.
+    // The slides assign the numbers to bins: the smallest objects gain most.
     let last = published.len().saturating_sub(1);
     for (at, (name, gain)) in published.iter().enumerate() {
         let which = if at == 0 {
@@ -368,7 +368,7 @@ fn by_size(found: &Found) -> Values {
     values
 }
 
-/// Both parts of Rapid Start beside one of them.
+/// Values of both parts of Rapid Start together, compared with each alone.
 fn best_together(found: &Found) -> Values {
     let gain = |arm: usize| Found::gain(found.all(arm));
     let mut values = Values::default();
@@ -385,7 +385,7 @@ fn best_together(found: &Found) -> Values {
     values
 }
 
-/// Losses: means, ratios, and the worst point of presence.
+/// Values of loss: means, ratios, and the worst point of presence.
 fn losses(found: &Found) -> Values {
     let points = |arm: usize| -> Interval {
         found
@@ -428,14 +428,14 @@ fn losses(found: &Found) -> Values {
         rapid.p99.value / base.p99.value,
     ];
     for (index, name, note) in [
-        (0, "mean", "fitted, so no prediction"),
+        (0, "mean", "fitted, not predicted"),
         (2, "p90", "held out"),
         (3, "p99", "held out"),
         (1, "p50", ""),
     ] {
         values.number(format!("production.loss_ratio.{name}"), ratios[index]).note(note);
     }
-    let less = format!("P90 less mean {:+.2}", ratios[2] - ratios[0]);
+    let less = format!("P90 minus mean {:+.2}", ratios[2] - ratios[0]);
     values.number("production.loss_ratio.tail", ratios[3] - ratios[0]).note(less);
     let worst = found
         .names(Part::Group)

@@ -1,5 +1,4 @@
-//! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are
-//! measured.
+//! The runs behind the plots of the Rapid Start slides (IETF 125), and measurements on them.
 
 use firstflight::{Nanos, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
@@ -13,21 +12,21 @@ use rayon::prelude::*;
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
 pub(super) const RTT: u64 = 30_000_000;
 pub(super) const FULL_RTT: u64 = 60_000_000;
-/// Bytes of one packet as the window counts them and as the link does.
+/// Bytes of one packet, as the window counts them and on the link.
 pub(super) const WINDOW_PACKET: u64 = 1472;
 pub(super) const WIRE_PACKET: u64 = 1500;
-/// What the path and its queue hold, in window bytes: 750 000 B on the wire, of which 1472 in 1500
+/// Capacity of the path and its queue in window bytes: 750 000 B on the wire, of which 1472 in 1500
 /// count.
 pub(super) const FULL_BDP: f64 = 736_000.0;
-/// Packets that the link sends in a second.
+/// Packets per second on the link.
 const LINK_PACKETS: f64 = 100e6 / 8.0 / WIRE_PACKET as f64;
 
 /// The arms that the slides compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Paced slow start whose first cut is by half.
+    /// Paced slow start with a first reduction by half.
     HalfCut,
-    /// Paced slow start whose first cut is by the controller's own factor.
+    /// Paced slow start with a first reduction by the controller's own factor.
     BetaCut,
     /// Rapid Start without its jump.
     NoJump,
@@ -46,8 +45,8 @@ pub(super) struct Run {
     pub record: Recording,
 }
 
-/// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst
-/// that the slides show.
+/// The recovery of every arm is paced with slow start's gain of 2, because the default of 5/4 would hide the burst
+/// shown in the slides.
 pub(super) fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
     let sender = "@(iw=30,recgain=2)";
     match kind {
@@ -58,7 +57,7 @@ pub(super) fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
     }
 }
 
-/// Three seconds of an object that does not end in them.
+/// Scenario of three seconds with an object that takes longer.
 pub(super) fn ground() -> Scenario {
     Scenario {
         limit: Nanos::from_secs(3),
@@ -66,7 +65,7 @@ pub(super) fn ground() -> Scenario {
     }
 }
 
-/// One arm on a ground, every event and signal kept.
+/// Runs one arm in a scenario and records every event and signal.
 pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recording) {
     let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
     let mut record = Recording::with_signals();
@@ -75,12 +74,12 @@ pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recording) {
     (outcome, record)
 }
 
-/// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both
-/// cuts are the same).
+/// All runs: both factors, both congestion avoidances, four arms (with a factor of one half, both reductions are the
+/// same).
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
-    /// Runs them all.
+    /// Executes all runs.
     pub(super) fn all() -> Runs {
         let mut jobs = Vec::new();
         for reno in [true, false] {
@@ -106,8 +105,7 @@ impl Runs {
         self.0.iter().filter(move |run| kinds.contains(&run.kind))
     }
 
-    /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not
-    /// depend on either.
+    /// The run of one kind with factor 0.7 and Reno; neither matters before the first loss.
     pub(super) fn before_loss(&self, kind: Kind) -> &Run {
         self.0
             .iter()
@@ -121,7 +119,7 @@ impl Run {
         f64::from(self.tenths) / 10.0
     }
 
-    /// Both runs have the same congestion avoidance with the same factor.
+    /// Whether both runs have the same congestion avoidance and factor.
     pub(super) fn same_avoidance(&self, other: &Run) -> bool {
         (self.reno, self.tenths) == (other.reno, other.tenths)
     }
@@ -130,7 +128,7 @@ impl Run {
         self.record.moments()
     }
 
-    /// When packets left, ns.
+    /// Send times of packets, ns.
     pub(super) fn sends(&self) -> Vec<u64> {
         sends(self.moments())
     }
@@ -145,8 +143,7 @@ impl Run {
         self.recovery().cwnd_before as f64 / FULL_BDP
     }
 
-    /// Smallest amount waiting at the bottleneck within `[from, to)`, bytes, from the senders' and
-    /// the ACKs' point of view.
+    /// Smallest queue at the bottleneck within `[from, to)`, bytes, sampled at transmissions and ACKs.
     pub(super) fn least_queue(&self, from: u64, to: u64) -> u64 {
         self.moments()
             .iter()
@@ -162,7 +159,7 @@ pub(super) fn sends(moments: &[Moment]) -> Vec<u64> {
     moments.iter().filter(|m| m.state.event == Cause::Sent).map(|m| m.state.now.0).collect()
 }
 
-/// The longest time without sending that begins in `[from, to)`: its begin and end, ns.
+/// The longest silence that starts in `[from, to)`: its start and end, ns.
 pub(super) fn longest_gap(sends: &[u64], from: u64, to: u64) -> (u64, u64) {
     let last_before = sends.partition_point(|&at| at < from);
     let mut begin = from;
@@ -179,13 +176,13 @@ pub(super) fn longest_gap(sends: &[u64], from: u64, to: u64) -> (u64, u64) {
     longest
 }
 
-/// Send rate in `[from, to)` over the link's.
+/// Send rate in `[from, to)`, relative to the link's.
 pub(super) fn rate(sends: &[u64], from: u64, to: u64) -> f64 {
     let packets = sends.partition_point(|&at| at < to) - sends.partition_point(|&at| at < from);
     packets as f64 / ((to - from) as f64 / 1e9) / LINK_PACKETS
 }
 
-/// The highest rate over the link's in consecutive windows of 5 ms within `[from, to)`.
+/// The highest rate in consecutive windows of 5 ms within `[from, to)`, relative to the link's.
 pub(super) fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
     (from..to)
         .step_by(5_000_000)
@@ -194,7 +191,7 @@ pub(super) fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Runs a controller of the test's own on the plotted path.
+/// Runs a custom controller on the plotted path.
 pub(super) fn run_controller(controller: Core<Mixed>, observer: &mut dyn Observer) -> Outcome {
     let ground = ground();
     let setup = Setup {
@@ -209,7 +206,7 @@ pub(super) fn run_controller(controller: Core<Mixed>, observer: &mut dyn Observe
     run_mixed(&setup, controller, Some(observer)).expect("the path carries full packets")
 }
 
-/// Milliseconds.
+/// Converts to milliseconds.
 pub(super) fn ms(from: Time, to: Time) -> f64 {
     to.since(from).0 as f64 / 1e6
 }

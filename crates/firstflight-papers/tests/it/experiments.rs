@@ -1,5 +1,5 @@
-//! The experiments in files against those that answer the papers: what can be run with `firstflight
-//! run` is what `reproduce` measured.
+//! Compares the experiment files with the experiments of the papers: `firstflight run` must run what `reproduce`
+//! measures.
 
 use firstflight_lab::parse_arms;
 use firstflight_lab::population::builtin;
@@ -9,22 +9,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// How far the arms of a file have to be those of the document's experiments; what else a file
-/// compares is its own.
+/// The part of a file's arms that must equal those of the document's experiments; the rest is free.
 #[derive(Clone, Copy, Debug)]
 enum Same {
-    /// Every arm, whatever the sender's options are.
+    /// Every arm, with any sender options.
     Arms,
     /// Every startup.
     Startups,
-    /// Every startup but jump start, which the plots do not show; the file has arms that every
-    /// testbed knows.
+    /// Every startup except jump start, which the plots do not show; the file has arms that every
+    /// testbed supports.
     PlottedStartups,
-    /// Every recovery, whatever its options are.
+    /// Every recovery, with any options.
     Recoveries,
 }
 
-/// Every experiment of a document: the file, the document, and what both have in common. `my-paths`
+/// Every experiment of a document: the file, the document, and their common part. `my-paths`
 /// is a template, `best-satellite-kernel` has the arms of a kernel, `bbr3-or-cubic` those of a stack.
 const FILES: &[(&str, &str, Same)] = &[
     ("hystart-plus-plus", "hystart++", Same::Arms),
@@ -52,7 +51,7 @@ fn texts(experiment: &toml::Table, key: &str) -> Vec<String> {
     }
 }
 
-/// What has to be the same of an arm.
+/// The part of an arm that must be equal.
 fn part(arm: &str, same: Same) -> String {
     // Short names stand for whole arms; the full name has every part.
     let named = parse_arms(arm).unwrap_or_else(|bad| panic!("{arm}: {bad}"));

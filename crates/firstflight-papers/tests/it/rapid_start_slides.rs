@@ -1,6 +1,6 @@
 //! The claims of the Rapid Start slides (IETF 125) about their plots, rows 2.1.1 to 2.1.13 of our
-//! list of experiments: the same rows that `firstflight reproduce rapid-start` prints. U rows must
-//! hold, and so far every G row does.
+//! list of experiments: the rows that `firstflight reproduce rapid-start` prints. U rows must
+//! hold; so far, every G row does, too.
 
 use firstflight_papers::{Effort, Gate, Row, Scale, rapid_start, source};
 use std::sync::OnceLock;

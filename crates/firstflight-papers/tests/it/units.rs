@@ -1,5 +1,5 @@
-//! Rows of the published experiments that follow from the algebra: they hold, or a rule of ours is
-//! broken. Those of Rapid Start's plots stand in `rapid_start_slides.rs`.
+//! Rows of the published experiments that follow from the algebra: if one does not hold, our code is
+//! wrong. Those of Rapid Start's plots are in `rapid_start_slides.rs`.
 
 use firstflight_papers::{
     Effort, Gate, Partial, Row, SOURCES, Scale, Values, Verdict, early_retransmit, gvisor,
@@ -45,8 +45,7 @@ fn row_5_4_1_early_retransmit_needs_one_duplicate_less_than_the_flight() {
     values_hold("early-retransmit", &early_retransmit::unit_values(), "5.4.1");
 }
 
-/// The list of experiments: numbers of the rows by document, as our specification of experiments
-/// has them.
+/// The list of experiments: numbers of the rows by document, as in our specification of experiments.
 const LIST: &[(&str, &[&str])] = &[
     ("hystart++", &["1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "1.10"]),
     (
@@ -89,7 +88,7 @@ const LIST: &[(&str, &[&str])] = &[
     ("leo", &["11.1", "11.2", "11.3", "11.4"]),
 ];
 
-/// The pictures that the slides show, by words of their names.
+/// Parts of the names of the slides' figures.
 const PICTURES: &[&str] = &[
     "Shorter downloads, by percentile",
     "Shorter downloads, by point of presence",
@@ -99,7 +98,7 @@ const PICTURES: &[&str] = &[
     "Throughput of the upload over time",
     "Window over time",
     "Gain of HyStart++ -03 for flows that start together, by recovery",
-    "Share of repeats that are lost",
+    "Share of retransmissions that are lost",
     "Longest silence that a timer ends",
     "Window of a flow when startup ends, by RTT",
 ];
@@ -120,8 +119,8 @@ fn the_documents_have_the_rows_of_the_list_and_no_other() {
     }
 }
 
-/// The gain of the primary run of chapter 1, and that PRR or RACK takes it away. Six draws: a
-/// direction with room to spare, no size.
+/// The primary run of chapter 1 shows a gain, and PRR or RACK removes it. Six draws are enough for the direction, not
+/// for the size.
 #[test]
 fn prr_and_rack_take_away_what_draft_03_gains_over_rfc_6675() {
     let gains = hystart_plus_plus::together::short_gains(6).expect("the paths carry full packets");
@@ -139,8 +138,7 @@ fn prr_and_rack_take_away_what_draft_03_gains_over_rfc_6675() {
     }
 }
 
-/// Every document with next to no connections: what comes out says nothing about the network, but
-/// nothing may be missing.
+/// Runs every document with very few connections: the results are meaningless, but none may be missing.
 #[test]
 fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
     let begun = AtomicU64::new(0);
@@ -293,7 +291,7 @@ fn documents_side_by_side_end_together_when_somebody_stops_them() {
     assert_eq!(all.partial, Some(Partial { documents: 1, of: 2, stopped_in: "prr" }));
 }
 
-/// A published point that nothing shows or is held against would go stale unseen.
+/// A published point without a use could become wrong unnoticed.
 #[test]
 fn every_published_point_is_used() {
     fn sources(folder: &std::path::Path, text: &mut String) {
