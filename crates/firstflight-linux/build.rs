@@ -15,7 +15,7 @@ fn main() {
 fn bpf() {
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=bpf");
-    // A table is C and a call of the macro of its name at once.
+    // Each table is both C code and a call of the macro of its name.
     for name in ["arms", "hystart_record"] {
         let table = std::fs::read_to_string(format!("bpf/{name}.def"));
         let table = table.expect("it is beside this file");

@@ -1,16 +1,16 @@
 //! The traits of the crate `h3` over a QUIC stack of quinn's family. This file is compiled once per
-//! stack: `super::stack` is noq for the server and iroh-quinn for the client, whose interfaces
+//! stack: `super::stack` is noq for the server and iroh-quinn for the client. Their interfaces
 //! agree in everything that is used here.
 //!
-//! What it does that a plain binding would not:
-//! * a stream that was finished counts as finished when the peer has acknowledged all of it
-//!   ([`Finish::Acknowledged`]), which is what a sender's time to last byte is;
-//! * no stream delivers more than an allowance ([`Allowance`]): `h3` keeps a frame until it is
-//!   whole, and nothing else limits its size;
-//! * a write that waits for credit also listens for STOP_SENDING: the stack does not look for it
+//! Differences from a plain binding:
+//! * a finished stream counts as finished only when the peer has acknowledged all of it
+//!   ([`Finish::Acknowledged`]), which defines a sender's time to last byte;
+//! * no stream delivers more than an allowance ([`Allowance`]): `h3` buffers a frame until it is
+//!   complete, and nothing else limits its size;
+//! * a write that waits for credit also watches for STOP_SENDING: the stack does not check for it
 //!   while the connection has no credit;
-//! * what a server must refuse and `h3` does not look at: push streams of a client, and
-//!   pseudo-header fields that stand there twice.
+//! * a server refuses what it must and `h3` does not check: push streams of a client, and repeated
+//!   pseudo-header fields.
 
 use super::stack::{
     AcceptBi, AcceptUni, Connection as Quic, ConnectionError, OpenBi, OpenUni, ReadError,
@@ -186,7 +186,7 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
 pub(crate) struct BidiStream<B: Buf> {
     send: SendStream<B>,
     recv: RecvStream,
-    /// The head of a request, until it is whole.
+    /// The head of a request, until it is complete.
     head: Option<Head>,
 }
 
@@ -215,7 +215,7 @@ impl<B: Buf> quic::RecvStream for BidiStream<B> {
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         let piece = ready!(self.recv.poll_data(cx))?;
         if let (Some(head), Some(piece)) = (&mut self.head, &piece) {
-            // RFC 9114 section 4.3: malformed, which section 4.1.2 makes an error of the stream.
+            // RFC 9114 section 4.3: malformed, which section 4.1.2 makes a stream error.
             if head.repeats(piece) {
                 let error_code = Code::H3_MESSAGE_ERROR.value();
                 quic::SendStream::<B>::reset(&mut self.send, error_code);
@@ -260,16 +260,16 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
     }
 }
 
-/// What the peer sends.
+/// The receiving side of a stream.
 pub(crate) struct RecvStream {
     stream: QuicRecv,
     /// Bytes that it may still deliver.
     left: u64,
-    /// What begins a stream in one direction, until it is known that it is no push stream.
+    /// Start of a unidirectional stream, until it is known not to be a push stream.
     kind: Option<Kind>,
 }
 
-/// The beginning of a stream that may be of a kind that the peer must not open.
+/// Start of a stream whose type the peer may not be allowed to open.
 struct Kind {
     quic: Quic,
     bytes: Vec<u8>,
@@ -279,7 +279,7 @@ impl Kind {
     /// RFC 9114 section 6.2.2.
     const PUSH: u64 = 1;
 
-    /// What the stream is, once its beginning is there.
+    /// The type of the stream, once its start has arrived.
     fn of(&mut self, piece: &[u8]) -> Option<u64> {
         self.bytes.extend(piece.iter().take(8));
         integer(&self.bytes).map(|(kind, _)| kind)
@@ -323,7 +323,7 @@ impl quic::RecvStream for RecvStream {
     }
 
     fn stop_sending(&mut self, code: u64) {
-        // Already at its end: then there is nothing left to stop.
+        // Fails if the stream has already ended; then there is nothing left to stop.
         let _ = self.stream.stop(varint(code));
     }
 
@@ -334,16 +334,16 @@ impl quic::RecvStream for RecvStream {
 
 type Ending = Pin<Box<dyn Future<Output = Result<(), StreamErrorIncoming>> + Send + Sync>>;
 
-/// What we send.
+/// The sending side of a stream.
 pub(crate) struct SendStream<B: Buf> {
     stream: QuicSend,
     writing: Option<WriteBuf<B>>,
     finish: Finish,
-    /// Its end was noted.
+    /// Whether the end of the stream was queued.
     finished: bool,
-    /// Resolves when the peer has acknowledged everything, or wants no more.
+    /// Resolves when the peer has acknowledged everything, or has stopped the stream.
     ending: Option<Ending>,
-    /// Something was said, or its end is settled.
+    /// Whether anything was sent, or the stream was reset.
     spoken: bool,
 }
 
@@ -381,7 +381,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
             }
             let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, data.chunk())
             else {
-                // Without credit of the connection, a stop is not reported by writing.
+                // While the connection has no credit, a write does not report a stop.
                 return match self.poll_ending(cx) {
                     Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
                     Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
@@ -426,8 +426,8 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 }
 
 impl<B: Buf> Drop for SendStream<B> {
-    /// The stack ends a stream that is dropped as if everything had been said. `h3` relies on that
-    /// for the one answer it gives itself (431); but a stream on which nothing was said is no
+    /// The stack ends a dropped stream as if everything had been sent. `h3` relies on that for the
+    /// only answer that it gives itself (431). But a stream on which nothing was sent is not an
     /// answer and must not look like an empty one.
     fn drop(&mut self) {
         if !self.spoken {

@@ -1,4 +1,4 @@
-//! The client: one object, timed and checked.
+//! The client: fetches, times and verifies one object.
 
 use super::content;
 use super::over_iroh::binding::Connection;
@@ -17,33 +17,32 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Objects to fetch, with settings.
+/// An object to fetch, with settings.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// Where it is: `https://HOST:PORT/PATH`.
+    /// Its URL: `https://HOST:PORT/PATH`.
     pub url: Uri,
-    /// Whom to believe.
+    /// The certificates to trust.
     pub trust: Trust,
-    /// Other addresses than those that the host's name stands for, such as that of a relay.
+    /// Addresses to use instead of those of the host's name, such as that of a relay.
     pub connect_to: Vec<SocketAddr>,
-    /// The arm that the server is asked to send with.
+    /// The arm that the server is asked to use.
     pub arm: Option<String>,
     /// Value of the Range field.
     pub range: Option<String>,
-    /// Bytes that the server may send without being asked for more: of the stream and of the
-    /// connection.
+    /// Flow-control window, in bytes, of both the stream and the connection.
     pub window: u64,
-    /// Give up when nothing arrives for so long.
+    /// Time without any arrival after which the fetch fails.
     pub idle: Duration,
-    /// Give up after so long in all.
+    /// Time after which the fetch fails in any case.
     pub limit: Duration,
-    /// UDP payload of the largest packets from the first one on; `None` begins with 1200 and looks
-    /// for more.
+    /// UDP payload of the largest packets, from the first one on; `None` starts with 1200 and
+    /// probes for more.
     pub datagram: Option<u16>,
 }
 
 impl Fetch {
-    /// A fetch of `url` with a window of 32 MB that believes whom this system believes.
+    /// A fetch of `url` with a window of 32 MB and the certificates that this system trusts.
     pub fn new(url: Uri) -> Fetch {
         Fetch {
             url,
@@ -59,14 +58,14 @@ impl Fetch {
     }
 }
 
-/// Verification of the received bytes.
+/// How far the received bytes were verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
-    /// Every byte is what stands at its offset.
+    /// Every byte has the value for its offset.
     Content,
-    /// There are as many as were announced.
+    /// The number of bytes equals the announced length.
     Length,
-    /// Nothing was announced, or what came is not the object: a status that is no success.
+    /// No length was announced, or the status is not a success, so the content is not the object.
     Nothing,
 }
 
@@ -81,8 +80,7 @@ impl Verified {
     }
 }
 
-/// An object that arrived. Times count from the moment the request was sent, but that of the
-/// handshake.
+/// An object that arrived. All times except `handshake` count from the moment the request was sent.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     /// Status of the response.
@@ -93,28 +91,28 @@ pub struct Fetched {
     pub bytes: u64,
     /// Verification of the bytes.
     pub verified: Verified,
-    /// The arm that the server says it sends with.
+    /// The arm that the server reports.
     pub arm: Option<String>,
-    /// From the first packet until the connection stood.
+    /// From the first packet until the connection was established.
     pub handshake: Duration,
     /// Until the first byte of the object was read.
     pub first_byte: Duration,
     /// Until the last byte of the object was read.
     pub last_byte: Duration,
-    /// Receive window that was granted, bytes.
+    /// Receive window granted, bytes.
     pub window: u64,
 }
 
 /// Why nothing, or not everything, arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchError {
-    /// What was asked for makes no sense: the user can mend it.
+    /// The request makes no sense; the user can correct it.
     Bad(String),
     /// The server or the network failed.
     Failed(String),
-    /// The server's certificate is not believed: [`Fetch::trust`].
+    /// The server's certificate is not trusted: [`Fetch::trust`].
     Untrusted(String),
-    /// A byte is not what it should be: its offset.
+    /// The byte at this offset is wrong.
     Wrong(u64),
 }
 
@@ -139,9 +137,9 @@ fn failed(what: &str) -> impl Fn(&dyn fmt::Display) -> FetchError + '_ {
 
 /// Why there is no connection.
 fn refused(what: &str, error: &ConnectionError) -> FetchError {
-    // RFC 9001 section 4.8, RFC 8446 section 6: TLS alerts 42 to 48 are those of certificates, 49
-    // is that of a key which is not the pinned one; found here, and not told by the server. The
-    // words are rustls's: a signature that cannot be checked has an alert of its own.
+    // RFC 9001 section 4.8, RFC 8446 section 6: TLS alerts 42 to 48 concern certificates, 49 a key
+    // other than the pinned one; they are detected here, not reported by the server. The text is
+    // rustls's: a signature that cannot be checked has an alert of its own.
     const INVALID: &str = "invalid peer certificate: ";
     const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
     match error {
@@ -159,8 +157,8 @@ fn refused(what: &str, error: &ConnectionError) -> FetchError {
     }
 }
 
-/// Fetches one object over a connection of its own. Every piece goes to `take`, which is told the
-/// length announced, in the order of the object; what it refuses ends the transfer.
+/// Fetches one object over its own connection. Every piece is passed to `take` together with the
+/// announced length, in the order of the object; an error from `take` ends the transfer.
 ///
 /// # Errors
 /// See [`FetchError`].
@@ -171,8 +169,8 @@ pub async fn fetch(
     fetch_and(wanted, take, std::future::ready(())).await
 }
 
-/// [`fetch`], with the connection kept until `then` resolves: its last acknowledgement is sent when
-/// it is due, and not with its end.
+/// Like [`fetch`], but keeps the connection until `then` resolves: the last acknowledgement is sent
+/// when it is due, and not with the close.
 ///
 /// # Errors
 /// See [`FetchError`].
@@ -190,7 +188,7 @@ async fn unlimited(
     take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
     then: impl Future<Output = ()>,
 ) -> Result<Fetched, FetchError> {
-    // What is wrong with a file is said whether or not the host can be found.
+    // A faulty file is reported whether or not the host can be found.
     let client = client(wanted)?;
     let Connected { endpoint, quic, handshake } = connected(wanted, &client).await?;
     let binding = Connection::new(quic.clone(), Finish::Noted, Allowance::NONE);
@@ -205,7 +203,7 @@ async fn unlimited(
     drop(requests);
     quic.close(VarInt::from_u32(NO_ERROR), b"");
     driving.abort();
-    // So that the server hears of it before the socket closes.
+    // So that the server receives the close before the socket closes.
     endpoint.wait_idle().await;
     fetched.map(|fetched| Fetched { handshake, ..fetched })
 }
@@ -213,19 +211,18 @@ async fn unlimited(
 /// H3_NO_ERROR, RFC 9114 section 8.1.
 const NO_ERROR: u32 = 0x100;
 
-/// A connection that stands.
+/// An established connection.
 struct Connected {
     endpoint: Endpoint,
     quic: iroh_quinn::Connection,
     handshake: Duration,
 }
 
-/// The time that an address has for its answer before the next one is tried beside it: RFC 8305
-/// section 5.
+/// Time until the next address is tried in parallel with the previous one: RFC 8305 section 5.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Tries the addresses of the host one after the other, each a little after the one before or as
-/// soon as that has failed; the first connection that stands is taken (RFC 8305).
+/// Tries the addresses of the host one after another, each a little after the previous one or as
+/// soon as that one has failed; the first established connection is used (RFC 8305).
 async fn connected(wanted: &Fetch, client: &ClientConfig) -> Result<Connected, FetchError> {
     let (host, addresses) = whereto(wanted).await?;
     let mut addresses = addresses.into_iter();
@@ -236,7 +233,7 @@ async fn connected(wanted: &Fetch, client: &ClientConfig) -> Result<Connected, F
         }
         tokio::select! {
             ended = attempts.join_next() => match ended {
-                // The others are given up.
+                // The other attempts are dropped.
                 Some(Ok(Ok(connected))) => return Ok(connected),
                 Some(Ok(Err(failure))) => failures.push(failure),
                 Some(Err(error)) => failures.push(failed("an attempt")(&error)),
@@ -265,7 +262,7 @@ async fn attempt(
     Ok(Connected { endpoint, quic, handshake: begun.elapsed() })
 }
 
-/// One error for all addresses: that of a server which answered, else every one.
+/// One error for all addresses: that of a server that answered, otherwise all errors.
 fn all_of(mut failures: Vec<FetchError>) -> FetchError {
     let answered = |failure: &FetchError| matches!(failure, FetchError::Untrusted(_));
     if let Some(answered) = failures.iter().position(answered) {
@@ -278,7 +275,8 @@ fn all_of(mut failures: Vec<FetchError>) -> FetchError {
     FetchError::Failed(lines.join("; "))
 }
 
-/// First one of each family, in the order of the resolver, then the others (RFC 8305 section 4).
+/// The addresses with alternating families, each family in the order of the resolver (RFC 8305
+/// section 4).
 fn alternating(all: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let mut ordered: Vec<SocketAddr> = Vec::new();
     let mut rest = all;
@@ -298,10 +296,11 @@ impl Fetch {
         FetchError::Bad(format!("{}: {why}; allowed: https://HOST[:PORT]/PATH", self.url))
     }
 
-    /// Whether the URL can be fetched at all: its host and its port.
+    /// The host and port of the URL, if it can be fetched.
     ///
     /// # Errors
-    /// [`FetchError::Bad`] if it is no https URL, has no host, or a port outside of 1 to 65535.
+    /// [`FetchError::Bad`] if it is not an https URL, has no host, or has a port outside 1 to
+    /// 65535.
     pub fn target(&self) -> Result<(&str, u16), FetchError> {
         if self.url.scheme_str() != Some("https") {
             return Err(self.bad("not an https URL"));
@@ -309,7 +308,7 @@ impl Fetch {
         let host =
             self.url.host().filter(|host| !host.is_empty()).ok_or_else(|| self.bad("no host"))?;
         let authority = self.url.authority().map_or("", |authority| authority.as_str());
-        // What is behind the host: a port that is no number of 16 bits is none to the crate `http`.
+        // The text after the host: the crate `http` reports no port if the number exceeds 16 bits.
         let port =
             match authority.rsplit_once(host).map_or("", |(_, after)| after).strip_prefix(':') {
                 None | Some("") => 443,
@@ -355,7 +354,7 @@ fn client(wanted: &Fetch) -> Result<ClientConfig, FetchError> {
     Ok(client)
 }
 
-/// What the transport knows is more than what HTTP says.
+/// The transport's reason is more specific than HTTP's.
 fn explained(error: FetchError, quic: &iroh_quinn::Connection) -> FetchError {
     match (&error, quic.close_reason()) {
         (FetchError::Failed(_), Some(reason)) if reason != ConnectionError::LocallyClosed => {
@@ -384,8 +383,8 @@ async fn transfer(
     let request = request.body(()).map_err(|error| FetchError::Bad(error.to_string()))?;
     let begun = Instant::now();
     let mut stream = requests.send_request(request).await.map_err(failed)?;
-    // RFC 9114 section 4.1: a server may have heard enough before everything was said, and its
-    // answer counts all the same.
+    // RFC 9114 section 4.1: a server may answer before the request is complete, and its answer
+    // counts all the same.
     match stream.finish().await {
         Ok(()) | Err(h3::error::StreamError::RemoteTerminate { .. }) => {}
         Err(error) => return Err(failed(error)),
@@ -395,7 +394,7 @@ async fn transfer(
     let text = |name: &header::HeaderName| fields.get(name).and_then(|value| value.to_str().ok());
     let announced = text(&header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
     let offset = offset(response.status(), text(&header::CONTENT_RANGE));
-    // Only a whole answer holds the object.
+    // Only a complete response contains the object.
     let checked = text(&PATTERN) == Some(content::NAME) && response.status().is_success();
     let (mut bytes, mut first_byte) = (0, None);
     while let Some(mut piece) = stream.recv_data().await.map_err(failed)? {
@@ -438,7 +437,7 @@ async fn transfer(
     })
 }
 
-/// Where the first byte of a response lies in its object, if it says so.
+/// Offset of a response's first byte in the object, if the response contains it.
 fn offset(status: StatusCode, range: Option<&str>) -> Option<u64> {
     if status != StatusCode::PARTIAL_CONTENT {
         return Some(0);

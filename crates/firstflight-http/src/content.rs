@@ -1,6 +1,6 @@
-//! Objects whose bytes anybody can check: what stands at an offset depends on the offset alone, so
-//! that any range of any object verifies without the rest, and bytes that moved, came twice or were
-//! mixed up show.
+//! Objects with verifiable content: each byte depends only on its offset, so any range of any
+//! object can be verified without the rest, and bytes that moved, were duplicated or were mixed up
+//! are detected.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use std::ops::Range;
 pub const NAME: &str = "splitmix64";
 
 /// The eight bytes at an offset that is a multiple of eight: the output function of SplitMix64
-/// (Steele, Lea, Flood 2014) on the number of the word.
+/// (Steele, Lea, Flood 2014) applied to the index of the word.
 fn word(number: u64) -> [u8; 8] {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ fn word(number: u64) -> [u8; 8] {
     (z ^ (z >> 31)).to_le_bytes()
 }
 
-/// Fills `bytes` with what stands from `offset` on.
+/// Fills `bytes` with the content at `offset`.
 pub fn fill(offset: u64, bytes: &mut [u8]) {
     let skip = (offset % 8) as usize;
     let mut number = offset / 8;
@@ -31,7 +31,7 @@ pub fn fill(offset: u64, bytes: &mut [u8]) {
     }
 }
 
-/// The first of `bytes`, which begin at `offset`, that is not what stands there.
+/// Offset of the first wrong byte in `bytes`, which start at `offset`.
 pub fn first_wrong(offset: u64, bytes: &[u8]) -> Option<u64> {
     const PIECE: usize = 4096;
     let mut expected = [0; PIECE];
@@ -64,18 +64,18 @@ pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    // More digits than a u64 holds are an object that nobody has: the largest one stands for it,
-    // and is refused as too large.
+    // No object is as large as a number that exceeds a u64: the largest u64 replaces it and is
+    // refused as too large.
     let number =
         if number.is_empty() { None } else { Some(number.parse::<u64>().unwrap_or(u64::MAX)) };
     number.map(|number| number.saturating_mul(*unit))
 }
 
-/// The part of an object of `total` bytes that was asked for.
+/// The requested part of an object of `total` bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it lies.
+    /// Its range in the object.
     pub range: Range<u64>,
-    /// The whole object, bytes.
+    /// Size of the whole object, bytes.
     pub total: u64,
 }

@@ -1,17 +1,16 @@
-//! What `h3` does not look at in the head of a request: pseudo-header fields that stand there more
-//! than once. RFC 9114 section 4.3.1 wants exactly one of each; `h3` keeps the last.
+//! A check of request heads that `h3` does not make: repeated pseudo-header fields. RFC 9114
+//! section 4.3.1 requires exactly one of each; `h3` keeps the last.
 //!
-//! Only names are read here, out of field lines that refer to no dynamic table (RFC 9204 section
-//! 4.5): the server has none, and `h3` refuses what refers to one, as everything else that cannot
-//! be decoded.
+//! Only names are read here, from field lines that refer to no dynamic table (RFC 9204 section
+//! 4.5). The server has no dynamic table, and `h3` refuses references to one and everything else
+//! that cannot be decoded.
 
 use super::limits::REQUEST;
 
-/// The names.
 const PSEUDO: [&[u8]; 6] =
     [b":authority", b":method", b":path", b":protocol", b":scheme", b":status"];
 
-/// The beginning of a request stream up to the end of its head.
+/// The start of a request stream up to the end of its head.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     bytes: Vec<u8>,
@@ -23,26 +22,26 @@ const DATA: u64 = 0;
 const HEADERS: u64 = 1;
 
 impl Head {
-    /// The head is behind, or is none.
+    /// Whether the head is complete or there is none.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Takes the next bytes of the stream. True once the head is whole and a pseudo-header field
-    /// stands in it twice.
+    /// Takes the next bytes of the stream. Returns true once the head is complete and repeats a
+    /// pseudo-header field.
     pub(super) fn repeats(&mut self, piece: &[u8]) -> bool {
         if self.done {
             return false;
         }
         self.bytes.extend_from_slice(piece);
-        // Longer ones are refused for their length.
+        // Longer heads are refused for their length.
         self.done = self.bytes.len() as u64 > REQUEST;
         while let Some((kind, after)) = integer(&self.bytes).filter(|_| !self.done) {
             let Some((len, then)) = integer(&self.bytes[after..]) else { return false };
             let begin = after + then;
             let len = usize::try_from(len).unwrap_or(usize::MAX);
             match kind {
-                // Not where it may stand.
+                // DATA before the head is not allowed.
                 DATA => self.done = true,
                 HEADERS => {
                     let Some(block) = self.bytes.get(begin..begin.saturating_add(len)) else {
@@ -70,7 +69,7 @@ pub(super) fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
     ))
 }
 
-/// Whether a field section names a pseudo-header field twice, as far as it can be read.
+/// Whether a field section repeats a pseudo-header field, as far as it can be read.
 fn is_repeated(mut block: &[u8]) -> bool {
     let rest = &mut block;
     // RFC 9204 section 4.5.1: the prefix.
@@ -89,13 +88,13 @@ fn is_repeated(mut block: &[u8]) -> bool {
     false
 }
 
-/// What follows cannot be read.
+/// The rest of the field section cannot be read.
 struct Unreadable;
 
-/// Reads one field line that begins with `first`: which pseudo-header field it is, if it is one.
+/// Reads one field line that begins with `first`. Returns its pseudo-header field, if it is one.
 fn line(rest: &mut &[u8], first: u8) -> Result<Option<usize>, Unreadable> {
     if first & 0xc0 == 0xc0 {
-        // Indexed, static.
+        // Indexed, static table.
         return prefixed(rest, 6).map(of_index).ok_or(Unreadable);
     }
     let name = if first & 0xf0 == 0x50 || first & 0xf0 == 0x70 {
@@ -126,7 +125,7 @@ fn of_index(index: u64) -> Option<usize> {
     }
 }
 
-/// An integer with a prefix of so many bits, RFC 7541 section 5.1.
+/// An integer with a prefix of this many bits, RFC 7541 section 5.1.
 fn prefixed(rest: &mut &[u8], bits: u32) -> Option<u64> {
     let most = (1_u64 << bits) - 1;
     let (first, mut after) = rest.split_first()?;
@@ -147,7 +146,7 @@ fn prefixed(rest: &mut &[u8], bits: u32) -> Option<u64> {
     Some(value)
 }
 
-/// The bytes of a string whose length has a prefix of so many bits.
+/// The bytes of a string whose length has a prefix of this many bits.
 fn text<'a>(rest: &mut &'a [u8], bits: u32) -> Option<&'a [u8]> {
     let len = usize::try_from(prefixed(rest, bits)?).ok()?;
     let (text, after) = rest.split_at_checked(len)?;
@@ -155,8 +154,8 @@ fn text<'a>(rest: &mut &'a [u8], bits: u32) -> Option<&'a [u8]> {
     Some(text)
 }
 
-/// A name as RFC 7541 appendix B compresses it: code and its length in bits, and ones up to the
-/// next whole byte.
+/// A name as RFC 7541 appendix B compresses it: the code and the code's length in bits; ones fill
+/// the last byte.
 fn compressed(name: &[u8]) -> Vec<u8> {
     let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0_u32);
     for letter in name {
@@ -177,7 +176,7 @@ fn compressed(name: &[u8]) -> Vec<u8> {
             b'u' => (0x2d, 6),
             b':' => (0x5c, 7),
             b'y' => (0x7a, 7),
-            // No name has another letter.
+            // The names contain no other letter.
             _ => (0, 0),
         };
         held = held << len | code;
@@ -197,12 +196,12 @@ fn compressed(name: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// GET https, with indices of the static table; authority and path literally, behind the
+    /// GET https, with indices of the static table; authority and path as literals, after the
     /// prefix.
     const GET: &[u8] = &[0, 0, 0xd1, 0xd7, 0x50, 1, b'a', 0x51, 1, b'/'];
 
     fn stream(block: &[u8]) -> Vec<u8> {
-        // A frame of an unknown type goes before.
+        // A frame of an unknown type comes first.
         [&[0x21, 2, 9, 9, 1, block.len() as u8], block].concat()
     }
 
@@ -226,7 +225,7 @@ mod tests {
             let bytes = stream(&[GET, &more].concat());
             let mut head = Head::default();
             assert_eq!((head.repeats(&bytes), head.is_done()), (expected, true), "{what}");
-            // Byte by byte it is the same.
+            // The result is the same byte by byte.
             let mut head = Head::default();
             assert_eq!(
                 bytes.iter().filter(|byte| head.repeats(&[**byte])).count(),
@@ -238,8 +237,8 @@ mod tests {
 
     #[test]
     fn names_are_compressed_as_in_the_rfc() {
-        // RFC 7541 appendix C.4.1 has no pseudo-header field by name; these were read off its
-        // appendix B.
+        // RFC 7541 appendix C.4.1 has no pseudo-header field by name; this value was derived from
+        // its appendix B.
         assert_eq!(compressed(b":path"), [0b1011_1001, 0b0101_1000, 0b1101_0011, 0b0011_1111]);
         assert_eq!(compressed(b"aei"), [0b0001_1001, 0b0100_1101]);
     }

@@ -1,9 +1,10 @@
-//! HTTP/3 on real sockets: a server that sends with any arm, and a client that checks what it gets.
+//! HTTP/3 on real sockets: a server that sends with any arm, and a client that verifies the bytes
+//! it receives.
 //!
-//! The server runs on noq, which carries every arm; the client on iroh-quinn, whose reassembly has
-//! no limit on gaps, so that even an overshoot of thousands of packets is received. Both speak
-//! HTTP/3 through the crate `h3`, over one binding of our own. With the feature `trials`, [`real`]
-//! runs both against each other and measures what the rig measures.
+//! The server runs on noq, which supports every arm. The client runs on iroh-quinn, whose
+//! reassembly has no limit on gaps, so that it receives even an overshoot of thousands of packets.
+//! Both use HTTP/3 from the crate `h3`, over a binding of our own. With the feature `trials`,
+//! [`real`] runs both against each other and measures the same quantities as the rig.
 //!
 //! ```no_run
 //! use firstflight_quic::Plan;
@@ -47,7 +48,7 @@ pub use server::{Ended, Server};
 pub use shared::{ServerOptions, Watch};
 pub use tls::{Certificate, Trust};
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,5 +1,5 @@
-//! How much one server does for whom. Everything a peer can make grow has a bound here;
-//! [`Limits::worst_case`] is their sum.
+//! Limits on the work and memory that a server spends on its clients. Everything that a peer can
+//! make grow has a bound here; [`Limits::worst_case`] is their sum.
 
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::collections::HashMap;
@@ -11,31 +11,31 @@ use std::time::Duration;
 /// Bounds of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. From half of them on, a client has to show that its address is its
-    /// own before anything is kept for it.
+    /// Maximum number of concurrent connections. Once half of them are in use, a client must prove
+    /// its address before the server keeps any state for it.
     pub connections: usize,
-    /// Connections at a time from one address (IPv6: one network of 64 bits).
+    /// Maximum number of concurrent connections from one address (IPv6: one network of 64 bits).
     pub per_address: usize,
-    /// New connections per second from one address; twice as many at once.
+    /// New connections per second from one address; the burst limit is twice this number.
     pub new_per_second: NonZeroU32,
-    /// Requests per second from one address; twice as many at once.
+    /// Requests per second from one address; the burst limit is twice this number.
     pub requests_per_second: NonZeroU32,
-    /// Requests at a time on one connection.
+    /// Maximum number of concurrent requests on one connection.
     pub requests: u32,
-    /// The largest object made on request, bytes.
+    /// Largest object that is generated on request, bytes.
     pub largest: u64,
-    /// Memory for what was sent and is not acknowledged, of all connections together, bytes.
+    /// Memory for sent data that is not acknowledged, for all connections together, bytes.
     pub memory: u64,
-    /// A response that does not get [`Limits::SLOWEST`] through in such a time on average is given
-    /// up, and a connection without request for so long is closed.
+    /// A response whose average rate over this time is below [`Limits::SLOWEST`] is aborted, and a
+    /// connection without a request for this time is closed.
     pub patience: Duration,
 }
 
 impl Default for Limits {
-    /// Sized for a laptop: a [worst case](Limits::worst_case) of 1.0 GB, an eighth of the 8 GB that
-    /// small ones have. Each of 200 connections may make the server keep 3.9 MB of requests and
-    /// pieces, and has 1 MiB of the 256 MiB for what is not acknowledged; a connection alone
-    /// has 64 MiB, which a round trip of 600 ms at 800 Mbit/s needs.
+    /// Sized for a laptop: a [worst case](Limits::worst_case) of 1.0 GB, an eighth of the 8 GB of a
+    /// small one. Each of 200 connections may make the server keep 3.9 MB of requests and pieces,
+    /// and has 1 MiB of the 256 MiB for unacknowledged data; a single connection has 64 MiB, as a
+    /// round trip of 600 ms at 800 Mbit/s needs.
     fn default() -> Limits {
         Limits {
             connections: 200,
@@ -52,34 +52,34 @@ impl Default for Limits {
 
 /// Bytes that a stream with a request may deliver.
 pub(super) const REQUEST: u64 = 24 << 10;
-/// Bytes that a control stream may deliver in the life of a connection.
+/// Bytes that a control stream may deliver over the lifetime of a connection.
 pub(super) const CONTROL: u64 = 128 << 10;
-/// Most that is kept of a header section, RFC 9114 section 4.2.2.
+/// Maximum size of a header section, RFC 9114 section 4.2.2.
 pub(super) const FIELDS: u64 = 16 << 10;
-/// Streams in one direction that a client may open: control, two for header tables, and as many
-/// that mean nothing.
+/// Unidirectional streams that a client may open: control, two for header tables, and as many of
+/// types that have no meaning.
 pub(super) const ONE_WAY: u32 = 6;
-/// Bytes of an object that are made or read at a time.
+/// Bytes of an object that are generated or read at a time.
 pub(super) const PIECE: usize = 64 << 10;
 /// Receive window of a connection, bytes: requests are small.
 pub(super) const RECEIVE: u32 = 256 << 10;
-/// A connection's share of the memory is between these, bytes.
+/// Bounds of a connection's share of the memory, bytes.
 const SHARE: (u64, u64) = (64 << 10, 64 << 20);
 
 impl Limits {
-    /// Bytes per second below which a response is given up.
+    /// Bytes per second below which a response is aborted.
     pub const SLOWEST: u64 = 1000;
 
-    /// What one of `open` connections may keep for repeats. A power of two, so that it rarely
-    /// changes.
+    /// Bytes that one of `open` connections may keep for retransmission. A power of two, so that it
+    /// rarely changes.
     pub(super) fn share(&self, open: usize) -> u64 {
         let share = (self.memory / open.max(1) as u64).clamp(SHARE.0, SHARE.1);
         1 << share.ilog2()
     }
 
-    /// Bytes that all connections together can make this server keep: what waits for
-    /// acknowledgement, requests not yet read, frames not yet whole, and pieces being sent.
-    /// What the QUIC stack itself keeps per connection comes on top, about 50 kB.
+    /// Bytes that all connections together can make this server keep: unacknowledged data, unread
+    /// requests, incomplete frames, and pieces being sent. The QUIC stack's own state adds about 50
+    /// kB per connection.
     pub fn worst_case(&self) -> u64 {
         let connections = self.connections as u64;
         let requests = u64::from(self.requests);
@@ -90,7 +90,7 @@ impl Limits {
     }
 }
 
-/// An address as limits see it.
+/// The network of an address, to which limits apply.
 pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -98,7 +98,7 @@ pub(super) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Who is connected, and how often they ask.
+/// The current connections, and the request rates of clients.
 #[derive(Debug)]
 pub(super) struct Gate {
     limits: Limits,
@@ -107,27 +107,27 @@ pub(super) struct Gate {
     requests: DefaultKeyedRateLimiter<IpAddr>,
 }
 
-/// Connections there are.
+/// Numbers of current connections.
 #[derive(Debug, Default)]
 struct Inside {
     all: usize,
     of: HashMap<IpAddr, usize>,
 }
 
-/// A place inside, given back when dropped.
+/// A connection's slot, released when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     gate: Arc<Gate>,
     network: IpAddr,
 }
 
-/// What becomes of somebody who wants in.
+/// Decision about a client that wants to connect.
 #[derive(Debug)]
 pub(super) enum Admission {
     In(Place),
-    /// First show that the address is yours.
+    /// The client must first prove its address.
     Prove,
-    /// Too many, or too often.
+    /// Too many connections, or too frequent ones.
     Out,
 }
 
@@ -147,7 +147,7 @@ impl Gate {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `proven`: the address was shown to be its own.
+    /// `proven`: whether the client has proved its address.
     pub(super) fn admit(self: &Arc<Self>, address: IpAddr, proven: bool) -> Admission {
         let network = network(address);
         let mut inside = self.inside();
@@ -167,12 +167,13 @@ impl Gate {
         Admission::In(Place { gate: Arc::clone(self), network })
     }
 
-    /// Whether this address may ask once more now.
+    /// Whether this address may make another request now.
     pub(super) fn may_ask(&self, address: IpAddr) -> bool {
         self.requests.check_key(&network(address)).is_ok()
     }
 
-    /// Forgets who has not been here for a while; to be called now and then.
+    /// Drops the state of clients that have been absent for a while; to be called from time to
+    /// time.
     pub(super) fn tidy(&self) {
         for limiter in [&self.connections, &self.requests] {
             limiter.retain_recent();

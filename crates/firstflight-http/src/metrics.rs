@@ -1,4 +1,4 @@
-//! What a server counts, for Prometheus, and the plain HTTP/1 listener that tells it.
+//! Counters of a server for Prometheus, and the plain HTTP/1 listener that serves them.
 
 use super::sockets::bind_all;
 use firstflight_path::Error;
@@ -23,11 +23,11 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Whoever reads metrics; more at a time wait.
+/// Maximum number of concurrent readers of metrics; others wait.
 const READERS: usize = 16;
 /// Connections that may wait to be accepted.
 const WAITING: i32 = 128;
-/// The longest a reader may take to say what it wants.
+/// Longest time that a reader may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -51,7 +51,6 @@ struct Exit {
     reason: &'static str,
 }
 
-/// The counts of a server.
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
@@ -68,17 +67,17 @@ pub(super) struct Metrics {
     bytes_lost: Counter,
     spurious: Counter,
     ttlb: Family<Arm, Histogram>,
-    /// Who is asked for the newest counts.
+    /// Servers that provide their newest counts.
     servers: Mutex<Vec<Weak<dyn Counted>>>,
 }
 
-/// A server that is asked for its newest counts when the metrics are read.
+/// A server that provides its newest counts when the metrics are read.
 pub(super) trait Counted: std::fmt::Debug + Send + Sync {
-    /// Adds what every open connection has done since the last time.
+    /// Adds the activity of every open connection since the last call.
     fn count_open(&self);
 }
 
-/// What one connection has sent, as far as it was counted.
+/// The counted packets and bytes of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     pub(super) packets: u64,
@@ -88,7 +87,7 @@ pub(super) struct Sent {
     pub(super) spurious: u64,
 }
 
-/// From a millisecond to a little over two minutes, each half as long again as the one before.
+/// Buckets from a millisecond to a little over two minutes, each 1.5 times the previous one.
 fn durations() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 1.5, 30))
 }
@@ -186,7 +185,7 @@ impl Metrics {
         self.spurious.inc_by(now.spurious.saturating_sub(before.spurious));
     }
 
-    /// Counts what `server` does also while it does it: whenever the metrics are read.
+    /// Counts the activity of `server` while it runs: whenever the metrics are read.
     pub(super) fn watch(&self, server: Weak<dyn Counted>) {
         self.servers().push(server);
     }
@@ -206,7 +205,7 @@ impl Metrics {
     }
 }
 
-/// Where servers count what they do.
+/// The counters of servers.
 #[derive(Clone, Debug)]
 pub struct Meter(pub(super) Arc<Metrics>);
 
@@ -217,14 +216,14 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Shows how the rows of a trial are: how many wait to be written, and how many are lost.
+    /// Sets the numbers of a trial's rows: those waiting to be written, and those lost.
     pub fn rows(&self, waiting: u64, lost: u64) {
         self.0.rows_waiting.set(waiting.cast_signed());
         self.0.rows_lost.set(lost.cast_signed());
     }
 }
 
-/// A plain HTTP/1 listener that tells, at `/metrics`, what a [`Meter`] shows.
+/// A plain HTTP/1 listener that serves the counters of a [`Meter`] at `/metrics`.
 #[derive(Debug)]
 pub struct Exporter {
     metrics: Arc<Metrics>,
@@ -234,8 +233,8 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at each of these addresses as [`crate::ServerOptions::listen`] says. To be called
-    /// within a tokio runtime.
+    /// Listens at each of these addresses, with the rules of [`crate::ServerOptions::listen`]. Must
+    /// be called within a tokio runtime.
     ///
     /// # Errors
     /// If an address cannot be used.
@@ -256,12 +255,12 @@ impl Exporter {
         Ok(Exporter { metrics: Arc::clone(&meter.0), listeners, addresses })
     }
 
-    /// Where it listens; never empty.
+    /// Its addresses; never empty.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Answers for as long as it is polled.
+    /// Serves requests for as long as it is polled.
     pub async fn run(self) {
         let Exporter { metrics, listeners, .. } = self;
         let places = Arc::new(Semaphore::new(READERS));
@@ -275,7 +274,7 @@ impl Exporter {
 
 async fn answer(listener: TcpListener, places: Arc<Semaphore>, metrics: Arc<Metrics>) {
     loop {
-        // An address at which nobody asks takes no reader's place.
+        // An address without requests takes no reader's slot.
         let Ok((stream, _)) = listener.accept().await else {
             // Out of descriptors, most likely: wait rather than spin.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -293,7 +292,7 @@ async fn answer(listener: TcpListener, places: Arc<Semaphore>, metrics: Arc<Metr
                 .header_read_timeout(PATIENCE)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
-            // Whoever does not read its answer loses it.
+            // A reader that does not read its answer loses it.
             let _ = tokio::time::timeout(2 * PATIENCE, connection).await;
             drop(place);
         });

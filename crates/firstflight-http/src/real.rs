@@ -1,10 +1,11 @@
-//! A trial over real sockets: the server and the client of [this crate](crate), each on a thread of its
-//! own, and whatever path a caller puts between them. Measures what the [rig](firstflight_rig) measures,
-//! where the ends can know it; what the path dropped, its owner knows.
+//! A trial over real sockets: the server and the client of [this crate](crate), each on its own
+//! thread, and any path that a caller puts between them. Measures the same quantities as the
+//! [rig](firstflight_rig) where the ends can know them; the path's owner knows which packets it
+//! dropped.
 //!
-//! The windows of the receiver and its tolerance of gaps are the rig's, and so are the sizes of
-//! packets. What differs is everything that a real machine adds: timers that fire late, system
-//! calls, and whoever else uses the processor.
+//! The receiver's windows, its tolerance of gaps and the packet sizes are those of the rig. The
+//! differences are those of a real machine: timers that fire late, system calls, and other programs
+//! that use the processor.
 
 use crate::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_and};
 use firstflight::{Episode, Exit, Nanos, Time};
@@ -21,30 +22,31 @@ use tokio::sync::oneshot;
 /// Stacks of sender and receiver.
 pub const STACKS: &str = "HTTP/3 of noq 1.4 to iroh-quinn 0.16, over UDP sockets";
 
-/// How long both ends may say nothing.
+/// Longest time that both ends may be silent.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Measurements of a trial at both ends. Times count from the moment the first byte of the response
-/// was handed to the sender.
+/// was passed to the sender.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Every byte was acknowledged, and every byte was right.
+    /// Whether every byte was acknowledged and correct.
     pub complete: bool,
-    /// Until every byte was acknowledged at the sender, or until the end.
+    /// Time until every byte was acknowledged at the sender, or until the end.
     pub acked_after: Nanos,
-    /// Until the last byte was read at the receiver, if it was.
+    /// Time until the last byte was read at the receiver, if it was.
     pub delivered_after: Option<Nanos>,
     /// Object bytes read at the receiver.
     pub delivered: u64,
     /// Ack-eliciting packets sent.
     pub packets_sent: u64,
-    /// Packets declared lost, whether they were or not.
+    /// Packets declared lost, whether or not they were.
     pub packets_declared_lost: u64,
     /// Packets that carried bytes declared lost before.
     pub retransmissions: u64,
-    /// Object bytes in them.
+    /// Object bytes in these packets.
     pub retransmitted_bytes: u64,
-    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows.
+    /// Recovery episodes opened by losses with no more in flight at entry than the threshold
+    /// allows.
     pub recoveries_below_ssthresh: u64,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
@@ -54,15 +56,16 @@ pub struct Measured {
     pub cwnd_max: u64,
     /// State of the controller at the end.
     pub status: Option<Status>,
-    /// When the object began, on the controller's clock.
+    /// Start of the object, on the controller's clock.
     begin: Time,
     logbook: Arc<Mutex<Logbook>>,
-    /// When how many object bytes had been read at the receiver, ns since the object began.
+    /// Object bytes read at the receiver over time: pairs of ns since the start of the object, and
+    /// bytes.
     read: Vec<(u64, u64)>,
 }
 
 impl Measured {
-    /// Every event reaches `observer`, once, if the sender was told to keep them.
+    /// Passes every event to `observer`, once, if the sender was told to keep events.
     pub fn read_to(&self, observer: &mut dyn Observer) {
         let mut read = self.read.iter().peekable();
         let mut delivered = 0;
@@ -77,7 +80,7 @@ impl Measured {
     }
 }
 
-/// What the two ends tell.
+/// The times that the two ends report.
 #[derive(Debug)]
 struct Stopwatch {
     logbook: Arc<Mutex<Logbook>>,
@@ -127,7 +130,7 @@ impl Watch for Stopwatch {
     }
 }
 
-/// A sender that waits for its one request.
+/// A sender that waits for its only request.
 #[derive(Debug)]
 pub struct Sender {
     address: SocketAddr,
@@ -149,9 +152,9 @@ fn runtime() -> Result<Runtime, Error> {
 }
 
 impl Sender {
-    /// A server on loopback that sends with `plan` in datagrams of `datagram` bytes. With `watched`
-    /// it keeps every event. Each thread of the trial calls `prepare` first, for whoever wants
-    /// them scheduled in another way.
+    /// Starts a server on loopback that sends with `plan` in datagrams of `datagram` bytes. With
+    /// `watched` it keeps every event. Each thread of the trial first calls `prepare`, for example
+    /// to change its scheduling.
     ///
     /// # Errors
     /// If the system has no socket or thread for it.
@@ -178,7 +181,7 @@ impl Sender {
         let until = async { drop(stopped.await) };
         let serve = move || {
             prepare();
-            // What is not finished when it ends is cut off.
+            // Connections that have not finished when it ends are cut off.
             let _ = runtime.block_on(server.run(until, std::future::ready(())));
         };
         let thread = thread::Builder::new()
@@ -198,17 +201,17 @@ impl Sender {
         })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Fetches an object of `object` bytes, talking to `via` instead of the sender itself; `begin`
-    /// is called when its first byte is about to be sent.
+    /// Fetches an object of `object` bytes through `via` instead of from the sender's own address;
+    /// `begin` is called when the object's first byte is about to be sent.
     ///
     /// # Errors
-    /// If the object does not come, or comes with a wrong byte. One that is not finished within the
-    /// limit is no error.
+    /// If the object does not arrive, or arrives with a wrong byte. An object that is not complete
+    /// within the limit is not an error.
     pub fn trial(
         mut self,
         via: SocketAddr,
@@ -244,7 +247,7 @@ impl Sender {
         let receive = || {
             prepare();
             let race = async {
-                // Until the sender knows, too.
+                // Until the sender knows the end, too.
                 let known = async { drop(ended.await) };
                 tokio::select! {
                     fetched = fetch_and(&wanted, take, known) => Some(fetched),
@@ -253,7 +256,7 @@ impl Sender {
             };
             runtime().map(|runtime| runtime.block_on(race))
         };
-        // A thread of its own: what it is prepared for must not stay behind.
+        // A separate thread, because the effects of `prepare` must not remain.
         let received = thread::scope(|scope| scope.spawn(receive).join())
             .map_err(|_| Error::new("the receiver panicked"))?;
         let fetched = received?;
@@ -304,8 +307,8 @@ impl Sender {
             retransmissions: book.repeats,
             retransmitted_bytes: book.repeated_bytes,
             recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
-            // The controller's own clock began with the settings of HTTP/3, a round trip before the
-            // object.
+            // The controller's own clock started with the settings of HTTP/3, a round trip before
+            // the object.
             exit: status.and_then(|status| status.exit).map(|exit| {
                 let at = counted(exit.at);
                 Exit { at, since_first_send: Nanos(at.0), ..exit }

@@ -1,5 +1,5 @@
-//! What a request asks for, and what is wrong with it. No input or output here: a request head goes
-//! in, an [`Ask`] or a status comes out.
+//! Parsing and validation of requests. No input or output here: a request head is converted into an
+//! [`Ask`] or a status.
 
 use super::content::{Part, parse_size};
 use firstflight_quic::Plan;
@@ -14,43 +14,42 @@ pub const ARM: HeaderName = HeaderName::from_static("firstflight-arm");
 /// The header field that names the pattern of an object's bytes.
 pub const PATTERN: HeaderName = HeaderName::from_static("firstflight-pattern");
 
-/// Longest path that is looked at, bytes.
+/// Longest path that is examined, bytes.
 const LONGEST_PATH: usize = 2048;
 
-/// What is asked for.
+/// A valid request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ask {
     pub(super) what: What,
-    /// Only the head of the answer.
+    /// Whether only the head of the answer is requested.
     pub(super) head: bool,
     pub(super) range: Option<Asked>,
-    /// The arm to send with.
+    /// The arm to use.
     pub(super) arm: Option<Plan>,
 }
 
-/// The object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// The start page.
     Home,
-    /// So many bytes of the pattern.
+    /// This many bytes of the pattern.
     Bytes(u64),
     /// A file below the folder.
     File(PathBuf),
 }
 
-/// A range as it was asked for, RFC 9110 section 14.1.2.
+/// A range as requested, RFC 9110 section 14.1.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// From here on.
+    /// From this offset on.
     From(u64),
-    /// From first to last.
+    /// From the first to the last offset, both inclusive.
     Between(u64, u64),
-    /// The last so many bytes.
+    /// The last bytes, this many.
     Last(u64),
 }
 
-/// What is refused, and how.
+/// The status and details of a refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -63,12 +62,12 @@ impl From<StatusCode> for Refusal {
     }
 }
 
-/// What a listener allows.
+/// The requests that a listener allows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {
     pub(super) largest: u64,
     pub(super) files: bool,
-    /// Also files whose names begin with a dot.
+    /// Also files whose names start with a dot.
     pub(super) hidden: bool,
     pub(super) choice: bool,
 }
@@ -76,7 +75,7 @@ pub(super) struct Allowed {
 /// Reads a request.
 pub(super) fn read(request: &Request<()>, allowed: Allowed) -> Result<Ask, Refusal> {
     let fields = request.headers();
-    // RFC 9114 section 4.2: fields of a connection make a request malformed.
+    // RFC 9114 section 4.2: connection-specific fields make a request malformed.
     for field in [
         header::CONNECTION,
         header::TRANSFER_ENCODING,
@@ -98,13 +97,13 @@ pub(super) fn read(request: &Request<()>, allowed: Allowed) -> Result<Ask, Refus
     refuse_content(fields)?;
     let arm = arm(fields, allowed)?;
     let what = what(request.uri().path(), allowed)?;
-    // RFC 9110 section 14.2: a range means something for GET only. Nothing here has a validator, so
-    // no If-Range can hold.
+    // RFC 9110 section 14.2: a range is defined for GET only. No object here has a validator, so no
+    // If-Range can match.
     let range = if head || fields.contains_key(header::IF_RANGE) { None } else { range(fields)? };
     Ok(Ask { what, head, range, arm })
 }
 
-/// Nothing that is asked with GET or HEAD has content.
+/// Requests with GET or HEAD have no content.
 fn refuse_content(fields: &HeaderMap) -> Result<(), Refusal> {
     let mut lengths = fields.get_all(header::CONTENT_LENGTH).iter();
     let Some(length) = lengths.next() else { return Ok(()) };
@@ -146,7 +145,7 @@ fn what(path: &str, allowed: Allowed) -> Result<What, Refusal> {
     }
     if let Some(size) = path.strip_prefix("/bytes/") {
         let size = parse_size(size).ok_or(StatusCode::BAD_REQUEST)?;
-        // An object that this server does not have.
+        // This server does not have the object.
         return if size <= allowed.largest {
             Ok(What::Bytes(size))
         } else {
@@ -161,12 +160,13 @@ fn what(path: &str, allowed: Allowed) -> Result<What, Refusal> {
     }
 }
 
-/// A name on the way begins with a dot: of a version control, of an editor, of secrets.
+/// Whether a name in the path starts with a dot: files of version control, of an editor, or
+/// secrets.
 pub(super) fn is_hidden(file: &Path) -> bool {
     file.iter().any(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// Every `%` is followed by two hexadecimal digits, RFC 3986 section 2.1.
+/// Whether every `%` is followed by two hexadecimal digits, RFC 3986 section 2.1.
 fn is_encoded(segment: &str) -> bool {
     let hex = |text: &str| {
         text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -174,8 +174,8 @@ fn is_encoded(segment: &str) -> bool {
     segment.split('%').skip(1).all(hex)
 }
 
-/// The name of a file below the folder, decoded once. Segments that are no plain names are refused
-/// before any file is looked for.
+/// The name of a file below the folder, decoded once. Segments that are not plain names are refused
+/// before any file lookup.
 fn file(path: &str) -> Result<PathBuf, Refusal> {
     let bad = || Refusal::from(StatusCode::BAD_REQUEST);
     let path = path.strip_prefix('/').ok_or_else(bad)?;
@@ -197,8 +197,8 @@ fn file(path: &str) -> Result<PathBuf, Refusal> {
     Ok(file)
 }
 
-/// RFC 9110 section 14.2: an unknown unit is ignored, and so are several ranges at once, which we
-/// do not serve. What is no range at all is refused.
+/// RFC 9110 section 14.2: an unknown unit is ignored, and so are several ranges in one request,
+/// which we do not serve. A malformed range is refused.
 fn range(fields: &HeaderMap) -> Result<Option<Asked>, Refusal> {
     let mut ranges = fields.get_all(header::RANGE).iter();
     let Some(range) = ranges.next() else { return Ok(None) };
@@ -235,7 +235,7 @@ fn backwards(range: &Asked) -> bool {
 /// The part of an object of `total` bytes.
 ///
 /// # Errors
-/// 416 with the length there is, if nothing of the range is inside.
+/// 416 with the object's length, if no byte of the range is inside.
 pub(super) fn part(asked: Option<Asked>, total: u64) -> Result<Part, Refusal> {
     let Range { start, end } = match asked {
         None => return Ok(Part { range: 0..total, total }),

@@ -30,13 +30,13 @@ const HOME: &str = "<!doctype html><html lang=en><meta charset=utf-8>\
 <h1>firstflight serve</h1><p>Objects of any size, over HTTP/3: <a href=/bytes/100kB>/bytes/100kB</a>, \
 <a href=/bytes/10MB>/bytes/10MB</a>, <a href=/bytes/100MB>/bytes/100MB</a>.\n";
 
-/// What a response is written with.
+/// The context for writing a response.
 pub(super) struct Responder {
     pub(super) shared: Arc<Shared>,
     pub(super) peer: Arc<Peer>,
 }
 
-/// Where the bytes come from.
+/// Source of the bytes.
 enum Source {
     /// The pattern.
     Pattern,
@@ -46,7 +46,6 @@ enum Source {
     File(File),
 }
 
-/// What is sent.
 struct Reply {
     source: Source,
     part: Part,
@@ -54,16 +53,16 @@ struct Reply {
     kind: HeaderValue,
 }
 
-/// Why a response was not sent whole.
+/// Why a response was not sent completely.
 enum Cut {
-    /// The peer or the connection is gone, or the peer wants no more.
+    /// The peer or the connection is gone, or the peer has stopped the stream.
     Gone,
-    /// It went too slowly, or the file ended early.
+    /// The transfer was too slow, or the file ended early.
     Ours(Code),
 }
 
 impl Cut {
-    /// How the stream is reset: what was cut off must not look finished.
+    /// The code of the stream reset: a response that was cut off must not look finished.
     const fn code(&self) -> Code {
         match self {
             Cut::Gone => Code::H3_REQUEST_CANCELLED,
@@ -80,8 +79,8 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Cut {
 
 /// Answers one request.
 pub(super) async fn answer(responder: Responder, resolver: RequestResolver<Connection, Bytes>) {
-    // A request whose head does not arrive is none; one that is malformed was reset by `h3`, RFC
-    // 9114 section 4.1.2.
+    // A request whose head does not arrive is ignored; `h3` resets a malformed one, RFC 9114
+    // section 4.1.2.
     let patience = responder.shared.options.limits.patience;
     let Ok(Ok((request, stream))) = timeout(patience, resolver.resolve_request()).await else {
         return;
@@ -117,12 +116,12 @@ impl Responder {
             Ok((ask, reply)) => self.send(&mut stream, &ask, reply).await,
             Err(refusal) => self.refuse(&mut stream, refusal).await,
         }
-        // Nothing that is asked here has content; whatever comes is not read. RFC 9114 section 4.1:
-        // a client keeps the answer it has.
+        // No request here has content; any content is left unread. RFC 9114 section 4.1: a client
+        // keeps the answer it has.
         stream.stop_sending(Code::H3_NO_ERROR);
     }
 
-    /// The arm that was asked for becomes this connection's, if there is still time.
+    /// Sets the requested arm for this connection if it is still possible.
     fn choose(&self, plan: Option<Plan>, first: bool) -> Result<(), Refusal> {
         let Some(plan) = plan else { return Ok(()) };
         let late = Refusal::from(StatusCode::CONFLICT);
@@ -161,19 +160,19 @@ impl Responder {
         }
     }
 
-    /// A file below the folder, opened where the part begins. Links that lead out of the folder
-    /// lead nowhere.
+    /// A file below the folder, opened at the start of the part. Links that lead out of the folder
+    /// are not followed.
     async fn open(&self, name: &Path, range: Option<Asked>) -> Result<(File, Part), Refusal> {
         let nowhere = || Refusal::from(StatusCode::NOT_FOUND);
         let folder = self.shared.folder.as_ref().ok_or_else(nowhere)?;
         let real = tokio::fs::canonicalize(folder.join(name)).await.map_err(|_| nowhere())?;
-        // Nor may a link lead to what is not served by its own name.
+        // Nor may a link lead to a file that is not served under its own name.
         match real.strip_prefix(folder) {
             Ok(inside) if self.shared.options.hidden || !request::is_hidden(inside) => {}
             _ => return Err(nowhere()),
         }
         let about = tokio::fs::metadata(&real).await.map_err(|_| nowhere())?;
-        // Neither a folder nor a pipe that would never end.
+        // Neither a folder nor a pipe, which would never end.
         if !about.is_file() {
             return Err(nowhere());
         }
@@ -183,7 +182,7 @@ impl Responder {
         Ok((file, part))
     }
 
-    /// A status, and nothing else.
+    /// Sends a status and nothing else.
     async fn refuse(&self, stream: &mut Stream, refusal: Refusal) {
         self.shared.metrics.responded(refusal.status);
         let mut response =
@@ -269,7 +268,7 @@ impl Responder {
         self.patiently(async { Ok(stream.finish().await?) }).await
     }
 
-    /// Waits for `work` as long as the peer takes something.
+    /// Waits for `work` as long as the peer makes progress.
     async fn patiently(&self, work: impl Future<Output = Result<(), Cut>>) -> Result<(), Cut> {
         let patience = self.shared.options.limits.patience;
         let least = Limits::SLOWEST * patience.as_secs().max(1);
@@ -277,7 +276,7 @@ impl Responder {
         let acked = || self.peer.controller().map_or(0, |controller| controller.bytes_acked);
         let mut before = None;
         loop {
-            // Asked only if the first wait was in vain: most never are.
+            // Progress is measured only if the first wait was in vain, which is rare.
             if let Ok(done) =
                 timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await
             {

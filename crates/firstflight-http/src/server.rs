@@ -1,4 +1,4 @@
-//! The server: who gets in, what becomes of a connection, and how everything ends.
+//! The server: admission of clients, the life of a connection, and shutdown.
 
 use super::limits::{Admission, CONTROL, FIELDS, Gate, ONE_WAY, Place, RECEIVE, REQUEST};
 use super::metrics::{Counted, Sent};
@@ -26,25 +26,25 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The longest a handshake may take.
+/// Longest time that a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How often who was here is forgotten.
+/// Interval at which the state of absent clients is dropped.
 const TIDY: Duration = Duration::from_secs(10);
-/// Socket buffer that is asked for, bytes; the system may grant less.
+/// Requested socket buffer, bytes; the system may grant less.
 const BUFFER: usize = 4 << 20;
-/// Handshakes that may wait to be looked at, and bytes of each that are kept.
+/// Handshakes that may wait for processing, and bytes kept of each.
 const WAITING: (usize, u64) = (1 << 10, 8 << 10);
 
 /// Outcome of a server's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every response that was begun was finished.
+    /// Every response that had started was finished.
     Drained,
-    /// So many connections were cut off when time was up.
+    /// This many connections were cut off when time was up.
     CutOff(usize),
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     /// One for each address.
@@ -55,7 +55,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens. To be called within a tokio runtime.
+    /// Listens. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// If an address is taken, or the certificate or the folder cannot be used.
@@ -105,7 +105,7 @@ impl Server {
         Ok(Server { endpoints, shared, pin: identity.pin, addresses })
     }
 
-    /// Where it listens; never empty.
+    /// Its addresses; never empty.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -115,15 +115,15 @@ impl Server {
         self.addresses[0]
     }
 
-    /// The hash of its public key, by which a client can know it: base64 of the SHA-256 of the
+    /// The hash of its public key, by which a client can identify it: base64 of the SHA-256 of the
     /// certificate's SubjectPublicKeyInfo.
     pub fn pin(&self) -> &str {
         &self.pin
     }
 
-    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes
-    /// what was begun, until `enough`, which is asked from then on, resolves: what is left is
-    /// cut off.
+    /// Serves until `stop` resolves. Then it accepts no new connections and no new requests and
+    /// finishes the responses that have started. It polls `enough` from then on; when `enough`
+    /// resolves, the rest is cut off.
     pub async fn run(
         self,
         stop: impl Future<Output = ()>,
@@ -157,7 +157,7 @@ impl Server {
         for endpoint in &endpoints {
             endpoint.close(VarInt::from_u32(NO_ERROR), b"the server ends");
         }
-        // Until every peer has been told, but not for ever.
+        // Until every peer has been informed, but not for ever.
         let told = async {
             for endpoint in &endpoints {
                 endpoint.wait_idle().await;
@@ -177,7 +177,7 @@ fn endpoint(
     config: ServerConfig,
 ) -> Result<Endpoint, Error> {
     let refused = |error| Error::new(format!("{address}: {error}"));
-    // Less is no failure: then more is lost when the machine is busy.
+    // A smaller buffer is not an error: more packets are then lost when the machine is busy.
     let _ = socket.set_recv_buffer_size(BUFFER);
     let _ = socket.set_send_buffer_size(BUFFER);
     let runtime =
@@ -186,14 +186,14 @@ fn endpoint(
 }
 
 impl Shared {
-    /// Takes connections at one address until it is aborted.
+    /// Accepts connections at one address until it is aborted.
     async fn accept(self: Arc<Self>, endpoint: Endpoint) {
         while let Some(incoming) = endpoint.accept().await {
             self.take(incoming);
         }
     }
 
-    /// Somebody wants in.
+    /// Admits or refuses a new connection.
     fn take(self: &Arc<Self>, incoming: Incoming) {
         let proven = incoming.remote_address_validated() || !incoming.may_retry();
         match self.gate.admit(incoming.remote_address().ip(), proven) {
@@ -203,7 +203,7 @@ impl Shared {
             }
             Admission::Prove => {
                 self.metrics.connection("retried");
-                // Fails only for those that may not be asked again, which were not sent here.
+                // Fails only for clients that may not be asked again, and those do not get here.
                 let _ = incoming.retry();
             }
             Admission::Out => {
@@ -213,7 +213,8 @@ impl Shared {
         }
     }
 
-    /// The configuration of one connection: its own controller, so that it can have its own arm.
+    /// The configuration of one connection, with its own controller, so that it can have its own
+    /// arm.
     fn config(&self, client: IpAddr, choice: &Choice) -> ServerConfig {
         let mut factory = Factory::new(self.options.plan).with_origin(self.options.origin);
         if self.options.choice {
@@ -226,7 +227,7 @@ impl Shared {
             factory = factory.with_resume(memory, client);
         }
         let factory: Arc<dyn ControllerFactory + Send + Sync> = match &self.options.trial {
-            // Whether it is the client that is drawn is for the trial to say.
+            // The trial decides whether the arm is drawn per client.
             Some(trial) => trial.noq_for(client),
             None => Arc::new(factory),
         };
@@ -249,7 +250,7 @@ impl Shared {
         config
     }
 
-    /// A connection, from its first packet to its last.
+    /// Serves a connection from its first packet to its last.
     async fn serve(self: Arc<Self>, incoming: Incoming, place: Place) {
         let choice = Choice::default();
         let remote = incoming.remote_address();
@@ -285,7 +286,7 @@ impl Shared {
         drop(place);
     }
 
-    /// HTTP/3 with one peer, until it or we have had enough.
+    /// Runs HTTP/3 with one peer until either end closes.
     async fn speak(self: &Arc<Self>, quic: &noq::Connection, peer: &Arc<Peer>) {
         let binding = Connection::new(
             quic.clone(),
@@ -310,7 +311,8 @@ impl Shared {
                     }
                     continue;
                 }
-                // What was begun is finished; a peer may stay connected for as long as it likes, and is not waited for.
+                // Responses that have started are finished. A peer may stay connected for as long
+                // as it likes, but the server does not wait for it.
                 () = responses.wait(), if stopping => break,
             };
             match next {
@@ -318,7 +320,7 @@ impl Shared {
                     let responder = Responder { shared: Arc::clone(self), peer: Arc::clone(peer) };
                     responses.spawn(answer(responder, resolver));
                 }
-                // Nobody asks: fine as long as somebody is answered.
+                // No new request: acceptable as long as a response is in progress.
                 Err(_) if !responses.is_empty() => {}
                 Ok(Ok(None) | Err(_)) | Err(_) => break,
             }

@@ -1,4 +1,4 @@
-//! What the connections of a server share, and what it knows of each.
+//! State that the connections of a server share, and the server's record of each.
 
 use crate::limits::{Gate, Limits};
 use crate::metrics::{Counted, Meter, Metrics, Sent};
@@ -19,7 +19,7 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Somebody who follows every response, such as a trial. Called from within tasks: must be quick.
+/// An observer of every response, such as a trial. Called from within tasks, so it must be quick.
 pub trait Watch: std::fmt::Debug + Send + Sync {
     /// The first byte of a response is about to be written.
     fn begins(&self);
@@ -30,25 +30,26 @@ pub trait Watch: std::fmt::Debug + Send + Sync {
 /// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where it listens; port 0 takes a free one, the same at all of them. Of several, those that
-    /// this machine does not have are left out.
+    /// Addresses to listen at; port 0 selects a free port, the same for all of them. If there are
+    /// several, those that this machine does not have are left out.
     pub listen: Vec<SocketAddr>,
-    /// The arm that it sends with.
+    /// The arm to send with.
     pub plan: Plan,
-    /// A client may choose another one with the header field [`crate::ARM`] of its first request.
+    /// Whether a client may choose another arm with the header field [`crate::ARM`] of its first
+    /// request.
     pub choice: bool,
     /// A folder whose files are served.
     pub folder: Option<PathBuf>,
-    /// Also its files and folders whose names begin with a dot.
+    /// Whether to serve also files and folders whose names start with a dot.
     pub hidden: bool,
     /// Certificate of the server.
     pub certificate: Certificate,
-    /// Where it counts what it does; several servers may share one.
+    /// The server's counters; several servers may share them.
     pub meter: Meter,
     /// Limits.
     pub limits: Limits,
-    /// UDP payload of its largest packets from the first one on, bytes; `None` begins with 1200
-    /// and looks for more.
+    /// UDP payload of its largest packets, from the first one on, bytes; `None` starts with 1200
+    /// and probes for more.
     pub datagram: Option<u16>,
     /// Time zero of its controllers.
     pub origin: Instant,
@@ -56,14 +57,16 @@ pub struct ServerOptions {
     pub recorder: Option<SharedRecorder>,
     /// Observer of every response.
     pub watch: Option<Arc<dyn Watch>>,
-    /// Path state by client, which starts its next connection where the arm is `careful`.
+    /// Saved path state by client, with which its next connection starts if the arm is `careful`.
     pub resume: Option<Memory>,
-    /// A trial that draws the arm of each connection instead of `plan`, and writes its row.
+    /// A trial that draws the arm of each connection instead of using `plan`, and writes a row for
+    /// each.
     pub trial: Option<Trial>,
 }
 
 impl ServerOptions {
-    /// A server that sends with `plan`, a throw-away certificate for `localhost`, no folder.
+    /// A server that sends with `plan`, with a throw-away certificate for `localhost` and no
+    /// folder.
     pub fn new(listen: &[SocketAddr], plan: Plan) -> ServerOptions {
         let names = vec!["localhost".into(), "127.0.0.1".into(), "::1".into()];
         ServerOptions {
@@ -85,23 +88,23 @@ impl ServerOptions {
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
-    /// The folder as the system knows it, without links.
+    /// The folder's real path, without links.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) config: ServerConfig,
-    /// Name of the listener's arm.
+    /// Name of the server's default arm.
     pub(crate) arm: Arc<str>,
     pub(crate) open: Mutex<Open>,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
 
-/// The connections that are open, and what each may keep.
+/// The open connections, and the memory share of each.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     pub(crate) connections: HashMap<usize, Arc<Peer>>,
@@ -125,7 +128,7 @@ impl Shared {
         self.apportion(&mut open);
     }
 
-    /// The memory for repeats is divided anew when its shares change.
+    /// Divides the memory for retransmissions anew when the share changes.
     fn apportion(&self, open: &mut Open) {
         let share = self.options.limits.share(open.connections.len());
         if share != open.share {
@@ -136,7 +139,7 @@ impl Shared {
         }
     }
 
-    /// Adds what a connection has done since the last time to the metrics.
+    /// Adds a connection's activity since the last call to the metrics.
     pub(crate) fn count(&self, peer: &Peer) {
         let stats = peer.quic.path_stats(PathId::ZERO);
         let mut counted = peer.counted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,14 +161,15 @@ impl Shared {
         }
     }
 
-    /// An arm's name for metrics. What clients chose is one name, or they could make as many as
-    /// they like; so could what was learnt of their paths, which is nobody else's business either.
+    /// An arm's name for metrics. All arms chosen by clients have one common name; otherwise
+    /// clients could create any number of names. The same holds for saved path state, which should
+    /// not be published either.
     pub(crate) fn label(&self, status: &Status) -> Arc<str> {
         let arm = self.asked_for(status);
         if arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
     }
 
-    /// The arm that sends, without what an earlier connection of the client has put into it.
+    /// The requested arm, without the saved state of the client's earlier connection.
     pub(crate) fn asked_for(&self, status: &Status) -> Arm {
         if self.options.resume.is_some() { unsaved(status.arm) } else { status.arm }
     }
@@ -180,20 +184,20 @@ impl Counted for Shared {
     }
 }
 
-/// Who is at the other end.
+/// The client of a connection.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) quic: noq::Connection,
     pub(crate) address: SocketAddr,
     pub(crate) choice: Choice,
-    /// It has made a request.
+    /// Whether it has made a request.
     pub(crate) asked: AtomicBool,
-    /// What the metrics know, and whether they know how startup ended.
+    /// The counts already added to the metrics, and whether the startup's exit is included.
     pub(crate) counted: Mutex<(Sent, bool)>,
 }
 
 impl Peer {
-    /// What the controller says of itself.
+    /// The status that the controller reports.
     pub(crate) fn controller(&self) -> Option<Status> {
         controller::status(self.quic.congestion_state(PathId::ZERO)?.as_ref())
     }

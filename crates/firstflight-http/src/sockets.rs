@@ -1,18 +1,19 @@
-//! Sockets at every address that a name stands for.
+//! Sockets at every address of a name.
 
 use firstflight_path::Error;
 use socket2::{Domain, Socket, Type};
 use std::io::{Error as IoError, ErrorKind};
 use std::net::SocketAddr;
 
-/// How often another free port is tried where the first is taken at one of the addresses.
+/// Number of attempts with another free port if the first is taken at one of the addresses.
 const TRIES: usize = 16;
 
-/// Binds a socket at each of `listen`; port 0 takes a free one, the same at all of them. Of several
-/// addresses those that this machine does not have are left out, such as `::1` without IPv6.
+/// Binds a socket at each of `listen`; port 0 selects a free port, the same for all of them. If
+/// there are several addresses, those that this machine does not have are left out, such as `::1`
+/// without IPv6.
 ///
 /// # Errors
-/// One line if an address is taken, or none of them is this machine's.
+/// A one-line message if an address is taken, or this machine has none of them.
 pub(crate) fn bind_all(
     listen: &[SocketAddr],
     kind: Type,
@@ -54,9 +55,10 @@ fn bind_once(listen: &[SocketAddr], kind: Type) -> Result<Vec<(Socket, SocketAdd
     }
 }
 
-/// Or the error, and whether this machine does not have the address.
+/// On failure returns the error, and whether this machine lacks the address.
 fn bind(address: SocketAddr, kind: Type) -> Result<(Socket, SocketAddr), (IoError, bool)> {
-    // A kernel without IPv6 refuses the socket, one whose interfaces have none the address.
+    // A kernel without IPv6 refuses the socket; one whose interfaces have no IPv6 address refuses
+    // the address.
     let socket = Socket::new(Domain::for_address(address), kind, None)
         .map_err(|error| (error, address.is_ipv6()))?;
     let bound = || {
@@ -88,7 +90,7 @@ mod tests {
         for kind in [Type::DGRAM, Type::STREAM] {
             let all = bind_all(&addresses(&["127.0.0.1:0", "127.0.0.2:0"]), kind).expect("bound");
             assert_eq!((all[0].1.port(), all.len()), (all[1].1.port(), 2));
-            // 192.0.2.1 is for documentation: no machine has it.
+            // 192.0.2.1 is reserved for documentation: no machine has it.
             let listen = addresses(&["192.0.2.1:0", "127.0.0.1:0"]);
             let some = bind_all(&listen, kind).expect("bound");
             assert_eq!((some.len(), some[0].1.ip()), (1, listen[1].ip()));

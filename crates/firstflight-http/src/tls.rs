@@ -1,4 +1,4 @@
-//! Certificates: given as files or made up, and whom a client trusts.
+//! Certificates, from files or generated, and the trust settings of a client.
 
 use ::ring::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -21,10 +21,10 @@ use std::sync::Arc;
 /// HTTP/3, RFC 9114 section 3.1.
 const PROTOCOL: &[u8] = b"h3";
 
-/// Where a server's certificate comes from.
+/// Source of a server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Certificate {
-    /// Made up when the server starts, for these names, and thrown away when it ends.
+    /// Generated for these names when the server starts, and discarded when it ends.
     ThrowAway(Vec<String>),
     /// A chain and its private key, both PEM.
     Files {
@@ -78,7 +78,7 @@ pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Error> {
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(|error| Error::new(format!("the certificate: {error}")))?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // Writes only if SSLKEYLOGFILE names a file, as browsers and curl do.
+    // Writes only if SSLKEYLOGFILE names a file, as in browsers and curl.
     config.key_log = Arc::new(KeyLogFile::new());
     Ok(Identity { config, pin })
 }
@@ -89,17 +89,17 @@ fn pin(certificate: &CertificateDer<'_>) -> Option<String> {
     Some(BASE64_STANDARD.encode(digest(&SHA256, &key)))
 }
 
-/// Whom a client trusts.
+/// The certificates that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Who this system trusts.
+    /// Those that this system trusts.
     System,
     /// Certificates signed by one of these, PEM.
     Authority(PathBuf),
-    /// The holder of this public key, given as the base64 of its SHA-256, whatever the name and the
+    /// The holder of this public key, given as the base64 of its SHA-256, regardless of name and
     /// date.
     Pin(String),
-    /// Anyone.
+    /// Any certificate.
     Anyone,
 }
 

@@ -1,14 +1,14 @@
-//! New connections at a rate, for measuring what each one costs: a server that answers and closes at
-//! once, and clients that come on schedule, whether or not the ones before are done.
+//! Opens new connections at a fixed rate, to measure the cost of each: a server that answers and
+//! closes at once, and clients that connect on schedule, whether or not earlier ones have finished.
 //!
 //! ```text
 //! connections serve 127.0.0.1:7000 1000           # answers each with 1000 bytes
 //! connections load 7000 5000 60                   # 5000 a second for a minute
 //! ```
 //!
-//! A connection that is over keeps its ports for a minute at the end that closed first. So clients go
-//! to 64 addresses of the loopback in turn, which have ports of their own each; the server listens
-//! on all of them (`serve 0.0.0.0:7000`).
+//! A finished connection keeps its ports for a minute at the end that closed first. So clients
+//! connect in turn to 64 loopback addresses, each of which has its own ports; the server listens on
+//! all of them (`serve 0.0.0.0:7000`).
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// Threads of the server, and of the clients.
+/// Number of threads of the server, and of the clients.
 const THREADS: u64 = 4;
 const ADDRESSES: u64 = 64;
 
@@ -39,7 +39,7 @@ fn serve(at: SocketAddr, bytes: usize) -> Result<(), Failure> {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 while let Ok((mut stream, _)) = listener.accept() {
-                    // Who has gone again gets nothing.
+                    // A client that has already left gets no answer.
                     let _ = stream.write_all(&answer);
                 }
             });
@@ -63,10 +63,10 @@ fn load(port: u16, rate: u64, seconds: u64) -> Result<(), Failure> {
                     let due = Duration::from_nanos(number.saturating_mul(1_000_000_000) / rate);
                     let now = began.elapsed();
                     if now > over + Duration::from_secs(1) {
-                        // What is still due was not reached.
+                        // The connections still due were not made.
                         return;
                     }
-                    // Who is early waits; who is late says by how much.
+                    // An early client waits; a late one reports its delay.
                     sleep(due.saturating_sub(now));
                     let behind = now.saturating_sub(due).as_millis() as u64;
                     late.fetch_max(behind, Ordering::Relaxed);
@@ -87,7 +87,7 @@ fn load(port: u16, rate: u64, seconds: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One connection, to its end.
+/// Runs one connection to its end.
 fn get(to: SocketAddr) -> std::io::Result<usize> {
     let mut stream = TcpStream::connect(to)?;
     let mut piece = [0; 16_384];

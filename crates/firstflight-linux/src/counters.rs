@@ -1,4 +1,4 @@
-//! What the kernel's TCP has counted in a network namespace.
+//! TCP counters of the kernel for a network namespace.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub struct TcpCounters(HashMap<String, u64>);
 
 impl TcpCounters {
-    /// A line of names, and one of values under them; of another text there are none.
+    /// Parses a line of names and a line of values; any other text yields no counters.
     pub(crate) fn parse(text: &str) -> TcpCounters {
         let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
         let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -16,7 +16,7 @@ impl TcpCounters {
         TcpCounters(known.collect())
     }
 
-    /// Since the namespace was made; `None` if this kernel counts nothing under that name.
+    /// Count since the namespace was created; `None` if this kernel has no counter of that name.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }

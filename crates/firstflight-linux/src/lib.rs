@@ -1,18 +1,18 @@
-//! Emulated links, and real Linux TCP behind them.
+//! Emulated links, and real Linux TCP over them.
 //!
 //! * [`link`]: two network namespaces with a TUN device each, and a thread between them that gives
-//!   every packet the fate which a [`firstflight_path::Path`] decides. Needs no kernel module but
+//!   every packet the fate that a [`firstflight_path::Path`] decides. Needs no kernel module except
 //!   TUN, no netem, and leaves nothing behind.
 //! * [`relay`]: the same for UDP between ordinary processes, without privilege.
 //! * `kernel` (feature `bpf`): startups and recoveries as congestion controllers of the running
-//!   kernel, loaded and taken out again.
-//! * [`scripted`]: a connection of the kernel whose peer is a script.
-//! * [`trial`]: one object from sender to receiver through a link, measured.
-//! * [`supervise`]: run a command at one end, a server at the other, and end both whatever happens.
+//!   kernel, loaded and unloaded.
+//! * [`scripted`]: a kernel connection whose peer is a script.
+//! * [`trial`]: measures one object from sender to receiver through a link.
+//! * [`supervise`]: runs a command at one end and a server at the other, and ends both in every
+//!   case.
 //!
-//! Everything but the relay needs privilege; what is missing is said in one line
-//! ([`firstflight_path::Error`]). On
-//! other systems than Linux the crate is empty.
+//! Everything except the relay needs privilege; a one-line error names what is missing
+//! ([`firstflight_path::Error`]). On systems other than Linux the crate is empty.
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
 // A library has no terminal.
@@ -41,15 +41,15 @@ mod tun;
 pub use link::{LinkEmulator, LinkOptions, Report};
 pub use namespace::Namespace;
 
-/// From now on the calling thread runs before every ordinary one, and after the links of this
-/// crate, where that is permitted; where it is not, nothing changes. For the ends of a link whose
-/// timing is measured.
+/// Gives the calling thread real-time priority, above every ordinary thread and below the links of
+/// this crate, if that is permitted; otherwise nothing changes. For the ends of a link whose timing
+/// is measured.
 pub fn hurry() {
     const PRIORITY: i32 = 10;
     let _ = sys::run_first(PRIORITY);
 }
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! One process at a time: locks that end with the process, however it ends, and who holds them.
+//! Locks for one process at a time, which end with the process however it ends, and their holders.
 
 use crate::sys::{detach, interrupt_process, open_process};
 use firstflight_path::Error;
@@ -19,10 +19,10 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks a file or folder that exists; `None` if another process has.
+    /// Locks an existing file or folder; `None` if another process holds the lock.
     ///
     /// # Errors
-    /// One line with its name.
+    /// A one-line message with its name.
     pub fn take(path: &Path) -> Result<Option<Lock>, Error> {
         let file = File::open(path).map_err(|error| failed(path, &error))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -37,18 +37,18 @@ fn failed(path: &Path, error: &dyn Display) -> Error {
     Error::new(format!("{}: {error}", path.display()))
 }
 
-/// A file whose lock says which process holds it. Only its owner can read and lock it.
+/// A file whose lock identifies the process that holds it. Only its owner can read and lock it.
 #[derive(Debug)]
 pub struct Held {
     _file: File,
 }
 
 impl Held {
-    /// Makes the file and locks it for this process; `None` if another process has. Whatever closes
-    /// the file again in this process gives the lock up: it is opened once.
+    /// Creates the file and locks it for this process; `None` if another process holds the lock.
+    /// Any close of the file in this process releases the lock, so it is opened only once.
     ///
     /// # Errors
-    /// One line with its name.
+    /// A one-line message with its name.
     pub fn take(path: &Path) -> Result<Option<Held>, Error> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
@@ -61,11 +61,11 @@ impl Held {
         }
     }
 
-    /// The process that holds this file, if there is one. The kernel knows; nothing that is written
-    /// anywhere counts.
+    /// The process that holds this file, if any. The kernel provides it; the file's content does
+    /// not matter.
     ///
     /// # Errors
-    /// One line with its name.
+    /// A one-line message with its name.
     pub fn holder(path: &Path) -> Result<Option<u32>, Error> {
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
         let file = match opened {
@@ -76,12 +76,12 @@ impl Held {
         let mut lock = whole(libc::F_WRLCK);
         fcntl(&file, FcntlArg::F_GETLK(&mut lock)).map_err(|error| failed(path, &error))?;
         let held = lock.l_type != libc::F_UNLCK as libc::c_short;
-        // 0 stands for a process of another namespace.
+        // 0 represents a process in another namespace.
         Ok(held.then_some(u32::try_from(lock.l_pid).unwrap_or(0)))
     }
 }
 
-/// A lock on all of a file.
+/// A lock on the whole file.
 fn whole(kind: libc::c_int) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,
@@ -92,26 +92,27 @@ fn whole(kind: libc::c_int) -> libc::flock {
     }
 }
 
-/// When a process began, in ticks since the machine did. A number is given again after its process
-/// has ended; number and start together are not.
+/// Start time of a process, in ticks since boot. A number is reused after its process has ended;
+/// the pair of number and start time is not.
 pub fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program may hold spaces and parentheses. 19 words before it are not asked for.
+    // The program's name may contain spaces and parentheses. The 19 fields before the start time
+    // are skipped.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Asks the process that holds this lock to end, as Ctrl-C does: the one with this number and this
-/// start, and no other.
+/// Asks the process that holds this lock to end, as Ctrl-C does, provided that it has this number
+/// and this start time.
 ///
 /// # Errors
-/// One line: nobody holds the lock, or somebody else.
+/// A one-line message: no process holds the lock, or another one does.
 pub fn interrupt_holder(lock: &Path, number: u64, start: u64) -> Result<(), Error> {
     let wrong = |why: &str| Error::new(format!("{}: {why}", lock.display()));
     let number = i32::try_from(number).ok().filter(|number| *number > 0);
     let number = number.ok_or_else(|| wrong("names no process"))?;
     let process =
         open_process(number).map_err(|error| wrong(&format!("process {number}: {error}")))?;
-    // In this order: the descriptor stays that of the process that is looked at now.
+    // In this order: the descriptor keeps referring to the process that is checked now.
     let is_it = Held::holder(lock)? == Some(number.cast_unsigned())
         && started(number.cast_unsigned()) == Some(start);
     if !is_it {
@@ -120,8 +121,8 @@ pub fn interrupt_holder(lock: &Path, number: u64, start: u64) -> Result<(), Erro
     interrupt_process(process.as_fd()).map_err(|error| wrong(&format!("process {number}: {error}")))
 }
 
-/// The child of this command outlives whoever starts it: it has a session of its own, and nothing
-/// that its parent holds open is held by it.
+/// Lets the child of this command outlive its parent: it gets its own session and inherits no open
+/// descriptor.
 pub fn outlive(command: &mut Command) {
     detach(command);
 }
@@ -147,8 +148,9 @@ mod tests {
         fs::remove_file(&file).expect("it is there");
     }
 
-    /// Whatever number and start a file of state names, a process that does not hold the lock gets no
-    /// signal. This process holds one itself, as a trial would, and is not interrupted either.
+    /// Whatever number and start time a state file contains, a process that does not hold the lock
+    /// gets no signal. This process holds a lock itself, as a trial would, and is not interrupted
+    /// either.
     #[test]
     fn nobody_but_the_holder_of_the_lock_is_ever_interrupted() {
         let file = place("held");
@@ -171,7 +173,7 @@ mod tests {
                 assert!(interrupt_holder(&file, number, start).is_err(), "{number}");
             }
         }
-        // The holder's number with the start of another one.
+        // The holder's number with the start time of another process.
         assert!(interrupt_holder(&file, u64::from(std::process::id()), start + 1_000_000).is_err());
         drop(held);
         assert!(bystander.try_wait().expect("ours").is_none(), "the bystander got no signal");
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn a_child_that_outlives_us_holds_nothing_of_ours() {
         let (read, write) = io::pipe().expect("a pipe");
-        // Without the flag that closes it on exec, as a shell's `exec 9>lock` has it.
+        // Without the close-on-exec flag, like a shell's `exec 9>lock`.
         fcntl(&write, FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).expect("ours");
         let mut command = Command::new("sleep");
         command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,4 +1,4 @@
-//! Network namespaces without names: they live as long as somebody holds their descriptor or runs
+//! Network namespaces without names: they live as long as a process holds their descriptor or runs
 //! inside.
 
 use crate::counters::TcpCounters;
@@ -14,18 +14,18 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{fs, thread};
 
-/// What every namespace gets before anything runs in it; a failure is not fatal, since kernels may
-/// lack one or the other.
+/// Settings of every namespace before anything runs in it. A failure is not fatal, because a kernel
+/// may lack some of them.
 const SYSCTLS: [(&str, &str); 6] = [
     // No router solicitations through the link.
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
-    // Threshold and RTT of one connection must not start the next.
+    // Threshold and RTT of one connection must not affect the next.
     ("net/ipv4/tcp_no_metrics_save", "1"),
-    // The usual maxima of 4 to 6 MB are smaller than what a satellite path holds.
+    // The usual maxima of 4 to 6 MB are too small for a satellite path.
     ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
     ("net/ipv4/tcp_wmem", "4096 131072 67108864"),
-    // The default of the machine may be anything.
+    // The machine's default may be anything.
     ("net/ipv4/tcp_congestion_control", "cubic"),
 ];
 
@@ -37,7 +37,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace and runs `inside` in it, on a thread of its own: the caller never leaves
+    /// Creates a namespace and runs `inside` in it, on a separate thread: the caller never leaves
     /// its own namespace.
     pub(crate) fn create<T: Send>(
         address: Ipv4Addr,
@@ -66,27 +66,27 @@ impl Namespace {
     /// Its number in `/proc/PID/ns/net`.
     ///
     /// # Errors
-    /// If the kernel does not tell it.
+    /// If the kernel does not provide it.
     pub(crate) fn number(&self) -> Result<u64, Error> {
         let told = self.file.metadata();
         told.map(|of| of.ino())
             .map_err(|error| Error::new(format!("the number of a network namespace: {error}")))
     }
 
-    /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH
+    /// A path through which other processes can enter while this process lives: `nsenter --net=PATH
     /// ...`.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
-    /// Makes `command` start in this namespace, in a process group of its own; it dies with the
-    /// thread that starts it.
+    /// Makes `command` start in this namespace, in its own process group; it dies with the thread
+    /// that starts it.
     pub fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         prepare_child(command, &self.file);
         command
     }
 
-    /// Runs `work` on a thread inside the namespace. Sockets that it makes stay in the namespace
+    /// Runs `work` on a thread inside the namespace. Sockets created there stay in the namespace
     /// wherever they are used.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Namespace {
     /// Sets a sysctl of this namespace, such as `net/ipv4/tcp_ecn`.
     ///
     /// # Errors
-    /// If the kernel has no such setting, or not this value.
+    /// If the kernel has no such setting, or does not accept the value.
     pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
         self.run(|| fs::write(format!("/proc/sys/{name}"), value))?
             .map_err(|error| refused(&format!("sysctl {name}={value}"), "CAP_NET_ADMIN", &error))

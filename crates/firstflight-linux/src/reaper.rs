@@ -1,11 +1,11 @@
-//! A process that does nothing but outlive us: when we are killed without a chance to clean up, it
-//! ends what we had started.
+//! A process whose only task is to outlive us: when we are killed without a chance to clean up, it
+//! ends the processes that we started.
 //!
-//! It holds the reading end of a pipe. Each process group that is started is written into the pipe,
-//! each one that has ended again as a negative number, and which network namespaces are ours; when
-//! the pipe breaks, because we are gone, it kills the groups that are left and then everything in
-//! the namespaces: what called `setsid` has another group, but is still there. We watch it in turn:
-//! should it be killed, we end the link.
+//! It holds the reading end of a pipe. We write into the pipe each process group that we start, the
+//! negative number of each group that has ended, and our network namespaces. When the pipe breaks
+//! because we are gone, the reaper kills the remaining groups and then everything in the
+//! namespaces: a process that called `setsid` has another group but is still in its namespace. We
+//! watch the reaper in turn: if it is killed, we end the link.
 
 use crate::sys::{announce_child, fork_reaper, kill_group, read_raw};
 use nix::fcntl::OFlag;
@@ -20,14 +20,14 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Process groups that can be watched over at a time.
+/// Maximum number of process groups at a time.
 const GROUPS: usize = 64;
-/// Namespaces: both ends of a link.
+/// Maximum number of namespaces: both ends of a link.
 const NAMESPACES: usize = 2;
-/// Tells a namespace's number from that of a process.
+/// Distinguishes a namespace's number from that of a process.
 const NAMESPACE: i64 = 1 << 62;
-/// How often everything in a namespace is killed until nothing is left in it, a millisecond apart:
-/// what forks meanwhile is found by the next pass.
+/// Maximum number of passes that kill everything in a namespace, a millisecond apart: a process
+/// forked in the meantime is found by the next pass.
 const PASSES: usize = 2_000;
 
 /// Handle of the reaper.
@@ -45,15 +45,16 @@ impl Reaper {
         Ok(Reaper { pipe: Some(writing.into()), pid: Pid::from_raw(pid), died: false })
     }
 
-    /// The process group that `command` will lead dies with us. It says so itself before it becomes
-    /// another program: between its first instruction and our next one we may be killed.
+    /// Makes the process group that `command` will lead die with us. The child announces itself
+    /// before it executes the other program: we may be killed between its first instruction and our
+    /// next.
     pub(crate) fn adopt(&self, command: &mut Command) {
         if let Some(pipe) = &self.pipe {
             announce_child(command, pipe.as_fd());
         }
     }
 
-    /// What is in the network namespace of this number dies with us.
+    /// Makes everything in the network namespace of this number die with us.
     pub(crate) fn adopt_namespace(&mut self, number: u64) {
         self.tell(NAMESPACE | number.cast_signed());
     }
@@ -69,7 +70,7 @@ impl Reaper {
         }
     }
 
-    /// Somebody has killed it.
+    /// Whether the reaper was killed.
     pub(crate) fn has_died(&mut self) -> bool {
         if !self.died {
             self.died = !matches!(
@@ -90,13 +91,13 @@ impl Drop for Reaper {
     }
 }
 
-/// The reaper's life, in a process forked from a quiet one: nobody holds a lock that it could wait
-/// for.
+/// Body of the reaper, in a process forked from a single-threaded one: no lock is held that it
+/// could wait for.
 fn watch(pipe: RawFd) {
     let mut groups = [0_i32; GROUPS];
     let mut namespaces = [0_u64; NAMESPACES];
     let mut message = [0_u8; 8];
-    // A write of eight bytes into a pipe is never torn.
+    // A write of eight bytes into a pipe is atomic.
     while read_raw(pipe, &mut message) == 8 {
         let told = i64::from_ne_bytes(message);
         if told >= NAMESPACE {
@@ -117,8 +118,7 @@ fn watch(pipe: RawFd) {
     kill_inside(&namespaces);
 }
 
-/// Kills every process in these network namespaces, whatever group or session it is in, until none
-/// is left.
+/// Kills every process in these network namespaces, in any group or session, until none is left.
 pub(crate) fn kill_inside(namespaces: &[u64]) {
     for _ in 0..PASSES {
         let Ok(processes) = fs::read_dir("/proc") else { return };
@@ -128,7 +128,7 @@ pub(crate) fn kill_inside(namespaces: &[u64]) {
             else {
                 continue;
             };
-            // One that has ended is in no namespace any more.
+            // A process that has ended is in no namespace.
             if fs::metadata(process.path().join("ns/net"))
                 .is_ok_and(|of| namespaces.contains(&of.ino()))
             {

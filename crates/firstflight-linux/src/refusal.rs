@@ -1,9 +1,9 @@
-//! What the system does not let us do, as one clear line.
+//! One-line messages for requests that the system refuses.
 
 use firstflight_path::Error;
 use std::io;
 
-/// `what` failed with `error`; if privilege was the reason, `need` says which.
+/// The message that `what` failed with `error`; if privilege was missing, `need` names it.
 pub(crate) fn refused(what: &str, need: &str, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

@@ -1,8 +1,8 @@
-//! The kernel's TCP with a scripted peer: a socket in a namespace of its own, and a TUN device from
-//! which every segment of it is read and into which any segment can be written.
+//! The kernel's TCP with a scripted peer: a socket in its own namespace, and a TUN device from
+//! which every segment of the socket is read and into which any segment can be written.
 //!
-//! The peer has no TCP: it is whatever its user writes. It reaches nothing outside the namespace,
-//! and everything is gone once it is dropped.
+//! The peer has no TCP stack: its user writes every segment. It reaches nothing outside the
+//! namespace, and everything is removed when it is dropped.
 
 use crate::namespace::Namespace;
 use crate::sys::tcp_info;
@@ -23,15 +23,15 @@ const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 const PREFIX: u32 = 30;
 const MTU: u32 = 1500;
-/// The kernel's port where it listens, and the peer's where the kernel connects.
+/// The kernel's port when it listens, and the peer's port when the kernel connects.
 const SERVER_PORT: u16 = 8080;
 const CLIENT_PORT: u16 = 40_000;
-/// The kernel has a millisecond's clock: what it sends in answer leaves well before.
+/// The kernel's clock ticks once per millisecond: its answers leave well before the next tick.
 const AT_ONCE: Duration = Duration::from_micros(300);
 const IPV4_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
 
-/// The header of a segment, as far as scripts speak of it.
+/// The header fields of a segment that scripts use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// SYN is set.
@@ -46,7 +46,7 @@ pub struct Header {
     pub seq: u32,
     /// Acknowledgement number.
     pub ack: Option<u32>,
-    /// Window, as it stands in the header.
+    /// Window, as the value in the header.
     pub window: u16,
     /// Payload bytes.
     pub len: u32,
@@ -54,20 +54,20 @@ pub struct Header {
     pub mss: Option<u16>,
     /// SACK is permitted.
     pub sack_ok: bool,
-    /// Shift of windows.
+    /// Window scale shift.
     pub scale: Option<u8>,
-    /// Time stamp and echo.
+    /// Timestamp and echo.
     pub stamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sacks: Vec<(u32, u32)>,
 }
 
-/// A connection of the kernel whose peer is scripted.
+/// A kernel connection whose peer is scripted.
 #[derive(Debug)]
 pub struct Peer {
     namespace: Namespace,
     tun: Tun,
-    /// A whole millisecond of the kernel's clock, so that its time stamps tick with [`Peer::now`].
+    /// A whole millisecond of the kernel's clock, so that its timestamps tick with [`Peer::now`].
     start: Duration,
     listener: Option<TcpListener>,
     stream: Option<TcpStream>,
@@ -80,11 +80,11 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Makes the namespace with these sysctls, and a socket with this congestion control that listens
-    /// in it. Time begins.
+    /// Creates the namespace with these sysctls, and in it a listening socket with this congestion
+    /// control. Time starts here.
     ///
     /// # Errors
-    /// One line about missing privilege, or about something that this kernel does not have.
+    /// A one-line message about missing privilege, or about a feature that this kernel lacks.
     pub fn open(congestion: &str, sysctls: &[(&str, String)]) -> Result<Peer, Error> {
         let (namespace, tun) = Namespace::create(KERNEL, || Tun::create(KERNEL, PREFIX, MTU))?;
         for (name, value) in sysctls {
@@ -111,12 +111,12 @@ impl Peer {
         })
     }
 
-    /// Time since the beginning.
+    /// Time since the start.
     pub fn now(&self) -> Duration {
         clock().saturating_sub(self.start)
     }
 
-    /// The next segment that the kernel sends until `until`, and when it was read.
+    /// The next segment that the kernel sends until `until`, and the time at which it was read.
     pub fn receive(&mut self, until: Duration) -> Option<(Duration, Header)> {
         loop {
             if let Some(len) = self.tun.receive(&mut self.buffer) {
@@ -140,10 +140,10 @@ impl Peer {
         }
     }
 
-    /// A segment arrives at the kernel.
+    /// Delivers a segment to the kernel.
     ///
     /// # Errors
-    /// If the device does not take it.
+    /// If the device does not accept it.
     pub fn inject(&mut self, header: &Header) -> io::Result<()> {
         let packet = packet(header, self.client, self.port);
         if self.tun.send(&packet) {
@@ -177,7 +177,8 @@ impl Peer {
         }
     }
 
-    /// The application begins a connection to the peer. It is there once the handshake is over.
+    /// The application starts a connection to the peer. It is established once the handshake is
+    /// complete.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -217,7 +218,7 @@ impl Peer {
     /// The application writes this many bytes.
     ///
     /// # Errors
-    /// If the socket's buffer does not take them.
+    /// If the socket's buffer does not accept them.
     pub fn write(&mut self, bytes: u64) -> io::Result<()> {
         let zeros = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(64 << 20)];
         let wrote = self.stream()?.write(&zeros)?;
@@ -227,7 +228,7 @@ impl Peer {
         Err(io::Error::other(format!("the socket took {wrote} of {bytes} bytes")))
     }
 
-    /// Nagle's algorithm off or on.
+    /// Disables or enables Nagle's algorithm.
     ///
     /// # Errors
     /// Those of the socket.
@@ -235,14 +236,15 @@ impl Peer {
         self.stream()?.set_nodelay(on)
     }
 
-    /// The connection as the kernel shows it; `None` before there is one.
+    /// The kernel's information on the connection; `None` before there is one.
     pub fn info(&self) -> Option<TcpInfo> {
-        // The kernel may still be at work on what was just written to the device.
+        // The kernel may still be processing the segment just written to the device.
         thread::sleep(AT_ONCE);
         self.info_at_once()
     }
 
-    /// The same without a pause: an ACK is worked through before [`Peer::inject`] returns.
+    /// Like [`Peer::info`], without a pause: an ACK is fully processed before [`Peer::inject`]
+    /// returns.
     pub fn info_at_once(&self) -> Option<TcpInfo> {
         if let Some(told) = &self.connecting
             && self.stream.is_none()
@@ -262,10 +264,10 @@ impl Peer {
 pub struct TcpInfo(Vec<u8>);
 
 impl TcpInfo {
-    /// A field by its name without `tcpi_`; `None` if it is none of those that scripts ask for, or
-    /// this kernel lacks it.
+    /// A field by its name without `tcpi_`; `None` if scripts do not use that field or this kernel
+    /// lacks it.
     pub fn field(&self, name: &str) -> Option<i64> {
-        // Offsets of the kernel's interface, which only ever grows at the end.
+        // Offsets of the kernel's interface, which grows only at the end.
         let (offset, bytes) = match name {
             "state" => (0, 1),
             "ca_state" => (1, 1),
@@ -302,7 +304,7 @@ impl TcpInfo {
     }
 }
 
-/// The clock by which the kernel's TCP measures.
+/// The clock that the kernel's TCP uses.
 fn clock() -> Duration {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
@@ -384,7 +386,7 @@ fn options(header: &Header) -> Vec<u8> {
             options.extend(to.to_be_bytes());
         }
     }
-    // No operation fills up to the next word.
+    // NOP options fill up to the next word.
     options.resize(options.len().next_multiple_of(4), 1);
     options
 }
@@ -461,7 +463,7 @@ mod tests {
         assert_eq!(checksum(pseudo + sum(&bytes[20..])), [0, 0], "so is TCP's");
     }
 
-    /// The kernel answers a SYN, takes data for the peer, and shows its window.
+    /// The kernel answers a SYN, accepts data from the peer, and advertises its window.
     #[test]
     fn the_kernel_speaks_with_a_scripted_peer() {
         let mut peer = match Peer::open("reno", &[]) {

@@ -1,6 +1,6 @@
-//! Runs a command at one end of a link and, if asked, a server at the other, and ends both however
-//! the command ends: by itself, by Ctrl-C, by a signal to us, by a panic. Should we be killed
-//! outright, a reaper process does it.
+//! Runs a command at one end of a link and, if requested, a server at the other, and ends both
+//! however the command ends: by itself, by Ctrl-C, by a signal to us, by a panic. If we are killed
+//! outright, a reaper process ends them.
 
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::namespace::Namespace;
@@ -19,19 +19,19 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// How long a server may take until it listens.
+/// Longest time until a server must listen.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a command may take to end after it was told to.
+/// Longest time until a command must end after it was told to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A command and its place.
+/// A command and where it runs.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// A line for the shell, run at the other end.
+    /// A shell command line to run at the other end.
     pub server: Option<String>,
-    /// The command sends: the forward direction of the path leads away from it. Otherwise it leads
+    /// Whether the command sends: the path's forward direction then leads away from it, otherwise
     /// to it.
     pub uploads: bool,
 }
@@ -39,17 +39,17 @@ pub struct Job {
 /// Outcome.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Exit code of the command; 128 and the number of the signal if one ended it.
+    /// Exit code of the command; if a signal ended it, 128 plus the number of the signal.
     pub code: u8,
     /// Report of the link.
     pub report: Report,
 }
 
-/// Runs a job behind a link. To be called from the main thread: processes die with the thread that
-/// started them. `stopping` is called when the first signal asks for the end.
+/// Runs a job behind a link. Must be called from the main thread: processes die with the thread
+/// that started them. `stopping` is called at the first termination signal.
 ///
 /// # Errors
-/// If the link cannot be made, or a program not be started.
+/// If the link cannot be created or a program cannot be started.
 pub fn run(
     path: &Path,
     options: LinkOptions,
@@ -59,8 +59,8 @@ pub fn run(
     let [program, arguments @ ..] = job.command.as_slice() else {
         return Err(Error::new("no command to run behind the link"));
     };
-    // Before any other thread: the reaper must be a copy of a quiet process, and every thread has
-    // to leave signals to this one.
+    // Before any other thread: the reaper must be forked from a single-threaded process, and every
+    // thread must leave signals to this one.
     let mut reaper =
         Reaper::start().map_err(|error| Error::new(format!("a reaper process: {error}")))?;
     let signals = Signals::block()?;
@@ -69,7 +69,7 @@ pub fn run(
     for number in namespaces {
         reaper.adopt_namespace(number);
     }
-    // Whatever happens from here on, before the link ends.
+    // Dropped in any case from here on, before the link ends.
     let inside = Inside(namespaces);
     let (here, there) = if job.uploads {
         (link.sender(), link.receiver())
@@ -93,7 +93,7 @@ pub fn run(
     let terminal = Terminal::lend(running.group);
     let code = signals.wait(&running, &mut reaper, stopping);
     drop(terminal);
-    // Who uses the link ends before the link does, and the link before the reaper.
+    // The users of the link end before the link does, and the link before the reaper.
     for ended in [Some(running), server].into_iter().flatten() {
         let group = ended.group;
         drop(ended);
@@ -109,8 +109,8 @@ pub fn run(
     Ok(Ended { code, report })
 }
 
-/// What runs in these network namespaces, started by the command or entered from outside. Dropping
-/// it kills that.
+/// The processes in these network namespaces, whether started by the command or entered from
+/// outside. Dropping it kills them.
 struct Inside([u64; 2]);
 
 impl Drop for Inside {
@@ -119,7 +119,7 @@ impl Drop for Inside {
     }
 }
 
-/// A process and all that it starts. Dropping it kills them.
+/// A process and all its descendants. Dropping it kills them.
 struct Running {
     group: Pid,
 }
@@ -141,8 +141,8 @@ impl Running {
         Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
     }
 
-    /// The exit code, once the leader has ended. A suspended one is woken: the link's clock cannot
-    /// be stopped.
+    /// The exit code, once the leader has ended. A suspended leader is resumed: the link's clock
+    /// cannot be stopped.
     fn ended(&self) -> Option<u8> {
         match waitpid(self.group, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
             Ok(WaitStatus::Exited(_, code)) => Some(code as u8),
@@ -178,7 +178,7 @@ impl Signals {
         let before = SigSet::thread_get_mask().map_err(refused)?;
         let mut set = SigSet::empty();
         let ending = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-        // SIGTTOU would stop us when we take the terminal back.
+        // SIGTTOU would stop us when we take back the terminal.
         let others = [Signal::SIGCHLD, Signal::SIGTTOU];
         for signal in ending.into_iter().filter(|signal| ends(*signal)).chain(others) {
             set.add(signal);
@@ -189,8 +189,8 @@ impl Signals {
         Ok(Signals { fd, before })
     }
 
-    /// Until the command has ended: the first signal is passed on to it and enforced after a while,
-    /// the second one at once. Without the reaper it is ended.
+    /// Waits until the command has ended. The first signal is passed on to it and enforced after a
+    /// while, the second one is enforced at once. If the reaper dies, the command is killed.
     fn wait(&self, running: &Running, reaper: &mut Reaper, mut stopping: impl FnMut()) -> u8 {
         let mut deadline: Option<Instant> = None;
         loop {
@@ -226,8 +226,8 @@ impl Drop for Signals {
     }
 }
 
-/// A signal that asks a program to end. Those that were ignored when this program began, as `nohup`
-/// ignores SIGHUP, ask nothing of it.
+/// Whether a signal asks a program to end. SIGHUP and SIGQUIT do not if they were ignored when this
+/// program started, as `nohup` ignores SIGHUP.
 fn ends(signal: Signal) -> bool {
     match signal {
         Signal::SIGINT | Signal::SIGTERM => true,
@@ -236,7 +236,8 @@ fn ends(signal: Signal) -> bool {
     }
 }
 
-/// Whether this process ignores the signal of this number; it inherits that from its parent.
+/// Whether this process ignores the signal of this number; the setting is inherited from its
+/// parent.
 pub fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -244,8 +245,8 @@ pub fn is_ignored(signal: i32) -> bool {
     ignored.is_some_and(|set| (1..=64).contains(&signal) && set >> (signal - 1) & 1 == 1)
 }
 
-/// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; taken back
-/// when dropped.
+/// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; dropping it
+/// takes the terminal back.
 struct Terminal(Option<Pid>);
 
 impl Terminal {
@@ -264,7 +265,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Until something in the server's namespace listens on TCP or has bound UDP.
+/// Waits until a process in the server's namespace listens on TCP or has bound UDP.
 fn wait_until_listening(server: &Running) -> Result<(), Error> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {

@@ -1,5 +1,5 @@
-//! The system calls that have no safe wrapper: TUN and interface ioctls, real-time scheduling,
-//! fork, what a child does before exec.
+//! System calls without a safe wrapper: TUN and interface ioctls, real-time scheduling, fork, and
+//! the steps of a child before exec.
 
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// `ifreq` with the union flattened to its largest member we use.
+/// `ifreq` with the union flattened to the largest member that we use.
 #[repr(C)]
 struct Ifreq {
     name: [u8; libc::IFNAMSIZ],
@@ -20,7 +20,7 @@ struct Ifreq {
 impl Ifreq {
     fn new(name: &str) -> Ifreq {
         let mut request = Ifreq { name: [0; libc::IFNAMSIZ], value: [0; 24] };
-        // One byte stays zero: the kernel wants the name terminated.
+        // One byte stays zero: the kernel needs a terminated name.
         for (to, from) in request.name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
             *to = from;
         }
@@ -50,8 +50,8 @@ fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// A TUN device called `name` in the namespace of the calling thread: whole IP packets, nothing in
-/// front of them, non-blocking.
+/// Creates a TUN device called `name` in the namespace of the calling thread: non-blocking, whole
+/// IP packets with nothing before them.
 pub(crate) fn open_tun(name: &str) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -82,7 +82,7 @@ impl Interfaces {
         request.ask(self.0.as_raw_fd(), what as libc::Ioctl)
     }
 
-    /// Address, netmask of `prefix` bits, MTU and length of the transmit ring.
+    /// Sets the address, a netmask of `prefix` bits, the MTU and the length of the transmit ring.
     pub(crate) fn configure(
         &self,
         name: &str,
@@ -96,25 +96,25 @@ impl Interfaces {
         self.ask(Ifreq::new(name).with_address(mask), libc::SIOCSIFNETMASK)?;
         self.ask(Ifreq::new(name).with(&mtu.to_ne_bytes()), libc::SIOCSIFMTU)?;
         match self.ask(Ifreq::new(name).with(&ring.to_ne_bytes()), libc::SIOCSIFTXQLEN) {
-            // The one setting that root of a user namespace may not make. With the default of 500
-            // slots the device may lose packets when the emulator is late; its counter
-            // would say so.
+            // The only setting that root of a user namespace may not make. With the default of 500
+            // slots the device may lose packets when the emulator is late; its counter would show
+            // that.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             result => result,
         }
     }
 
-    /// Up and running.
+    /// Brings the interface up.
     pub(crate) fn up(&self, name: &str) -> io::Result<()> {
         let flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
         self.ask(Ifreq::new(name).with(&flags.to_ne_bytes()), libc::SIOCSIFFLAGS)
     }
 }
 
-/// Real-time scheduling of the calling thread: it runs before every ordinary one.
+/// Gives the calling thread real-time priority: it runs before every ordinary thread.
 pub(crate) fn run_first(priority: c_int) -> io::Result<()> {
-    // The system call itself: musl's function of that name always fails, and its struct has other
-    // fields than the kernel's, which is this one number.
+    // The system call itself: musl's function of that name always fails, and its struct has fields
+    // other than the kernel's, which is a single number.
     // SAFETY: the pointer is to a live, initialised number; 0 is the calling thread.
     let done = unsafe {
         libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority)
@@ -122,8 +122,8 @@ pub(crate) fn run_first(priority: c_int) -> io::Result<()> {
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The child of `command` enters the network namespace behind `namespace`, leads a process group of
-/// its own, has no signal blocked and is killed if the thread that started it dies.
+/// Makes the child of `command` enter the network namespace behind `namespace` and lead its own
+/// process group, with no signal blocked; it is killed if the thread that started it dies.
 pub(crate) fn prepare_child(command: &mut Command, namespace: &File) {
     let fd = namespace.as_raw_fd();
     let prepare = move || {
@@ -142,7 +142,7 @@ pub(crate) fn prepare_child(command: &mut Command, namespace: &File) {
     unsafe { command.process_group(0).pre_exec(prepare) };
 }
 
-/// The child of `command` writes its process id into `pipe` before it becomes another program.
+/// Makes the child of `command` write its process id into `pipe` before it executes the program.
 pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
     let fd = pipe.as_raw_fd();
     let announce = move || {
@@ -158,8 +158,8 @@ pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
     unsafe { command.pre_exec(announce) };
 }
 
-/// Forks, while this process has one thread only. In the child, all descriptors but `keep` are
-/// closed and `life` runs; it never returns.
+/// Forks; this process must have a single thread. In the child, all descriptors except `keep` are
+/// closed and `life` runs; the child never returns.
 pub(crate) fn fork_reaper(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<libc::pid_t> {
     // SAFETY: a copy of a process with one thread: nobody else held a lock that the child could
     // wait for.
@@ -180,8 +180,8 @@ pub(crate) fn fork_reaper(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<l
     }
 }
 
-/// The child of `command` begins a session of its own and has no descriptor but the three that every
-/// program has: what its parent holds open, such as a lock or a pipe, is not held by it.
+/// Makes the child of `command` start its own session with only the three standard descriptors, so
+/// that it does not hold its parent's open files, such as a lock or a pipe.
 pub(crate) fn detach(command: &mut Command) {
     let prepare = || {
         // SAFETY: two async-signal-safe system calls between fork and exec. Descriptors are closed by
@@ -199,7 +199,7 @@ pub(crate) fn detach(command: &mut Command) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A descriptor of a process: unlike its number it never becomes that of another one.
+/// A descriptor of a process: unlike a process number, it never refers to another process later.
 pub(crate) fn open_process(number: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: a plain system call; the descriptor it returns belongs to nobody else.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) };
@@ -235,8 +235,8 @@ pub(crate) fn kill_group(group: libc::pid_t) {
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
-/// What the kernel tells about a TCP connection, as bytes of its `tcp_info`; what this kernel does
-/// not know is missing at the end.
+/// Reads the kernel's `tcp_info` of a TCP connection as bytes; fields unknown to this kernel are
+/// missing at the end.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
     // SAFETY: the pointer and the length are those of one live slice, and the kernel writes no more

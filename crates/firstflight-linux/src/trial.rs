@@ -1,11 +1,12 @@
-//! Objects from sender to receiver, through a link, by the kernel's TCP: how long it took and what
-//! it cost.
+//! Transfers of objects from sender to receiver through a link by the kernel's TCP: their times and
+//! their cost.
 //!
-//! A sender writes as fast as the socket takes it and is asked ten thousand times a second how far
-//! it is. That is how exactly the end is known; times count from just before the first byte was
-//! written, with the connection established. Of several flows all are established before the first
-//! one writes, so that no handshake meets the others' queue. Programs of others connect as they do:
-//! their times count from the start of the client, and only what it writes is known of them.
+//! A sender writes as fast as the socket accepts data and is queried ten thousand times a second;
+//! that is the accuracy of its end time. Times count from just before the first byte was written,
+//! on an established connection. With several flows, all connections are established before the
+//! first flow writes, so that no handshake meets another flow's queue. External programs connect at
+//! their own time: their times count from the start of the client, and only the client's output is
+//! known.
 
 use crate::counters::TcpCounters;
 use crate::link::{LinkEmulator, LinkOptions, Report};
@@ -28,14 +29,14 @@ use std::time::{Duration, Instant};
 use transfer::{read_all, write_all};
 
 const PORT: u16 = 5001;
-/// How often the sender is asked.
+/// Interval between queries of the sender.
 const ASK: Duration = Duration::from_micros(100);
 /// Sender of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
     /// A socket of the kernel with this congestion controller, by the kernel's name.
     Controller(&'a str),
-    /// Programs of others.
+    /// External programs.
     Programs(Programs<'a>),
 }
 
@@ -50,16 +51,16 @@ pub struct Trial<'a> {
     pub bytes: u64,
     /// The sender.
     pub source: Source<'a>,
-    /// When to give up.
+    /// Time limit.
     pub limit: Duration,
     /// Settings of the receiver's namespace: names below `/proc/sys`, and values.
     pub receiver: &'a [(String, String)],
 }
 
-/// The kernel's report on the sender at one moment. What it does not know is zero.
+/// The kernel's report on the sender at one moment. Unknown values are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    /// Since the first byte was written.
+    /// Time since the first byte was written.
     pub at: Duration,
     /// 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
     pub state: u8,
@@ -75,15 +76,15 @@ pub struct Info {
     pub rtt_us: u32,
     /// Smallest RTT, microseconds.
     pub min_rtt_us: u32,
-    /// Bytes per second that the sender is paced at.
+    /// Pacing rate, bytes per second.
     pub pacing_rate: u64,
     /// Bytes acknowledged.
     pub bytes_acked: u64,
-    /// Data packets sent, repeats included.
+    /// Data packets sent, retransmissions included.
     pub packets_sent: u32,
-    /// Of these, repeats.
+    /// Retransmitted packets.
     pub repeats: u32,
-    /// Their bytes.
+    /// Retransmitted bytes.
     pub bytes_repeated: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -95,7 +96,7 @@ impl Info {
     fn read(socket: &TcpStream, at: Duration) -> io::Result<Info> {
         let mut buffer = [0; 256];
         tcp_info(socket.as_fd(), &mut buffer)?;
-        // Offsets of `struct tcp_info` in the kernel's interface, which only ever grows at the end.
+        // Offsets of `struct tcp_info` in the kernel's interface, which grows only at the end.
         let word = |offset: usize| u32::from_ne_bytes(std::array::from_fn(|i| buffer[offset + i]));
         let long = |offset: usize| u64::from_ne_bytes(std::array::from_fn(|i| buffer[offset + i]));
         let (unacked, sacked, lost, retrans) = (word(24), word(28), word(32), word(36));
@@ -118,7 +119,7 @@ impl Info {
         })
     }
 
-    /// Everything written was acknowledged.
+    /// Whether everything written is acknowledged.
     fn idle(&self) -> bool {
         self.pending == (0, 0)
     }
@@ -127,16 +128,16 @@ impl Info {
 /// Counters of the sender's namespace over the trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Repeats that the kernel found lost again (`TCPLostRetransmit`).
+    /// Retransmissions that the kernel found lost again (`TCPLostRetransmit`).
     pub lost_repeats: u64,
-    /// Fast recoveries begun (`TCPSackRecovery`, `TCPRenoRecovery`).
+    /// Fast recoveries started (`TCPSackRecovery`, `TCPRenoRecovery`).
     pub recoveries: u64,
-    /// Reductions taken back (`TCPFullUndo`, `TCPPartialUndo`, `TCPDSACKUndo`, `TCPLossUndo`).
+    /// Window reductions undone (`TCPFullUndo`, `TCPPartialUndo`, `TCPDSACKUndo`, `TCPLossUndo`).
     pub undone: u64,
 }
 
 impl Counters {
-    /// None of them where they cannot be read.
+    /// Reads the counters; zeros if they cannot be read.
     fn read(link: &LinkEmulator) -> Counters {
         Counters::of(&link.sender().tcp_counters().unwrap_or_default())
     }
@@ -152,19 +153,19 @@ impl Counters {
     }
 }
 
-/// Result.
+/// Result of a trial of one flow.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Every byte was acknowledged within the limit.
+    /// Whether every byte was acknowledged within the limit.
     pub complete: bool,
-    /// From the first byte written until every byte was acknowledged at the sender, or until the
-    /// limit.
+    /// Time from the first byte written until every byte was acknowledged at the sender, or until
+    /// the limit.
     pub acked_after: Duration,
-    /// Until the last byte was read at the receiver; `None` if it was not.
+    /// Time until the last byte was read at the receiver; `None` if it was not.
     pub delivered_after: Option<Duration>,
     /// Bytes read at the receiver.
     pub delivered: u64,
-    /// The sender's last word.
+    /// Last report on the sender.
     pub last: Info,
     /// Counters of its namespace.
     pub counters: Counters,
@@ -179,15 +180,15 @@ pub struct Several<'a> {
     pub path: &'a Path,
     /// Seed and MTU.
     pub options: LinkOptions,
-    /// Flows with their senders; at least one that ends, or the trial takes all of the limit.
+    /// The flows with their senders. If none of them ends, the trial takes the whole limit.
     pub flows: &'a [Flow<'a>],
-    /// When to give up, from the first byte on.
+    /// Time limit, counted from the first byte.
     pub limit: Duration,
     /// Settings of the receivers' namespace: names below `/proc/sys`, and values.
     pub receiver: &'a [(String, String)],
-    /// Interval at which to record each flow's delivered bytes; never if zero.
+    /// Interval at which each flow's delivered bytes are recorded; zero records nothing.
     pub sample: Duration,
-    /// The trial takes all of its time, whoever is through before.
+    /// Run to the time limit even if all flows finish earlier.
     pub whole: bool,
 }
 
@@ -196,7 +197,7 @@ pub struct Several<'a> {
 pub struct Flow<'a> {
     /// The sender.
     pub source: Source<'a>,
-    /// Size of the object, bytes; `None` for one that does not end and is not waited for.
+    /// Size of the object, bytes; `None` for a flow without end, for which the trial does not wait.
     pub bytes: Option<u64>,
     /// When its first byte is written.
     pub start: Duration,
@@ -205,26 +206,26 @@ pub struct Flow<'a> {
 /// Outcome of one of several flows. Times count from its own first byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfFlow {
-    /// When that was written, since the start of the trial; `None` if the trial was over before.
+    /// Time of its first byte since the start of the trial; `None` if the trial ended earlier.
     pub start: Option<Duration>,
-    /// Every byte was acknowledged within the limit.
+    /// Whether every byte was acknowledged within the limit.
     pub complete: bool,
-    /// Until every byte was acknowledged at the sender, or until the trial ended.
+    /// Time until every byte was acknowledged at the sender, or until the trial ended.
     pub acked_after: Duration,
-    /// Until the last byte was read at the receiver; `None` if it was not.
+    /// Time until the last byte was read at the receiver; `None` if it was not.
     pub delivered_after: Option<Duration>,
     /// Bytes read at the receiver.
     pub delivered: u64,
-    /// The sender's last word.
+    /// Last report on the sender.
     pub last: Info,
 }
 
 /// Results of several flows.
 #[derive(Clone, Debug)]
 pub struct MeasuredSeveral {
-    /// One by one, as asked for.
+    /// The flows' outcomes, in the order of the plan.
     pub flows: Vec<OfFlow>,
-    /// Bytes read of each flow at each multiple of the sampling time, zero included.
+    /// Bytes of each flow read at each multiple of the sampling interval, zero included.
     pub delivered: Vec<Vec<u64>>,
     /// Counters of the senders' namespace, over all flows.
     pub counters: Counters,
@@ -232,10 +233,11 @@ pub struct MeasuredSeveral {
     pub link: Report,
 }
 
-/// Runs a trial of one flow; `observe` sees the sender about ten thousand times a second.
+/// Runs a trial of one flow; `observe` receives the sender's state about ten thousand times a
+/// second.
 ///
 /// # Errors
-/// If the link or the controller is not to be had.
+/// If the link or the controller is not available.
 pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Error> {
     let &Trial { path, options, bytes, source, limit, receiver } = trial;
     let flows = &[Flow { source, bytes: Some(bytes), start: Duration::ZERO }];
@@ -248,11 +250,11 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
     Ok(Measured { complete, acked_after, delivered_after, delivered, last, counters, link })
 }
 
-/// Runs a trial of several flows; `observe` sees each sender under way about ten thousand times a
-/// second.
+/// Runs a trial of several flows; `observe` receives the state of each active sender about ten
+/// thousand times a second.
 ///
 /// # Errors
-/// If the link or a controller is not to be had.
+/// If the link or a controller is not available.
 pub fn run_several(
     trial: &Several<'_>,
     mut observe: impl FnMut(usize, &Info),
@@ -301,7 +303,7 @@ impl Ends<'_> {
         }
     }
 
-    /// Takes what arrives until it is all there or the trial ends it.
+    /// Receives data until it is complete or the trial ends it.
     fn receive(&self, bytes: Option<u64>, start: Instant) -> Fetched {
         match self {
             Ends::Sockets(sockets) => Fetched {
@@ -312,12 +314,12 @@ impl Ends<'_> {
         }
     }
 
-    /// Ends whoever is still at it.
+    /// Ends the sockets or programs that are still active.
     fn end(&self, complete: bool) {
         match self {
             Ends::Sockets(sockets) => {
                 let _ = sockets.sender.shutdown(Shutdown::Both);
-                // The reader has everything when the sender has every acknowledgement.
+                // When the sender has every acknowledgement, the reader has all data.
                 if !complete {
                     let _ = sockets.receiver.shutdown(Shutdown::Both);
                 }
@@ -327,17 +329,17 @@ impl Ends<'_> {
     }
 }
 
-/// Both sockets of a flow, and how far its threads are.
+/// Both sockets of a flow, and the progress of its threads.
 struct Sockets {
     sender: TcpStream,
     receiver: TcpStream,
-    /// Everything was written.
+    /// Whether everything was written.
     written: AtomicBool,
     /// Bytes read.
     read: AtomicU64,
 }
 
-/// Starts the flows when they are due, looks at their senders and ends them.
+/// Starts the flows when they are due, queries their senders and ends them.
 fn transfer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     trial: &Several<'scope>,
@@ -382,14 +384,14 @@ fn transfer<'scope>(
             let sockets = match ends {
                 Ends::Sockets(sockets) => sockets,
                 Ends::Programs(_) => {
-                    // Nobody can be asked: it ends with its client.
+                    // A program cannot be queried: the flow ends with its client.
                     of.acked_after = now.saturating_sub(flow.start);
                     over[place] = reading[place].is_finished();
                     continue;
                 }
             };
             let all_written = sockets.written.load(Ordering::Acquire);
-            // Nothing more is to be learnt of a socket that cannot be asked.
+            // A socket that cannot be queried has nothing more to report.
             let Ok(info) = Info::read(&sockets.sender, zero.elapsed().saturating_sub(flow.start))
             else {
                 over[place] = true;
@@ -424,7 +426,7 @@ fn transfer<'scope>(
     Ok((found, samples))
 }
 
-/// The socket uses this controller from now on.
+/// Sets the controller of the socket.
 pub(crate) fn choose(socket: &impl AsFd, controller: &str) -> Result<(), Error> {
     let name = OsString::from(controller);
     setsockopt(socket, TcpCongestion, &name).map_err(|_| {
@@ -441,12 +443,13 @@ pub(crate) fn choose(socket: &impl AsFd, controller: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// A connection from the calling thread's namespace with this controller from its first packet on.
+/// A connection from the calling thread's namespace that uses this controller from its first packet
+/// on.
 fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
     connected(controller, to, PORT)
 }
 
-/// The same to any port.
+/// Like [`establish`], to any port.
 pub(crate) fn connected(controller: &str, to: Ipv4Addr, port: u16) -> Result<TcpStream, Error> {
     let failed = |error: nix::Error| Error::new(format!("connecting through the link: {error}"));
     let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)

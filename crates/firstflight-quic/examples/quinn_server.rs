@@ -1,5 +1,5 @@
-//! A quinn server that sends a megabyte on every stream it is asked on, with HyStart++, CUBIC and
-//! PRR of firstflight.
+//! A quinn server that sends a megabyte on every stream that a client opens, with HyStart++, CUBIC
+//! and PRR of firstflight.
 //!
 //! The lines marked `firstflight` are all that a server needs to change. Run it, then connect any
 //! client to the printed address.

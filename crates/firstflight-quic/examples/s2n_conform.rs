@@ -1,4 +1,4 @@
-//! s2n-quic's own CUBIC for `firstflight conform`: reads events, a line of JSON each, and answers
+//! s2n-quic's own CUBIC for `firstflight conform`: reads events, one line of JSON each, and answers
 //! with its window (docs/conform.md).
 //!
 //! ```sh
@@ -6,7 +6,7 @@
 //! firstflight conform exec:target/debug/examples/s2n_conform --against hystart/cubic/immediate
 //! ```
 //!
-//! The order of work is that of the stack: the RTT, then losses, then what was acknowledged.
+//! The order of events is that of the stack: the RTT, then losses, then the acknowledged data.
 
 use s2n_quic_core::event::builder::{BbrState, SlowStartExitCause};
 use s2n_quic_core::packet::number::PacketNumberSpace;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
-/// What a stack would log; nobody listens.
+/// Discards the log of the stack.
 struct Nobody;
 
 impl Publisher for Nobody {
@@ -37,7 +37,7 @@ impl Publisher for Nobody {
     fn on_bbr_state_changed(&mut self, _state: BbrState) {}
 }
 
-/// Draws nothing: CUBIC asks for no chance.
+/// Provides no random numbers: CUBIC uses none.
 struct NoChance;
 
 impl random::Generator for NoChance {
@@ -53,7 +53,7 @@ impl random::Generator for NoChance {
 struct Connection {
     controller: CubicCongestionController,
     rtt: RttEstimator,
-    /// When which packet left, while it is out.
+    /// Departure time of each packet in flight.
     sent: BTreeMap<u64, Timestamp>,
 }
 

@@ -1,5 +1,5 @@
-//! An s2n-quic server that sends a megabyte on every stream it is asked on, with HyStart++, CUBIC
-//! and PRR of firstflight.
+//! An s2n-quic server that sends a megabyte on every stream that a client opens, with HyStart++,
+//! CUBIC and PRR of firstflight.
 //!
 //! The lines marked `firstflight` are all that a server needs to change, with the feature
 //! `unstable-congestion-controller` of s2n-quic. Run it, then connect any client to the printed
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 /// A server on this address with this certificate and key (DER) and these congestion controllers.
 ///
 /// # Errors
-/// If the address is taken or the certificate is none.
+/// If the address is taken or the certificate is invalid.
 pub(crate) fn listen(
     address: SocketAddr,
     (certificate, key): (&[u8], &[u8]),

@@ -1,8 +1,10 @@
-//! A noq server whose *clients* are given an arm: all connections of a client's network have the same,
-//! so that arms never compete within one household. A fifth of the clients takes part, two more
-//! startups are told what the one that sends is told, and `rows.jsonl` gets a row per connection.
+//! A noq server that assigns arms to *clients*: all connections of a client's network have the same
+//! arm, so that arms never compete within one household. A fifth of the clients takes part. Two
+//! more startups receive the same events as the one that sends, and `rows.jsonl` gets a row per
+//! connection.
 //!
-//! The lines marked `firstflight` are all that a server needs to change besides opening the trial.
+//! The lines marked `firstflight` are all that a server needs to change, apart from opening the
+//! trial.
 
 use firstflight_quic::trial::design::{By, Design};
 use firstflight_quic::trial::{RowWriter, Trial, TrialOptions};
@@ -19,7 +21,7 @@ use std::sync::Arc;
 pub(crate) fn trial(rows: &Path, design: Design) -> Result<Trial, Box<dyn Error>> {
     let options = TrialOptions {
         design,
-        // How each would have left startup, beside the arm that sends.
+        // The startup exit that each of these would have made alongside the arm that sends.
         shadow: "slowstart,search".into(),
         ..TrialOptions::default()
     };
@@ -40,7 +42,8 @@ pub(crate) fn listen(address: SocketAddr) -> Result<(Endpoint, ServerConfig), Bo
 /// Answers every connection until the endpoint closes.
 pub(crate) async fn serve(endpoint: Endpoint, config: ServerConfig, trial: Trial) {
     while let Some(incoming) = endpoint.accept().await {
-        // noq builds a controller without saying for whom: so each connection has a configuration.
+        // noq builds a controller without naming the client, so each connection gets its own
+        // configuration.
         let mut config = config.clone(); // firstflight
         let mut transport = TransportConfig::default(); // firstflight
         let client = incoming.remote_address().ip(); // firstflight

@@ -1,7 +1,8 @@
-//! A noq server that tries Rapid Start on a fifth of its connections and leaves a row of each in
-//! `rows.jsonl`, which `firstflight trial analyse rows.jsonl` reads.
+//! A noq server that tries Rapid Start on a fifth of its connections and writes a row for each
+//! connection to `rows.jsonl`, which `firstflight trial analyse rows.jsonl` reads.
 //!
-//! The line marked `firstflight` is all that a server needs to change besides opening the trial.
+//! The line marked `firstflight` is all that a server needs to change, apart from opening the
+//! trial.
 
 use firstflight_quic::trial::Trial;
 use noq::{Endpoint, ServerConfig, TransportConfig};

@@ -1,8 +1,8 @@
-//! The adapters under callbacks in any order, sensible or not: for tests and the fuzz target
+//! Runs the adapters with callbacks in any order, sensible or not: for tests and the fuzz target
 //! `quic_callbacks`.
 //!
-//! A stack calls a controller in a certain order, and promises little. Whatever it calls, and with
-//! whatever numbers, a controller neither panics nor answers with a window in which no packet fits.
+//! A stack calls a controller in a certain order but guarantees little. Whatever the order and the
+//! numbers, a controller neither panics nor returns a window into which no packet fits.
 
 use crate::plan::Plan;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const ARMS: [&str; 12] = [
     "rapid(jump=off)/reno/halving",
 ];
 
-/// Numbers out of bytes; zeros when they are used up.
+/// Numbers derived from bytes; zeros when the bytes are used up.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -34,7 +34,7 @@ impl Source<'_> {
         *first
     }
 
-    /// Small ones are the most likely, and the largest are there.
+    /// A number; small ones are the most likely, and the largest do occur.
     fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..=199 => u64::from(small),
@@ -59,10 +59,10 @@ impl Source<'_> {
     }
 }
 
-/// Calls a controller of each stack as `bytes` say.
+/// Calls a controller of each stack in the order that `bytes` encode.
 ///
 /// # Panics
-/// If a controller answers with a window in which nothing fits.
+/// If a controller returns a window into which no packet fits.
 pub fn any_order(bytes: &[u8]) {
     #[cfg(feature = "noq")]
     noq(&mut Source(bytes));

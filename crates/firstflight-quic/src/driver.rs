@@ -2,28 +2,30 @@
 //! once.
 //!
 //! quinn and noq report one ACK as: newly acknowledged packets, an end mark, then losses, then
-//! marks (ECN). The core wants one record. The driver answers at the end mark, because the stack
-//! may ask for the window right after it; it keeps the state from before, and if losses or marks of
-//! the same instant follow, it answers again from there with the completed record.
+//! marks (ECN). The core needs a single record. The driver computes its answer at the end mark,
+//! because the stack may ask for the window right after it. It keeps the previous state, and if
+//! losses or marks of the same instant follow, it computes the answer again from that state with
+//! the completed record.
 //!
-//! Departures from what a transport of our own would report:
-//! * D1 (smoothed RTT): the stack's estimate is one ACK old when the controller hears of an ACK.
-//!   The ACK's sample is folded in with the usual eighth, without the correction for ACK delay,
-//!   which no stack passes on.
-//! * D2 (before a send): no stack says that it is about to send, or how much waits. What is in
-//!   flight stands for what waits: a flow that has filled half of its window with nothing else to
-//!   judge by is taken to fill the other half. A jump therefore takes off in the middle of the
-//!   initial window, and counts from its first packet.
+//! Departures from the events that a transport of our own would report:
+//! * D1 (smoothed RTT): the stack's estimate is one ACK old when the controller receives an ACK.
+//!   The ACK's sample is added with the usual weight of an eighth, without the correction for ACK
+//!   delay, which no stack passes on.
+//! * D2 (before a send): no stack reports that it is about to send, or how much data waits. The
+//!   data in flight is used as an estimate of the waiting data: without other information, a flow
+//!   that has filled half of its window is assumed to fill the other half. A jump therefore starts
+//!   in the middle of the initial window, and counts from its first packet.
 //! * D3 (timer at the instant of an ACK): if a loss timer fires at the very instant of an ACK with
-//!   nothing sent in between, its losses join that ACK. Happens in virtual time only.
-//! * D5 (trains): a stack that takes a rate and no departure times is told one at which a packet leaves
-//!   at once while a train does, and then the one at which the next packet is due with the next
-//!   train; its pacer keeps a token or more, so the gap's rate is told one packet early.
+//!   nothing sent in between, its losses join that ACK. This happens in virtual time only.
+//! * D5 (trains): a stack that accepts a rate but no departure times first gets a rate at which
+//!   packets leave at once, while a train is sent, and then the rate at which the next packet is
+//!   due with the next train. Its pacer keeps a token or more, so it gets the gap's rate one packet
+//!   early.
 //! * D4 (handshake): packets of the handshake count for no round and for no time, but the first RTT
-//!   sample may be theirs, also when a newer packet number space has begun. When such a space
-//!   begins, and once more with the first RTT sample, the controller starts afresh with that
-//!   sample, as one that only sees data would; but not once half an initial window was sent or
-//!   something was lost.
+//!   sample may be theirs, even if a newer packet number space has started. When such a space
+//!   starts, and once more with the first RTT sample, the controller restarts with that sample, as
+//!   a controller that sees only data would; but not after half an initial window was sent or a
+//!   packet was lost.
 
 use crate::plan::Plan;
 use firstflight::arm::{Arm, ArmController};
@@ -35,26 +37,27 @@ use firstflight::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A recorder that the controllers of a factory tell everything: each [`Event`] when it is complete,
-/// an ACK therefore when the next event shows that nothing more belongs to it, with the time of its
-/// arrival. Numbers are positions in the order of sending, over all packet number spaces; quinn
-/// names neither acknowledged nor lost packets.
+/// A recorder of the events of a factory's controllers. It receives each [`Event`] when it is
+/// complete: an ACK only when the next event shows that nothing more belongs to it, with the time
+/// of its arrival. Numbers are positions in the order of sending, over all packet number spaces;
+/// quinn names neither acknowledged nor lost packets.
 pub type SharedRecorder = Arc<Mutex<dyn Recorder<ArmController> + Send>>;
-/// Observable state of a stack's own controller, which steers while one of ours receives the same
-/// calls: after every call the window (0 before the first), the threshold (`None` while never set,
-/// and for a controller without one) and the pacing rate it requests from its stack. A recorder of
-/// the one of ours reads here what the stack's own made of an event.
+/// Observable state of a stack's own controller, which controls the sender while one of ours
+/// receives the same calls. After every call it holds the window (0 before the first call), the
+/// threshold (`None` if never set, and for a controller without one) and the pacing rate that the
+/// controller requests from its stack. A recorder of our controller reads from here the other
+/// controller's state after an event.
 pub type SharedState = Arc<Mutex<State>>;
 
-/// The rate inside a train, bytes per second: a packet in little more than a microsecond. The pacers
-/// of stacks stand still at rates far above (see `UNPACED` in the adapter of noq).
+/// The rate inside a train, bytes per second: a packet in little more than a microsecond. Stacks'
+/// pacers stop working at rates far above it (see `UNPACED` in the adapter of noq).
 const AT_ONCE: u64 = 1_000_000_000;
 
-/// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe
-/// timeout that idle rules compare with.
+/// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none. It is part of the
+/// probe timeout that idle rules use.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(25);
 
-/// State that a controller reports: the proof that an arm ran.
+/// State that a controller reports; it proves which arm ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
     /// The arm.
@@ -71,11 +74,11 @@ pub struct Status {
     pub stats: Stats,
     /// The RTT sample of the handshake that it started with, if there was one.
     pub handshake_rtt: Option<Nanos>,
-    /// ACKs answered.
+    /// ACKs processed.
     pub acks: u64,
-    /// Loss timers answered.
+    /// Loss timers processed.
     pub timers: u64,
-    /// ACKs answered a second time because losses or marks followed.
+    /// ACKs processed a second time because losses or marks followed.
     pub replays: u64,
     /// Bytes sent, acknowledged and declared lost, as the stack counts bytes in flight.
     pub bytes_sent: u64,
@@ -83,19 +86,19 @@ pub struct Status {
     pub bytes_acked: u64,
     /// See `bytes_sent`.
     pub bytes_lost: u64,
-    /// It has sent next to nothing and learnt nothing but the RTT of the handshake: another arm
-    /// may still take its place.
+    /// Whether the controller has sent next to nothing and knows nothing except the RTT of the
+    /// handshake, so that another arm may still replace it.
     pub pristine: bool,
 }
 
-/// Where the driver is within one ACK.
+/// Progress of the driver within one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Nothing is pending.
     Quiet,
     /// Acknowledged packets are being collected.
     Collecting,
-    /// The ACK or timer was answered and may still be completed.
+    /// The answer to the ACK or timer was computed; the ACK may still be completed.
     Open,
 }
 
@@ -104,9 +107,9 @@ enum Stage {
 pub(crate) struct AckedPacket {
     pub(crate) bytes: u64,
     pub(crate) sent: Time,
-    /// Its position in the order of sending, where the stack tells.
+    /// Its position in the order of sending, if the stack provides it.
     pub(crate) position: Option<u64>,
-    /// It was sent at or after the beginning of the last recovery.
+    /// Whether it was sent at or after the start of the last recovery.
     pub(crate) fresh: bool,
 }
 
@@ -118,12 +121,12 @@ pub(crate) struct EndOfAcks {
     /// Position of the largest acknowledged packet so far; `None` if it belongs to an older space
     /// or none is acknowledged.
     pub(crate) largest: Option<u64>,
-    /// The packet listed last is of an older space and, where the stack gives numbers, the largest
-    /// acknowledged there.
+    /// Whether the packet listed last is of an older space and, if the stack provides numbers, is
+    /// the largest acknowledged there.
     pub(crate) older: bool,
 }
 
-/// What losses or marks a stack reports at once.
+/// Losses or marks that a stack reports in one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Damage {
     pub(crate) lost: u64,
@@ -133,13 +136,13 @@ pub(crate) struct Damage {
     pub(crate) largest_lost: Option<u64>,
 }
 
-/// One path's controller and what it needs to be driven.
+/// One path's controller with the state that drives it.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver {
     plan: Plan,
     mss: u64,
     core: ArmController,
-    /// The state before the ACK that is open.
+    /// The state before the open ACK.
     before: ArmController,
     ack: Ack,
     persistent: bool,
@@ -151,7 +154,7 @@ pub(crate) struct Driver {
     next: u64,
     largest: Option<u64>,
     app_limited: bool,
-    /// Own estimator, for the probe timeout; the smoothed RTT is the stack's (D1).
+    /// Our own estimator, for the probe timeout; the smoothed RTT is the stack's (D1).
     rtt: Rfc9002Rtt,
     srtt: Option<Nanos>,
     handshake_rtt: Option<Nanos>,
@@ -160,17 +163,17 @@ pub(crate) struct Driver {
     recovery_began: Time,
     recovery_began_before: Time,
     counts: Counts,
-    /// Bytes sent when the present packet number space began.
+    /// Bytes sent when the current packet number space started.
     space_began: u64,
     window: u64,
     rate: Option<u64>,
     recorder: Option<SharedRecorder>,
-    /// The largest packet changed its size after the open ACK was answered.
+    /// Whether the largest packet changed its size after the open ACK was processed.
     resized: bool,
 }
 
-/// The last ACK is complete when nothing can follow any more. Who keeps the recorder beside the
-/// controllers closes the log himself.
+/// The last ACK is complete when nothing can follow any more. An owner that keeps the recorder
+/// separately closes the log itself.
 impl Drop for Driver {
     fn drop(&mut self) {
         if self.recorder.as_ref().is_some_and(|recorder| Arc::strong_count(recorder) == 1) {
@@ -230,7 +233,7 @@ impl Driver {
         driver
     }
 
-    /// A packet number space begins (D4).
+    /// A packet number space starts (D4).
     pub(crate) fn new_space(&mut self, now: Time) {
         self.settle();
         self.largest = None;
@@ -238,8 +241,8 @@ impl Driver {
         self.restart(now);
     }
 
-    /// Another arm takes over, as if it had been there from the beginning, if nothing was learnt
-    /// yet that it would have to know.
+    /// Replaces the arm as if the new one had been there from the start, unless the connection has
+    /// already learnt something that the new arm would have to know.
     #[cfg(feature = "noq")]
     pub(crate) fn rearm(&mut self, now: Time, plan: Plan) {
         self.settle();
@@ -253,7 +256,7 @@ impl Driver {
         self.is_untouched(self.counts.sent.saturating_sub(self.space_began))
     }
 
-    /// Nothing was lost, startup has not ended, and of the initial window no more than half was
+    /// Whether nothing was lost, startup has not ended, and at most half of the initial window was
     /// sent.
     fn is_untouched(&self, sent: u64) -> bool {
         let stats = self.core.stats();
@@ -290,12 +293,12 @@ impl Driver {
     }
 
     #[cfg(feature = "quinn")]
-    /// When the last recovery began; what was sent before it is no news.
+    /// When the last recovery started; packets sent earlier are not fresh.
     pub(crate) fn recovery_began(&self) -> Time {
         self.recovery_began
     }
 
-    /// The mark that tells fresh packets by position.
+    /// Whether the packet at this position was sent after the start of the last recovery.
     pub(crate) fn is_fresh(&self, position: u64) -> bool {
         self.core.recovery_mark().is_none_or(|mark| position >= mark.0)
     }
@@ -362,12 +365,12 @@ impl Driver {
         }
         let newest = self.newest.take();
         let first_sample = self.rtt.srtt().is_none();
-        // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged. Where the
-        // stack gives no numbers the latest listed packet stands for it, which may be older
-        // than a largest one that carried only an ACK. A server that has sent data before
-        // its handshake was acknowledged hears of the handshake when a newer space has begun: the
-        // first sample may be of an older one (D4), or nothing that needs an RTT before the
-        // first flight would have one.
+        // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged. If the
+        // stack provides no numbers, the packet listed last replaces it, which may be older than a
+        // largest one that carried only an ACK. A server that has sent data before its handshake
+        // was acknowledged receives the ACK of the handshake when a newer space has started. The
+        // first sample may therefore be from an older space (D4); otherwise nothing that needs an
+        // RTT before the first flight would have one.
         let sample = newest.filter(|(_, position)| {
             let of_present = rose && (position.is_none() || *position == end.largest);
             of_present || first_sample && end.older
@@ -395,7 +398,7 @@ impl Driver {
         }
     }
 
-    /// The stack stops counting `bytes` as in flight: neither acknowledged nor lost.
+    /// The stack no longer counts `bytes` as in flight: they are neither acknowledged nor lost.
     #[cfg(feature = "s2n")]
     pub(crate) fn forget(&mut self, now: Time, bytes: u64) {
         self.inflight = self.inflight.saturating_sub(bytes);
@@ -405,11 +408,11 @@ impl Driver {
         self.refresh();
     }
 
-    /// Losses or marks: of the ACK that is open, or of a timer.
+    /// Losses or marks of the open ACK, or of a timer.
     pub(crate) fn damage(&mut self, now: Time, damage: Damage) {
         if self.stage == Stage::Open && self.ack.now == now {
             self.core = self.before;
-            // The answer that counts is the one of the new size.
+            // The final answer is the one with the new size.
             self.record_size();
             self.recovery_began = self.recovery_began_before;
             self.counts.replays = self.counts.replays.saturating_add(1);
@@ -434,15 +437,14 @@ impl Driver {
         self.open();
     }
 
-    /// The stack declares one packet lost; what it means for the window comes with
-    /// [`Driver::damage`].
+    /// The stack declares one packet lost; [`Driver::damage`] reports the effect on the window.
     pub(crate) fn lost(&self, position: u64) {
         if let Some(recorder) = &self.recorder {
             locked(recorder).on_lost(position);
         }
     }
 
-    /// The last loss declarations were false.
+    /// The last losses were spurious.
     pub(crate) fn spurious(&mut self, now: Time) {
         self.settle();
         self.core.on_spurious();
@@ -450,7 +452,8 @@ impl Driver {
         self.record(&Event::Spurious { now });
     }
 
-    /// The largest packet has another size. May come in the middle of an ACK and does not end it.
+    /// The maximum packet size changes. This may happen in the middle of an ACK and does not end
+    /// it.
     pub(crate) fn resize(&mut self, datagram: u16) {
         self.mss = u64::from(datagram.max(1));
         self.core.set_mss(self.mss);
@@ -462,8 +465,8 @@ impl Driver {
         }
     }
 
-    /// The window that makes a stack admit exactly what the controller admits: bytes that may be in
-    /// flight.
+    /// The window that makes a stack admit exactly the packets that the controller admits: maximum
+    /// bytes in flight.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.window
@@ -506,7 +509,7 @@ impl Driver {
         }
     }
 
-    /// Nothing can belong to the open ACK any more.
+    /// The open ACK is complete.
     pub(crate) fn settle(&mut self) {
         if self.stage == Stage::Open {
             self.record_open();
@@ -515,7 +518,7 @@ impl Driver {
         self.stage = Stage::Quiet;
     }
 
-    /// The ACK that is open, as far as it is complete: the last one of a log is never settled.
+    /// Records the open ACK in its current state: the last ACK of a log is never settled.
     pub(crate) fn record_open(&self) {
         if self.stage == Stage::Open {
             self.record(&Event::Ack(self.ack));
@@ -551,7 +554,7 @@ impl Driver {
         self.ack.sent = self.counts.sent;
     }
 
-    /// Answers the record as it is now.
+    /// Computes the answer to the record in its current state.
     fn open(&mut self) {
         self.core.on_ack(&self.ack);
         if self.core.recovery_mark() != self.before.recovery_mark() {
@@ -566,9 +569,9 @@ impl Driver {
 
     fn refresh(&mut self) {
         let cwnd = self.core.cwnd();
-        // A recovery policy admits by its own account (PRR: what was delivered), which is not a
-        // window. The stack compares bytes in flight with the window before each packet: it
-        // gets the bytes in flight plus one packet, or none.
+        // A recovery policy admits packets by its own account (PRR: delivered data), which is not a
+        // window. The stack compares bytes in flight with the window before each packet. It
+        // therefore gets the bytes in flight plus one packet, or plus none.
         self.window = if !self.core.in_recovery() {
             cwnd
         } else if self.core.admits(self.mss, self.inflight) {
@@ -587,7 +590,7 @@ impl Driver {
         });
     }
 
-    /// When the next packet of a train may leave; `None` if none leave as trains.
+    /// When the next packet of a train may leave; `None` if packets do not leave as trains.
     #[cfg(feature = "s2n")]
     pub(crate) fn next_of_train(&self, now: Time) -> Option<Time> {
         self.core.train().map(|train| now + train.wait(now, self.inflight))
@@ -623,8 +626,8 @@ impl Driver {
         }
     }
 
-    /// The size that the largest packet has got, where it belongs in the order of what the
-    /// controller was told.
+    /// Records the new size of the largest packet at its place in the order of the controller's
+    /// events.
     fn record_size(&mut self) {
         if std::mem::take(&mut self.resized) {
             self.record(&Event::Mss { now: self.ack.now, mss: self.mss });
@@ -632,8 +635,8 @@ impl Driver {
     }
 }
 
-/// What is shared, also after somebody panicked with it: a recorder that did so on another connection
-/// still records this one.
+/// Locks shared data even after a panic: a recorder that panicked on another connection still
+/// records this one.
 pub(crate) fn locked<T: ?Sized>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,11 @@
 //! The arms of firstflight as congestion controllers of QUIC stacks in Rust.
 //!
-//! | feature | what it adds |
+//! | feature | adds |
 //! |---|---|
-//! | `noq` | controllers for noq, every arm |
-//! | `quinn` | controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
-//! | `trial` | an arm by chance for each connection, a row when it closes |
-//! | `s2n` | controllers for s2n-quic, every arm; what its interface does not tell is approximated |
+//! | `noq` | controllers for noq: every arm |
+//! | `quinn` | controllers for quinn: the arms that its interface supports; the others are refused with a reason |
+//! | `trial` | a random arm for each connection, and a row when it closes |
+//! | `s2n` | controllers for s2n-quic: every arm; information that its interface lacks is approximated |
 //!
 //! ```
 //! # #[cfg(feature = "noq")] {
@@ -15,11 +15,11 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! No stack tells its controller when an ACK is over: noq and quinn report losses after the only
+//! No stack tells its controller when an ACK ends: noq and quinn report losses after the only
 //! signal that looks like an end, s2n-quic before anything else of the ACK. The driver behind the
-//! adapters therefore answers an ACK at that signal, keeps the state from before it, and answers
-//! again from there if losses follow: each ACK reaches the algorithms exactly once, whole. State
-//! per path: under 4 KiB.
+//! adapters therefore computes the answer to an ACK at that signal and keeps the previous state. If
+//! losses follow, it computes the answer again from that state: each ACK reaches the algorithms
+//! exactly once, complete. State per path: under 4 KiB.
 #![forbid(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -58,7 +58,7 @@ pub mod trial;
 pub use driver::{SharedRecorder, SharedState, Status};
 pub use plan::{Plan, Refused};
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(all(doctest, feature = "sockets", feature = "s2n-sockets"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

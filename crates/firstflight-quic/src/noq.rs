@@ -1,9 +1,9 @@
 //! Controllers for noq 1.4: every arm.
 //!
-//! noq tells packet numbers, each lost packet, false alarms, and takes a pacing rate, so nothing is
-//! approximated but what stands at the top of the driver's file. What remains noq's own: its
-//! pacer's bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause are larger than
-//! the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
+//! noq provides packet numbers, each lost packet and spurious losses, and accepts a pacing rate, so
+//! only the points at the top of the driver's file are approximated. noq's own pacer remains: its
+//! bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause are larger than the two
+//! packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
 
 mod beside;
 #[cfg(feature = "trial")]
@@ -25,9 +25,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and
-/// more at 8 Gbit/s. A byte per nanosecond is the highest rate at which the shortfall of a byte
-/// still takes a tick of the clock; beyond it the stack's pacing timer does not move.
+/// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once, and
+/// further ones at 8 Gbit/s. A byte per nanosecond is the highest rate at which a deficit of one
+/// byte still takes a tick of the clock; at higher rates the stack's pacing timer does not advance.
 const UNPACED: u64 = 1_000_000_000;
 
 /// A factory for the arm that `text` names, ready for
@@ -39,20 +39,20 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)))
 }
 
-/// State of a connection's controller; `None` if it is not one of ours. An ACK whose losses may
-/// still follow counts.
+/// State of a connection's controller; `None` if it is not one of ours. It includes an ACK whose
+/// losses may still follow.
 pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
     controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
 }
 
-/// Another arm for a connection that has begun: whoever answers its first request may choose. Heard
-/// with the next packet that is sent, and only while the controller is
+/// Another arm for a connection that has started, chosen when its first request is answered. It
+/// takes effect with the next packet sent, and only while the controller is
 /// [pristine](Status::pristine).
 #[derive(Clone, Debug, Default)]
 pub struct Choice(Arc<OnceLock<Plan>>);
 
 impl Choice {
-    /// Chooses, once. Returns whether this was the first choice.
+    /// Makes the choice, once. Returns whether this was the first choice.
     pub fn choose(&self, plan: Plan) -> bool {
         self.0.set(plan).is_ok()
     }
@@ -69,19 +69,19 @@ pub struct Factory {
 }
 
 impl Factory {
-    /// A factory of this recipe. Times are counted from now.
+    /// A factory for this plan. Times count from now.
     pub fn new(plan: Plan) -> Factory {
         Factory { plan, origin: Instant::now(), recorder: None, choice: None, resume: None }
     }
 
-    /// Listens to `choice`: for a factory that serves one connection.
+    /// Applies `choice`: for a factory that serves one connection.
     #[must_use]
     pub fn with_choice(self, choice: Choice) -> Factory {
         Factory { choice: Some(choice), ..self }
     }
 
-    /// Starts from what `memory` has of this client, and leaves there what the connection learns:
-    /// for a factory that serves one connection.
+    /// Starts from the client's entry in `memory`, and saves there what the connection learns: for
+    /// a factory that serves one connection.
     #[must_use]
     pub fn with_resume(self, memory: &Memory, client: IpAddr) -> Factory {
         Factory { resume: Some(Resuming::new(memory, client)), ..self }
@@ -93,7 +93,7 @@ impl Factory {
         Factory { origin, ..self }
     }
 
-    /// Tells `recorder` everything that every controller is told.
+    /// Reports every event of every controller to `recorder`.
     #[must_use]
     pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
         Factory { recorder: Some(recorder), ..self }
@@ -130,15 +130,15 @@ impl congestion::ControllerFactory for Factory {
 #[derive(Clone, Debug)]
 pub struct Controller {
     origin: Instant,
-    /// Time of the last callback that had one.
+    /// Time of the last callback that contained a time.
     now: Time,
     driver: Driver,
     numbers: Numbers,
-    /// The last packet of the ACK that is being listed belongs to the present packet number space.
+    /// Whether the last packet of the ACK being listed belongs to the current packet number space.
     present: bool,
-    /// Its number, if it belongs to an older one.
+    /// Its number, if it belongs to an older space.
     older: Option<u64>,
-    /// Where another arm may come from.
+    /// Source of another arm.
     choice: Option<Choice>,
 }
 
@@ -148,7 +148,7 @@ impl Controller {
         self.driver.status()
     }
 
-    /// `on_ack` with the estimate taken out of its estimator, which nobody but noq can make.
+    /// `on_ack` with the values of the estimator, which only noq can construct.
     pub(crate) fn acked(
         &mut self,
         now: Instant,
@@ -216,7 +216,7 @@ impl congestion::Controller for Controller {
         largest: Option<u64>,
     ) {
         let now = self.at(now);
-        // The number is of the space that was acknowledged, which only the packets listed before
+        // The number belongs to the acknowledged space, which only the previously listed packets
         // reveal.
         let older = self.older.take().is_some_and(|pn| largest == Some(pn));
         let largest =

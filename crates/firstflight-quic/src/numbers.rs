@@ -1,10 +1,10 @@
-//! One order of sending out of three packet number spaces.
+//! A single order of sending for three packet number spaces.
 //!
 //! Initial, Handshake and application packets reach a controller with numbers but without their
-//! space, and each space counts from 0. A number not above the last one sent begins a new space;
-//! from there on numbers are shifted so that the order of sending never goes back. Acknowledgements
-//! of an older space are recognised by their time of sending and lose their number, not their
-//! bytes.
+//! space, and each space counts from 0. A number that is not above the last one sent starts a new
+//! space; from then on numbers are shifted so that the order of sending never goes back.
+//! Acknowledgements of an older space are recognised by their time of sending. They lose their
+//! number, but their bytes count.
 //!
 //! A change of space that goes unnoticed (quinn reports only the last number of a batch) costs a
 //! few RTT samples of the handshake.
@@ -21,7 +21,7 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// Number `pn` was sent at `now`, when `next` was the first free position. Returns its position
-    /// and whether it begins a space.
+    /// and whether it starts a space.
     pub(crate) fn sent(&mut self, pn: u64, now: Time, next: u64) -> (u64, bool) {
         let new_space = self.last.is_some_and(|last| pn <= last);
         if new_space {
@@ -32,17 +32,17 @@ impl Numbers {
         (self.shift.saturating_add(pn), new_space)
     }
 
-    /// The position of number `pn` if it was sent (at `sent`) in the present space.
+    /// The position of number `pn` if it was sent (at `sent`) in the current space.
     pub(crate) fn position(&self, pn: u64, sent: Time) -> Option<u64> {
         self.is_present(sent).then(|| self.here(pn))
     }
 
-    /// What was sent at `sent` belongs to the present space.
+    /// Whether a packet sent at `sent` belongs to the current space.
     pub(crate) fn is_present(&self, sent: Time) -> bool {
         sent >= self.began
     }
 
-    /// The position of number `pn` of the present space.
+    /// The position of number `pn` in the current space.
     pub(crate) fn here(&self, pn: u64) -> u64 {
         self.shift.saturating_add(pn)
     }

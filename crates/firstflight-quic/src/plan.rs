@@ -1,4 +1,4 @@
-//! What a factory builds controllers from: an arm, and what the host adds to it.
+//! The plan from which a factory builds controllers: an arm, and the host's settings.
 
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 use firstflight::Config;
@@ -9,7 +9,7 @@ use std::fmt;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
 
-/// Why an arm cannot run on a stack: one line that says what is wrong and what would be right.
+/// Why an arm cannot run on a stack: a one-line message with the problem and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
 
@@ -21,20 +21,20 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The recipe of a controller.
+/// The plan of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// The arm.
     pub arm: Arm,
-    /// Initial window in packets, for an arm that names none; `None` is the standard one (RFC 9002
-    /// section 7.2).
+    /// Initial window in packets for an arm that does not specify one; `None` is the standard one
+    /// (RFC 9002 section 7.2).
     pub initial_window: Option<u32>,
-    /// Exit window in bytes for an oracle that was not told one.
+    /// Exit window in bytes for an oracle without one.
     pub oracle_exit: u64,
 }
 
 impl Plan {
-    /// The recipe of an arm with everything else at its default.
+    /// The plan of an arm with everything else at its default.
     pub const fn new(arm: Arm) -> Plan {
         Plan { arm, initial_window: None, oracle_exit: u64::MAX }
     }
@@ -42,7 +42,8 @@ impl Plan {
     /// Reads an arm.
     ///
     /// # Errors
-    /// If the text is not an arm, or is one of TCP: a QUIC stack detects losses in its own way.
+    /// If the text is not an arm, or specifies loss detection of TCP: a QUIC stack detects losses
+    /// in its own way.
     pub fn parse(text: &str) -> Result<Plan, Refused> {
         let arm = Arm::parse(text).map_err(|error| Refused(error.to_string()))?;
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {
@@ -69,7 +70,7 @@ impl Plan {
 }
 
 #[cfg(any(feature = "noq", feature = "quinn"))]
-/// A stack's clock as ours, counted from `origin`.
+/// A stack's time on our clock, counted from `origin`.
 pub(crate) fn since(origin: Instant, now: Instant) -> Time {
     Time(u64::try_from(now.saturating_duration_since(origin).as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,16 +1,18 @@
-//! Controllers for quinn 0.11: the arms that its interface can carry.
+//! Controllers for quinn 0.11: the arms that its interface supports.
 //!
-//! What quinn does not offer, and what becomes of it:
+//! Features that quinn lacks, and the consequences:
 //! * A pacing rate: its pacer always releases 5/4 of the window per smoothed RTT. Arms whose
-//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`, the trains of `plumb`), `pace=off`, `burst=` and
-//!   `recgain=` are refused. Without its jump, Rapid Start runs, but its growth by 3 per round trip
-//!   becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and 0.9 of the window in flight.
-//! * Packet numbers of acknowledged and lost packets: what is fresh is told by the time of sending.
-//!   An RTT sample may be that of an older packet if the largest acknowledged one carried only an
-//!   ACK: then it is too long.
-//! * Sends one by one: batches of up to ten packets are reported at once, packets that carry only
-//!   ACKs included, so that recovery by delivered bytes (PRR) counts a little too much as sent.
-//! * False alarms: nothing takes a reduction back.
+//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`, the trains of `plumb`),
+//!   `pace=off`, `burst=` and `recgain=` are refused. Without its jump, Rapid Start runs, but its
+//!   growth by 3 per round trip becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and 0.9 of the
+//!   window in flight.
+//! * Packet numbers of acknowledged and lost packets: whether a packet is fresh is decided by its
+//!   time of sending. An RTT sample may be that of an older packet if the largest acknowledged one
+//!   carried only an ACK: then it is too long.
+//! * Individual sends: batches of up to ten packets are reported at once, packets that carry only
+//!   ACKs included, so that recovery by delivered bytes (PRR) counts slightly too many bytes as
+//!   sent.
+//! * Spurious losses: no reduction is undone.
 
 mod beside;
 #[cfg(feature = "trial")]
@@ -35,18 +37,18 @@ use std::time::{Duration, Instant};
 /// `TransportConfig::congestion_controller_factory`.
 ///
 /// # Errors
-/// If the text is not an arm, or names one that quinn cannot carry.
+/// If the text is not an arm, or names one that quinn does not support.
 pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)?))
 }
 
-/// State of a connection's controller; `None` if it is not one of ours. An ACK whose losses may
-/// still follow counts.
+/// State of a connection's controller; `None` if it is not one of ours. It includes an ACK whose
+/// losses may still follow.
 pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
     controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
 }
 
-/// Why quinn cannot carry this arm, if it cannot.
+/// Why quinn does not support this arm, if it does not.
 fn refusal(plan: &Plan) -> Option<&'static str> {
     let sender = &plan.arm.sender;
     match &plan.arm.startup {
@@ -86,10 +88,10 @@ pub struct Factory {
 }
 
 impl Factory {
-    /// A factory of this recipe. Times are counted from now.
+    /// A factory for this plan. Times count from now.
     ///
     /// # Errors
-    /// If quinn cannot carry the arm.
+    /// If quinn does not support the arm.
     pub fn new(plan: Plan) -> Result<Factory, Refused> {
         match refusal(&plan) {
             Some(why) => Err(Refused(format!("arm `{}`: {why}", plan.arm))),
@@ -103,7 +105,7 @@ impl Factory {
         Factory { origin, ..self }
     }
 
-    /// Tells `recorder` everything that every controller is told.
+    /// Reports every event of every controller to `recorder`.
     #[must_use]
     pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
         Factory { recorder: Some(recorder), ..self }
@@ -133,9 +135,9 @@ pub struct Controller {
     origin: Instant,
     driver: Driver,
     numbers: Numbers,
-    /// The last packet of the ACK that is being listed belongs to the present packet number space.
+    /// Whether the last packet of the ACK being listed belongs to the current packet number space.
     present: bool,
-    /// It belongs to an older one.
+    /// Whether it belongs to an older space.
     older: bool,
 }
 
@@ -145,7 +147,7 @@ impl Controller {
         self.driver.status()
     }
 
-    /// `on_ack` with the estimate taken out of its estimator, which nobody but quinn can make.
+    /// `on_ack` with the values of the estimator, which only quinn can construct.
     pub(crate) fn acked(
         &mut self,
         now: Instant,
@@ -198,7 +200,7 @@ impl congestion::Controller for Controller {
         largest: Option<u64>,
     ) {
         let now = since(self.origin, now);
-        // The number is of the space that was acknowledged, which only the packets listed before
+        // The number belongs to the acknowledged space, which only the previously listed packets
         // reveal.
         let older = std::mem::take(&mut self.older);
         let largest =
@@ -208,8 +210,8 @@ impl congestion::Controller for Controller {
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         let now = since(self.origin, now);
-        // RFC9002 7.3.1-2 needs only which side of the last entry the packet was sent on; its
-        // number is not told.
+        // RFC9002 7.3.1-2 needs only whether the packet was sent before or after the last entry
+        // into recovery; its number is not reported.
         let news = since(self.origin, sent) >= self.driver.recovery_began();
         let position = if news { self.driver.next().saturating_sub(1) } else { 0 };
         self.driver.damage(
@@ -228,7 +230,7 @@ impl congestion::Controller for Controller {
     }
 
     fn window(&self) -> u64 {
-        // quinn holds a packet back when it would *reach* the window.
+        // quinn holds a packet back if it would *reach* the window.
         self.driver.window().saturating_add(1)
     }
 

@@ -1,5 +1,5 @@
-//! Careful Resume in a QUIC server (RFC 9959): what a connection learns of the path to its client
-//! starts the next one of that client.
+//! Careful Resume in a QUIC server (RFC 9959): path parameters saved by one connection are the
+//! starting point of the same client's next connection.
 //!
 //! ```
 //! # #[cfg(feature = "noq")] {
@@ -15,23 +15,23 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! An arm that does not start by `careful` or `plumb` learns and does not use it. quinn has no pacing rate to
-//! spread a jump with, so its adapter has no memory.
+//! An arm whose startup is neither `careful` nor `plumb` saves parameters but does not use them.
+//! quinn has no pacing rate with which to spread a jump, so its adapter has no memory.
 //!
-//! * A set belongs to an address, in IPv6 to its /64, and is kept in memory only,
-//!   for [`Settings::lifetime`].
-//! * One connection at a time uses it, until it closes; the others begin as if
-//!   nothing were known. Another path of the same connection does, too.
-//! * A retreat deletes it at once. What was learnt later replaces it, but a connection that its
-//!   application has limited does not lower it.
-//! * Less than four initial windows are not kept: slow start is there as soon.
+//! * A set of parameters belongs to an address, in IPv6 to its /64, and is kept in memory only, for
+//!   [`Settings::lifetime`].
+//! * One connection at a time uses a set, until it closes; other connections start without saved
+//!   parameters. So does another path of the same connection.
+//! * A retreat deletes the set at once. Newer parameters replace it, except that an
+//!   application-limited connection does not lower it.
+//! * Windows of less than four initial windows are not saved: slow start reaches them as fast.
 //!
-//! What a client can do: only bytes that it has acknowledged make an entry, so that a forged address
-//! makes none; there are [`Settings::clients`] at most, the oldest goes first. A client that
-//! acknowledges what it has not received gains nothing here that the same lie in a running
-//! connection would not give it; `careful(max=..)` bounds the jump. An attacker with many addresses
-//! may push others out, who then begin as if nothing were known; one that forges a client's address
-//! keeps its set from being used until the handshake fails.
+//! Attacks by a client: only acknowledged bytes create an entry, so a forged address creates none.
+//! There are at most [`Settings::clients`] entries, and the oldest is removed first. A client that
+//! acknowledges data that it has not received gains nothing here that the same lie would not gain
+//! in a running connection; `careful(max=..)` bounds the jump. An attacker with many addresses may
+//! displace other clients, which then start without saved parameters. An attacker who forges a
+//! client's address keeps its set from being used until the handshake fails.
 
 use crate::driver::{SharedRecorder, locked};
 use crate::plan::Plan;
@@ -49,10 +49,9 @@ use std::time::{Duration, Instant};
 /// Size and lifetime of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Lifetime of a set after it was learned. The RFC leaves it to configuration, minutes to
-    /// hours.
+    /// Lifetime of a set after it was saved. The RFC leaves it to configuration, minutes to hours.
     pub lifetime: Duration,
-    /// Clients that are remembered; about 100 bytes each.
+    /// Maximum number of clients stored; about 100 bytes each.
     pub clients: usize,
 }
 
@@ -63,23 +62,23 @@ impl Default for Settings {
     }
 }
 
-/// What is remembered of one client.
+/// The stored set of one client.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     saved: Saved,
     learnt: Instant,
-    /// The connection that uses it.
+    /// The connection that uses the set.
     user: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     entries: HashMap<IpAddr, Entry>,
-    /// Connections that have used a set.
+    /// Number of connections that have used a set.
     users: u64,
 }
 
-/// The sets of all clients of a server: cheap to clone, all clones are one.
+/// The sets of all clients of a server. Cheap to clone; all clones share the same data.
 #[derive(Clone, Debug)]
 pub struct Memory {
     settings: Settings,
@@ -87,23 +86,23 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// One that remembers nobody yet.
+    /// An empty memory.
     pub fn new(settings: Settings) -> Memory {
         Memory { settings, table: Arc::default() }
     }
 
-    /// Clients that are remembered, those whose time is over included until somebody asks for them.
+    /// Number of stored clients, including expired ones that no connection has asked for yet.
     pub fn clients(&self) -> usize {
         self.table().entries.len()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // A table is whole after every statement that changes it.
+        // The table is consistent after every statement that changes it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The recipe of a new connection of this client, and who follows it; `and` is told everything,
-    /// too.
+    /// The plan and the follower of a new connection of this client; `and` also receives every
+    /// event.
     pub(crate) fn begin(
         &self,
         plan: Plan,
@@ -124,12 +123,12 @@ impl Memory {
         (Plan { arm, ..plan }, Arc::new(Mutex::new(follower)))
     }
 
-    /// The set of a client for one who may use it from now on, and the number of that user.
+    /// The set of a client, reserved for a new user, and the number of that user.
     fn take(&self, client: IpAddr, now: Instant) -> Option<(Saved, u64)> {
         let mut table = self.table();
         let user = table.users;
         let entry = table.entries.get_mut(&client)?;
-        // Deleted when it is found too old.
+        // An expired set is deleted when it is found.
         if now.saturating_duration_since(entry.learnt) > self.settings.lifetime {
             table.entries.remove(&client);
             return None;
@@ -144,7 +143,7 @@ impl Memory {
         Some((saved, user))
     }
 
-    /// The set that this user has was wrong.
+    /// The set that this user has was wrong; deletes it.
     fn forget(&self, client: IpAddr, user: u64) {
         let mut table = self.table();
         if table.entries.get(&client).is_some_and(|entry| entry.user == Some(user)) {
@@ -152,7 +151,7 @@ impl Memory {
         }
     }
 
-    /// A connection of this client is over; what it has learnt is kept.
+    /// A connection of this client has ended; saves its parameters.
     fn end(&self, client: IpAddr, user: Option<u64>, saved: Option<Saved>, now: Instant) {
         let mut table = self.table();
         if let Some(entry) = table.entries.get_mut(&client) {
@@ -161,7 +160,7 @@ impl Memory {
             }
             let fresh = now.saturating_duration_since(entry.learnt) <= self.settings.lifetime;
             if let Some(saved) = saved
-                // A lower bound below what is known says nothing.
+                // A lower bound below the stored window contains no information.
                 && !(fresh && saved.at_least && saved.cwnd < entry.saved.cwnd)
             {
                 (entry.saved, entry.learnt) = (saved, now);
@@ -185,7 +184,7 @@ impl Memory {
     }
 }
 
-/// The address, or the /64 of IPv6, in which a host changes its own.
+/// The address, or for IPv6 its /64, within which a host changes its address.
 fn endpoint(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {
@@ -195,12 +194,12 @@ fn endpoint(client: IpAddr) -> IpAddr {
     }
 }
 
-/// Follows a connection, and tells the memory when it is over.
+/// Follows a connection, and updates the memory when it ends.
 struct Follower {
     memory: Memory,
     client: IpAddr,
     user: Option<u64>,
-    /// What is worth keeping, bytes.
+    /// Smallest window worth saving, bytes.
     least: u64,
     seen: Option<Observation>,
     and: Option<SharedRecorder>,
@@ -256,13 +255,13 @@ impl Drop for Follower {
     }
 }
 
-/// The memory for the connections of one client, in a factory of it.
+/// The memory for the connections of one client, used in a factory.
 #[cfg(feature = "noq")]
 #[derive(Clone, Debug)]
 pub(crate) struct Resuming {
     memory: Memory,
     client: IpAddr,
-    /// The connection's first path has begun.
+    /// Whether the connection's first path has started.
     begun: Arc<AtomicBool>,
 }
 
@@ -272,7 +271,7 @@ impl Resuming {
         Resuming { memory: memory.clone(), client, begun: Arc::default() }
     }
 
-    /// Only the first path of a connection is the one that was saved.
+    /// Only the first path of a connection is the saved one.
     pub(crate) fn first_path(
         &self,
         plan: Plan,

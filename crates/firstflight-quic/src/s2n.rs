@@ -1,17 +1,17 @@
 //! Controllers for s2n-quic 1.91: every arm. The interface is one that s2n-quic calls unstable.
 //!
 //! s2n-quic leaves everything to its controller: bytes in flight, admission and pacing. It names
-//! the packets of an ACK by what the controller gave each at sending. What it does not offer, and
-//! what becomes of it:
-//! * False alarms: nothing takes a reduction back.
-//! * Packets one by one: an ACK brings the sum of its bytes and its newest packet. In an ACK that
-//!   spans the beginning of a recovery all bytes count as sent after it. An ACK that acknowledges
-//!   only packets that carried ACKs is not reported; losses that it reveals are taken for those of
-//!   a timer.
-//! * Losses come before the ACK that revealed them. The adapter answers them at once, keeps the
-//!   state from before, and answers again from there when the ACK follows at the same instant.
-//! * Packet number spaces: only the step from the handshake to application data shows.
-//! * A way back to the controller: a connection does not hand it out. Give the [`Endpoint`] a
+//! the packets of an ACK by the value that the controller returned for each at sending. Features
+//! that it lacks, and the consequences:
+//! * Spurious losses: no reduction is undone.
+//! * Individual packets: an ACK provides the sum of its bytes and its newest packet. In an ACK that
+//!   spans the start of a recovery, all bytes count as sent after it. An ACK that acknowledges only
+//!   packets that carried ACKs is not reported; losses that it reveals count as those of a timer.
+//! * Order: losses come before the ACK that revealed them. The adapter computes its answer at once,
+//!   keeps the previous state, and computes the answer again from there when the ACK follows at the
+//!   same instant.
+//! * Packet number spaces: only the step from the handshake to application data is visible.
+//! * Access to the controller: a connection does not expose it. Give the [`Endpoint`] a
 //!   [recorder](Endpoint::with_recorder) instead.
 //! * A fine clock: times are whole microseconds, and a departure counts as due up to a millisecond
 //!   early.
@@ -39,8 +39,8 @@ use std::time::Duration;
 /// How far the departures may lag behind the clock, so that a late timer costs no rate.
 const LAG: Nanos = Nanos::from_millis(2);
 
-/// A provider of the arm that `text` names, ready for
-/// `Server::builder().with_congestion_controller` and that of the client.
+/// A provider for the arm that `text` names, ready for `with_congestion_controller` of the server's
+/// and the client's builder.
 ///
 /// # Errors
 /// If the text is not an arm.
@@ -48,7 +48,7 @@ pub fn endpoint(text: &str) -> Result<Endpoint, Refused> {
     Ok(Endpoint::new(Plan::parse(text)?))
 }
 
-/// Builds one controller per path. Times are counted from the first event of each.
+/// Builds one controller per path. Times count from the first event of each path.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     plan: Plan,
@@ -57,26 +57,26 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A provider of this recipe.
+    /// A provider for this plan.
     pub fn new(plan: Plan) -> Endpoint {
         Endpoint { plan, recorder: None, memory: None }
     }
 
-    /// Tells `recorder` everything that every controller is told.
+    /// Reports every event of every controller to `recorder`.
     #[must_use]
     pub fn with_recorder(self, recorder: SharedRecorder) -> Endpoint {
         Endpoint { recorder: Some(recorder), ..self }
     }
 
-    /// Starts every connection from what `memory` has of its client, and leaves there what it
-    /// learns. A connection that moves to another path starts there from what was learnt of that
-    /// address: s2n-quic does not say which path is the first.
+    /// Starts every connection from its client's entry in `memory`, and saves there what the
+    /// connection learns. A connection that moves to another path starts there from that address's
+    /// entry: s2n-quic does not report which path is the first.
     #[must_use]
     pub fn with_resume(self, memory: &Memory) -> Endpoint {
         Endpoint { memory: Some(memory.clone()), ..self }
     }
 
-    /// A controller for datagrams of that many bytes.
+    /// A controller for datagrams of this size.
     pub(crate) fn build(&self, datagram: u16) -> Controller {
         Controller {
             origin: None,
@@ -111,7 +111,7 @@ pub struct PacketInfo {
     position: u64,
 }
 
-/// Losses and marks that were answered as those of a timer, and may turn out to belong to an ACK.
+/// Losses and marks that were processed as those of a timer, and may turn out to belong to an ACK.
 #[derive(Clone, Debug)]
 struct Pending {
     at: Time,
@@ -122,23 +122,23 @@ struct Pending {
 /// An arm as a controller of s2n-quic.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    /// The stack's time of our time 0.
+    /// The stack's time that corresponds to our time 0.
     origin: Option<Timestamp>,
-    /// Time of the last callback that had one.
+    /// Time of the last callback that contained a time.
     now: Time,
     driver: Driver,
     pending: Option<Pending>,
-    /// Bytes in flight, which this stack leaves to its controller.
+    /// Bytes in flight, which this stack does not track.
     inflight: u64,
-    /// First free position in the order of sending; packets that carry only ACKs have one too.
+    /// First free position in the order of sending; packets that carry only ACKs have a position,
+    /// too.
     next: u64,
     /// Position of the first packet of the application's space.
     application: Option<u64>,
     app_limited: bool,
-    /// The stack's smoothed RTT after the last ACK: what the driver takes is the one before an
-    /// ACK.
+    /// The stack's smoothed RTT after the last ACK: the driver needs the value before an ACK.
     srtt: Nanos,
-    /// The next packet leaves no earlier; `None` without pacing.
+    /// The earliest departure of the next packet; `None` without pacing.
     departure: Option<Time>,
 }
 
@@ -179,7 +179,7 @@ impl Controller {
         PacketInfo { position }
     }
 
-    /// When the packet after one of `bytes` may leave.
+    /// Earliest departure of the packet after one of `bytes`.
     fn departure_after(&self, now: Time, bytes: u64) -> Option<Time> {
         if let Some(next) = self.driver.next_of_train(now) {
             return Some(next);
@@ -221,7 +221,7 @@ impl Controller {
         let position = self.present(info);
         let fresh = position.is_some_and(|position| self.driver.is_fresh(position));
         self.inflight = self.inflight.saturating_sub(bytes);
-        // The driver takes losses after the ACK.
+        // The driver processes losses after the ACK.
         let inflight = self.inflight.saturating_add(damage.map_or(0, |damage| damage.lost));
         let app_limited = self.app_limited;
         self.driver.acked(
@@ -237,7 +237,7 @@ impl Controller {
         if let Some(damage) = damage {
             self.driver.damage(now, damage);
         }
-        // Nothing of this ACK can follow.
+        // Nothing else belongs to this ACK.
         self.driver.settle();
         self.srtt = nanos(smoothed);
     }
@@ -255,7 +255,8 @@ impl Controller {
         self.damage(now, Damage { lost: 0, ce: true, persistent: false, largest_lost: None });
     }
 
-    /// Packets of one pass are lost one by one: each time the whole pass is answered again.
+    /// Packets of one pass are reported lost one by one: each time the answer to the whole pass is
+    /// computed again.
     fn damage(&mut self, now: Time, news: Damage) {
         let damage = match &mut self.pending {
             Some(pending) if pending.at == now => {
@@ -290,7 +291,7 @@ impl Controller {
         self.driver.resize(datagram);
     }
 
-    /// The position of a packet of the present packet number space.
+    /// The position of a packet, if it is of the current packet number space.
     fn present(&self, info: PacketInfo) -> Option<u64> {
         Some(info.position)
             .filter(|position| self.application.is_none_or(|first| *position >= first))
@@ -309,12 +310,12 @@ impl CongestionController for Controller {
     }
 
     fn is_congestion_limited(&self) -> bool {
-        // With nothing in flight no ACK would ever lift the limit.
+        // With nothing in flight, no ACK would ever lift the limit.
         self.inflight > 0 && self.driver.window().saturating_sub(self.inflight) < self.driver.mss()
     }
 
     fn requires_fast_retransmission(&self) -> bool {
-        // A recovery policy admits its first retransmission itself.
+        // A recovery policy itself admits its first retransmission.
         false
     }
 

@@ -1,5 +1,5 @@
-//! What other startups would have done beside the controller that sends: each is told what that one
-//! is told. An open loop: the sender does not obey them.
+//! Other startups run alongside the controller that sends, to see how they would have left startup:
+//! each receives the same events. This is an open loop: the sender does not obey them.
 
 use crate::plan::{Plan, Refused};
 use firstflight::arm::ArmController;
@@ -8,10 +8,10 @@ use firstflight::startup::ExitReason;
 use firstflight::{Begin, Event, Time};
 use serde_json::{Map, Value};
 
-/// What a row says of each, after its name and a dot.
+/// The columns of a row for each shadow, after its name and a dot.
 const CELLS: [&str; 4] = ["exit_reason", "exit_ms", "exit_ack", "exit_cwnd_bytes"];
 
-/// A startup that is asked for, as typed.
+/// A requested startup, as typed.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     label: String,
@@ -19,10 +19,10 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Arms, separated by commas outside of parentheses.
+    /// Reads arms, separated by commas outside parentheses.
     ///
     /// # Errors
-    /// One line for what is no arm, or is named twice.
+    /// A one-line message if a text is not an arm or an arm is named twice.
     pub(crate) fn list(text: &str, initial_window: Option<u32>) -> Result<Vec<Asked>, Refused> {
         let mut all: Vec<Asked> = Vec::new();
         for label in firstflight_trial::assign::names(text).map_err(|error| Refused(error.0))? {
@@ -36,7 +36,7 @@ impl Asked {
     }
 }
 
-/// How a startup left.
+/// The exit of a startup.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     reason: ExitReason,
@@ -46,17 +46,17 @@ struct Left {
     cwnd: u64,
 }
 
-/// One startup beside a connection.
+/// One startup that runs alongside a connection.
 #[derive(Debug)]
 pub(crate) struct Shadow {
     asked: Asked,
     controller: Option<Box<ArmController>>,
-    /// It is the arm that sends: all it is told is about itself.
+    /// Whether it is the arm that sends: then all events concern itself.
     exact: bool,
     start: Option<Time>,
     acks: u64,
     left: Option<Left>,
-    /// Nothing that follows can change how it left.
+    /// Whether no later event can change its exit.
     settled: bool,
 }
 
@@ -74,7 +74,7 @@ impl Shadow {
         }
     }
 
-    /// The connection begins, or its handshake is over and it begins anew.
+    /// The connection starts, or its handshake is complete and it starts again.
     pub(crate) fn begin(&mut self, begin: &Begin) {
         let arm = self.asked.plan.arm;
         // The connection's own numbers with this arm's options.
@@ -91,7 +91,7 @@ impl Shadow {
         let Some(controller) = self.controller.as_mut().filter(|_| !self.settled) else { return };
         match event {
             Event::Ack(ack) if !self.exact => {
-                // What limited the real sender's window does not limit this one.
+                // The limits of the real sender's window do not apply to this one.
                 controller.on_ack_of_another(ack);
             }
             event => controller.tell(event),
@@ -117,8 +117,8 @@ impl Shadow {
             (Some(exit), _) => {
                 Some(Left { reason: exit.reason, at: exit.at, ack, cwnd: exit.detect_cwnd })
             }
-            // SEARCH drains by sending less than is acknowledged, which this sender does not: what it
-            // has found is its exit.
+            // SEARCH drains by sending less than is acknowledged, which this sender does not do:
+            // the detection counts as its exit.
             (None, _) if !self.exact && controller.phase() == Phase::Drain => {
                 Some(Left { reason: ExitReason::Flattened, at: now, ack, cwnd: controller.cwnd() })
             }
@@ -129,7 +129,7 @@ impl Shadow {
         self.settled = !self.exact && self.left.as_ref().is_some_and(|left| !proves(left));
     }
 
-    /// Its cells of a row.
+    /// Adds its cells to a row.
     pub(crate) fn fill(&self, row: &mut Map<String, Value>) {
         let left = self.left;
         let ms = left.zip(self.start).map(|(left, start)| left.at.since(start).0 as f64 / 1e6);

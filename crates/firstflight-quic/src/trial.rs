@@ -1,5 +1,5 @@
-//! A field test in a QUIC server: each connection gets an arm by chance, and leaves a row in a file
-//! when its last controller is dropped. `firstflight trial analyse` reads the file.
+//! A field test in a QUIC server: each connection gets an arm at random, and a row is written to a
+//! file when its last controller is dropped. `firstflight trial analyse` reads the file.
 //!
 //! ```no_run
 //! # #[cfg(feature = "noq")] {
@@ -10,15 +10,16 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! Connections of one household share a bottleneck, and arms that do change each other's results:
-//! draw per client where you can. s2n-quic tells the address, and [`Trial::s2n`] does. noq and quinn
-//! build a controller without saying for whom: [`Trial::noq`] and [`Trial::quinn`] draw per
-//! connection, `noq_for` and `quinn_for` are for a server that accepts each connection with a
-//! configuration of its own. [`TrialOptions`] has slots of time, too. A connection that moves to another path leaves a row per path.
+//! Connections of one household share a bottleneck, where arms affect each other's results: draw
+//! per client where you can. s2n-quic provides the address, and [`Trial::s2n`] uses it. noq and
+//! quinn build a controller without naming the client: [`Trial::noq`] and [`Trial::quinn`] draw per
+//! connection, while `noq_for` and `quinn_for` are for a server that accepts each connection with
+//! its own configuration. [`TrialOptions`] also supports time slots. A connection that moves to
+//! another path produces a row per path.
 //!
-//! A row holds no address, no port and no payload. Rows are appended whole or not at all
-//! ([`RowWriter`]): what kills the server keeps all but the connections that are open, and a full disk
-//! ends nothing.
+//! A row contains no address, no port and no payload. Rows are appended whole or not at all
+//! ([`RowWriter`]): if the server is killed, only the rows of open connections are missing, and a
+//! full disk stops nothing.
 
 use crate::driver::SharedRecorder;
 use crate::plan::{Plan, Refused};
@@ -39,7 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// The columns of a row that a QUIC stack's controller can fill.
+/// The columns of a row that the controller of a QUIC stack can fill.
 pub const COLUMNS: &[&str] = &[
     "arm",
     "epoch",
@@ -60,24 +61,24 @@ pub const COLUMNS: &[&str] = &[
     "exit_cwnd_bytes",
     "acked_all",
 ];
-/// What rows have besides where slots of time are drawn.
+/// Further columns of rows in trials with time slots.
 const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
 
-/// Options of a trial besides its arms.
+/// Options of a trial in addition to its arms.
 #[derive(Clone, Debug, Default)]
 pub struct TrialOptions {
     /// Randomization and enrolment.
     pub design: Design,
-    /// The largest shares that arms may ever get: `rapid=80%`; 1/k of k arms if it is empty.
+    /// The largest shares that arms may ever get: `rapid=80%`; 1/k for k arms if empty.
     pub max_share: String,
-    /// Initial window in packets for arms that name none.
+    /// Initial window in packets for arms that do not specify one.
     pub initial_window: Option<u32>,
-    /// Arms that are told what the one that sends is told: how each would have left startup stands in
-    /// the row, in columns such as `search.exit_ms`. An open loop; none if it is empty.
+    /// Arms that receive the same events as the one that sends: the row contains the startup exit
+    /// of each, in columns such as `search.exit_ms`. An open loop; none if empty.
     pub shadow: String,
 }
 
-/// A trial that runs: cheap to clone, all clones are one.
+/// A running trial. Cheap to clone; all clones share the same data.
 #[derive(Clone)]
 pub struct Trial(Arc<Inner>);
 
@@ -89,7 +90,7 @@ struct Inner {
     began: Instant,
     pseudonyms: Pseudonyms,
     plans: Vec<Plan>,
-    /// Connections that were drawn, by arm; what rows are checked against.
+    /// Connections drawn, by arm; rows are checked against these numbers.
     drawn: Vec<AtomicU64>,
     connections: AtomicU64,
     outside: AtomicU64,
@@ -105,18 +106,19 @@ impl fmt::Debug for Trial {
 /// Assignment of a connection.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The arm's recipe.
+    /// The plan for the connection's controllers.
     pub plan: Plan,
-    /// Writes the row when the last controller that has it is dropped.
+    /// Writes the row when the last controller that holds it is dropped.
     pub recorder: SharedRecorder,
 }
 
 impl Trial {
-    /// A trial with these shares (`slowstart,rapid=20%`, the baseline first) whose rows are appended
-    /// to a file. Its keys are drawn now and live in memory only.
+    /// A trial with these shares (`slowstart,rapid=20%`, the baseline first) whose rows are
+    /// appended to a file. Its keys are drawn now and kept in memory only.
     ///
     /// # Errors
-    /// One line: shares or arms that are none, a file that cannot be opened, no random numbers.
+    /// A one-line message: invalid shares or arms, a file that cannot be opened, or no random
+    /// numbers.
     pub fn open(file: impl AsRef<Path>, text: &str) -> Result<Trial, Refused> {
         let file = file.as_ref();
         let refused = |error| Refused(format!("{}: {error}", file.display()));
@@ -126,10 +128,10 @@ impl Trial {
         Ok(trial)
     }
 
-    /// The same with rows that go elsewhere, and with options.
+    /// Like [`Trial::open`], with another destination for the rows, and with options.
     ///
     /// # Errors
-    /// As [`Trial::open`], and for shares beyond their limit or that the design cannot draw.
+    /// As [`Trial::open`], and for shares that exceed their limit or do not fit the design.
     pub fn new(rows: RowWriter, text: &str, options: &TrialOptions) -> Result<Trial, Refused> {
         let refused = |error: assign::Error| Refused(error.0);
         let shares = shares(text).map_err(refused)?;
@@ -146,7 +148,7 @@ impl Trial {
                 .map_err(|why| Refused(format!("startups beside: {}", why.0)))?,
         };
         let plans = shares.iter().map(|share| plan(&share.arm)).collect::<Result<_, Refused>>()?;
-        // Two keys: with that of the pseudonyms known, all networks could be tried.
+        // Two keys: whoever knows the key of the pseudonyms could try all networks.
         let [assign, pseudonym] = [random()?, random()?];
         let assignment = Assignment::within(Key(assign), &shares, &most).map_err(refused)?;
         let slots = if matches!(options.design.by, By::Time(_)) { SLOT_COLUMNS } else { &[] };
@@ -165,14 +167,15 @@ impl Trial {
         })))
     }
 
-    /// Draws for a new connection: by its client's network, where that is known and clients are
-    /// drawn, else for itself alone. One that takes no part is sent with the baseline's recipe and
-    /// leaves no row: it is in no arm.
+    /// Draws for a new connection: by its client's network if that is known and clients are drawn,
+    /// otherwise for the connection alone. A connection that takes no part uses the baseline's plan
+    /// and produces no row: it is in no arm.
     pub fn draw(&self, client: Option<IpAddr>) -> Drawn {
         self.draw_in(client, true)
     }
 
-    /// The same for a stack that tells of several packets at once, or of each.
+    /// Like [`Trial::draw`]; `batches`: whether the stack reports several packets at once instead
+    /// of each.
     pub(crate) fn draw_in(&self, client: Option<IpAddr>, batches: bool) -> Drawn {
         let inner = &self.0;
         let number = inner.connections.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +202,7 @@ impl Trial {
         Drawn { plan: inner.plans[arm], recorder: Arc::new(Mutex::new(recorder)) }
     }
 
-    /// The arms, the baseline first, with the connections that each has got.
+    /// The arms, the baseline first, with the number of connections drawn for each.
     pub fn drawn(&self) -> Vec<(String, u64)> {
         let names = self.0.assignment.names().iter().cloned();
         names.zip(self.0.drawn.iter().map(|count| count.load(Ordering::Relaxed))).collect()
@@ -210,8 +213,8 @@ impl Trial {
         self.0.outside.load(Ordering::Relaxed)
     }
 
-    /// Opens the file of rows, where that was put off. Returns how many bytes of half a row, which a
-    /// crash had left in it, were removed.
+    /// Opens the file of rows, if it is not open yet. Returns the number of bytes removed of an
+    /// incomplete row that a crash had left in it.
     ///
     /// # Errors
     /// Those of the file system.
@@ -219,15 +222,15 @@ impl Trial {
         self.rows().begin()
     }
 
-    /// State of the rows: waiting, lost, and the last error. Call it now and then: it tries rows
-    /// again that wait for a disk with room.
+    /// State of the rows: waiting, lost, and the last error. Call it from time to time: it retries
+    /// rows that wait for room on the disk.
     pub fn health(&self) -> Health {
         let mut rows = self.rows();
         rows.tick();
         rows.health()
     }
 
-    /// The last try to write what waits; the rest is lost.
+    /// Makes the last attempt to write the waiting rows; the rest is lost.
     pub fn finish(&self) -> Health {
         self.rows().finish()
     }
@@ -249,7 +252,7 @@ fn random() -> Result<[u8; 16], Refused> {
     Ok(key)
 }
 
-/// What was seen of a connection.
+/// The observed state of a connection.
 #[derive(Debug, Default)]
 struct Seen {
     acked: u64,
@@ -259,7 +262,7 @@ struct Seen {
     ce: u64,
     inflight: u64,
     busy: Nanos,
-    /// Since when data are outstanding.
+    /// When the currently outstanding data became outstanding.
     since: Option<Time>,
     first: Option<Time>,
     handshake: Option<Nanos>,
@@ -267,18 +270,20 @@ struct Seen {
     srtt: Option<Nanos>,
     last: Time,
     exit: Option<Exit>,
-    /// Largest packet for data, bytes, and the number after the last packet.
+    /// Maximum size of a data packet, bytes; and the number after the last packet.
     size: u64,
     next: u64,
-    /// The stack tells of several packets at once; numbers say how many, but for those skipped.
+    /// Whether the stack reports several packets at once. The numbers show how many there were,
+    /// apart from skipped numbers.
     batches: bool,
-    /// Bytes of the last packet that was larger: a probe of the path's MTU (RFC 9000, section 14.4).
+    /// Bytes of the last packet that exceeded that size: a probe of the path's MTU (RFC 9000,
+    /// section 14.4).
     probe: Option<u64>,
 }
 
 impl Seen {
-    /// Data are outstanding. A probe of the MTU is not data: a client that has everything closes
-    /// without it, and what is lost of it no controller is told.
+    /// Whether data is outstanding. An MTU probe is not data: a client that has everything closes
+    /// without it, and a controller is not told of its loss.
     fn is_open(&self) -> bool {
         self.inflight > 0 && self.probe != Some(self.inflight)
     }
@@ -333,7 +338,7 @@ impl Seen {
     }
 }
 
-/// Of a connection that takes no part.
+/// The recorder of a connection that takes no part.
 #[derive(Debug)]
 struct NoRow;
 
@@ -341,7 +346,7 @@ impl Recorder<ArmController> for NoRow {
     fn on_event(&mut self, _event: &Event, _after: &ArmController) {}
 }
 
-/// Follows a connection, and writes its row in the end.
+/// Follows a connection, and writes its row at the end.
 struct Writer {
     trial: Trial,
     row: Row,
@@ -357,7 +362,7 @@ impl fmt::Debug for Writer {
 
 impl Recorder<ArmController> for Writer {
     fn on_begin(&mut self, begin: &Begin) {
-        // What the handshake sent and heard is no data; what is still out may be.
+        // The handshake's packets and samples do not count as data; packets still in flight may.
         let Seen { handshake, inflight, batches, .. } = self.seen;
         let (size, next) = (begin.config.mss, begin.nxt.0);
         self.seen = Seen { handshake, last: begin.now, size, next, batches, ..Seen::default() };
@@ -379,7 +384,7 @@ impl Recorder<ArmController> for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         let seen = &mut self.seen;
-        // Who closes with data outstanding was busy until the last that was heard.
+        // A connection that closes with data outstanding was busy until its last event.
         if let Some(since) = seen.since {
             seen.busy = Nanos(seen.busy.0.saturating_add(seen.last.since(since).0));
         }

@@ -1,11 +1,10 @@
-//! Arms of firstflight beside the CUBIC that quinn brings, in virtual time, in one run.
+//! Arms of firstflight compared with quinn's own CUBIC, in virtual time, in one run.
 //!
-//! `cargo run --release -p firstflight-rig --features quinn --example against_cubic [PATH
-//! [BYTES]]`
+//! `cargo run --release -p firstflight-rig --features quinn --example against_cubic [PATH [BYTES]]`
 //!
-//! Without a path: four duels, each arm against quinn's own CUBIC on the path it was made for, on
-//! quinn where quinn can carry the arm and on noq. With a path: every arm on that path. Ends with
-//! code 1 if a duel is lost.
+//! Without a path it runs four duels: each arm against quinn's own CUBIC on the path for which it
+//! was designed, on quinn where quinn supports the arm, and on noq. With a path it runs every arm
+//! on that path. Exits with status 1 if a duel is lost.
 
 use firstflight::Nanos;
 use firstflight_path::Path;
@@ -14,7 +13,8 @@ use firstflight_rig::{Control, Outcome, Own, OwnControl, Setup, run};
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What for, path, object in bytes, arms: the first has to win on every stack that carries it.
+/// Purpose, path, object in bytes, and arms, of which the first must win on every stack that
+/// supports it.
 const DUELS: [(&str, &str, u64, [&str; 2]); 4] = [
     // A queue of a quarter of a BDP overflows long before slow start ends.
     (
@@ -25,15 +25,16 @@ const DUELS: [(&str, &str, u64, [&str; 2]); 4] = [
     ),
     // The path of the Rapid Start slides.
     ("Rapid Start", "rate=100Mbit,rtt=30ms,queue=30ms", 10_000_000, ["rapid(jump=off)", "rapid"]),
-    // The satellite of the BEST slides. BEST reads the bottleneck in the spacing of ACKs, which a
-    // pacer writes itself: it is made for senders without one, and quinn always has one.
+    // The satellite path of the BEST slides. BEST derives the bottleneck rate from the spacing of
+    // ACKs, which a pacer itself shapes: it is designed for senders without a pacer, and quinn
+    // always has one.
     (
         "BEST",
         "rate=150Mbit,rtt=600ms,queue=1bdp",
         60_000_000,
         ["best/cubic/prr@(pace=off)", "best/cubic/prr"],
     ),
-    // One overshoot and nothing else to tell two arms apart: what comes after it is recovery's.
+    // A single overshoot, otherwise no difference between the arms: the rest depends on recovery.
     (
         "PRR",
         "rate=100Mbit,rtt=60ms,queue=15ms",
@@ -53,7 +54,7 @@ const ARMS: [&str; 8] = [
     "slowstart/reno/immediate",
 ];
 
-/// An arm and how it did, if it could run.
+/// An arm and its outcome, if it could run.
 type Ran<'a> = (&'a str, Option<Outcome>);
 
 /// Runs one trial and prints its line.
@@ -94,7 +95,7 @@ fn head() {
     );
 }
 
-/// Every arm on both stacks; what each was.
+/// Runs every arm on both stacks and returns the outcomes.
 fn all<'a>(path: &Path, object: u64, arms: &[&'a str]) -> Result<Vec<Ran<'a>>, Box<dyn Error>> {
     head();
     let mut done = Vec::new();
@@ -113,7 +114,7 @@ fn control(own: Own) -> Result<Control, Box<dyn Error>> {
     Ok(Control::Own(OwnControl { own, initial_window: 10, beside }))
 }
 
-/// The arm that a duel is about against quinn's CUBIC; whether it won wherever it ran.
+/// Runs the duel of an arm against quinn's CUBIC. Returns whether the arm won wherever it ran.
 fn duel(what: &str, text: &str, object: u64, arms: [&str; 2]) -> Result<bool, Box<dyn Error>> {
     let path = Path::parse(text)?;
     println!("\n{what}: {object} bytes on {path}");

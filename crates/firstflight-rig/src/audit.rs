@@ -1,6 +1,6 @@
-//! What holds in a trial whatever the stacks do: bytes leave the flight once, as acknowledged or as
-//! lost; packets are neither invented nor forgotten; time does not go back. Kept and checked in
-//! builds with debug assertions; in others nothing of it is left.
+//! Invariants of every trial: bytes leave the flight once, as acknowledged or as lost; packets are
+//! neither invented nor forgotten; time never goes backwards. Checked in builds with debug
+//! assertions; other builds contain none of it.
 
 #[cfg(debug_assertions)]
 pub(crate) use on::{Flight, Way};
@@ -13,30 +13,29 @@ mod on {
     use firstflight::{Event, Time};
     use std::collections::BTreeMap;
 
-    /// Bytes in flight, by what the controller was told and by the packets that the stack named.
-    /// Checked from the first packet after the trial began: the handshake's packets leave with their
-    /// number space, which no stack tells.
+    /// Bytes in flight, according to the controller's events and to the packets that the stack
+    /// named. Checked from the first packet after the start of the trial: the handshake's packets
+    /// leave with their number space, which no stack reports.
     #[derive(Debug, Default)]
     pub(crate) struct Flight {
-        /// The trial has begun.
+        /// Whether the trial has started.
         begun: bool,
-        /// A packet was sent since.
+        /// Whether a packet was sent since then.
         checked: bool,
         now: Time,
         /// Bytes in flight after the last event.
         inflight: u64,
-        /// First position in the order of sending that nothing was sent at, and the first that is
-        /// checked.
+        /// First unused position in the order of sending, and first position that is checked.
         next: u64,
         first: u64,
         /// Bytes of the packets that are neither acknowledged nor lost, by position.
         out: BTreeMap<u64, u64>,
-        /// Whether the stack names packets at all.
+        /// Whether the stack names packets.
         names: bool,
-        /// Bytes acknowledged and lost, by the packets that were named and by the events.
+        /// Bytes acknowledged and lost, according to the named packets and to the events.
         named: [u64; 2],
         told: [u64; 2],
-        /// The sums begin anew: a packet was named that was sent before the trial.
+        /// The sums must restart: a packet sent before the trial was named.
         adrift: bool,
     }
 
@@ -61,7 +60,7 @@ mod on {
                 bytes.is_some() || !self.checked || position < self.first,
                 "packet {position} leaves the flight and is not in it"
             );
-            // How many bytes one of the handshake had is not known for certain.
+            // The size of a handshake packet is not known for certain.
             self.adrift |= bytes.is_none();
             self.named[how] += bytes.unwrap_or(0);
         }
@@ -91,7 +90,7 @@ mod on {
                 Event::Ack(ack) => {
                     self.told[0] += ack.acked;
                     self.told[1] += ack.lost;
-                    // A stack that names no packets reports what carries only an ACK as sent, too.
+                    // A stack that names no packets also reports ACK-only packets as sent.
                     let expected = if self.names {
                         ack.inflight_before == self.inflight
                     } else {
@@ -114,7 +113,8 @@ mod on {
             }
         }
 
-        /// Before a packet leaves, every ACK was told to its end: named packets and bytes agree.
+        /// Before a packet leaves, every ACK has been reported completely: named packets and bytes
+        /// must agree.
         fn check_sent(&mut self, bytes: u64, inflight: u64) {
             if self.checked {
                 assert_eq!(
@@ -141,19 +141,19 @@ mod on {
     #[derive(Debug, Default)]
     pub(crate) struct Way {
         now: u64,
-        /// Datagrams that have an arrival, and those that have arrived.
+        /// Datagrams with a known arrival, and those that have arrived.
         taken: u64,
         arrived: u64,
     }
 
     impl Way {
-        /// Something happens at `now`, ns.
+        /// An event happens at `now`, ns.
         pub(crate) fn at(&mut self, now: u64) {
             assert!(now >= self.now, "an event at {now} ns comes after one at {} ns", self.now);
             self.now = now;
         }
 
-        /// A datagram is to arrive at `at`, behind one at `before` and ahead of one at `after`.
+        /// A datagram will arrive at `at`, between one at `before` and one at `after`.
         pub(crate) fn on_taken(&mut self, at: u64, before: Option<u64>, after: Option<u64>) {
             assert!(
                 before.is_none_or(|before| before <= at) && after.is_none_or(|after| at < after),
@@ -162,7 +162,7 @@ mod on {
             self.taken += 1;
         }
 
-        /// A datagram of the time `at` has arrived; so many are left.
+        /// A datagram due at `at` has arrived; `left` datagrams are left.
         pub(crate) fn on_arrived(&mut self, at: u64, left: usize) {
             assert!(at <= self.now, "it is {} ns and a datagram of {at} ns arrives", self.now);
             self.arrived += 1;
@@ -181,7 +181,7 @@ mod on {
 mod off {
     use firstflight::Event;
 
-    /// No books.
+    /// No checks.
     #[derive(Debug, Default)]
     pub(crate) struct Flight;
 
@@ -196,7 +196,7 @@ mod off {
         pub(crate) fn on_event(&self, _event: &Event) {}
     }
 
-    /// No books.
+    /// No checks.
     #[derive(Debug, Default)]
     pub(crate) struct Way;
 

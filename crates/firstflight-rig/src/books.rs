@@ -1,5 +1,5 @@
-//! What becomes of the packets and bytes of a trial, held against its logbook at the end. Kept and
-//! checked in builds with debug assertions; in others nothing of it is left.
+//! Counts the packets and bytes of a trial and compares them with its logbook at the end. Checked
+//! in builds with debug assertions; other builds contain none of it.
 
 #[cfg(debug_assertions)]
 pub(crate) use on::Books;
@@ -11,7 +11,7 @@ pub(crate) use off::Books;
 mod on {
     use crate::logbook::Logbook;
 
-    /// The books of a trial.
+    /// The counts of a trial.
     #[derive(Debug, Default)]
     pub(crate) struct Books {
         now: u64,
@@ -27,14 +27,14 @@ mod on {
             self.now = now;
         }
 
-        /// A datagram of the sender met its fate; so many data packets are in the logbook, of which
-        /// `before` were there before.
+        /// The fate of a sender's datagram is known; the logbook contains `packets` data packets,
+        /// `before` of which it contained before.
         pub(crate) fn on_sent(&mut self, before: u64, packets: u64, dropped: bool) {
             assert!(packets <= before + 1, "{} packets in one datagram", packets - before);
             self.dropped += u64::from(dropped && packets > before);
         }
 
-        /// `read` of `object` bytes are read.
+        /// `read` of `object` bytes have been read.
         pub(crate) fn on_read(&mut self, read: u64, object: u64) {
             assert!(
                 (self.read..=object).contains(&read),
@@ -69,7 +69,7 @@ mod on {
 mod off {
     use crate::logbook::Logbook;
 
-    /// No books.
+    /// No checks.
     #[derive(Debug, Default)]
     pub(crate) struct Books;
 

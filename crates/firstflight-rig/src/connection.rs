@@ -1,4 +1,4 @@
-//! One flow of a trial: a sender, a receiver, and what is counted of them.
+//! One flow of a trial: a sender, a receiver, and their counters.
 
 use crate::books::Books;
 use crate::followed::Witness;
@@ -28,15 +28,15 @@ pub(crate) struct Ways {
     pub(crate) up: Wire,
 }
 
-/// What the trial's clock was when.
+/// Times of a flow on the trial's clock.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
-    /// The first byte of the object was handed to the sender.
+    /// When the first byte of the object was passed to the sender.
     begin: Option<u64>,
     delivered: Option<u64>,
 }
 
-/// What only the first flow of a trial may have.
+/// Extras that only the first flow of a trial may have.
 #[derive(Default)]
 pub(crate) struct Watched<'a> {
     pub(crate) observer: Option<&'a mut (dyn Observer + 'a)>,
@@ -44,7 +44,7 @@ pub(crate) struct Watched<'a> {
     pub(crate) witness: Option<Witness>,
 }
 
-/// Objects of flows that do not end: more than any trial moves.
+/// Object size of a flow without end: more than any trial transfers.
 const ENDLESS: u64 = 1 << 40;
 
 pub(crate) struct Connection<'a> {
@@ -57,7 +57,7 @@ pub(crate) struct Connection<'a> {
     rtt: u64,
     sender: Box<dyn Sender>,
     receiver: Receiver,
-    /// What the receiving host merges, as soon as the object is on its way.
+    /// Merging at the receiving host, from the start of the object on.
     merge: Option<Merge>,
     logbook: Arc<Mutex<Logbook>>,
     marks: Marks,
@@ -75,7 +75,7 @@ fn sender(
 ) -> Result<Box<dyn Sender>, Error> {
     let log = log.map(|log| (epoch, log));
     let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
-    // The whole object at once, but for one that has no end.
+    // The whole object at once, unless it has no end.
     let window = plan.object.map_or(1 << 28, |_| object.saturating_add(1_000_000));
     let size = (object, window, shared.datagram);
     Ok(match install(plan.control, shared, epoch, logbook, witness)? {
@@ -97,7 +97,7 @@ const SENDER: SocketAddr = address(1, 443);
 const RECEIVER: SocketAddr = address(2, 50_000);
 
 impl<'a> Connection<'a> {
-    /// The receiver begins its handshake at `now`.
+    /// Starts the receiver's handshake at `now`.
     pub(crate) fn new(
         shared: &Shared<'_>,
         plan: FlowPlan,
@@ -152,17 +152,17 @@ impl<'a> Connection<'a> {
         u64::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// When the first byte of the object was handed to the sender.
+    /// When the first byte of the object was passed to the sender.
     pub(crate) fn begin_at(&self) -> Option<u64> {
         self.marks.begin
     }
 
-    /// Somebody waits for its end.
+    /// Whether the trial waits for its end.
     pub(crate) fn awaited(&self) -> bool {
         self.plan.object.is_some()
     }
 
-    /// Every byte was acknowledged and read.
+    /// Whether every byte was acknowledged and read.
     pub(crate) fn done(&self) -> bool {
         self.sender.done() && self.receiver.finished()
     }
@@ -178,7 +178,7 @@ impl<'a> Connection<'a> {
         Counted { sent: book.packets_sent(), dropped: book.packets_dropped }
     }
 
-    /// When one of its timers is due.
+    /// When its next timer is due.
     pub(crate) fn next(&mut self) -> Option<u64> {
         let timers = [self.receiver.timeout(), self.sender.timeout()]
             .map(|timer| timer.map(|timer| self.time_of(timer)));
@@ -186,7 +186,7 @@ impl<'a> Connection<'a> {
         timers.into_iter().chain([merged]).flatten().min()
     }
 
-    /// A datagram comes to the receiver.
+    /// A datagram arrives at the receiver.
     pub(crate) fn take(&mut self, now: u64, ecn: u8, bytes: BytesMut, up: &mut Wire) {
         let instant = self.instant(now);
         let mut up = Lane { wire: up, flow: self.flow };
@@ -196,7 +196,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// What the receiving host has merged is handed over, if it is time. Returns whether it was.
+    /// Passes the merged datagrams to the receiver if they are due. Returns whether they were.
     pub(crate) fn flush(&mut self, now: u64, up: &mut Wire) -> bool {
         let instant = self.instant(now);
         let mut up = Lane { wire: up, flow: self.flow };
@@ -208,7 +208,7 @@ impl<'a> Connection<'a> {
         any
     }
 
-    /// The receiver's timer, if it is due. Returns whether it was.
+    /// Runs the receiver's timer if it is due. Returns whether it was.
     pub(crate) fn receiver_timer(&mut self, now: u64) -> bool {
         let instant = self.instant(now);
         let due = self.receiver.timeout().is_some_and(|due| due <= instant);
@@ -218,7 +218,7 @@ impl<'a> Connection<'a> {
         due
     }
 
-    /// A datagram comes to the sender.
+    /// A datagram arrives at the sender.
     pub(crate) fn hear(
         &mut self,
         now: u64,
@@ -230,7 +230,7 @@ impl<'a> Connection<'a> {
         self.sender.handle(instant, now, ecn, bytes, &mut Lane { wire: down, flow: self.flow })
     }
 
-    /// The sender's timer, if it is due. Returns whether it was.
+    /// Runs the sender's timer if it is due. Returns whether it was.
     pub(crate) fn sender_timer(
         &mut self,
         shared: &Shared<'_>,
@@ -241,8 +241,8 @@ impl<'a> Connection<'a> {
         if self.sender.timeout().is_none_or(|due| due > instant) {
             return Ok(false);
         }
-        // What arrived at this instant is answered first: only what the timer itself sends can be a
-        // probe.
+        // Everything that arrived at this instant is answered first, so that only packets sent by
+        // the timer itself can be probes.
         self.sender_turn(shared, now, ways)?;
         let before = {
             let book = open(&self.logbook);
@@ -257,13 +257,13 @@ impl<'a> Connection<'a> {
         Ok(true)
     }
 
-    /// Everything the receiver has to say.
+    /// Sends everything that the receiver has to send.
     pub(crate) fn receiver_turn(&mut self, now: u64, up: &mut Wire) -> Result<(), Error> {
         let instant = self.instant(now);
         self.books.at(now);
         self.receiver.drive()?;
         self.books.on_read(self.receiver.received(), self.object);
-        // The end of the stream may come behind its last byte; what counts is the byte.
+        // The end of the stream may arrive after its last byte; the byte counts.
         if self.marks.delivered.is_none() && self.receiver.received() >= self.object {
             self.marks.delivered = Some(now);
         }
@@ -277,7 +277,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Everything the sender has to say.
+    /// Sends everything that the sender has to send.
     pub(crate) fn sender_turn(
         &mut self,
         shared: &Shared<'_>,
@@ -316,7 +316,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// The request is in: from here on the flow is on the path that all share.
+    /// The request has arrived: from now on the flow uses the path that all flows share.
     fn begin(&mut self, shared: &Shared<'_>, now: u64, ways: &mut Ways) -> Result<(), Error> {
         let path: &Path = shared.path;
         if !ways.down.has_begun() {
@@ -336,7 +336,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Passes on what was noted.
+    /// Passes on the recorded events.
     fn report(&mut self, now: u64, ways: &mut Ways) {
         let (Some(observer), Some(begin)) = (self.observer.as_deref_mut(), self.marks.begin) else {
             return;
@@ -345,7 +345,7 @@ impl<'a> Connection<'a> {
         open(&self.logbook).read_to(observer, Time(begin), |_| received, queue);
     }
 
-    /// The flow is over, through or not.
+    /// The flow has ended, complete or not.
     pub(crate) fn finish(
         mut self,
         complete: bool,

@@ -1,4 +1,4 @@
-//! The loop of a trial: the path, one flow or several on it, and the clock.
+//! The loop of a trial: the path, its flows, and the clock.
 
 use crate::connection::{Connection, Watched, Ways};
 use crate::trial::{FlowPlan, Outcome, Shared, SharedOutcome};
@@ -8,19 +8,19 @@ use firstflight_path::{Error, Release};
 use firstflight_sim::Counted;
 use std::time::Instant;
 
-/// A state machine that makes no progress fails after so many steps instead of hanging.
+/// Number of steps after which a state machine without progress fails instead of hanging.
 const STEPS: u64 = 50_000_000;
 
 /// A flow of a trial.
 struct Place<'a> {
     plan: FlowPlan,
-    /// What the first one alone has, until it begins.
+    /// Extras of the first flow, until it starts.
     watched: Watched<'a>,
-    /// None before its handshake.
+    /// `None` before its handshake.
     connection: Option<Connection<'a>>,
-    /// Something happened to it at this instant.
+    /// Whether anything happened to it at this instant.
     touched: bool,
-    /// When it was through.
+    /// When it finished.
     end: Option<u64>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct Rig<'a> {
     now: u64,
     places: Vec<Place<'a>>,
     ways: Ways,
-    /// When the first byte of the first object was handed to its sender.
+    /// When the first byte of the first object was passed to its sender.
     origin: Option<u64>,
     delivered: Vec<Vec<u64>>,
     counted: Vec<Vec<Counted>>,
     queue: Vec<u64>,
     steps: u64,
-    /// Steps without the clock moving.
+    /// Steps since the clock last moved.
     same_instant: u32,
 }
 
@@ -52,8 +52,8 @@ impl<'a> Rig<'a> {
         };
         Rig {
             shared,
-            // The only look at a clock: an instant cannot be made up, so one is taken and everything
-            // is counted from it.
+            // The only read of a clock: an `Instant` cannot be constructed, so one is taken and all
+            // times count from it.
             epoch: Instant::now(),
             now: 0,
             places: plans.iter().map(place).collect(),
@@ -100,7 +100,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Handshakes that are due begin: on the path that others use already, or on one of their own.
+    /// Starts the handshakes that are due: on the path that other flows already use, or on one of
+    /// their own.
     fn open(&mut self) -> Result<(), Error> {
         let Shared { path, datagram, ack_packet, seed, path_index, .. } = self.shared;
         for (flow, place) in (0..).zip(&mut self.places) {
@@ -127,7 +128,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// Flows whose time is over end.
+    /// Ends the flows whose time is over.
     fn stop(&mut self) {
         let Some(origin) = self.origin else { return };
         for place in self.places.iter_mut().filter(|place| place.end.is_none()) {
@@ -136,8 +137,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Everybody to whom something happened says what there is to say. Returns whether somebody is
-    /// still waited for.
+    /// Lets every flow with a new event send. Returns whether the trial still waits for a flow.
     fn turns(&mut self) -> Result<bool, Error> {
         let mut waiting = self.shared.whole;
         for place in &mut self.places {
@@ -158,7 +158,7 @@ impl<'a> Rig<'a> {
         Ok(waiting)
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     fn next(&mut self) -> Option<u64> {
         let origin = self.origin;
         let of_place = |place: &mut Place<'_>| {
@@ -176,7 +176,7 @@ impl<'a> Rig<'a> {
             .min()
     }
 
-    /// Notes what every flow has delivered at the times of samples before `next`.
+    /// Records the bytes that every flow has delivered, for the sampling times up to `next`.
     fn note(&mut self, next: u64) {
         let (Some(origin), Some(every)) = (self.origin, self.shared.sample) else { return };
         let at = |taken: usize| origin.saturating_add(every.0.saturating_mul(taken as u64));
@@ -193,7 +193,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// The same of what waits.
+    /// Records the queue, for the sampling times up to `next`.
     fn note_queue(&mut self, next: u64) {
         let every = self.shared.queue_every.filter(|every| every.0 > 0);
         let (Some(origin), Some(every)) = (self.origin, every) else { return };
@@ -203,8 +203,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Moves the clock. A pacing delay below half a nanosecond is no delay to the stack's clock:
-    /// rather than ask again for ever at the same instant, the rig lets a nanosecond pass.
+    /// Moves the clock. A pacing delay below half a nanosecond rounds to zero on the stack's clock.
+    /// The rig then advances by a nanosecond instead of polling for ever at the same instant.
     fn advance(&mut self, next: u64) {
         const PATIENCE: u32 = 64;
         if next > self.now {
@@ -228,7 +228,7 @@ impl<'a> Rig<'a> {
         for (touched, connection) in self.places.iter_mut().filter_map(under_way) {
             *touched |= connection.flush(now, &mut self.ways.up);
             if self.ways.up.is_driven() {
-                // What is acknowledged at this instant is handed in before the return path decides.
+                // ACKs of this instant are handed in before the return path decides.
                 *touched |= connection.receiver_timer(now);
                 if *touched {
                     connection.receiver_turn(now, &mut self.ways.up)?;
@@ -244,7 +244,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// Timers that are due.
+    /// Runs the timers that are due.
     fn fire(&mut self) -> Result<(), Error> {
         for (touched, connection) in self.places.iter_mut().filter_map(under_way) {
             *touched |= connection.receiver_timer(self.now);
@@ -273,7 +273,7 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// A flow between its handshake and its end, and whether something has happened to it.
+/// A flow between its handshake and its end, with its `touched` flag.
 fn under_way<'p, 'a>(place: &'p mut Place<'a>) -> Option<(&'p mut bool, &'p mut Connection<'a>)> {
     let Place { connection, touched, end: None, .. } = place else { return None };
     connection.as_mut().map(|connection| (touched, connection))

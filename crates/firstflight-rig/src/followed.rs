@@ -1,5 +1,5 @@
-//! A stack's own controller as it can be seen from outside: its window and its threshold after each
-//! event.
+//! The externally visible state of a stack's own controller: its window and its threshold after
+//! each event.
 
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, State, Time};
@@ -7,20 +7,20 @@ use firstflight_quic::{SharedRecorder, SharedState};
 use firstflight_sim::Record;
 use std::sync::PoisonError;
 
-/// Who else follows it: a recorder of the controller of ours beside it, and where that recorder reads
-/// what the stack's own made of each event.
+/// An additional observer: a recorder of our controller that runs alongside, and the shared state
+/// from which that recorder reads the state of the stack's own controller after each event.
 pub(crate) type Witness = (SharedState, SharedRecorder);
 
-/// What is seen of it.
+/// The observed state of a stack's own controller.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     pub(crate) state: SharedState,
     pub(crate) exit: Option<Exit>,
     pub(crate) cwnd_max: u64,
-    /// Window after the event before.
+    /// Window after the previous event.
     cwnd: u64,
     first_send: Option<Time>,
-    /// Round trips completed, and what ends the present one.
+    /// Round trips completed, and the end of the current one.
     rounds: u32,
     round_ends: Option<Seq>,
     witness: Option<SharedRecorder>,
@@ -32,7 +32,7 @@ impl Followed {
         Followed { state: state.unwrap_or_default(), witness, ..Followed::default() }
     }
 
-    /// What the last call left of it.
+    /// The state that the last call left.
     fn seen(&self) -> State {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -49,7 +49,7 @@ impl Followed {
         }
     }
 
-    /// One event, and the controller right after it.
+    /// Takes one event; the shared state is that right after the event.
     pub(crate) fn take(&mut self, event: &Event) {
         let said = self.seen();
         let before = std::mem::replace(&mut self.cwnd, said.cwnd);
@@ -94,7 +94,8 @@ impl Followed {
         });
     }
 
-    /// What stands in the record is of the controller beside it: this one's takes its place.
+    /// Replaces the state in the record, which is that of our controller, by the state of the
+    /// stack's own.
     pub(crate) fn write(&self, record: &mut Record) {
         let said = self.seen();
         let state = &mut record.state;
@@ -106,7 +107,7 @@ impl Followed {
     }
 }
 
-/// Also a controller without a threshold: what it does it does not say.
+/// Also true for a controller without a threshold, which does not reveal its phase.
 fn in_slow_start(said: State) -> bool {
     said.ssthresh.is_none_or(|ssthresh| said.cwnd < ssthresh)
 }

@@ -1,4 +1,4 @@
-//! Which controllers a sender's stack is given.
+//! Selects the controllers for a sender's stack.
 
 use crate::followed::Witness;
 use crate::logbook::{Logbook, open};
@@ -11,14 +11,14 @@ use firstflight_quic::{Plan, quinn};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A factory for the stack that sends.
+/// A factory for the sending stack.
 pub(crate) enum Installed {
     Noq(noq::Foreign),
     #[cfg(feature = "quinn")]
     Quinn(quinn::Foreign),
 }
 
-/// The factory of this trial's controllers, which tell `logbook` everything.
+/// The factory of this trial's controllers, which report every event to `logbook`.
 pub(crate) fn install(
     control: Control,
     shared: &Shared<'_>,
@@ -46,7 +46,7 @@ fn of_quinn(
     Ok(factory.with_origin(epoch).with_recorder(logbook.clone()))
 }
 
-/// One of the stack's own, with one of ours beside it for the logbook.
+/// One of the stack's own controllers, with one of ours alongside for the logbook.
 fn own(
     control: &OwnControl,
     shared: &Shared<'_>,

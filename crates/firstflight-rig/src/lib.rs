@@ -2,21 +2,21 @@
 //! clock.
 //!
 //! A noq (or quinn) server sends one object to a client over the same path state machine that the
-//! simulator uses. Nothing reads a clock and every random choice that could change a size or a time
-//! is seeded, so two runs give the same trial to the nanosecond, many times faster than real time.
-//! What the simulator models, the rig runs: packets with their headers, ACK frames, loss detection,
-//! pacing.
+//! simulator uses. Nothing reads a clock, and every random choice that could change a size or a
+//! time is seeded, so two runs give the same trial to the nanosecond, many times faster than real
+//! time. The rig runs what the simulator models: packets with their headers, ACK frames, loss
+//! detection, pacing.
 //!
-//! What a result depends on beside path and arm:
-//! * datagrams are as large as [`Setup::datagram`] from the first one on, path MTU discovery is
+//! In addition to path and arm, a result depends on the following:
+//! * datagrams are as large as [`Setup::datagram`] from the first one on, and path MTU discovery is
 //!   off;
 //! * the receiver's windows cover the whole object ([`Outcome::stream_window`]) and its reassembly
 //!   has no limit on gaps;
-//! * the handshake crosses the path without its random loss and without what the return path does
-//!   to ACKs (`return=`, `thin=`), so that its RTT sample is that of the idle path; time, draws,
-//!   slots and traces start with the first byte of the object;
-//! * what the path's receiving host merges (`gro=`) reaches the stack in batches; how often it
-//!   acknowledges (`ack=`) is the stack's affair.
+//! * the handshake crosses the path without random loss and without the return path's treatment of
+//!   ACKs (`return=`, `thin=`), so that its RTT sample is that of the idle path; time, draws, slots
+//!   and traces start with the first byte of the object;
+//! * datagrams merged by the path's receiving host (`gro=`) reach the stack in batches; the stack
+//!   itself decides how often it acknowledges (`ack=`).
 
 #![forbid(unsafe_code)]
 // A library has no terminal.
@@ -60,8 +60,8 @@ use flows::Rig;
 /// Stacks of sender and receiver.
 pub const STACKS: &str = "noq-proto 1.4 to iroh-quinn-proto 0.15";
 
-/// Runs flows through one bottleneck, each between two endpoints of its own, until all that end are
-/// through or the limit is reached.
+/// Runs flows through one bottleneck, each between its own two endpoints, until all that can end
+/// have finished or the limit is reached.
 ///
 /// # Errors
 /// As [`run`].
@@ -69,8 +69,8 @@ pub fn run_flows(shared: &Shared<'_>, flows: &[FlowPlan]) -> Result<SharedOutcom
     Rig::new(*shared, flows, Watched::default()).run()
 }
 
-/// Runs one trial. An observer hears what the controller is told on the clock of the controller, on
-/// which the handshake comes before the trial.
+/// Runs one trial. The observer receives the controller's events with times on the controller's
+/// clock, on which the handshake precedes the trial.
 ///
 /// # Errors
 /// If the path cannot carry the packets, or a stack fails or makes no progress.
@@ -81,9 +81,10 @@ pub fn run<'a>(
     alone(setup, Watched { observer, ..Watched::default() })
 }
 
-/// Runs one trial of a stack's own controller ([`Control::Own`]). `witness` follows the one of ours
-/// beside it, which hears the same calls and steers nothing; what the stack's own made of each it finds
-/// in `state`. It is called from within the stack: it must be quick.
+/// Runs one trial of a stack's own controller ([`Control::Own`]). `witness` observes our
+/// controller, which runs alongside, receives the same calls and controls nothing; `state` contains
+/// the state of the stack's own controller after each call. The witness is called from within the
+/// stack, so it must be quick.
 ///
 /// # Errors
 /// As [`run`].
@@ -95,7 +96,7 @@ pub fn run_beside(
     alone(setup, Watched { witness: Some((state, witness)), ..Watched::default() })
 }
 
-/// Runs one trial and has the sending stack write its own qlog, in virtual time.
+/// Runs one trial in which the sending stack writes its own qlog, in virtual time.
 ///
 /// # Errors
 /// As [`run`].
@@ -108,7 +109,7 @@ pub fn run_logged<'a>(
     alone(setup, Watched { observer, log: Some(log), ..Watched::default() })
 }
 
-/// One flow, which has the path for itself.
+/// One flow that has the path to itself.
 fn alone<'a>(setup: &Setup<'a>, watched: Watched<'a>) -> Result<Outcome, Error> {
     let Setup { path, datagram, ack_packet, limit, seed, path_index, .. } = *setup;
     let (sample, queue_every, whole) = (None, None, false);
@@ -121,7 +122,7 @@ fn alone<'a>(setup: &Setup<'a>, watched: Watched<'a>) -> Result<Outcome, Error> 
     outcome.ok_or_else(|| Error::new("the handshake did not finish within the limit"))
 }
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

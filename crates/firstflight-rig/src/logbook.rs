@@ -1,8 +1,8 @@
-//! The logbook of a trial: what the controller did, and what truly became of its packets.
+//! The logbook of a trial: the controller's actions and the actual fate of its packets.
 //!
-//! The stack owns its controller, which tells the logbook everything; the trial reads in it. Packets
-//! are known by their position in the order of sending; the trial says which of them the path
-//! dropped.
+//! The stack owns its controller, which reports every event to the logbook; the trial reads the
+//! logbook. Packets are identified by their position in the order of sending; the trial reports
+//! which of them the path dropped.
 
 use crate::audit::Flight;
 use crate::followed::{Followed, Witness};
@@ -20,13 +20,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 struct Sent {
     position: u64,
     bytes: u64,
-    /// Carries bytes that were declared lost before.
+    /// Whether it carries bytes that were declared lost before.
     repeat: bool,
     dropped: bool,
 }
 
-/// Of a full datagram: packet header, frame header and authentication tag, which are no object
-/// bytes. The mean over noq's packets: 10 MB without loss are 6952 datagrams of 1472 bytes.
+/// Bytes of a full datagram that are not object bytes: packet header, frame header and
+/// authentication tag. The mean over noq's packets: 10 MB without loss are 6952 datagrams of 1472
+/// bytes.
 const OVERHEAD: u64 = 34;
 
 /// Logbook of a sender: a [`Recorder`] that trials read.
@@ -34,23 +35,24 @@ const OVERHEAD: u64 = 34;
 pub struct Logbook {
     packets: Vec<Sent>,
     last_sent: Option<Time>,
-    /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything
-    /// new.
+    /// Bytes declared lost that wait for retransmission. The stack retransmits before it sends new
+    /// data.
     owed: u64,
-    /// Packets declared lost that the path did drop; over real sockets, where nobody says, none.
+    /// Packets declared lost that the path had dropped; over real sockets, where the drops are
+    /// unknown, none.
     pub packets_lost: u64,
     /// Packets that the path dropped.
     pub packets_dropped: u64,
-    /// Packets declared lost of which no drop is known.
+    /// Packets declared lost without a known drop.
     pub spurious: u64,
     /// Packets that carried bytes declared lost before.
     pub repeats: u64,
-    /// Object bytes in them.
+    /// Object bytes in these packets.
     pub repeated_bytes: u64,
-    /// Such packets that the path dropped.
+    /// Of these packets, those that the path dropped.
     pub lost_repeats: u64,
-    /// History of the controller. Which bytes a packet repeats is the stack's secret, so it does
-    /// not know what is repaired.
+    /// History of the controller. The stack does not reveal which bytes a packet retransmits, so
+    /// the history does not know what is repaired.
     pub account: Account<Vec<Kept>>,
     datagram: u64,
     seen: Option<Seen>,
@@ -58,7 +60,7 @@ pub struct Logbook {
     flight: Flight,
 }
 
-/// What an observer is to hear.
+/// Events for an observer.
 #[derive(Debug, Default)]
 struct Seen {
     begin: Option<Begin>,
@@ -68,7 +70,7 @@ struct Seen {
 }
 
 impl Logbook {
-    /// An empty one for packets of `datagram` bytes; with `watched` it keeps every event.
+    /// An empty logbook for packets of `datagram` bytes; with `watched` it keeps every event.
     pub fn new(datagram: u16, watched: bool) -> Logbook {
         Logbook {
             account: Account::new(u64::from(datagram)),
@@ -78,8 +80,8 @@ impl Logbook {
         }
     }
 
-    /// The trial begins: what came before was the handshake. What the controller has heard of that
-    /// belongs to its log.
+    /// The trial starts: everything so far was the handshake, whose events remain in the
+    /// controller's log.
     pub fn begin(&mut self) {
         self.flight.begin();
         *self = Logbook {
@@ -92,14 +94,14 @@ impl Logbook {
         };
     }
 
-    /// A controller that is not ours steers: what is recorded is what it is like after each call,
-    /// which it leaves in what this returns; the controller that tells the events steers nothing.
+    /// Follows a stack's own controller: the logbook records its state after each call, which it
+    /// stores in the returned value; our controller, which reports the events, controls nothing.
     pub(crate) fn follow(&mut self, witness: Option<Witness>) -> SharedState {
         let followed = self.followed.insert(Followed::new(witness));
         followed.state.clone()
     }
 
-    /// How the startup of the followed controller ended, if that could be seen.
+    /// Exit of the followed controller's startup, if it could be observed.
     pub(crate) fn seen_exit(&self) -> Option<Exit> {
         self.followed.as_ref().and_then(|followed| followed.exit)
     }
@@ -121,8 +123,8 @@ impl Logbook {
         self.last_sent
     }
 
-    /// The recovery episodes of a trial that began at `begin` and ended with a window of `cwnd`
-    /// bytes, in its own time.
+    /// The recovery episodes of a trial that started at `begin` and ended with a window of `cwnd`
+    /// bytes, with times from the start of the trial.
     pub fn episodes(&self, begin: Time, cwnd: u64) -> Vec<Episode> {
         let since = |at: Time| Time(at.0.saturating_sub(begin.0));
         let own = |episode: Episode| Episode {
@@ -133,8 +135,8 @@ impl Logbook {
         self.account.reported(cwnd).map(own).collect()
     }
 
-    /// What became of the packet that was sent last: when it and its duplicate arrive, none if the
-    /// path dropped it.
+    /// The fate of the last packet sent: when it and its duplicate arrive, `None` if the path
+    /// dropped it.
     pub(super) fn settle_last(&mut self, bytes: u64, arrives: [Option<Time>; 2]) {
         let Some(packet) = self.packets.last_mut() else { return };
         packet.dropped = arrives[0].is_none();
@@ -152,9 +154,9 @@ impl Logbook {
         }
     }
 
-    /// Passes to `observer` the records since the last call, of a trial that began at `begin` on
-    /// the controller's clock. `delivered`: object bytes read at the receiver by then; `queue`:
-    /// bytes waiting at the bottleneck.
+    /// Passes the records since the last call to `observer`; the trial started at `begin` on the
+    /// controller's clock. `delivered`: object bytes read at the receiver so far; `queue`: bytes
+    /// waiting at the bottleneck.
     pub fn read_to(
         &mut self,
         observer: &mut dyn Observer,
@@ -193,7 +195,8 @@ pub fn open(logbook: &Mutex<Logbook>) -> MutexGuard<'_, Logbook> {
     logbook.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One record, and the state after a send or an ACK on the trial's clock.
+/// Passes one record to the observer, and for a send or an ACK also the state, on the trial's
+/// clock.
 fn tell(record: Record, begin: Time, observer: &mut dyn Observer) {
     let cause = match &record.event {
         Event::Sent(_) => Some(Cause::Sent),
@@ -256,7 +259,7 @@ impl Recorder<ArmController> for Logbook {
 
     fn on_lost(&mut self, number: u64) {
         self.flight.on_lost(number);
-        // Positions ascend; packet numbers are skipped at random, so they have holes.
+        // Positions ascend with gaps, because packet numbers are skipped at random.
         if let Ok(index) = self.packets.binary_search_by_key(&number, |packet| packet.position) {
             let packet = self.packets[index];
             self.owed += packet.bytes;

@@ -1,11 +1,11 @@
-//! What the receiving host merges (`gro=TIME:BYTES` of a path): datagrams reach the stack in
+//! Merging at the receiving host (`gro=TIME:BYTES` of a path): datagrams reach the stack in
 //! batches.
 //!
-//! The first datagram that finds nothing waiting starts the time; when it is over, or as soon as
-//! the bytes hold no further full datagram, all that wait are handed over at one instant. The stack
-//! acknowledges as it does: a batch of two or more with one ACK, a single datagram with
-//! the next. The simulator's receiver has the same time and count, but takes each datagram as it
-//! comes and holds the ACK back instead.
+//! The time starts with the first datagram that finds no other one waiting. When it is over, or as
+//! soon as the bytes have no room for another full datagram, all that wait are passed on at one
+//! instant. The stack acknowledges in its own way: a batch of two or more with one ACK, a single
+//! datagram with the next. The simulator's receiver has the same time and count, but processes each
+//! datagram on arrival and holds the ACK back instead.
 
 use super::wire::Ecn;
 use bytes::BytesMut;
@@ -13,28 +13,28 @@ use bytes::BytesMut;
 /// The merging of a host.
 #[derive(Debug)]
 pub(super) struct Merge {
-    /// How long the first one waits, ns.
+    /// Waiting time of the first datagram, ns.
     window: u64,
-    /// Datagrams of a full batch.
+    /// Number of datagrams of a full batch.
     most: usize,
     held: Vec<(Ecn, BytesMut)>,
     due: Option<u64>,
 }
 
 impl Merge {
-    /// Within `window` ns, up to `bytes`, in datagrams of `datagram` bytes. What holds less than
-    /// two merges nothing.
+    /// Merges within `window` ns, up to `bytes`, in datagrams of `datagram` bytes. If fewer than
+    /// two datagrams fit, nothing is merged.
     pub(super) fn new(window: u64, bytes: u64, datagram: u16) -> Merge {
         let most = usize::try_from(bytes / u64::from(datagram.max(1))).unwrap_or(usize::MAX).max(1);
         Merge { window, most, held: Vec::new(), due: None }
     }
 
-    /// When the batch is handed over; none while nothing waits.
+    /// When the batch is passed on; `None` while nothing waits.
     pub(super) fn next(&self) -> Option<u64> {
         self.due
     }
 
-    /// A datagram comes in.
+    /// A datagram arrives.
     pub(super) fn take(&mut self, now: u64, ecn: Ecn, bytes: BytesMut) {
         self.held.push((ecn, bytes));
         if self.held.len() >= self.most {
@@ -44,7 +44,7 @@ impl Merge {
         }
     }
 
-    /// The batch, if it is time.
+    /// The batch, if it is due.
     pub(super) fn flush(&mut self, now: u64) -> Vec<(Ecn, BytesMut)> {
         if self.due.is_none_or(|due| due > now) {
             return Vec::new();
@@ -79,8 +79,7 @@ mod tests {
 
     #[test]
     fn a_batch_ends_with_its_time_or_its_bytes() {
-        // Every 4 us: five within 20 us of the first, its own included as long as the time is not
-        // over.
+        // One every 4 us: five within 20 us of the first, which counts until the time is over.
         assert_eq!(
             sizes(&mut Merge::new(18, 65_536, 1472), (0..10).map(|k| 4 * k)),
             [(18, 5), (38, 5)]

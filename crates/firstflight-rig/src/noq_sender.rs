@@ -1,4 +1,4 @@
-//! The sender on noq: what its interface has of its own.
+//! The sender on noq: the parts specific to its interface.
 
 #[allow(
     clippy::duplicate_mod,
@@ -26,7 +26,7 @@ mod stack {
     use std::sync::Arc;
     use std::time::Instant;
 
-    /// Where datagrams come from, and to which of our addresses.
+    /// Source of datagrams, and our address that they reach.
     pub(super) type Peer = FourTuple;
 
     pub(super) fn endpoint(
@@ -58,7 +58,7 @@ mod stack {
         endpoint.handle(now, peer, EcnCodepoint::from_bits(ecn), bytes, buffer)
     }
 
-    /// One datagram.
+    /// Sends one datagram.
     pub(super) fn poll_one(
         connection: &mut Connection,
         now: Instant,
@@ -67,7 +67,7 @@ mod stack {
         connection.poll_transmit(now, NonZeroUsize::MIN, buffer)
     }
 
-    /// How many bytes of it were taken.
+    /// Returns the number of bytes of `piece` that were accepted.
     pub(super) fn write(stream: &mut SendStream<'_>, piece: Bytes) -> Result<u64, WriteError> {
         stream.write_chunks(&mut [piece].as_mut_slice()).map(|written| written as u64)
     }

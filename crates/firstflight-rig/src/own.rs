@@ -8,26 +8,26 @@ use quinn_proto::congestion as quinn;
 use s2n_quic_core::recovery::{bbr, cubic};
 use std::sync::Arc;
 
-/// A controller that comes with a stack, on that stack.
+/// A controller that is part of a stack, on that stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Own {
-    /// noq's CUBIC, what it runs when nothing else is asked for.
+    /// noq's CUBIC, its default.
     NoqCubic,
     /// noq's NewReno.
     NoqNewReno,
-    /// noq's BBRv3. Its probes come at times drawn from the system's random source.
+    /// noq's BBRv3. Its probe times are drawn from the system's random source.
     NoqBbr3,
-    /// quinn's CUBIC, what it runs when nothing else is asked for.
+    /// quinn's CUBIC, its default.
     #[cfg(feature = "quinn")]
     QuinnCubic,
     /// quinn's NewReno.
     #[cfg(feature = "quinn")]
     QuinnNewReno,
-    /// quinn's BBRv1, which it calls experimental. Its gains come in an order drawn from the
+    /// quinn's BBRv1, which it calls experimental. The order of its gains is drawn from the
     /// system's random source.
     #[cfg(feature = "quinn")]
     QuinnBbr,
-    /// s2n-quic's CUBIC, hybrid slow start, on noq's stack.
+    /// s2n-quic's CUBIC with hybrid slow start, on noq's stack.
     #[cfg(feature = "s2n")]
     S2nCubic,
     /// s2n-quic's BBRv2, on noq's stack.
@@ -36,7 +36,7 @@ pub enum Own {
 }
 
 impl Own {
-    /// All that this build has.
+    /// All controllers in this build.
     pub const ALL: &[Own] = &[
         Own::NoqCubic,
         Own::NoqNewReno,
@@ -72,12 +72,12 @@ impl Own {
         }
     }
 
-    /// The one of that name.
+    /// The controller of that name.
     pub fn from_name(name: &str) -> Option<Own> {
         Own::ALL.iter().copied().find(|own| own.name() == name)
     }
 
-    /// The stack that runs it names each packet that it declares lost.
+    /// Whether the stack that runs it names each packet that it declares lost.
     pub(crate) const fn names_losses(self) -> bool {
         match self {
             Own::NoqCubic | Own::NoqNewReno | Own::NoqBbr3 => true,
@@ -89,15 +89,14 @@ impl Own {
     }
 }
 
-/// One of the stacks' own controllers, what it starts with, and who is told.
+/// One of the stacks' own controllers, its initial window, and our controller that runs alongside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnControl {
-    /// Which.
+    /// The controller.
     pub own: Own,
-    /// Initial window in packets; the datagrams of the trial are meant.
+    /// Initial window in packets of the trial's datagram size.
     pub initial_window: u32,
-    /// Our controller that receives the same calls without steering; events are recorded as it
-    /// receives them.
+    /// Our controller, which receives the same calls but controls nothing; its events are recorded.
     pub beside: Plan,
 }
 
@@ -106,7 +105,8 @@ impl OwnControl {
         u64::from(self.initial_window) * u64::from(datagram)
     }
 
-    /// What noq builds it from; `None` if noq does not run it. `seed` is for those of s2n-quic.
+    /// Its factory on noq; `None` if noq does not run it. `seed` is for the controllers of
+    /// s2n-quic.
     #[cfg_attr(not(feature = "s2n"), expect(unused_variables, reason = "noq's take no seed"))]
     pub(crate) fn of_noq(
         &self,
@@ -149,7 +149,7 @@ impl OwnControl {
         })
     }
 
-    /// What quinn builds it from; `None` if it is none of quinn's.
+    /// Its factory on quinn; `None` if it is not quinn's.
     #[cfg(feature = "quinn")]
     pub(crate) fn of_quinn(&self, datagram: u16) -> Option<firstflight_quic::quinn::Foreign> {
         let window = self.window(datagram);

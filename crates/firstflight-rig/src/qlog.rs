@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The rig has one connection: whoever asks first gets the log.
+/// The rig has one connection: the first request gets the log.
 struct Once {
     start: Instant,
     log: Mutex<Option<StackLog>>,
@@ -27,12 +27,12 @@ impl QlogFactory for Once {
     }
 }
 
-/// noq writes to `log`, times counted from `start`.
+/// Makes noq write to `log`, with times counted from `start`.
 pub(super) fn on_noq(transport: &mut TransportConfig, start: Instant, log: StackLog) {
     transport.qlog_factory(Arc::new(Once { start, log: Mutex::new(Some(log)) }));
 }
 
-/// quinn writes to `log`, times counted from `start`.
+/// Makes quinn write to `log`, with times counted from `start`.
 #[cfg(feature = "quinn")]
 pub(super) fn on_quinn(
     transport: &mut quinn_proto::TransportConfig,

@@ -1,4 +1,4 @@
-//! The sender on quinn: what its interface has of its own.
+//! The sender on quinn: the parts specific to its interface.
 
 #[allow(
     clippy::duplicate_mod,
@@ -26,7 +26,7 @@ mod stack {
     use std::sync::Arc;
     use std::time::Instant;
 
-    /// Where datagrams come from.
+    /// Source of datagrams.
     pub(super) type Peer = SocketAddr;
 
     pub(super) fn endpoint(
@@ -56,7 +56,7 @@ mod stack {
         endpoint.handle(now, peer, None, EcnCodepoint::from_bits(ecn), bytes, buffer)
     }
 
-    /// One datagram.
+    /// Sends one datagram.
     pub(super) fn poll_one(
         connection: &mut Connection,
         now: Instant,
@@ -65,7 +65,7 @@ mod stack {
         connection.poll_transmit(now, 1, buffer)
     }
 
-    /// How many bytes of it were taken.
+    /// Returns the number of bytes of `piece` that were accepted.
     pub(super) fn write(stream: &mut SendStream<'_>, piece: Bytes) -> Result<u64, WriteError> {
         stream.write_chunks(&mut [piece]).map(|written| written.bytes as u64)
     }

@@ -1,8 +1,9 @@
-//! The receiving end: a client that asks for the object and reads it in order.
+//! The receiving end: a client that requests the object and reads it in order.
 //!
-//! Not noq: its reassembly refuses more than 1024 pieces behind a hole and closes the connection,
-//! which the overshoot of slow start on a path with a large window reaches. iroh-quinn-proto 0.15
-//! has no such limit. It acknowledges every second packet, and at once what is out of order.
+//! It does not use noq, whose reassembly refuses more than 1024 pieces beyond a gap and closes the
+//! connection; the overshoot of slow start on a path with a large window reaches that limit.
+//! iroh-quinn-proto 0.15 has no such limit. It acknowledges every second packet, and out-of-order
+//! packets at once.
 
 use super::wire::{Ecn, Lane};
 use super::{Error, tls};
@@ -72,7 +73,7 @@ impl Receiver {
         self.received
     }
 
-    /// The end of the object was read.
+    /// Whether the end of the object was read.
     pub(super) fn finished(&self) -> bool {
         self.finished
     }
@@ -110,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// Everything the stack and the application have to say to each other.
+    /// Exchanges all pending events between the stack and the application.
     pub(super) fn drive(&mut self) -> Result<(), Error> {
         while let Some(event) = self.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(self.handle, event) {

@@ -1,11 +1,11 @@
-//! s2n-quic's own controllers, through the traits that its core makes public, on noq's stack: what
-//! noq tells a controller, in s2n-quic's terms.
+//! s2n-quic's own controllers on noq's stack, through the traits that s2n-quic's core makes public:
+//! translates noq's calls to a controller into s2n-quic's terms.
 //!
-//! What is s2n-quic's: the controllers and their estimate of the RTT. What is noq's: packets, losses,
-//! the pacer (at the rate that the controller publishes) and the order of work, in which a
-//! controller hears of what an ACK acknowledged before it hears of the losses that it reveals;
-//! s2n-quic has it the other way around. The delay that the receiver reports is not known here and
-//! counts as none. Randomness is drawn from the trial's seed, so that rows are repeatable.
+//! s2n-quic provides the controllers and their RTT estimate. noq provides packets, losses, the
+//! pacer (at the rate that the controller publishes) and the order of events: a controller learns
+//! of the data that an ACK acknowledged before it learns of the losses that the ACK reveals;
+//! s2n-quic uses the opposite order. The receiver's reported delay is unknown here and counts as
+//! zero. Random numbers are drawn from the trial's seed, so that rows are repeatable.
 
 use noq_proto::RttEstimator as NoqRtt;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -24,7 +24,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Builds controllers of an endpoint of s2n-quic.
+/// Builds controllers from an s2n-quic endpoint.
 pub(crate) struct Factory<E> {
     endpoint: Mutex<E>,
     datagram: u16,
@@ -33,7 +33,7 @@ pub(crate) struct Factory<E> {
 }
 
 impl<E: Endpoint> Factory<E> {
-    /// With these datagrams, of controllers that begin with a window of so many bytes.
+    /// With datagrams of this size and controllers with this initial window in bytes.
     pub(crate) fn new(endpoint: E, datagram: u16, initial_window: u32, seed: u64) -> Factory<E> {
         Factory { endpoint: Mutex::new(endpoint), datagram, initial_window, seed }
     }
@@ -61,7 +61,7 @@ impl<E: Endpoint> congestion::ControllerFactory for Factory<E> {
     }
 }
 
-/// SplitMix64 on the trial's seed.
+/// SplitMix64 seeded with the trial's seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(pub(crate) u64);
 
@@ -80,12 +80,12 @@ impl random::Generator for Chance {
     }
 }
 
-/// What a controller publishes beside its window.
+/// Values that a controller publishes in addition to its window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Published {
     pub(crate) pacing_rate: Option<u64>,
     burst: Option<u64>,
-    /// The window with which slow start ended.
+    /// The window at the end of slow start.
     exit: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ impl Publisher for Published {
     fn on_bbr_state_changed(&mut self, _state: BbrState) {}
 }
 
-/// A packet that is out. Numbers repeat across the packet number spaces of the handshake.
+/// A packet in flight. Numbers are reused across the packet number spaces of the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Packet<I> {
     sent: Instant,
@@ -114,14 +114,14 @@ struct Packet<I> {
     info: I,
 }
 
-/// What an ACK has acknowledged so far.
+/// The data acknowledged by the current ACK so far.
 #[derive(Clone, Copy, Debug)]
 struct Acked<I> {
     bytes: u64,
     newest: (u64, Packet<I>),
 }
 
-/// One connection.
+/// The state of one connection.
 #[derive(Clone)]
 struct Inner<C: CongestionController> {
     controller: C,
@@ -132,7 +132,7 @@ struct Inner<C: CongestionController> {
     published: Published,
     packets: BTreeMap<u64, Vec<Packet<C::PacketInfo>>>,
     acked: Option<Acked<C::PacketInfo>>,
-    /// The latest transmission ever acknowledged.
+    /// Departure time of the latest transmission acknowledged so far.
     largest: Option<Instant>,
     lost: Vec<(u64, Packet<C::PacketInfo>)>,
     app_limited: bool,
@@ -143,7 +143,8 @@ impl<C: CongestionController> Inner<C> {
         NoopClock.get_time() + at.saturating_duration_since(self.origin)
     }
 
-    /// The packet of this number that is meant: that left at that moment, or the oldest.
+    /// The packet with this number that left at this time, or the oldest one if the time is
+    /// unknown.
     fn take(&mut self, pn: u64, sent: Option<Instant>) -> Option<Packet<C::PacketInfo>> {
         let packets = self.packets.get_mut(&pn)?;
         let at = sent.and_then(|sent| packets.iter().position(|packet| packet.sent == sent));
@@ -191,7 +192,8 @@ impl<C: CongestionController> Inner<C> {
         self.controller.on_ack(left, bytes, newest.info, &self.rtt, chance, at, published);
     }
 
-    /// All packets of a loss at once, since whether they are persistent congestion is known last.
+    /// Reports all packets of a loss at once, because whether they mean persistent congestion is
+    /// known last.
     fn report_lost(&mut self, now: Instant, persistent: bool) {
         let at = self.time(now);
         let lost = std::mem::take(&mut self.lost);
@@ -213,7 +215,7 @@ impl<C: CongestionController> Inner<C> {
     }
 }
 
-/// One of s2n-quic's controllers as noq has controllers.
+/// One of s2n-quic's controllers behind noq's controller trait.
 struct Driven<C: CongestionController>(Mutex<Inner<C>>);
 
 impl<C: CongestionController> Driven<C> {

@@ -1,11 +1,11 @@
-//! s2n-quic's own controllers in the simulator: a startup that never ends, is told what a controller
-//! of theirs is told, and lays its window over ours.
+//! s2n-quic's own controllers in the simulator: a startup that never ends, passes its events on to
+//! one of those controllers, and uses that controller's window instead of its own.
 //!
-//! What is s2n-quic's: the controller, its window, its pacing rate, its estimate of the RTT. What is
-//! the simulator's: packets, loss detection, the pacer. Losses come before the acknowledgements that
-//! revealed them, as in s2n-quic. The simulator names the latest lost packet of an ACK and the sum
-//! of their bytes: they are told as one. A connection whose losses are persistent congestion
-//! breaks it, since nobody is told of sends after it; the trial says so.
+//! s2n-quic provides the controller, its window, its pacing rate and its RTT estimate. The
+//! simulator provides packets, loss detection and the pacer. Losses are reported before the
+//! acknowledgements that revealed them, as in s2n-quic. The simulator names the latest lost packet
+//! of an ACK and the sum of the lost bytes; they are reported as one loss. Persistent congestion
+//! cannot be followed, because no sends are reported after it; the trial then reports an error.
 
 use crate::own::Own;
 use crate::s2n::{Chance, Published};
@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Packets whose records are kept: more than any path here has in flight.
+/// Number of packets whose records are kept: more than any path here has in flight.
 const KEPT: usize = 1 << 17;
 
-/// A startup that asks this controller; `None` if it is none of s2n-quic's, or the window is too
-/// large for one. `broken` is set by what it cannot follow.
+/// A startup driven by this controller; `None` if it is not s2n-quic's, or the window is too large
+/// for it. `broken` is set by events that it cannot follow.
 pub fn startup(
     own: Own,
     datagram: u16,
@@ -51,14 +51,14 @@ pub fn startup(
     }
 }
 
-/// A packet that is out.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Packet<I> {
     sent: Time,
     info: I,
 }
 
-/// One connection.
+/// The state of one connection.
 struct Steered<C: CongestionController> {
     controller: C,
     rtt: RttEstimator,
@@ -164,7 +164,7 @@ impl<C: CongestionController> Startup for Steered<C> {
     }
 
     fn absorbs(&mut self, _signal: Signal, ack: &Ack, _cx: &Context) -> bool {
-        // Of an ACK it has heard already.
+        // The controller already knows of an ACK.
         if ack.is_timer() {
             self.lost(ack);
         }

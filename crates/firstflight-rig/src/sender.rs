@@ -1,4 +1,4 @@
-//! The sending end: a server that answers one request with one object, whichever stack it is.
+//! The sending end: a server that answers one request with one object, on either stack.
 
 use super::Error;
 use super::wire::{Ecn, Lane};
@@ -6,18 +6,17 @@ use bytes::BytesMut;
 use firstflight_quic::Status;
 use std::time::Instant;
 
-/// Content of the object; written by reference, again and again.
+/// Content of the object; sent repeatedly, by reference.
 pub(super) static CONTENT: [u8; 65_536] = [0x2a; 65_536];
 
-/// A sender.
 pub(super) trait Sender {
-    /// The request is in and the object on its way.
+    /// Whether the request has arrived and the object is being sent.
     fn serving(&self) -> bool;
-    /// The last byte was acknowledged.
+    /// Whether the last byte was acknowledged.
     fn done(&self) -> bool;
-    /// When the stack wants to be woken.
+    /// When the stack's next timer is due.
     fn timeout(&mut self) -> Option<Instant>;
-    /// It is woken.
+    /// Runs the stack's timer.
     fn handle_timeout(&mut self, now: Instant);
     /// A datagram arrives.
     fn handle(
@@ -28,23 +27,23 @@ pub(super) trait Sender {
         bytes: BytesMut,
         down: &mut Lane<'_>,
     ) -> Result<(), Error>;
-    /// Everything the stack and the application have to say to each other.
+    /// Exchanges all pending events between the stack and the application.
     fn drive(&mut self) -> Result<(), Error>;
     /// The next datagram that may leave.
     fn transmit(&mut self, now: Instant) -> Option<(Ecn, &[u8])>;
-    /// What the controller says of itself, if it is one of ours.
+    /// The status that the controller reports, if it is one of ours.
     fn status(&self) -> Option<Status>;
-    /// The trial is over: the recorder hears of the last ACK.
+    /// The trial is over: reports the last ACK to the recorder.
     fn close_log(&self);
 }
 
-/// How far the application is.
+/// Progress of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage<S> {
     /// No request yet.
     Listening,
-    /// The request arrived on this stream; so many bytes of the object are still to be handed to
-    /// the stack.
+    /// The request arrived on this stream; `left` bytes of the object have not been passed to the
+    /// stack yet.
     Serving { stream: S, left: u64 },
     /// The last byte was acknowledged.
     Done,

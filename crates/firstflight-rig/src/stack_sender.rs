@@ -1,5 +1,5 @@
-//! The sender of one object, for stacks whose interfaces have the same names: included once per
-//! stack, with what differs in the `stack` beside it.
+//! The sender of one object, for stacks whose interfaces use the same names: included once per
+//! stack, next to a module `stack` with the differences.
 
 use super::stack::{
     self, Connection, ConnectionHandle, ControllerFactory, DatagramEvent, Dir, Endpoint,
@@ -37,7 +37,7 @@ impl StackSender {
             .initial_mtu(datagram)
             .mtu_discovery_config(None)
             .congestion_controller_factory(factory);
-        // Far more than is ever in flight: what limits the flow is the window and nothing else. The
+        // Far more than is ever in flight, so that only the congestion window limits the flow. The
         // content is borrowed, not copied.
         transport.send_window(window).max_idle_timeout(None);
         #[cfg(feature = "qlog")]
@@ -151,7 +151,7 @@ impl Sender for StackSender {
     fn transmit(&mut self, now: Instant) -> Option<(Ecn, &[u8])> {
         let (_, connection) = self.connection.as_mut()?;
         self.buffer.clear();
-        // One at a time: what is on the wire then lines up with what the controller hears.
+        // One at a time, so that the packets on the wire match the controller's events.
         let transmit = stack::poll_one(connection, now, &mut self.buffer)?;
         Some((bits(&transmit), &self.buffer[..transmit.size]))
     }
@@ -165,7 +165,7 @@ fn request(connection: &mut Connection) -> Result<Option<StreamId>, Error> {
     loop {
         match chunks.next(usize::MAX) {
             Ok(Some(_)) => {}
-            // The request is one packet; what it says does not matter.
+            // The request is one packet; its content does not matter.
             Ok(None) | Err(ReadError::Blocked) => break,
             Err(error) => return Err(Error::new(format!("the request cannot be read: {error}"))),
         }
@@ -174,7 +174,7 @@ fn request(connection: &mut Connection) -> Result<Option<StreamId>, Error> {
     Ok(Some(stream))
 }
 
-/// Hands over what the stack takes.
+/// Passes as many bytes as the stack accepts.
 fn serve(connection: &mut Connection, stream: StreamId, left: &mut u64) -> Result<(), Error> {
     let mut send = connection.send_stream(stream);
     while *left > 0 {

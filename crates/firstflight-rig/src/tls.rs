@@ -1,8 +1,8 @@
-//! TLS for a rig: one stored Ed25519 certificate.
+//! TLS for the rig: one stored Ed25519 certificate.
 //!
-//! Stored, because sizes must not depend on the run: ECDSA signatures vary in length, and so does a
-//! certificate with a random serial. The key protects nothing. The receiver accepts this
-//! certificate and no other, whatever the date.
+//! It is stored because sizes must not depend on the run: ECDSA signatures vary in length, and so
+//! does a certificate with a random serial number. The key protects nothing. The receiver accepts
+//! only this certificate, regardless of the date.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
@@ -56,7 +56,7 @@ fn config_of_client() -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// Accepts the stored certificate.
+/// Accepts only the stored certificate.
 #[derive(Debug)]
 struct Stored(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! What a trial runs on, alone or with several flows, and what it measured.
+//! Inputs and results of a trial with one or several flows.
 
 use crate::own::OwnControl;
 use firstflight::{Episode, Exit, Nanos, Time};
@@ -10,15 +10,15 @@ use hdrhistogram::Histogram;
 /// Where the sending stack writes its own qlog.
 pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
 
-/// Which stack sends, and what controls it.
+/// The sending stack and its controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
     /// An arm on noq.
     Noq(Plan),
-    /// A stack with a controller of its own.
+    /// A stack with its own controller.
     Own(OwnControl),
-    /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false
-    /// alarms.
+    /// An arm on quinn. quinn does not name lost packets: dropped packets count as lost, and none
+    /// as spuriously lost.
     #[cfg(feature = "quinn")]
     Quinn(Plan),
 }
@@ -33,7 +33,7 @@ impl Control {
         }
     }
 
-    /// The stack names each packet that it declares lost.
+    /// Whether the stack names each packet that it declares lost.
     pub(crate) fn names_losses(&self) -> bool {
         match self {
             Control::Noq(_) => true,
@@ -53,7 +53,7 @@ pub struct Setup<'a> {
     pub control: Control,
     /// Bytes of a full datagram (UDP payload), 1200 to 1472.
     pub datagram: u16,
-    /// IP bytes of a packet that carries only an ACK: what the path's idle RTT counts with.
+    /// IP bytes of a packet that carries only an ACK, as used for the path's idle RTT.
     pub ack_packet: u32,
     /// Object size, bytes; at least 1.
     pub object: u64,
@@ -68,18 +68,18 @@ pub struct Setup<'a> {
 /// Measurements of a trial. Times are counted from the first byte of the object.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Every byte was acknowledged.
+    /// Whether every byte was acknowledged.
     pub complete: bool,
-    /// Until every byte was acknowledged at the sender, or until the stop.
+    /// Time until every byte was acknowledged at the sender, or until the stop.
     pub acked_after: Nanos,
-    /// Until the last byte was read in order at the receiver; `None` if it was not.
+    /// Time until the last byte was read in order at the receiver; `None` if it was not.
     pub delivered_after: Option<Nanos>,
     /// Object bytes read in order at the receiver.
     pub delivered: u64,
-    /// Ack-eliciting packets sent, repeats and probes included.
+    /// Ack-eliciting packets sent, retransmissions and probes included.
     pub packets_sent: u64,
-    /// The stack named each packet that it declared lost. quinn does not: then dropped packets count
-    /// as lost, and nothing is known of false alarms, retransmissions and probes.
+    /// Whether the stack named each packet that it declared lost. quinn does not: then dropped
+    /// packets count as lost, and spurious losses, retransmissions and probes are unknown.
     pub names_losses: bool,
     /// Packets declared lost that the path had dropped.
     pub packets_lost: u64,
@@ -87,24 +87,24 @@ pub struct Outcome {
     pub packets_dropped: u64,
     /// Packets declared lost that the path had not dropped.
     pub spurious_losses: u64,
-    /// Packets that carried bytes declared lost before; told by the amount owed, since the stack
-    /// repeats first.
+    /// Packets that carried bytes declared lost before, derived from the number of bytes owed,
+    /// because the stack retransmits first.
     pub retransmissions: u64,
-    /// Object bytes in them, headers of the usual size assumed.
+    /// Object bytes in these packets, assuming headers of the usual size.
     pub retransmitted_bytes: u64,
-    /// Of these packets, dropped by the path.
+    /// Of these packets, those that the path dropped.
     pub lost_retransmissions: u64,
-    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and nothing
-    /// was declared lost.
+    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and no
+    /// packet was declared lost.
     pub probe_timeouts: u64,
-    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows,
-    /// in whole datagrams; `None` for a stack's own controller, which does not say when it
-    /// recovers.
+    /// Recovery episodes opened by losses with no more in flight at entry than the threshold
+    /// allows, in whole datagrams; `None` for a stack's own controller, which does not report its
+    /// recovery.
     pub recoveries_below_ssthresh: Option<u64>,
-    /// Exit of the startup, if any. Of a stack's own controller: the first time that its window was
-    /// not below its threshold; never if it has none (BBR).
+    /// Exit of the startup, if any. For a stack's own controller: the first time that its window
+    /// was not below its threshold; never if it has no threshold (BBR).
     pub exit: Option<Exit>,
-    /// Recovery episodes; none of a stack's own controller.
+    /// Recovery episodes; empty for a stack's own controller.
     pub episodes: Vec<Episode>,
     /// Waiting time of every datagram at the bottleneck, microseconds.
     pub queue_us: Histogram<u32>,
@@ -114,7 +114,7 @@ pub struct Outcome {
     pub status: Option<Status>,
     /// Receive window of the stream and of the connection, bytes.
     pub stream_window: u64,
-    /// RTT sample of the handshake, as the controller started with it.
+    /// RTT sample of the handshake, with which the controller started.
     pub handshake_rtt: Option<Nanos>,
     /// Steps of the virtual clock.
     pub steps: u64,
@@ -127,7 +127,7 @@ pub struct Shared<'a> {
     pub path: &'a Path,
     /// Bytes of a full datagram (UDP payload), 1200 to 1472.
     pub datagram: u16,
-    /// IP bytes of a packet that carries only an ACK: what the path's idle RTT counts with.
+    /// IP bytes of a packet that carries only an ACK, as used for the path's idle RTT.
     pub ack_packet: u32,
     /// Virtual time, from the first byte of the first object, after which an unfinished trial stops.
     pub limit: Nanos,
@@ -135,12 +135,12 @@ pub struct Shared<'a> {
     pub seed: u64,
     /// Which path of a population this is; keys the draws together with the seed.
     pub path_index: u64,
-    /// Interval at which to record every flow's delivered bytes; never for `None`.
+    /// Interval at which every flow's delivered bytes are recorded; `None` records nothing.
     pub sample: Option<Nanos>,
-    /// Interval at which to record the bottleneck queue, and with each sample the bytes that every
-    /// flow has sent; never for `None`.
+    /// Interval at which the bottleneck queue is recorded; with it, each sample also contains the
+    /// bytes that every flow has sent. `None` records nothing.
     pub queue_every: Option<Nanos>,
-    /// The trial takes all of its time, whoever is through before.
+    /// Run to the time limit even if all flows finish earlier.
     pub whole: bool,
 }
 
@@ -149,30 +149,32 @@ pub struct Shared<'a> {
 pub struct FlowPlan {
     /// The sender.
     pub control: Control,
-    /// Object size, bytes, at least 1; `None` for one that does not end and is not waited for.
+    /// Object size, bytes, at least 1; `None` for a flow without end, for which the trial does not
+    /// wait.
     pub object: Option<u64>,
-    /// When its handshake begins; the first byte of the object leaves two round trips or so later, or
-    /// more where the handshake waits in a queue that others have filled.
+    /// When its handshake starts; the first byte of the object leaves about two round trips later,
+    /// or more if the handshake waits in a queue that other flows have filled.
     pub start: Nanos,
-    /// When it ends, through or not, since the first byte of the first object; never for `None`.
+    /// When it ends, complete or not, counted from the first byte of the first object; `None` sets
+    /// no end.
     pub stop: Option<Nanos>,
 }
 
 /// Outcome of the flows.
 #[derive(Clone, Debug)]
 pub struct SharedOutcome {
-    /// One by one, in the order of the plans; `None` for one whose handshake was not through. Times count
-    /// from the first byte of each flow's own object.
+    /// The flows' outcomes in the order of the plans; `None` if the handshake was not complete.
+    /// Times count from the first byte of each flow's own object.
     pub flows: Vec<Option<Outcome>>,
-    /// When the first byte of each object was handed to its sender, since the first of all was;
+    /// When the first byte of each object was passed to its sender, counted from the first of all;
     /// `None` if it was not.
     pub starts: Vec<Option<Time>>,
-    /// Bytes delivered in order by each flow just before each multiple of the sampling time, zero
-    /// included.
+    /// Bytes delivered in order by each flow just before each multiple of the sampling interval,
+    /// zero included.
     pub delivered: Vec<Vec<u64>>,
     /// Bytes sent and lost by each flow at the same times, if the queue is recorded.
     pub counted: Vec<Vec<Counted>>,
-    /// Bytes that waited at the bottleneck at each multiple of its time; where a link decides at the
-    /// offer, that is known.
+    /// Bytes queued at the bottleneck at each multiple of its sampling interval, if the link
+    /// decides when packets are offered.
     pub queue: Vec<u64>,
 }

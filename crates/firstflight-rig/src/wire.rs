@@ -1,10 +1,10 @@
-//! One direction of the path: a link, or a return path that decides later, and what is on its way
-//! behind it.
+//! One direction of the path: a link, or a return path that decides later, and the datagrams in
+//! transit behind it.
 //!
-//! A handshake that begins before anybody sends crosses a link of its own, the path without its random loss and without what its
-//! return path does to ACKs; with the first byte of its object a flow joins the way that all flows
-//! share, which starts with the first of them, so that loss, traces, slots and draws begin where a
-//! trial begins, as in the simulator.
+//! A handshake that starts before any flow sends crosses a separate link: the path without its
+//! random loss and without its return path's treatment of ACKs. With the first byte of its object a
+//! flow joins the path that all flows share. That path starts with the first of them, so that loss,
+//! traces, slots and draws start with the trial, as in the simulator.
 
 use crate::audit;
 use bytes::BytesMut;
@@ -20,7 +20,7 @@ pub(super) type Ecn = u8;
 /// Congestion Experienced.
 const CE: Ecn = 0b11;
 
-/// What became of a datagram.
+/// The known fate of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
     /// It will arrive at these times, twice if it is duplicated, after waiting this long in the
@@ -40,11 +40,11 @@ struct Datagram {
     bytes: BytesMut,
 }
 
-/// Who decides what becomes of a datagram.
+/// The component that decides the fate of datagrams.
 enum Way {
-    /// Everything is known when it is offered.
+    /// Every fate is known when the datagram is offered.
     Link(Link),
-    /// Datagrams wait, by number, until the return path has decided. It lets them go in order.
+    /// Datagrams wait, by number, until the return path has decided; it releases them in order.
     Driven { path: Box<ReturnPath>, held: VecDeque<(u64, Datagram)>, next: u64 },
 }
 
@@ -60,16 +60,17 @@ impl From<Reverse> for Way {
 /// One direction.
 #[derive(Default)]
 pub(super) struct Wire {
-    /// What all flows share, and the virtual time at which its clock started; from the first byte of
-    /// the first object on.
+    /// The path that all flows share, and the virtual time at which its clock started; from the
+    /// first byte of the first object on.
     shared: Option<(Way, u64)>,
-    /// The same of handshakes, by flow; none any more as soon as the flow has joined the others.
+    /// The links of handshakes and their start times, by flow; `None` as soon as the flow has
+    /// joined the shared path.
     openings: Vec<Option<(Link, u64)>>,
     flying: VecDeque<Datagram>,
     books: audit::Way,
 }
 
-/// A direction as one flow has it.
+/// A direction as used by one flow.
 pub(super) struct Lane<'a> {
     pub(super) wire: &'a mut Wire,
     pub(super) flow: u32,
@@ -83,37 +84,37 @@ impl Lane<'_> {
 }
 
 impl Wire {
-    /// The handshake of a flow begins, on this link.
+    /// The handshake of a flow starts on this link.
     pub(super) fn open(&mut self, flow: u32, link: Link, now: u64) {
         let flow = flow as usize;
         self.openings.resize_with(self.openings.len().max(flow + 1), || None);
         self.openings[flow] = Some((link, now));
     }
 
-    /// What all flows share has started.
+    /// Whether the shared path has started.
     pub(super) fn has_begun(&self) -> bool {
         self.shared.is_some()
     }
 
-    /// What all flows share starts now.
+    /// Starts the shared path.
     pub(super) fn begin(&mut self, way: Reverse, now: u64) {
         self.shared = Some((way.into(), now));
     }
 
-    /// The handshake of a flow is over; what is on its way still arrives.
+    /// The handshake of a flow is complete; datagrams in transit still arrive.
     pub(super) fn join(&mut self, flow: u32) {
         if let Some(opening) = self.openings.get_mut(flow as usize) {
             *opening = None;
         }
     }
 
-    /// Fates depend on what is offered later: at one instant everything is to be offered before
-    /// anything is asked for.
+    /// Whether fates depend on later offers: at each instant everything must be offered before any
+    /// decision is read.
     pub(super) fn is_driven(&self) -> bool {
         matches!(self.shared, Some((Way::Driven { .. }, _)))
     }
 
-    /// Bytes that wait in the shared link; a return path does not say.
+    /// Bytes waiting in the shared link; unknown, and so zero, for a return path.
     pub(super) fn queued(&mut self, now: u64) -> u64 {
         match &mut self.shared {
             Some((Way::Link(link), origin)) => link.queued_bytes(now.saturating_sub(*origin)),
@@ -132,7 +133,7 @@ impl Wire {
         self.flying.front().map(|datagram| datagram.at).into_iter().chain(decision).min()
     }
 
-    /// A datagram that has arrived by `now`, and whose it is.
+    /// A datagram that has arrived by `now`, and its flow.
     pub(super) fn arrive(&mut self, now: u64) -> Option<(u32, Ecn, BytesMut)> {
         self.books.at(now);
         self.decide(now);
@@ -144,13 +145,13 @@ impl Wire {
         Some((datagram.flow, datagram.ecn, datagram.bytes))
     }
 
-    /// Learns what the return path has decided by now.
+    /// Takes the decisions that the return path has made by now.
     fn decide(&mut self, now: u64) {
         while let Some((Way::Driven { path, held, .. }, origin)) = &mut self.shared
             && let Some(decision) = path.poll(now.saturating_sub(*origin))
         {
-            // What lies before a released one is settled; one that the link duplicates is released
-            // twice.
+            // Everything before a released datagram is settled; a datagram that the link duplicates
+            // is released twice.
             if let Return::Deliver { id, at } = decision {
                 while held.front().is_some_and(|(first, _)| *first < id) {
                     held.pop_front();
@@ -163,7 +164,7 @@ impl Wire {
         }
     }
 
-    /// A datagram leaves. Of one whose fate is decided later nothing is known yet.
+    /// A datagram leaves. If its fate is decided later, nothing is known yet.
     fn offer(&mut self, now: u64, flow: u32, ecn: Ecn, bytes: &[u8]) -> Offered {
         self.books.at(now);
         let len = bytes.len() as u32 + LOWER;
@@ -177,8 +178,8 @@ impl Wire {
                 (link.offer(now.saturating_sub(*origin), len), *origin)
             }
             (None, Some((Way::Driven { path, held, next }, origin))) => {
-                // Ranges are told until they are known to have arrived: a later ACK says what an
-                // earlier one says.
+                // Ranges are repeated until they are known to have arrived: a later ACK contains
+                // the information of an earlier one.
                 let ack = Ack { id: *next, len, flow, pure: true };
                 if path.offer(now.saturating_sub(*origin), ack).is_err() {
                     return Offered::Dropped;
@@ -203,10 +204,10 @@ impl Wire {
         }
     }
 
-    /// Returns when it arrives.
+    /// Puts the datagram in transit. Returns its arrival time.
     fn fly(&mut self, datagram: Datagram) -> u64 {
         let at = datagram.at;
-        // Links deliver in order unless the path reorders: look from the end.
+        // Links deliver in order unless the path reorders, so search from the end.
         let place =
             self.flying.iter().rposition(|other| other.at <= at).map_or(0, |before| before + 1);
         let neighbour = |place: Option<usize>| Some(self.flying.get(place?)?.at);

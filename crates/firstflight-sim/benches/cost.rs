@@ -1,14 +1,15 @@
-//! What a simulated packet costs: `cargo bench -p firstflight-sim`. Each line is the best of five
+//! The cost of a simulated packet: `cargo bench -p firstflight-sim`. Each line is the best of five
 //! rounds.
 //!
-//! The cost must not grow with the number of packets in flight (trap T17: scans of the window): for
-//! the oracle, which loses nothing, a packet at 600 ms may cost at most 1.2 times what one costs at
-//! 30 ms. The other arms lose a share of their packets that grows with the window (slow start 0.4 %
-//! at 30 ms, 8 % at 600 ms), and a loss costs more than an acknowledgement.
+//! The cost must not grow with the number of packets in flight (trap T17: scans of the window):
+//! with the oracle, which loses nothing, a packet at 600 ms may cost at most 1.2 times as much as
+//! one at 30 ms. The other arms lose a share of their packets that grows with the window (slow
+//! start 0.4 % at 30 ms, 8 % at 600 ms), and a loss costs more than an acknowledgement.
 //!
-//! `cost SCENARIO PACKETS` runs one of them alone, for a profiler: `quic-30ms`, `quic-600ms`,
-//! `tcp-30ms`, `tcp-600ms` (oracle), with `-loss` behind it slow start, with `-bbr` or `-bbr3` that
-//! arm; `quic-1`, `quic-100`, `tcp-1`, `tcp-100` flows. `benches/cost.sh` counts instructions and cache misses of them all.
+//! `cost SCENARIO PACKETS` runs a single scenario, for a profiler: `quic-30ms`, `quic-600ms`,
+//! `tcp-30ms`, `tcp-600ms` (oracle; the suffix `-loss` selects slow start, `-bbr` or `-bbr3` that
+//! arm), and `quic-1`, `quic-100`, `tcp-1`, `tcp-100` flows. `benches/cost.sh` counts instructions
+//! and cache misses of all scenarios.
 
 #![allow(clippy::float_arithmetic, reason = "reporting only")]
 
@@ -19,8 +20,8 @@ use firstflight_sim::quic::Host;
 use firstflight_sim::{App, FlowPlan, Hosts, Setup, Shared, run_arm, run_arms, tcp};
 use std::time::Instant;
 
-/// Nanoseconds that this thread has spent on a processor, where the system tells, so that a busy
-/// machine does not count; wall-clock time elsewhere.
+/// CPU time of this thread in nanoseconds, where the system reports it, so that other load on the
+/// machine does not count; elsewhere wall-clock time.
 fn spent(since: Instant) -> f64 {
     let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let first =
@@ -42,7 +43,7 @@ fn best_of_five(least: u64, mut once: impl FnMut() -> u64) -> f64 {
     (0..5).map(|_| round(&mut once)).fold(f64::MAX, f64::min)
 }
 
-/// A transfer of `object` bytes alone on its path; data packets sent.
+/// Data packets sent by a transfer of `object` bytes that has its path to itself.
 fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     let path = Path::parse(path).expect("a path");
     let arm = Arm::parse(arm).expect("an arm");
@@ -60,8 +61,8 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     run_arm(&setup, controller, None).expect("the path carries full packets").packets_sent
 }
 
-/// Flows that share a bottleneck of 100 Mbit/s for each, which none of them overflows; data packets
-/// sent.
+/// Data packets sent by flows that share a bottleneck of 100 Mbit/s per flow, which none of them
+/// overflows.
 fn together(host: Hosts, flows: u64, object: u64) -> u64 {
     let path =
         Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");
@@ -91,7 +92,7 @@ fn together(host: Hosts, flows: u64, object: u64) -> u64 {
     outcome.flows.iter().map(|flow| flow.packets_sent).sum()
 }
 
-/// One scenario by its name, of about so many packets; data packets sent.
+/// Runs the scenario `name` with about `packets` packets. Returns the number of data packets sent.
 fn scenario(name: &str, packets: u64) -> Option<u64> {
     let (transport, what) = name.split_once('-')?;
     let host = match transport {
@@ -139,7 +140,7 @@ fn main() {
     for (host, arm) in
         quic_arms.iter().map(|arm| (quic, *arm)).chain([(tcp, "oracle"), (tcp, "slowstart")])
     {
-        // 400 MB: at 600 ms ten full BDP, so that most packets fly in a full window.
+        // 400 MB: ten full BDPs at 600 ms, so that most packets are sent with a full window.
         let [near, far] = ["30ms", "600ms"].map(|rtt| {
             let path = format!("rate=150Mbit,rtt={rtt},queue=1bdp");
             best_of_five(1_000_000, || alone(host, &path, arm, 400_000_000))

@@ -1,8 +1,8 @@
-//! Bulk TCP flows through one bottleneck, in the words of `benches/ns3/bottleneck.cc`: the same
-//! scenario, the same line of key=value pairs. `benches/ns3.sh` runs both.
+//! Bulk TCP flows through one bottleneck, with the parameters of `benches/ns3/bottleneck.cc`: the
+//! same scenario and the same line of key=value pairs. `benches/ns3.sh` runs both.
 //!
 //! `cargo run --release -p firstflight-sim --example bulk -- rtt=30 flows=1 cc=cubic hystart=1
-//! times=20`; further words are `rate`, `seconds`, `ackEvery` and `preset`.
+//! times=20`; the other keys are `rate`, `seconds`, `ackEvery` and `preset`.
 
 use firstflight::detection::presets::Preset;
 use firstflight::startup::AnyStartup;
@@ -25,13 +25,13 @@ struct Scenario {
     host: tcp::Host,
 }
 
-/// Nanoseconds that this thread has spent on a processor, where the system tells.
+/// CPU time of this thread in nanoseconds, where the system reports it.
 fn cpu() -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     told.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// Most memory this process ever had, KiB.
+/// Peak memory of this process, KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -54,7 +54,7 @@ impl Scenario {
         self.seconds * 1_000_000_000
     }
 
-    /// One run: packets that left the bottleneck, drops, bytes delivered.
+    /// Runs once. Returns the packets that left the bottleneck, the drops and the bytes delivered.
     fn run(&self) -> Result<(u64, u64, u64), Box<dyn Error>> {
         let (host, object) = (Hosts::Tcp(self.host), 1 << 40);
         if self.flows == 1 {
@@ -102,7 +102,8 @@ impl Scenario {
         Ok((sum(|flow| flow.packets_sent) - dropped, dropped, sum(|flow| flow.delivered)))
     }
 
-    /// Steps one flow until the path drops something: when, and the window then.
+    /// Steps one flow until the path drops a packet. Returns the time and the window at that
+    /// moment.
     fn first_drop(&self) -> Result<Option<(u64, u64)>, Box<dyn Error>> {
         let host = self.host;
         let (mut forward, mut reverse) =
@@ -145,8 +146,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         (_, 0) => "slowstart/cubic/prr@(pace=off)",
         _ => "hystart(profile=ns3)/cubic(floor20=on)/prr@(pace=off)",
     };
-    // ns-3 gives propagation; the idle round trip here has the serialization of a packet and its
-    // ACK in it.
+    // ns-3 configures the propagation delay; the idle round trip here includes the serialization of
+    // a packet and its ACK.
     let serial = |bytes: u64| bytes * 8_000 / rate_mbps;
     let rtt_us = (rtt_ms * 1_000_000 + serial(WIRE) + serial(54)).div_ceil(1_000);
     let queue = (rate_mbps * rtt_ms * 125).max(4 * WIRE);

@@ -1,4 +1,4 @@
-//! One trial without the lab: an arm on a path, and how fast the simulator is at it.
+//! One trial without the lab: an arm on a path, and the speed of the simulator.
 //!
 //! `cargo run --release -p firstflight-sim --example one_trial -- rapid-slide rapid 10000000 200`
 

@@ -1,4 +1,4 @@
-//! Speed of TCP flows: `tcp PATH ARMS BYTES [TRIALS] [PRESET]`.
+//! Simulation speed of TCP flows: `tcp PATH ARMS BYTES [TRIALS] [PRESET]`.
 use firstflight::arm::Arm;
 use firstflight::detection::presets::Preset;
 use firstflight::{Nanos, Seq, Time};

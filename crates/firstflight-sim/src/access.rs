@@ -1,87 +1,90 @@
-//! What a flow has of its own between its hosts and the path that it shares, and how closely a trial
-//! is sampled: the arrangements of an evaluation, which other trials do without.
+//! Per-flow differences between the hosts and the shared path, and the sampling of a trial:
+//! settings that the evaluation needs and other trials leave at their defaults.
 //!
-//! A flow's *access* lies behind the bottleneck, on its own side of it: every packet of a flow takes
-//! the shared link first. Order within a flow is kept by jitter and batches; a delay that falls lets
+//! A flow's *access* lies behind the bottleneck, on the flow's own side: every packet passes the
+//! shared link first. Jitter and batches keep the order within a flow. A delay that falls lets
 //! later packets overtake earlier ones, as a route that became shorter does.
 
 use crate::hosts::Hosts;
 use firstflight::Nanos;
 use firstflight_path::{Codepoint, Stream};
 
-/// A delay of its own that changes with time: from when, and how much, in order of time.
+/// A delay that changes with time: pairs of start time and extra delay, in order of time.
 pub type DelaySteps = Vec<(Nanos, Nanos)>;
 
-/// Deviation of one flow from others on the same path. The default is not at all.
+/// How one flow differs from others on the same path. By default it does not differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Every data packet takes up to so much longer, by chance, in order: phase effects on a
-    /// drop-tail queue end when this is the bottleneck's time for one packet (Floyd and Jacobson
-    /// 1992).
+    /// Upper bound of a random extra delay of every data packet; the order is kept. It removes
+    /// phase effects on a drop-tail queue if it equals the bottleneck's time for one packet (Floyd
+    /// and Jacobson 1992).
     pub jitter: Nanos,
-    /// The same for its acknowledgements.
+    /// Upper bound of a random extra delay of every acknowledgement.
     pub ack_jitter: Nanos,
-    /// Its acknowledgements are let go at multiples of this.
+    /// Acknowledgements are released at multiples of this time.
     pub ack_batch: Nanos,
-    /// Its round trip is longer by the last of these whose time has come, half of it each way.
+    /// Extra round-trip time: the value of the latest step whose time has come, half of it in each
+    /// direction.
     pub steps: DelaySteps,
-    /// When it ends whether or not it is through: it neither sends nor hears any more, what it has
-    /// at the bottleneck still takes its time there, and the trial goes on to its limit.
+    /// Time at which the flow ends even if it is incomplete. It then neither sends nor receives;
+    /// its packets at the bottleneck still use the link, and the trial goes on to its limit.
     pub stop: Option<Nanos>,
-    /// After so many data packets it sends no more: an algorithm without sense must not fill the
-    /// memory.
+    /// Number of data packets after which the flow stops sending: a broken algorithm must not fill
+    /// the memory.
     pub packets: Option<u64>,
-    /// The ECN field of its data packets; `None` is what the path takes them for. Only queues that
-    /// decide later look at it.
+    /// The ECN field of its data packets; `None` leaves it to the path. Only queues that decide
+    /// later look at it.
     pub ecn: Option<Codepoint>,
-    /// Identity in flow queues; `None` is a flow of its own. Flows of one tunnel have one.
+    /// Identity in flow queues; `None` makes it a flow of its own. Flows in one tunnel share an
+    /// identity.
     pub bucket: Option<u32>,
-    /// Its data takes the path's way back, its acknowledgements the way there.
+    /// Data takes the return path, acknowledgements the forward path.
     pub reverse: bool,
-    /// Its receiver lies: it reports no mark. So does a tunnel whose end forgets them.
+    /// The receiver reports no ECN marks. A tunnel whose egress drops the marks looks the same.
     pub hides_marks: bool,
-    /// Further false claims of its receiver.
+    /// Further misbehaviour of the receiver.
     pub lie: Option<Lie>,
-    /// Its sender skips one packet number in so many on average, by chance, and closes the connection
-    /// of a receiver that acknowledges one (RFC 9000 section 21.4). QUIC only.
+    /// The sender skips packet numbers at random, on average one in this many, and closes the
+    /// connection if the receiver acknowledges a skipped number (RFC 9000 section 21.4). QUIC only.
     pub skips: Option<u64>,
 }
 
 /// False claims of a receiver (RFC 9743 section 7.6). The attacks are those of Savage, Cardwell,
 /// Wetherall and Anderson (1999) and of RFC 9000 section 21.4.
 ///
-/// A sender looks for the first only where [`Access::skips`] says so, and for no other: what is lost to
-/// such a liar stays lost.
+/// A sender detects only the first of them, and only if [`Access::skips`] is set. Packets lost on
+/// the way to such a receiver are never repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// For each packet that arrives it acknowledges at once the next four that have left the sender,
-    /// here or not: no loss shows, and round trips become shorter, down to that of the way back. It
-    /// knows what has left, where a real one has to guess.
+    /// For each packet that arrives, the receiver at once acknowledges the next four that have left
+    /// the sender, whether or not they have arrived: it hides losses and shortens round trips, down
+    /// to the delay of the return path. It knows which packets have left, where a real receiver
+    /// would have to guess.
     Optimistic,
-    /// Every acknowledgement leaves three times.
+    /// Every acknowledgement is sent three times.
     Duplicates,
-    /// It discards what waits beyond a gap, which it had reported, at most once in this time: RFC
-    /// 2018 section 8 allows it. TCP only: in QUIC what is acknowledged has arrived for good.
+    /// The receiver discards data beyond a gap after it has reported the data, at most once in this
+    /// time: RFC 2018 section 8 allows it. TCP only: in QUIC, acknowledged data is never discarded.
     Reneges(Nanos),
-    /// It says that every acknowledgement waited for seconds. QUIC only.
+    /// Every acknowledgement claims that it was delayed by seconds. QUIC only.
     Delays,
 }
 
 impl Lie {
-    /// Both ends agree about what has arrived, as far as they spoke of it.
+    /// Whether both ends agree about which data has arrived.
     pub(crate) fn keeps_the_books(self) -> bool {
         matches!(self, Lie::Duplicates | Lie::Delays)
     }
 
-    /// Copies of each acknowledgement beside the first.
+    /// Extra copies of each acknowledgement.
     pub(crate) fn copies(self) -> u8 {
         if self == Lie::Duplicates { 2 } else { 0 }
     }
 
-    /// Packets that an optimistic receiver acknowledges for each that arrives.
+    /// Number of packets that an optimistic receiver acknowledges for each arrival.
     pub(crate) const AHEAD: u64 = 4;
 
-    /// Hosts of this kind can tell it.
+    /// Whether hosts of this kind can make this claim.
     pub(crate) fn is_told_by(self, hosts: Hosts) -> bool {
         match self {
             Lie::Reneges(_) => matches!(hosts, Hosts::Tcp(_)),
@@ -92,14 +95,14 @@ impl Lie {
 }
 
 impl Access {
-    /// Its packets take the path's way and no other, at all times, and its receiver is honest.
+    /// Whether its packets always take the path as it is, and its receiver is honest.
     pub(crate) fn keeps_to_the_path(&self) -> bool {
         let Access { packets, reverse, lie, skips, stop, .. } = self;
         let none = packets.is_none() && lie.is_none() && skips.is_none() && stop.is_none();
         none && !reverse && self.of_its_own().is_none()
     }
 
-    /// What is done to its packets behind the path.
+    /// This access, if it delays packets behind the path.
     pub(crate) fn of_its_own(&self) -> Option<&Access> {
         let Access { jitter, ack_jitter, ack_batch, steps, .. } = self;
         let none = [jitter, ack_jitter, ack_batch].iter().all(|time| time.0 == 0);
@@ -110,18 +113,19 @@ impl Access {
 /// Per-flow settings of a trial with several flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
-    /// Flows in their order; those that are missing have none.
+    /// Access of each flow, in order; flows without an entry have the default.
     pub access: Vec<Access>,
-    /// Interval at which to record the bottleneck queue; never for `None`. With it, what each flow
-    /// has sent and lost is noted with what it has delivered ([`crate::Shared::sample`]).
+    /// Interval at which the bottleneck queue is recorded; `None` records nothing. If set, the
+    /// bytes that each flow has sent and lost are recorded together with the bytes delivered
+    /// ([`crate::Shared::sample`]).
     pub queue_every: Option<Nanos>,
-    /// Chooses other chances of jitter with the same seed.
+    /// Selects other random jitter for the same seed.
     pub draws: u64,
-    /// It ends with the limit only, even if nobody is waited for any more.
+    /// Run to the time limit even if no flow is left to wait for.
     pub whole: bool,
 }
 
-/// Counters of a flow up to a time.
+/// Counters of a flow up to a given time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Data packets sent.
@@ -130,12 +134,12 @@ pub struct Counted {
     pub dropped: u64,
 }
 
-/// The time from zero to `most`, both included, that a draw stands for, ns.
+/// A random time from zero to `most`, both inclusive, that corresponds to `draw`, ns.
 fn up_to(most: Nanos, draw: u64) -> u64 {
     ((u128::from(draw) * (u128::from(most.0) + 1)) >> 64) as u64
 }
 
-/// A flow's access under way.
+/// The state of a flow's access during a trial.
 #[derive(Clone, Debug)]
 pub(crate) struct OnAccess {
     access: Access,
@@ -150,7 +154,7 @@ impl OnAccess {
         OnAccess { access, draws, packets: 0, acks: 0, latest: [0; 2] }
     }
 
-    /// When data that would be at the receiver at `at` gets there.
+    /// The arrival time of data that would otherwise arrive at `at`.
     pub(crate) fn data(&mut self, at: u64) -> u64 {
         self.packets += 1;
         let late = up_to(self.access.jitter, self.draws.value(self.packets));
@@ -159,7 +163,7 @@ impl OnAccess {
         self.latest[0].saturating_add(half)
     }
 
-    /// When an acknowledgement that would be at the sender at `at` gets there.
+    /// The arrival time of an acknowledgement that would otherwise arrive at `at`.
     pub(crate) fn ack(&mut self, at: u64) -> u64 {
         self.acks += 1;
         let late = up_to(self.access.ack_jitter, self.draws.branch(1).value(self.acks));

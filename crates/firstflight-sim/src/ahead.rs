@@ -1,5 +1,5 @@
-//! The way of data to the receiver: a link that knows each fate at once, or a queue that decides
-//! later ([`firstflight_path::ForwardPath`]).
+//! The forward path for data: a link that knows the fate of each packet at once, or a queue that
+//! decides later ([`firstflight_path::ForwardPath`]).
 
 use crate::back::{Back, Leaving};
 use crate::pool::Plain;
@@ -15,28 +15,31 @@ pub struct Outgoing<S> {
     pub bucket: u32,
     /// IP bytes.
     pub len: u32,
-    /// Its ECN field, if its sender has one of its own.
+    /// The ECN field, if the sender sets one.
     pub codepoint: Option<Codepoint>,
-    /// Otherwise it asks for L4S where the path can mark: ECT(1).
+    /// If `codepoint` is `None`: whether the packet asks for L4S with ECT(1) where the path can
+    /// mark.
     pub l4s: bool,
     /// The packet as its sender knows it.
     pub sent: S,
 }
 
-/// A way for data.
+/// A forward path for data.
 pub trait Ahead<S> {
-    /// A packet of `len` bytes leaves at `now`; what becomes of it, if that is known already.
+    /// Sends a packet of `len` bytes at `now`. Returns its fate if that is known already.
     fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate>;
-    /// The same, if it arrives and that can be told at once: see [`Link::carry`].
+    /// Like [`Ahead::send`], if the packet arrives and its arrival is known at once: see
+    /// [`Link::carry`].
     fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)>;
-    /// `count` packets of `len` bytes leave at `now`, if that can be told of all at once: see
+    /// Offers `count` packets of `len` bytes at `now`, if the fate of all is known at once: see
     /// [`Link::flight`].
     fn flight(&mut self, now: u64, len: u32, count: u64) -> Option<Flight>;
-    /// They have left.
+    /// Sends `count` packets of a flight.
     fn take_off(&mut self, flight: &Flight, count: u64);
-    /// The handshake packet of the flow in this place leaves; the same.
+    /// Sends the handshake packet of the flow at index `place`. Returns its fate if that is known
+    /// already.
     fn open(&mut self, now: u64, place: usize, len: u32) -> Option<Fate>;
-    /// Bytes that wait at `now`; the packet in service is not counted.
+    /// Bytes queued at `now`; the packet in service is not counted.
     fn queued_bytes(&mut self, now: u64) -> u64;
 }
 
@@ -66,22 +69,22 @@ impl<S> Ahead<S> for Link {
     }
 }
 
-/// What waits in a queue that decides later.
+/// An item in a queue that decides later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held<S, A> {
-    /// A data packet of a flow, and when it left, ns.
+    /// A data packet of a flow, and its departure time, ns.
     Data { flow: u32, left: u64, sent: S },
-    /// A handshake packet, and when it left, ns.
+    /// A handshake packet, and its departure time, ns.
     Open { place: usize, left: u64 },
-    /// An acknowledgement of a flow whose data goes the other way.
+    /// An acknowledgement of a flow whose data takes the return path.
     Ack(Leaving<A>),
 }
 
-/// A queue that decides later, with the packets in it.
+/// A queue that decides later, with its packets.
 #[derive(Debug)]
 pub struct Gate<S, A> {
     path: ForwardPath,
-    /// By name; the names of those that left are used again.
+    /// Items by identifier; identifiers of items that left are reused.
     held: Vec<Option<Held<S, A>>>,
     free: Vec<usize>,
 }
@@ -120,7 +123,7 @@ impl<S: Copy, A: Copy> Gate<S, A> {
     }
 }
 
-/// Either way.
+/// Either kind of forward path.
 #[derive(Debug)]
 pub enum Toward<S, A> {
     /// Every fate is known at once.
@@ -141,12 +144,12 @@ impl<S, A> From<Forward> for Toward<S, A> {
 }
 
 impl<S: Copy, A: Copy> Toward<S, A> {
-    /// It has events of its own.
+    /// Whether it has events of its own.
     pub(crate) fn decides_later(&self) -> bool {
         matches!(self, Toward::Gate(_))
     }
 
-    /// When to poll next.
+    /// The time of the next poll.
     #[inline]
     pub fn next_event(&mut self) -> u64 {
         match self {
@@ -155,7 +158,7 @@ impl<S: Copy, A: Copy> Toward<S, A> {
         }
     }
 
-    /// The next packet decided about up to `now`.
+    /// The next packet whose fate is decided up to `now`.
     pub(crate) fn poll(&mut self, now: u64) -> Option<(Held<S, A>, Fate)> {
         match self {
             Toward::Link(_) => None,
@@ -203,7 +206,7 @@ impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
         match self {
             Toward::Link(link) => Some(link.offer(now, len)),
             Toward::Gate(gate) => {
-                // RFC 3168 section 6.1.1: what opens a connection is not ECN-capable.
+                // RFC 3168 section 6.1.1: packets that open a connection are not ECN-capable.
                 let codepoint = Codepoint::NotEct;
                 let offered = Offered { id: 0, len, flow: place as u32, codepoint };
                 gate.hold(now, Held::Open { place, left: now }, offered);
@@ -221,13 +224,13 @@ impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
     }
 }
 
-/// For flows whose data goes the other way.
+/// The return path of flows whose data takes the return path.
 impl<S: Copy, A: Plain> Back<A> for Toward<S, A> {
     fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64)) {
         match self {
             Toward::Link(link) => Back::send(link, now, ack, arrives),
             Toward::Gate(gate) => {
-                // RFC 3168 section 6.1.4: nor are pure acknowledgements.
+                // RFC 3168 section 6.1.4: pure acknowledgements are not ECN-capable either.
                 let codepoint = Codepoint::NotEct;
                 let offered = Offered { id: 0, len: ack.len, flow: ack.flow, codepoint };
                 gate.hold(now, Held::Ack(ack), offered);

@@ -1,15 +1,14 @@
 //! Arms that behave alike share one simulation.
 //!
-//! A sender learns of its controller only what it asks it: may this packet leave, at which rate, has
-//! an episode begun. As long as two controllers are told the same and answer the same, the packets
-//! are the same, and so is every later event. So one controller leads a simulation, others are told
-//! everything that it is told and asked everything that it is asked ([`Company::along`]), and one that
-//! answers otherwise for the first time leaves. Those that never did have had the very trial they would
-//! have had alone; what they say of themselves (window, episodes, exit) is their own. Those that left
-//! get a simulation of their own, in company again.
+//! A sender asks its controller only a few questions: may this packet leave, at which rate, has an
+//! episode begun. As long as two controllers receive the same events and give the same answers, the
+//! packets are the same, and so is every later event. So one controller leads a simulation, and the
+//! others receive every event and every question that the leader does ([`Company::along`]). A
+//! follower that answers differently leaves at that moment. Followers that never left have had
+//! exactly the trial that they would have had alone; their reports (window, episodes, exit) are
+//! their own. Those that left get a new simulation, shared among them in the same way.
 //!
-//! What a controller thinks is nobody's business: windows may differ, as long as no packet depends
-//! on it.
+//! Internal state is not compared: windows may differ as long as no packet depends on them.
 
 use crate::instrumented::{Company, Core, Instrumented};
 use crate::observe::{Nobody, Record};
@@ -20,7 +19,7 @@ use firstflight::startup::AnyStartup;
 use firstflight::{Event, Recorder};
 use firstflight_path::Error;
 
-/// Controllers that have answered as their leader did so far, by the place of their arm.
+/// Controllers that have so far answered as their leader did, with the index of their arm.
 #[derive(Debug, Default)]
 pub(crate) struct Followers(Vec<(usize, Instrumented<AnyStartup, Nobody>)>);
 
@@ -59,15 +58,16 @@ impl Iterator for Followers {
     }
 }
 
-/// Runs one trial of each of these controllers: outcome for outcome what
-/// [`run_arm`](crate::run_arm) gives for each alone, with one simulation for all that behave alike.
+/// Runs one trial of each of these controllers. The outcomes equal those of
+/// [`run_arm`](crate::run_arm) for each controller alone; controllers that behave alike share one
+/// simulation.
 ///
 /// # Errors
 /// Those of [`run`](crate::run).
 pub fn run_alike(setup: &Setup<'_>, controllers: &[ArmController]) -> Result<Vec<Outcome>, Error> {
     let mut outcomes: Vec<Option<Outcome>> = controllers.iter().map(|_| None).collect();
     while let Some(leader) = outcomes.iter().position(Option::is_none) {
-        // Queues see who asks for L4S, in every packet.
+        // Queues see in every packet whether the sender asks for L4S.
         let l4s = controllers[leader].is_l4s();
         let rest = (leader + 1..controllers.len())
             .filter(|place| outcomes[*place].is_none() && controllers[*place].is_l4s() == l4s);

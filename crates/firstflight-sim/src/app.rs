@@ -1,8 +1,8 @@
-//! What the sending application writes, and when.
+//! The sending applications: the data they write, and the times of the writes.
 //!
 //! An application sees two numbers of its connection: how far the stream is acknowledged, and how
-//! far the send buffer takes it. What it writes is a row of parts (responses, writes, blocks), of
-//! which each keeps its own times.
+//! far the send buffer accepts it. It writes a sequence of parts (responses, writes, blocks), and
+//! each part records its own times.
 
 use crate::media::{Media, Step};
 use firstflight::nada::Params;
@@ -11,8 +11,8 @@ use firstflight::{Nanos, Time};
 /// One response of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// From the end of the one before (its last byte acknowledged), or from the start, until this
-    /// one is written.
+    /// Pause before this response is written, counted from the end of the previous one (its last
+    /// byte acknowledged) or from the start.
     pub pause: Nanos,
     /// Its size, bytes; at least 1.
     pub bytes: u64,
@@ -21,47 +21,46 @@ pub struct Response {
 /// A sending application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum App {
-    /// So many bytes, all there from the start.
+    /// This many bytes, all available at the start.
     Bulk(u64),
-    /// Bytes without end, all there from the start: cross traffic. A trial does not wait for it.
+    /// Unlimited data, available at the start: cross traffic. A trial does not wait for it.
     Endless,
-    /// Responses on one connection, one after the other, with pauses between them.
+    /// Responses on one connection, one after another, with pauses in between.
     Responses(Vec<Response>),
-    /// A video of `bytes`: `first` at once, then another `write` bytes at each multiple of `every`
-    /// from the start. A slow connection falls behind that, and catches up without another
-    /// pause.
+    /// A video of `bytes`: `first` at the start, then `write` bytes at each multiple of `every`. A
+    /// connection that is too slow falls behind and catches up without another pause.
     Video {
-        /// All of it, bytes.
+        /// Total size, bytes.
         bytes: u64,
-        /// Of these, written at once.
+        /// Bytes written at the start.
         first: u64,
         /// Bytes of each later write.
         write: u64,
-        /// Time between two of them.
+        /// Time between two writes.
         every: Nanos,
     },
-    /// Blocks of so many bytes, each written as soon as the send buffer has taken the one before,
-    /// until the first that is taken `run` or later after the start. What the tool counts are
-    /// bytes that the buffer took, not bytes that arrived. Needs a send buffer: without one
-    /// a block counts as taken when it is acknowledged.
+    /// Blocks of this many bytes. Each is written as soon as the send buffer has taken the previous
+    /// one, until the first block that is taken `run` or later after the start. The tool counts
+    /// bytes that the buffer took, not bytes that arrived. Needs a send buffer: without one, a
+    /// block counts as taken when it is acknowledged.
     Blocks {
         /// Bytes of a block, at least 1.
         block: u64,
-        /// After which no further block is written.
+        /// Time after which no further block is written.
         run: Nanos,
     },
-    /// Frames, 30 a second, at the rate that NADA (RFC 8698) says, in QUIC packets of 1000 bytes:
-    /// media that adapts. See [`firstflight::nada`]. Only where flows share a path.
+    /// Adaptive media: frames at 30 per second, at the rate that NADA (RFC 8698) computes, in QUIC
+    /// packets of 1000 bytes. See [`firstflight::nada`]. Only for flows that share a path.
     Nada {
-        /// What the encoder can do.
+        /// Rates that the encoder supports.
         rates: Params,
-        /// After which no further frame is written.
+        /// Time after which no further frame is written.
         run: Nanos,
     },
 }
 
-/// The stream of an application that writes without end: no connection gets there, and sums of two
-/// of them do not overflow.
+/// Stream length of an application without end: no connection reaches it, and the sum of two such
+/// lengths does not overflow.
 const ENDLESS: u64 = u64::MAX / 8;
 
 impl App {
@@ -76,7 +75,8 @@ impl App {
         }
     }
 
-    /// The same with every part but a bulk object grown to whole packets of `payload` bytes.
+    /// The same application, with every part except a bulk object rounded up to whole packets of
+    /// `payload` bytes.
     #[must_use]
     pub fn in_packets(&self, payload: u64) -> App {
         let whole = |bytes: u64| bytes.div_ceil(payload.max(1)) * payload;
@@ -102,9 +102,9 @@ impl App {
 /// A part of the stream: one response, one write, one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it begins in the stream.
+    /// Offset of its start in the stream.
     pub from: u64,
-    /// Where it ends.
+    /// Offset of its end.
     pub to: u64,
     /// When the application began to write it.
     pub written: Time,
@@ -112,16 +112,16 @@ pub struct Part {
     pub taken: Option<Time>,
     /// When its first byte was first sent.
     pub first_sent: Option<Time>,
-    /// When its last byte, and all before it, had reached the receiver.
+    /// When its last byte and all earlier ones had reached the receiver.
     pub delivered: Option<Time>,
-    /// When its last byte, and all before it, was acknowledged.
+    /// When its last byte and all earlier ones were acknowledged.
     pub acked: Option<Time>,
-    /// Packets of it that the path dropped, repeats included.
+    /// Its packets that the path dropped, retransmissions included.
     pub dropped: u32,
 }
 
 impl Part {
-    /// Its size.
+    /// Its size in bytes.
     pub const fn bytes(&self) -> u64 {
         self.to - self.from
     }
@@ -132,25 +132,25 @@ impl Part {
         Some(self.delivered?.since(self.first_sent?))
     }
 
-    /// Latency as a server sees it: from the first byte sent to the last one acknowledged.
+    /// Latency as a server sees it: from the first byte sent to the last byte acknowledged.
     pub fn latency(&self) -> Option<Nanos> {
         Some(self.acked?.since(self.first_sent?))
     }
 }
 
-/// Report of a tool over an interval of its run.
+/// A tool's report on an interval of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Its begin, from the start of the run.
+    /// Start of the interval, counted from the start of the run.
     pub from: Nanos,
     /// Its end.
     pub to: Nanos,
-    /// Bytes of the blocks that the send buffer took in it.
+    /// Bytes of the blocks that the send buffer took during the interval.
     pub bytes: u64,
 }
 
-/// The report of a tool that counts whole blocks: an interval closes with the first block that is
-/// taken `least` or later after its begin, the last one with the last block.
+/// The report of a tool that counts whole blocks: an interval ends with the first block that is
+/// taken at least `least` after the interval began; the last interval ends with the last block.
 pub fn intervals(parts: &[Part], start: Time, least: Nanos) -> Vec<Interval> {
     let mut report = Vec::new();
     let mut open = Interval { from: Nanos::ZERO, to: Nanos::ZERO, bytes: 0 };
@@ -181,14 +181,14 @@ pub(crate) struct Application {
     acked: usize,
     done: bool,
     media: Option<Box<Media>>,
-    /// Bytes of a packet: media is written in whole ones.
+    /// Payload bytes of a packet: media is written in whole packets.
     payload: u64,
-    /// How far the media stream is handed to the transport.
+    /// How far the media stream has been passed to the transport.
     released: u64,
 }
 
 impl Application {
-    /// One that starts at `start` and writes into packets of `payload` bytes.
+    /// An application that starts at `start` and writes into packets of `payload` bytes.
     pub(crate) fn new(app: App, start: Time, payload: u64) -> Application {
         let media = match app {
             App::Nada { rates, run } => Some(Box::new(Media::new(rates, run, start))),
@@ -213,17 +213,17 @@ impl Application {
         }
     }
 
-    /// It starts at `start` and not when it was meant to. Only before it wrote anything.
+    /// Moves the start to `start`. Only before anything was written.
     pub(crate) fn restart(&mut self, start: Time) {
         *self = Application::new(self.app.clone(), start, self.payload);
     }
 
-    /// When it wants to write next, if that depends on time alone.
+    /// The time of the next write, if it depends on time alone.
     pub(crate) fn next_write(&self) -> Option<Time> {
         self.next_write
     }
 
-    /// It wants to know of packets that arrive, and of those that the sender knows to have.
+    /// Whether it needs to know which packets arrive, and which of those the sender knows about.
     pub(crate) fn is_media(&self) -> bool {
         self.media.is_some()
     }
@@ -235,21 +235,21 @@ impl Application {
         }
     }
 
-    /// It arrived.
+    /// A packet arrived.
     pub(crate) fn on_arrived(&mut self, now: Time, number: u64, marked: bool) {
         if let Some(media) = &mut self.media {
             media.on_arrived(now, number, marked);
         }
     }
 
-    /// The sender knows that so many packets have arrived.
+    /// The sender knows that this many packets have arrived.
     pub(crate) fn on_heard(&mut self, now: Time, packets: u64) {
         if let Some(media) = &mut self.media {
             media.on_heard(now, packets);
         }
     }
 
-    /// It has written everything, and everything is acknowledged; of blocks, the last one is taken.
+    /// Whether everything is written and acknowledged; with blocks, whether the last one is taken.
     pub(crate) fn is_done(&self) -> bool {
         self.done
     }
@@ -277,8 +277,8 @@ impl Application {
         });
     }
 
-    /// The stream is acknowledged up to `acked`, and the buffer takes it up to `accepts`. Returns
-    /// how far it is written, if that changed.
+    /// The stream is acknowledged up to `acked`, and the buffer accepts it up to `accepts`. Returns
+    /// the new end of the written data if it changed.
     pub(crate) fn on_progress(&mut self, now: Time, acked: u64, accepts: u64) -> Option<u64> {
         self.settle(now, acked, accepts);
         if self.media.is_some() {
@@ -295,7 +295,8 @@ impl Application {
         (self.written() > before).then(|| self.written())
     }
 
-    /// The same of media: frames that are due are parts, and their packets leave one by one.
+    /// [`Application::on_progress`] for media: frames that are due become parts, and their packets
+    /// leave one by one.
     fn on_media(&mut self, now: Time) -> Option<u64> {
         let before = self.released;
         while let Some(step) = self.media.as_mut().and_then(|media| media.step(now)) {
@@ -311,8 +312,7 @@ impl Application {
         (self.released > before).then_some(self.released)
     }
 
-    /// Marks parts as taken and acknowledged, and sets the next write where that is what it waits
-    /// for.
+    /// Marks parts as taken and acknowledged, and schedules the next write if it waits for that.
     fn settle(&mut self, now: Time, acked: u64, accepts: u64) {
         while self.taken < self.parts.len() && self.parts[self.taken].to <= accepts {
             self.parts[self.taken].taken = Some(now);
@@ -331,7 +331,7 @@ impl Application {
         }
     }
 
-    /// Writes the part that is due; says when the next one is, if time alone decides.
+    /// Writes the part that is due. Returns the time of the next write if it depends on time alone.
     fn write_next(&mut self, now: Time) -> Option<Time> {
         let count = self.parts.len();
         match &self.app {
@@ -356,7 +356,7 @@ impl Application {
         }
     }
 
-    /// The stream reached the receiver in order up to `delivered`.
+    /// The receiver has the stream in order up to `delivered`.
     pub(crate) fn on_delivered(&mut self, now: Time, delivered: u64) {
         while let Some(part) =
             self.parts.get_mut(self.delivered).filter(|part| part.to <= delivered)
@@ -366,14 +366,14 @@ impl Application {
         }
     }
 
-    /// A packet that begins at `offset` left.
+    /// A packet that starts at `offset` left.
     pub(crate) fn on_sent(&mut self, now: Time, offset: u64) {
         if let Some(part) = self.part_at(offset) {
             part.first_sent.get_or_insert(now);
         }
     }
 
-    /// The path dropped it.
+    /// The path dropped the packet at `offset`.
     pub(crate) fn on_dropped(&mut self, offset: u64) {
         if let Some(part) = self.part_at(offset) {
             part.dropped += 1;

@@ -1,6 +1,6 @@
-//! What holds in a flow whatever happens to it: packets are neither invented nor forgotten, time does
-//! not go back, and the receiver's bytes only grow. Kept and checked in builds with debug assertions;
-//! in others nothing of it is left.
+//! Invariants of every flow: packets are neither invented nor forgotten, time never goes backwards,
+//! and the receiver's byte count only grows. Checked in builds with debug assertions; other builds
+//! contain none of it.
 
 #[cfg(debug_assertions)]
 pub(crate) use on::Audit;
@@ -8,8 +8,8 @@ pub(crate) use on::Audit;
 #[cfg(not(debug_assertions))]
 pub(crate) use off::Audit;
 
-/// Whether a walk over `cost` places is due, by a number that changes from call to call: so seldom
-/// that walks cost one place a call on average.
+/// Whether a walk over `cost` places is due at this call number: rare enough that walks cost one
+/// place per call on average.
 #[inline]
 pub(crate) fn walk_is_due(call: u64, cost: u64) -> bool {
     let draw = call.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
@@ -21,33 +21,33 @@ mod on {
     /// The books of one flow.
     #[derive(Clone, Copy, Debug, Default)]
     pub(crate) struct Audit {
-        /// When something last happened, ns.
+        /// Time of the latest event, ns.
         now: u64,
-        /// Copies of data packets that the path took, and those that arrived.
+        /// Copies of data packets that the path accepted, and those that arrived.
         taken: u64,
         arrived: u64,
-        /// When the last one did, ns.
+        /// Time of the latest arrival, ns.
         arrived_at: u64,
         /// Bytes delivered in order at the receiver.
         delivered: u64,
     }
 
     impl Audit {
-        /// Something happens at `now`.
+        /// An event happens at `now`.
         #[inline]
         pub(crate) fn on_event(&mut self, now: u64) {
             assert!(now >= self.now, "an event at {now} ns comes after one at {} ns", self.now);
             self.now = now;
         }
 
-        /// A packet that leaves now is to arrive at `at`.
+        /// A packet that leaves now will arrive at `at`.
         #[inline]
         pub(crate) fn on_taken(&mut self, at: u64) {
             assert!(at >= self.now, "sent at {} ns, it arrives at {at} ns", self.now);
             self.taken += 1;
         }
 
-        /// A packet arrives at `now`, which may lie ahead, that was to arrive at `at`.
+        /// A packet that was due at `at` arrives at `now`, which may be ahead of the clock.
         #[inline]
         pub(crate) fn on_arrived(&mut self, now: u64, at: u64) {
             assert!(
@@ -59,8 +59,8 @@ mod on {
             self.arrived += 1;
         }
 
-        /// After an event: so many packets are under way, and so many of `object` bytes are at the
-        /// receiver, of which the sender knows `acked`.
+        /// Checks after an event: this many packets are in flight, and the receiver has `delivered`
+        /// of `object` bytes, of which the sender knows `acked`.
         #[inline]
         pub(crate) fn check(&mut self, under_way: u64, delivered: u64, acked: u64, object: u64) {
             let Audit { taken, arrived, .. } = *self;
@@ -86,7 +86,7 @@ mod on {
 #[cfg(not(debug_assertions))]
 #[expect(clippy::unused_self, reason = "the same calls as where it does something")]
 mod off {
-    /// No books.
+    /// No checks.
     #[derive(Clone, Copy, Debug, Default)]
     pub(crate) struct Audit;
 

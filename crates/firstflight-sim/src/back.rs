@@ -1,5 +1,5 @@
-//! The way of acknowledgements back to the sender: a link that knows each arrival at once, or a
-//! terminal that decides later.
+//! The return path for acknowledgements: a link that knows each arrival at once, or a terminal that
+//! decides later.
 
 use crate::pool::Plain;
 use crate::ring::Ring;
@@ -13,21 +13,21 @@ pub struct Leaving<A> {
     pub flow: u32,
     /// IP bytes.
     pub len: u32,
-    /// A later one says everything this one says.
+    /// Whether a later acknowledgement contains all of its information.
     pub pure: bool,
-    /// It answers the handshake, and says nothing else.
+    /// Whether it only answers the handshake.
     pub opens: bool,
     /// The acknowledgement.
     pub packet: A,
 }
 
-/// A way back for acknowledgements.
+/// A return path for acknowledgements.
 pub trait Back<A> {
     /// An ACK leaves at `now`; `arrives` is called for each arrival that is known already.
     fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64));
 }
 
-/// No way back, for flows of which nothing has arrived yet.
+/// No return path, for flows from which nothing has arrived yet.
 #[derive(Debug)]
 pub(crate) struct Nowhere;
 
@@ -51,27 +51,27 @@ impl<A> Back<A> for Link {
     }
 }
 
-/// A terminal with the ACKs that wait in it, those of all flows of a trial.
+/// A terminal with the waiting ACKs of all flows of a trial.
 #[derive(Debug)]
 pub struct Terminal<A: Plain> {
     path: ReturnPath,
-    /// By number; they are released in order, so that what lies before a released one is settled.
+    /// ACKs by number; they are released in order, so everything before a released one is settled.
     held: Ring<Leaving<A>>,
 }
 
 impl<A: Plain> Terminal<A> {
-    /// In front of this path.
+    /// A terminal in front of this path.
     pub fn new(path: ReturnPath) -> Terminal<A> {
         Terminal { path, held: Ring::default() }
     }
 
-    /// When to poll next.
+    /// The time of the next poll.
     #[inline]
     pub fn next_event(&self) -> u64 {
         self.path.next_event().unwrap_or(NEVER)
     }
 
-    /// The next ACK let go up to `now`, and when it reaches its sender.
+    /// The next ACK released up to `now`, with its arrival time at the sender.
     pub fn poll(&mut self, now: u64) -> Option<(u64, Leaving<A>)> {
         loop {
             if let Return::Deliver { id, at } = self.path.poll(now)? {
@@ -93,7 +93,7 @@ impl<A: Plain> Back<A> for Terminal<A> {
     }
 }
 
-/// Either way back.
+/// Either kind of return path.
 #[derive(Debug)]
 pub enum Way<A: Plain> {
     /// Every arrival is known at once.
@@ -112,12 +112,12 @@ impl<A: Plain> From<Reverse> for Way<A> {
 }
 
 impl<A: Plain> Way<A> {
-    /// It has events of its own.
+    /// Whether it has events of its own.
     pub(crate) fn decides_later(&self) -> bool {
         matches!(self, Way::Driven(_))
     }
 
-    /// When to poll next.
+    /// The time of the next poll.
     #[inline]
     pub fn next_event(&self) -> u64 {
         match self {
@@ -126,7 +126,7 @@ impl<A: Plain> Way<A> {
         }
     }
 
-    /// The next ACK let go up to `now`, and when it reaches its sender.
+    /// The next ACK released up to `now`, with its arrival time at the sender.
     pub fn poll(&mut self, now: u64) -> Option<(u64, Leaving<A>)> {
         match self {
             Way::Link(_) => None,

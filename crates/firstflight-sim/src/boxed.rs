@@ -1,5 +1,5 @@
-//! Parts of a controller whose types are not known here: somebody's own. Every hook costs a virtual
-//! call, and the simulator is compiled for all of them at once.
+//! Controllers built from external parts, whose types are not known here. Every hook costs a
+//! virtual call, and the simulator is compiled once for all such parts.
 
 mod parts;
 
@@ -14,7 +14,7 @@ use crate::trial::{Setup, run};
 use firstflight::startup::{AnyStartup, Startup};
 use firstflight_path::Error;
 
-/// Runs one trial with parts of somebody's own.
+/// Runs one trial with external parts.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -26,7 +26,7 @@ pub fn run_mixed(
     run(setup, controller, &mut observer.unwrap_or(&mut Nobody))
 }
 
-/// Runs flows with such parts together, beside flows of ours.
+/// Runs flows with external parts together with flows that use built-in parts.
 ///
 /// # Errors
 /// Those of [`crate::run_flows`].
@@ -44,16 +44,16 @@ impl Combined for Mixed {
     type Recovery = MixedRecovery;
 }
 
-/// A startup of ours or somebody's own: flows of both share a path.
+/// A built-in or an external startup: flows with either kind can share a path.
 #[expect(clippy::large_enum_variant, reason = "no allocation for those of ours")]
 pub enum Mixed {
-    /// One of ours.
+    /// A built-in startup.
     Ours(AnyStartup),
-    /// One that is not.
+    /// An external startup.
     Own(Boxed),
 }
 
-/// The same hook of either.
+/// Calls the same hook of either kind.
 macro_rules! either {
     ($mixed:expr, $startup:ident => $hook:expr) => {
         match $mixed {
@@ -85,10 +85,10 @@ impl Startup for Mixed {
     }
 }
 
-/// A startup behind a virtual call, which takes nothing back.
+/// A startup behind a virtual call; a false alarm restores nothing of it.
 pub struct Boxed(pub Box<dyn Startup<Saved = ()>>);
 
-/// The hook of what is in the box.
+/// Calls a hook of the boxed startup.
 macro_rules! inner {
     ($boxed:expr, $startup:ident => $hook:expr) => {{
         let Boxed($startup) = $boxed;

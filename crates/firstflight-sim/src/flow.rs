@@ -1,8 +1,9 @@
-//! One flow between two hosts: what is on the wire in each direction, and the single step that
-//! moves it to its next event.
+//! One flow between two hosts: the packets on the wire in each direction, and the step that
+//! advances the flow to its next event.
 //!
-//! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP
-//! and QUIC. At one instant arrivals come before the application, the application before timers.
+//! The transport is a type parameter that provides both ends ([`Ends`]); everything here is the
+//! same for TCP and QUIC. At one instant, arrivals come before the application and the application
+//! before timers.
 
 mod arriving;
 mod ends;
@@ -24,7 +25,7 @@ use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::{Ack, Nanos, Time};
 use firstflight_path::{Codepoint, Purpose, Stream};
 
-/// Something under way, with its time of arrival.
+/// An item in transit, with its time of arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timed<T> {
     at: u64,
@@ -38,8 +39,8 @@ impl<T: Plain> Arrives for Timed<T> {
     }
 }
 
-/// What decides a flow's next turn, in one cache line: of many flows that take turns this is all
-/// that is looked at between two turns. Times in ns.
+/// The times that decide a flow's next turn, in one cache line: when many flows take turns, nothing
+/// else is read between two turns. Times in ns.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Due {
@@ -49,7 +50,7 @@ struct Due {
     release: u64,
     timer: u64,
     app: u64,
-    /// Something of the object has not reached the receiver yet.
+    /// Whether part of the object has not reached the receiver yet.
     missing: bool,
 }
 
@@ -57,7 +58,7 @@ fn due(time: Option<Time>) -> u64 {
     time.map_or(NEVER, |time| time.0)
 }
 
-/// How late a host's timers are.
+/// The lateness of a host's timers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Late {
     draws: Stream,
@@ -66,12 +67,12 @@ pub(crate) struct Late {
 }
 
 impl Late {
-    /// By up to `most`, by these draws.
+    /// Up to `most` late, by these draws.
     pub(crate) const fn new(draws: Stream, most: Nanos) -> Late {
         Late { draws, most: most.0 }
     }
 
-    /// When what is due at `at` happens: the same however often that is asked.
+    /// The time at which a timer due at `at` fires; always the same for the same `at`.
     #[inline]
     pub(crate) fn of(&self, at: u64) -> u64 {
         if self.most == 0 || at == NEVER {
@@ -82,46 +83,47 @@ impl Late {
     }
 }
 
-/// One flow that carries one object, or what an application writes.
+/// One flow that carries one object or the data of an application.
 ///
-/// Laid out by hand: first what every event touches, then what only some do.
+/// The fields are ordered by hand: first those that every event touches, then the others.
 #[repr(C)]
 pub struct Flow<E: Ends> {
     due: Due,
     data: Wire<Timed<E::Data>>,
     acks: Wire<Timed<E::Ack>>,
     pub(crate) ends: E,
-    /// How long each delivered packet waited.
+    /// Waiting time of each delivered packet.
     waits: Waits,
     app: Option<Box<Application>>,
-    /// What this flow's way is longer than the path, ns: there and back.
+    /// Extra one-way delays of this flow, forward and return, ns.
     extra: (u64, u64),
-    /// How late its timers are, of which none fires early.
+    /// Lateness of its timers; none fires early.
     late: Late,
     id: u32,
     delivered_at: Option<Time>,
     drops: Drops,
-    /// What arrives before this is taken as soon as it has left, ns; see [`Flow::goes_ahead_until`].
+    /// The receiver takes packets that arrive before this time as soon as they have left, ns; see
+    /// [`Flow::goes_ahead_until`].
     ahead: u64,
-    /// Until then it has its path for itself, ns; see [`Flow::is_alone_until`].
+    /// The flow has its path to itself until this time, ns; see [`Flow::is_alone_until`].
     alone: u64,
-    /// What its way has of its own.
+    /// Its own delays behind the path.
     access: Option<Box<OnAccess>>,
-    /// What queues that look at it see: its ECN field, and what it is hashed as.
+    /// Seen by queues that inspect packets: the ECN field, and the identity for flow hashing.
     codepoint: Option<Codepoint>,
     bucket: u32,
-    /// Its receiver reports no mark.
+    /// Whether its receiver reports no ECN marks.
     hides_marks: bool,
-    /// Its ends agree about what has arrived.
+    /// Whether its ends agree about which data has arrived.
     agrees: bool,
-    /// Copies of each ACK beside the first.
+    /// Extra copies of each ACK.
     copies: u8,
-    /// Its packets ask for L4S.
+    /// Whether its packets ask for L4S.
     l4s: bool,
-    /// Data packets sent, and how many there may be.
+    /// Data packets sent, and their maximum.
     sent: u64,
     most_sent: u64,
-    /// Bytes of the object; of an endless one, more than there is time for.
+    /// Bytes of the object; for an endless one, more than any trial can transfer.
     object: u64,
     audit: Audit,
 }
@@ -170,35 +172,37 @@ impl<E: Ends> Flow<E> {
         }
     }
 
-    /// Its way has something of its own, and it may send so many packets.
+    /// Adds an access of its own and a maximum number of data packets.
     #[must_use]
     pub(crate) fn behind(mut self, access: Option<OnAccess>, most_sent: u64) -> Flow<E> {
         (self.access, self.most_sent) = (access.map(Box::new), most_sent);
         self
     }
 
-    /// Its receiver goes ahead of the clock: what will arrive before `limit` is taken as soon as it
-    /// has left, at the time of its arrival. What a receiver does depends on what arrives and when, and
-    /// the sender learns nothing of it before the acknowledgement arrives; so nothing changes, and a
-    /// packet is neither put on the wire nor an event of its own. Only on a way there that keeps
-    /// the order, and if nobody looks at the receiver meanwhile.
+    /// The receiver runs ahead of the clock: a packet that will arrive before `limit` is processed
+    /// as soon as it has left, with its time of arrival. The receiver's behaviour depends only on
+    /// which packets arrive and when, and the sender learns of it only when the acknowledgement
+    /// arrives. So the result is the same, and the packet is neither put on the wire nor an event
+    /// of its own. Requires a forward path that keeps the order, and that nobody inspects the
+    /// receiver in the meantime.
     pub(crate) fn goes_ahead_until(&mut self, limit: u64) {
         debug_assert!(self.access.is_none(), "a way of its own keeps no order");
         self.ahead = limit;
     }
 
-    /// No other flow shares its path before `limit`, and every fate is known when a packet leaves: what
-    /// its pacer releases before anything else happens to it leaves in one step.
+    /// No other flow shares its path before `limit`, and the fate of each packet is known when it
+    /// leaves: packets that the pacer releases before any other event of the flow leave in one
+    /// step.
     pub(crate) fn is_alone_until(&mut self, limit: u64) {
         self.alone = limit;
     }
 
-    /// Whether its receiver does.
+    /// Whether its receiver runs ahead of the clock.
     pub(crate) fn is_ahead(&self) -> bool {
         self.ahead > 0
     }
 
-    /// What queues see of its packets, and what its receiver says of their marks.
+    /// Sets the fields that queues see in its packets, and the behaviour of its receiver.
     #[must_use]
     pub(crate) fn seen_as(mut self, access: Option<&Access>) -> Flow<E> {
         if let Some(Access { ecn, bucket, hides_marks, lie, .. }) = access {
@@ -212,7 +216,7 @@ impl<E: Ends> Flow<E> {
         self
     }
 
-    /// Its sender skips packet numbers, see [`Access::skips`].
+    /// Makes its sender skip packet numbers, see [`Access::skips`].
     #[must_use]
     pub(crate) fn skipping(mut self, mean: Option<u64>, draws: Stream) -> Flow<E> {
         if let Some(mean) = mean {
@@ -221,26 +225,26 @@ impl<E: Ends> Flow<E> {
         self
     }
 
-    /// What it has sent and lost so far.
+    /// Its packets sent and lost so far.
     pub(crate) fn counted(&self) -> Counted {
         Counted { sent: self.sent, dropped: self.drops.total() }
     }
 
-    /// This flow's round trip is so much longer than the path's.
+    /// Makes this flow's round trip longer than the path's by `rtt`.
     #[must_use]
     pub fn farther(mut self, rtt: Nanos) -> Flow<E> {
         self.extra = (rtt.0 / 2, rtt.0 - rtt.0 / 2);
         self
     }
 
-    /// Its loss and probe timers fire so late.
+    /// Delays its loss and probe timers.
     #[must_use]
     pub(crate) fn late(mut self, late: Late) -> Flow<E> {
         self.late = late;
         self
     }
 
-    /// Its bytes come from this application, which starts at `start`.
+    /// Takes its data from this application, which starts at `start`.
     #[must_use]
     pub fn written_by(mut self, app: &App, start: Time) -> Flow<E> {
         if !matches!(app, App::Bulk(_) | App::Endless) {
@@ -262,13 +266,13 @@ impl<E: Ends> Flow<E> {
         self.data.len()
     }
 
-    /// Every byte is acknowledged, and the application has no more to write.
+    /// Whether every byte is acknowledged and the application has no more to write.
     #[inline]
     pub fn complete(&self) -> bool {
         self.app.as_ref().map_or_else(|| self.ends.complete(), |app| app.is_done())
     }
 
-    /// Its sender has given it up, see [`Stop::Closed`].
+    /// Whether its sender has closed the connection, see [`Stop::Closed`].
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.ends.is_closed()
@@ -280,26 +284,26 @@ impl<E: Ends> Flow<E> {
         self.ends.delivered()
     }
 
-    /// When something happens next in this flow, ns.
+    /// The time of this flow's next event, ns.
     #[inline]
     pub fn next_event(&self) -> u64 {
         let Due { data, acks, held_ack, release, timer, app, .. } = self.due;
         data.min(acks).min(held_ack).min(release).min(timer).min(app)
     }
 
-    /// When its sender hears the next ACK, as far as that is known, ns.
+    /// The time at which its sender receives the next ACK, as far as that is known, ns.
     #[inline]
     pub(crate) fn next_ack(&self) -> u64 {
         self.due.acks
     }
 
-    /// What its way is longer than the path, ns: there and back.
+    /// Extra one-way delays of this flow, forward and return, ns.
     pub(crate) fn extra(&self) -> (u64, u64) {
         self.extra
     }
 
-    /// Its handshake is over, see [`Ends::establish`]. Only for flows between senders that were
-    /// made unopened, and before anything else.
+    /// Completes its handshake, see [`Ends::establish`]. Only for flows between senders that were
+    /// created unopened, and before anything else.
     pub(crate) fn open(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         self.ends.establish(now, handshake_rtt, late);
         if let Some(app) = self.app.as_mut().filter(|_| late) {
@@ -308,7 +312,7 @@ impl<E: Ends> Flow<E> {
         }
     }
 
-    /// The first packets leave.
+    /// Sends the first packets.
     pub fn begin<O: Observer, F: Ahead<E::Sent>>(
         &mut self,
         now: u64,
@@ -321,7 +325,7 @@ impl<E: Ends> Flow<E> {
         self.verify(now);
     }
 
-    /// Everything that is due at `now`, and then what may be sent.
+    /// Processes everything that is due at `now`, then sends the packets that may leave.
     #[inline(always)]
     pub fn step<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
@@ -356,8 +360,8 @@ impl<E: Ends> Flow<E> {
             heard |= self.consult_app(time);
         }
         if heard {
-            // What the ACKs let go leaves before a timer of the same instant looks at it, and the
-            // timer may have been put off: when it is due is noted after that.
+            // The packets that the ACKs release leave before a timer of the same instant is
+            // checked. Sending may postpone that timer, so its due time is read afterwards.
             self.send_out(now, forward, back, observer);
         }
         let timer = self.due.timer <= now;
@@ -371,7 +375,7 @@ impl<E: Ends> Flow<E> {
         self.verify(now);
     }
 
-    /// What holds after every event, in builds with debug assertions.
+    /// Checks the invariants after every event, in builds with debug assertions.
     #[inline]
     fn verify(&mut self, now: u64) {
         if !cfg!(debug_assertions) || !self.agrees {
@@ -387,7 +391,7 @@ impl<E: Ends> Flow<E> {
         self.ends.verify(Time(now));
     }
 
-    /// The application looks at what was accepted and acknowledged. Returns whether it wrote.
+    /// Tells the application how much was accepted and acknowledged. Returns whether it wrote.
     fn consult_app(&mut self, now: Time) -> bool {
         let Some(app) = &mut self.app else { return false };
         if app.is_media() {
@@ -401,7 +405,7 @@ impl<E: Ends> Flow<E> {
         written.is_some()
     }
 
-    /// The result, when the trial stopped at `now`.
+    /// The result of a trial that stopped at `now`.
     pub fn finish(self, now: u64, stop: Stop) -> Outcome {
         let first = self.ends.first_sent().unwrap_or_default();
         let controller = self.ends.controller();

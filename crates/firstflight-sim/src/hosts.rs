@@ -1,11 +1,11 @@
-//! The hosts of a trial, of whichever transport.
+//! The hosts of a trial, for either transport.
 
 use crate::{quic, tcp};
 use firstflight::Nanos;
 use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
 
-/// The hosts of a trial: which transport, and its sizes and timers.
+/// The hosts of a trial: their transport, sizes and timers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Hosts {
     /// QUIC.
@@ -84,7 +84,7 @@ impl Hosts {
         }
     }
 
-    /// The sender asks the receiver for ACKs while packets are under way.
+    /// Whether the sender asks the receiver for ACKs while packets are in flight.
     pub(crate) fn asks_acks(&self) -> bool {
         matches!(self, Hosts::Quic(host) if host.asks_acks.is_some())
     }
@@ -97,17 +97,17 @@ impl Hosts {
         }
     }
 
-    /// Time until a sender repeats its first handshake packet.
+    /// Time until a sender retransmits its first handshake packet.
     pub const fn handshake_timeout(&self) -> Nanos {
         match self {
-            // RFC 9002 section 6.2.2: a probe timeout of the initial RTT of 333 ms and four times
-            // its variation, half of that.
+            // RFC 9002 section 6.2.2: a probe timeout of the initial RTT of 333 ms plus four times
+            // its variation, which is half of it.
             Hosts::Quic(_) => Nanos(3 * INITIAL_RTT.0),
             Hosts::Tcp(host) => host.preset.initial_rto,
         }
     }
 
-    /// Configuration that a connection between them passes to its controller.
+    /// Configuration for the controller of a connection between them.
     pub fn config(&self) -> Config {
         match self {
             Hosts::Quic(_) => Config::quic(self.mss()),

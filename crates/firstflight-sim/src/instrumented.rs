@@ -1,5 +1,5 @@
 //! A controller with its account and its recorder. The recorder is a type parameter of the senders
-//! with a no-op default, so that a trial that nobody traces is compiled without it.
+//! and defaults to a no-op, so that a trial without a trace is compiled without it.
 
 use crate::observe::{Nobody, Record, Tape};
 use firstflight::account::{Account, Kept};
@@ -10,11 +10,12 @@ use firstflight::startup::{AnyStartup, Startup, Train};
 use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Recorder, Sent, Seq, Time};
 use std::fmt::Debug;
 
-/// A startup, with what simulated senders combine it with. The simulator is compiled once for each.
+/// A startup and the parts that simulated senders combine it with. The simulator is compiled once
+/// for each.
 pub trait Combined: Startup {
-    /// The congestion avoidance after it.
+    /// The congestion avoidance that follows it.
     type Avoidance: Avoidance<Saved: Debug> + Clone + Debug;
-    /// The recovery policy beside both.
+    /// The recovery policy used with both.
     type Recovery: Policy<Settings: Debug> + Clone + Debug;
 }
 
@@ -29,15 +30,15 @@ pub type Core<S> = Controller<S, <S as Combined>::Avoidance, <S as Combined>::Re
 /// Input of a pacer: a rate, and the train in progress, if any.
 pub type Pace = (Rate, Option<Train>);
 
-/// Those that go along with a controller, beside hearing what it is told.
+/// Followers of a controller. They also receive its events as recorders.
 pub trait Company<S: Combined>: Recorder<Core<S>> + Default + Iterator<Item = Record> {
-    /// Everybody is told, or asked, what the leader was, who answered this.
+    /// Passes the leader's event or question to every follower; `answer` is the leader's answer.
     #[inline]
     fn along<T: PartialEq>(&mut self, answer: &T, ask: impl Fn(&mut Instrumented<S, Nobody>) -> T) {
         _ = (answer, ask);
     }
 
-    /// This holds of all of them.
+    /// Whether `holds` is true of every follower.
     #[inline]
     fn every(&self, holds: impl Fn(&Instrumented<S, Nobody>) -> bool) -> bool {
         _ = holds;
@@ -48,19 +49,19 @@ pub trait Company<S: Combined>: Recorder<Core<S>> + Default + Iterator<Item = Re
 impl<S: Combined> Company<S> for Nobody {}
 impl<S: Combined> Company<S> for Tape {}
 
-/// A controller that is only ever told things through here, so that its account misses nothing.
-/// What its sender goes by is asked here, too, so that those that go along are asked the same; the
-/// rest is read off [`Instrumented::core`].
+/// A controller that is driven only through this wrapper, so that its account misses nothing. The
+/// sender must also send the queries it relies on through the wrapper, so that the followers
+/// receive the same queries; everything else can be read from [`Instrumented::core`].
 ///
-/// Laid out by hand: what every packet touches stands first.
+/// The fields are ordered by hand: those that every packet touches come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Instrumented<S: Combined, L> {
     account: Account<Vec<Kept>>,
-    /// Nothing was told since the last ACK or [`Instrumented::asks`] but what was sent, and whatever is
-    /// asked changes nothing and is answered with this rate.
+    /// Since the last ACK or [`Instrumented::asks`] the controller has received only send events; a
+    /// query changes nothing, and its answer is `rate`.
     settled: bool,
-    /// If that is so: somebody needs each packet that leaves.
+    /// If `settled`: whether any controller needs to see each packet that leaves.
     each: bool,
     rate: Option<Rate>,
     controller: Core<S>,
@@ -68,7 +69,7 @@ pub struct Instrumented<S: Combined, L> {
 }
 
 impl<S: Combined, L> Instrumented<S, L> {
-    /// The controller, for those who report on it: a sender must not go by what it reads here.
+    /// The controller, for reports only: a sender must not base decisions on it.
     #[inline]
     pub fn core(&self) -> &Core<S> {
         &self.controller
@@ -76,7 +77,7 @@ impl<S: Combined, L> Instrumented<S, L> {
 }
 
 impl<S: Combined, L: Company<S>> Instrumented<S, L> {
-    /// A controller that has been told nothing, of a sender of packets of `packet` bytes.
+    /// A controller that has received no events, for a sender with packets of `packet` bytes.
     pub fn new(controller: Core<S>, packet: u64) -> Instrumented<S, L> {
         Instrumented {
             account: Account::new(packet),
@@ -88,7 +89,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         }
     }
 
-    /// The same in this company, before anybody was told anything.
+    /// The same controller with these followers, before any event.
     #[must_use]
     pub fn in_company(self, company: L) -> Instrumented<S, L> {
         Instrumented { recorder: company, settled: false, ..self }
@@ -100,8 +101,8 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         &self.account
     }
 
-    /// Everything below `filled` is acknowledged, and since the last time something up to `hole`
-    /// was declared lost; 0 is nothing.
+    /// Everything below `filled` is acknowledged, and since the last call data up to `hole` was
+    /// declared lost (0: none).
     #[inline]
     pub fn on_stream(&mut self, now: Time, hole: u64, filled: u64) {
         self.account.on_hole(hole);
@@ -109,7 +110,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.recorder.along(&(), |other| other.on_stream(now, hole, filled));
     }
 
-    /// Something up to `hole` was declared lost; 0 is nothing.
+    /// Data up to `hole` was declared lost (0: none).
     pub fn on_hole(&mut self, hole: u64) {
         self.account.on_hole(hole);
         self.recorder.along(&(), |other| other.on_hole(hole));
@@ -128,8 +129,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         }
     }
 
-    /// See [`Controller::restart`]. No recorder hears of it: it belongs to the making of the
-    /// controller.
+    /// See [`Controller::restart`]. Not recorded: it belongs to the creation of the controller.
     pub fn restart(&mut self, now: Time) {
         self.settled = false;
         self.controller.restart(now, Seq(0));
@@ -192,8 +192,8 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.recorder.along(&(), |other| other.on_spurious(now));
     }
 
-    /// May `len` bytes leave now, and at which pace? What [`Instrumented::before_send`],
-    /// [`Instrumented::admits`] and, if they may, [`Instrumented::pace`] say, asked at once.
+    /// Whether `len` bytes may leave now, and at which pace: [`Instrumented::before_send`],
+    /// [`Instrumented::admits`] and, if they may leave, [`Instrumented::pace`] in one call.
     #[inline]
     pub fn asks(&mut self, ready: &Ready, len: u64) -> Option<Option<Pace>> {
         self.controller.before_send(ready);
@@ -208,12 +208,12 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         pace
     }
 
-    /// After everything that may change an answer: whether all would answer the same from now on. An
-    /// ACK has told the smoothed RTT, and has left a window that needs no bound and an account that
-    /// knows it: there is nothing for a question to do.
+    /// Called after everything that may change an answer: determines whether all controllers would
+    /// give the same answer from now on. An ACK has provided the smoothed RTT, the window needs no
+    /// bound and the account knows it, so a query has nothing to do.
     #[inline(always)]
     fn settle(&mut self) {
-        // A recorder hears of every question.
+        // A recorder records every query.
         self.settled = !L::records()
             && !self.controller.heeds_sending()
             && self.controller.train().is_none()
@@ -225,22 +225,23 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         }
     }
 
-    /// Of packets that leave together where all [are settled](Instrumented::is_settled),
-    /// [`Instrumented::on_sent`] needs each and not only the last.
+    /// For packets that leave together while all controllers [are
+    /// settled](Instrumented::is_settled): whether [`Instrumented::on_sent`] must be called for
+    /// each of them, not only for the last.
     #[inline(always)]
     pub fn heeds_each(&self) -> bool {
         self.each
     }
 
-    /// Whether a question changes nothing, from a sender that has not been idle: then it need not be
-    /// told before it sends, and may ask [`Instrumented::asks_again`].
+    /// Whether a query changes nothing, if the sender has not been idle. The sender may then skip
+    /// [`Instrumented::before_send`] and call [`Instrumented::asks_again`].
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// Answer of [`Instrumented::asks`] with `inflight` bytes outstanding, where that is
-    /// [settled](Instrumented::is_settled).
+    /// The answer of [`Instrumented::asks`] with `inflight` bytes outstanding, for a
+    /// [settled](Instrumented::is_settled) controller.
     #[inline(always)]
     pub fn asks_again(&mut self, len: u64, inflight: u64) -> Option<Option<Rate>> {
         let rate = self.controller.admits(len, inflight).then_some(self.rate);
@@ -248,9 +249,9 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         rate
     }
 
-    /// Number of packets, up to `most`, of `len` bytes that may leave in a row beside `inflight`
-    /// bytes, where all [are settled](Instrumented::is_settled); 0 if each has to be asked for. And
-    /// whether it is the window of this one that admits no more.
+    /// Number of packets of `len` bytes, up to `most`, that may leave in a row with `inflight`
+    /// bytes outstanding, if all controllers [are settled](Instrumented::is_settled); 0 if each
+    /// packet must be queried. Also whether the limit is the window of this controller.
     #[inline(always)]
     pub fn admits_many(&self, len: u64, inflight: u64, most: u64) -> (u64, bool) {
         let room = self.room(len, inflight);
@@ -261,8 +262,9 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         if alike { (many, room < most && self.controller.open_window() > 0) } else { (0, false) }
     }
 
-    /// Common answer of all who [are settled](Instrumented::is_settled), if there is one: may `len`
-    /// bytes leave beside `inflight` bytes, at [this rate](Instrumented::settled_rate)?
+    /// Whether `len` bytes may leave with `inflight` bytes outstanding, at [this
+    /// rate](Instrumented::settled_rate): the common answer of all
+    /// [settled](Instrumented::is_settled) controllers, if there is one.
     #[inline(always)]
     pub fn agrees(&self, len: u64, inflight: u64, full: bool) -> Option<bool> {
         let admits = !full && self.controller.admits(len, inflight);
@@ -280,7 +282,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.controller.open_window().saturating_sub(inflight) / len.max(1)
     }
 
-    /// The pacing rate of those who [are settled](Instrumented::is_settled).
+    /// The pacing rate of the [settled](Instrumented::is_settled) controllers.
     #[inline]
     pub fn settled_rate(&self) -> Option<Rate> {
         self.rate
@@ -322,7 +324,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         cwnd
     }
 
-    /// Recovery episodes opened by loss so far.
+    /// Recovery episodes opened by losses so far.
     #[inline]
     pub fn loss_episodes(&mut self) -> u32 {
         let episodes = self.controller.stats().loss_episodes;

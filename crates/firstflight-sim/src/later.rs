@@ -1,22 +1,25 @@
-//! Acknowledgements that receivers ahead of the clock have sent before their time: they wait here, since
-//! the way back is shared and takes them in the order in which they leave. Nobody hears of one before it
-//! has been on its way for so long; until then it may wait, so that not each is an event of its own.
+//! Acknowledgements that receivers ahead of the clock have sent early. They wait here because the
+//! return path is shared and takes them in the order in which they leave. No sender receives one
+//! before it has spent a minimum time on that path; until then it can wait, so that not every
+//! acknowledgement is an event of its own.
 
 use crate::back::{Back, Leaving};
 use crate::pool::Plain;
 use crate::wire::NEVER;
 use std::collections::VecDeque;
 
-/// In the order of time, at one instant of flows.
+/// Ordered by time, and by flow at the same instant.
 #[derive(Debug)]
 pub(crate) struct Later<A> {
-    /// Sent in the order in which they leave, as they are where nothing is held back.
+    /// Acknowledgements stored in the order in which they leave: the usual case, when none is held
+    /// back.
     waiting: VecDeque<(u64, Leaving<A>)>,
-    /// Those that leave before one that was sent earlier. Of equals the others were sent first.
+    /// Acknowledgements that leave before one that was stored earlier. At the same time and flow,
+    /// those in `waiting` were stored first.
     overtaking: VecDeque<(u64, Leaving<A>)>,
-    /// Until so long after it left nobody hears one, ns.
+    /// No sender receives an acknowledgement earlier than this after its departure, ns.
     unheard: u64,
-    /// What leaves before this has left, ns.
+    /// Acknowledgements that leave before this time have left, ns.
     left: u64,
 }
 
@@ -25,21 +28,22 @@ fn place<A>((at, ack): &(u64, Leaving<A>)) -> (u64, u32) {
 }
 
 impl<A: Plain> Later<A> {
-    /// On a way back on which no ACK takes less than `least`, ns.
+    /// For a return path on which every ACK takes at least `least`, ns.
     pub(crate) fn new(least: u64) -> Later<A> {
         let (waiting, overtaking) = (VecDeque::new(), VecDeque::new());
         Later { waiting, overtaking, unheard: least.saturating_sub(1), left: 0 }
     }
 
-    /// Up to this, inclusive, nobody hears any of them, ns: so long they may wait here. On a way that takes no
-    /// time that is when the first one leaves.
+    /// Up to this time, inclusive, no sender receives any of them, ns, so they may wait here. On a
+    /// path without delay it is the departure time of the first one.
     #[inline]
     pub(crate) fn unheard_until(&self) -> u64 {
         let next = |queue: &VecDeque<(u64, Leaving<A>)>| queue.front().map_or(NEVER, |(at, _)| *at);
         next(&self.waiting).min(next(&self.overtaking)).saturating_add(self.unheard)
     }
 
-    /// The next one leaves, if it does so before `until`, and when. None that does may be sent from then on.
+    /// Removes the next acknowledgement if it leaves before `until`, with its departure time. After
+    /// that, none that leaves before `until` may be added.
     #[inline]
     pub(crate) fn pop_before(&mut self, until: u64) -> Option<(u64, Leaving<A>)> {
         self.left = self.left.max(until);
@@ -54,7 +58,7 @@ impl<A: Plain> Later<A> {
 
     #[inline(never)]
     fn overtake(&mut self, ack: (u64, Leaving<A>)) {
-        // Mostly at the end here, too: what is held back is held equally long.
+        // Usually appended here, too: all held-back ACKs are held equally long.
         let end = if self.overtaking.back().is_none_or(|last| place(last) <= place(&ack)) {
             self.overtaking.len()
         } else {

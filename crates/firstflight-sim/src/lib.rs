@@ -1,9 +1,9 @@
 //! A deterministic packet-level simulator for TCP and QUIC startup and loss recovery.
 //!
 //! Time is integer nanoseconds, data integer bytes; the same setup and seed give the same result on
-//! every machine. Links are FIFO, so the fate of a packet is known when it is offered and each
-//! direction is a sorted queue: a handful of event sources, no heap of events, no allocation per
-//! packet. Queues that choose among flows ([`ahead`]) are one event source more.
+//! every machine. Links are FIFO, so the fate of a packet is known when it is offered, and each
+//! direction is a sorted queue. There are only a few event sources, no event heap and no allocation
+//! per packet. Queues that choose among flows ([`ahead`]) add one more event source.
 #![forbid(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -51,7 +51,7 @@ pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_arms_with, run_flows};
 pub use trial::{Setup, run, run_arm};
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

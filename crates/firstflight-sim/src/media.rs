@@ -1,11 +1,11 @@
-//! A media sender that adapts: an encoder, the buffer that paces its packets, and a receiver that
-//! reports, with NADA's arithmetic ([`firstflight::nada`], RFC 8698) between them.
+//! An adaptive media sender: an encoder, the buffer that paces its packets, and a receiver that
+//! sends reports, connected by NADA's arithmetic ([`firstflight::nada`], RFC 8698).
 //!
-//! Frames come 30 times a second and are cut into packets of 1000 bytes; an encoder whose rate makes
-//! less than a packet in a frame time leaves frames out. The receiver reports every 100 ms; a report
-//! rides on the acknowledgement of the next packet that arrives, so that it takes the way back as
-//! that does. Losses are seen as gaps in the packet numbers. What is lost is sent again by the
-//! transport, in packets beside those of the encoder.
+//! The encoder produces 30 frames per second and cuts them into packets of 1000 bytes; if the rate
+//! yields less than a packet per frame time, it skips frames. The receiver reports every 100 ms. A
+//! report travels with the acknowledgement of the next packet that arrives, so it takes the return
+//! path. Losses show as gaps in the packet numbers. The transport retransmits lost data in packets
+//! that are sent in addition to the encoder's.
 
 use firstflight::nada::{DELTA, FPS, LOGWIN, LossIntervals, Nada, Params, QEPS, Report};
 use firstflight::{Nanos, Time};
@@ -13,20 +13,19 @@ use std::collections::VecDeque;
 
 /// IP bytes of a media packet.
 pub const PACKET: u64 = 1_000;
-/// Packets over which the smallest delay counts (RFC 8698 section 5.1.1).
+/// Number of packets for the minimum filter of the delay (RFC 8698 section 5.1.1).
 const TAPS: usize = 15;
 /// `BETA_V` and `BETA_S` (RFC 8698 section 5.2.1): a tenth.
 const BETA: u64 = 10;
 const SECOND: u64 = 1_000_000_000;
 
-/// Of a packet that left: when, and its number.
+/// Departure time and number of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     number: u64,
     at: Time,
 }
 
-/// Of a packet that arrived.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     number: u64,
@@ -35,16 +34,16 @@ struct Arrived {
     marked: bool,
 }
 
-/// The receiver: what it remembers of the last [`LOGWIN`].
+/// The receiver, with its record of the last [`LOGWIN`].
 #[derive(Clone, Debug, Default)]
 struct Receiver {
     log: VecDeque<Arrived>,
-    /// One past the largest number so far, and of those before the log.
+    /// One past the largest packet number so far, and one past the largest before the log.
     end: u64,
     begin: u64,
     base: Option<u64>,
     intervals: LossIntervals,
-    /// The last so many, though older than the log.
+    /// Delays of the latest [`TAPS`] packets, including those older than the log.
     recent: VecDeque<u64>,
 }
 
@@ -54,7 +53,8 @@ impl Receiver {
             self.intervals.on_packet(packet.number > self.end);
             self.end = packet.number + 1;
         }
-        // A smaller base raises what earlier packets waited: they are compared when they are asked for.
+        // A smaller base raises the delays of earlier packets, so delays are computed when they are
+        // read.
         self.base = Some(self.base.map_or(packet.delay, |base| base.min(packet.delay)));
         if self.recent.len() == TAPS {
             self.recent.pop_front();
@@ -89,14 +89,14 @@ impl Receiver {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     report: Report,
-    /// When its newest packet had left, and how long that had been here.
+    /// Departure time of its newest packet, and the time since that packet arrived.
     newest_left: Time,
     held: Nanos,
-    /// The sender has it with the acknowledgement of more packets than these.
+    /// The sender receives it with the first acknowledgement that covers more packets than this.
     behind: u64,
 }
 
-/// A media flow, both ends of it.
+/// Both ends of a media flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Media {
     nada: Nada,
@@ -106,9 +106,9 @@ pub(crate) struct Media {
     end: Time,
     frames: u64,
     ticks: u64,
-    /// Bits that the encoder may still make, times [`FPS`].
+    /// Bits that the encoder may still produce, times [`FPS`].
     credit: u64,
-    /// Packets written and not handed to the transport yet.
+    /// Packets written but not yet passed to the transport.
     waiting: u64,
     release: Time,
     left: VecDeque<Left>,
@@ -118,12 +118,12 @@ pub(crate) struct Media {
     reports: VecDeque<Sent>,
 }
 
-/// What is due.
+/// The next action that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The encoder has a frame of so many packets.
+    /// The encoder has a frame of this many packets.
     Frame(u64),
-    /// A packet goes to the transport.
+    /// A packet is passed to the transport.
     Release,
 }
 
@@ -161,23 +161,24 @@ impl Media {
         (self.waiting > 0).then_some(self.release)
     }
 
-    /// When it does something next; `None` when its time is over and all packets are out.
+    /// The time of its next action; `None` when its time is over and all packets have left.
     pub(crate) fn next(&self) -> Option<Time> {
         let all = [self.next_frame(), self.next_tick(), self.next_release()];
         all.into_iter().flatten().min()
     }
 
-    /// Nothing more will come.
+    /// Whether nothing more will come.
     pub(crate) fn is_over(&self) -> bool {
         self.next_frame().is_none() && self.waiting == 0
     }
 
-    /// Bits per second that what waits asks for beside the rate (RFC 8698 section 5.2.1).
+    /// Bits per second that the waiting packets need in addition to the rate (RFC 8698 section
+    /// 5.2.1).
     fn pressure(&self) -> u64 {
         8 * PACKET * self.waiting * FPS / BETA
     }
 
-    /// Does what is due at `now`, one thing after the other.
+    /// Performs one action that is due at `now`.
     pub(crate) fn step(&mut self, now: Time) -> Option<Step> {
         while self.next_tick().is_some_and(|at| at <= now) {
             self.ticks += 1;
@@ -205,7 +206,6 @@ impl Media {
         None
     }
 
-    /// The receiver reports.
     fn report(&mut self, now: Time) {
         let Some((left, arrived)) = self.newest else { return };
         if let Some(report) = self.receiver.report(now) {
@@ -214,7 +214,7 @@ impl Media {
         }
     }
 
-    /// The sender knows that so many packets have arrived.
+    /// The sender knows that this many packets have arrived.
     pub(crate) fn on_heard(&mut self, now: Time, heard: u64) {
         while let Some(sent) = self.reports.front().filter(|sent| sent.behind < heard).copied() {
             self.reports.pop_front();
@@ -227,7 +227,7 @@ impl Media {
         self.left.push_back(Left { number, at: now });
     }
 
-    /// A packet is at the receiver.
+    /// A packet has arrived at the receiver.
     pub(crate) fn on_arrived(&mut self, now: Time, number: u64, marked: bool) {
         self.arrived += 1;
         let Ok(place) = self.left.binary_search_by_key(&number, |left| left.number) else { return };
@@ -235,7 +235,7 @@ impl Media {
         let delay = now.since(left.at).0;
         self.newest = Some((left.at, now));
         self.receiver.on_packet(Arrived { number, at: now, delay, marked });
-        // Packets that left seconds before are lost or late beyond any use.
+        // Packets that left many seconds ago are lost or too late to matter.
         while self.left.front().is_some_and(|old| now.since(old.at).0 > 100 * SECOND) {
             self.left.pop_front();
         }

@@ -1,5 +1,4 @@
-//! Watching a trial: where the observer is a type parameter, a trial that nobody watches pays
-//! nothing.
+//! Watching a trial. The observer is a type parameter, so a trial without one has no overhead.
 
 use firstflight::avoidance::Avoidance;
 use firstflight::detection::undo::Proof;
@@ -33,16 +32,16 @@ impl Cause {
     }
 }
 
-/// One flow right after an event; its [`State`] can be read off it.
+/// The state of one flow right after an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// Which flow.
     pub flow: u32,
-    /// When, on the trial's clock.
+    /// Time of the event, on the trial's clock.
     pub now: Time,
-    /// After what.
+    /// Cause of the event.
     pub event: Cause,
-    /// The sender.
+    /// State of the sender.
     pub state: State,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
@@ -56,57 +55,59 @@ impl Deref for Snapshot {
     }
 }
 
-/// One thing that a controller was told, the sender right after it, and what is known of the packets
-/// behind it.
+/// One event that a controller received, the state of the sender right after it, and the packets
+/// that it concerns.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// What; its times are those of the controller's clock.
+    /// The event; its times are those of the controller's clock.
     pub event: Event,
-    /// The sender.
+    /// State of the sender.
     pub state: State,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
-    /// The algorithm's inner signals by name; of a send none, which changes nothing that an
-    /// algorithm measures.
+    /// The algorithm's internal signals by name; empty for a send event, which changes no
+    /// measurement of an algorithm.
     pub signals: Vec<(&'static str, u64)>,
     /// The packet sent, for [`Event::Sent`].
     pub packet: Option<Packet>,
-    /// When it and its duplicate will arrive (ground truth); none if the path drops it.
+    /// Arrival times of that packet and its duplicate (ground truth); both `None` if the path drops
+    /// it.
     pub arrives: [Option<Time>; 2],
-    /// Packets newly acknowledged, for [`Event::Ack`], in its order.
+    /// Packets newly acknowledged, for [`Event::Ack`], in the event's order.
     pub acked: Vec<u64>,
-    /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`]: numbers as in
+    /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`], numbered as in
     /// [`Packet::number`].
     pub lost: Vec<u64>,
     /// Proof that the loss was spurious, for [`Event::Spurious`].
     pub proof: Option<Proof>,
 }
 
-/// Visits inner signals by name and value.
+/// Visits internal signals by name and value.
 pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 
-/// Somebody who watches a trial.
+/// An observer of a trial.
 pub trait Observer {
-    /// False if nothing is to be told. Where the type of the observer is known this is a constant,
-    /// and every trace of watching is removed when the trial is compiled.
+    /// Whether the observer wants any events. Where its type is known this is a constant, and the
+    /// compiler removes all code for watching.
     #[inline]
     fn watches(&self) -> bool {
         true
     }
-    /// True asks for everything that the controller is told, too. Does not change during a trial.
+    /// Whether the observer also wants every event that the controller receives. Must not change
+    /// during a trial.
     #[inline]
     fn listens(&self) -> bool {
         false
     }
-    /// The state after one event at the sender. `signals` visits the algorithm's inner signals by
-    /// name and value.
+    /// The state after one event at the sender. `signals` visits the algorithm's internal signals
+    /// by name and value.
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>);
-    /// The controller was built, as far as the testbed does that; the trial began at `started` of
-    /// the controller's clock.
+    /// The controller was created, as described by `begin`; the trial began at `started` on the
+    /// controller's clock.
     fn on_begin(&mut self, begin: &Begin, started: Time) {
         let _ = (begin, started);
     }
-    /// The controller was told something.
+    /// The controller received an event.
     fn on_told(&mut self, record: Record) {
         let _ = record;
     }
@@ -117,11 +118,11 @@ pub trait Observer {
     }
 }
 
-/// Nobody watches, and nobody hears what a controller is told.
+/// No observer and no recorder.
 #[derive(Clone, Debug, Default)]
 pub struct Nobody;
 
-/// An observer known only when the trial runs.
+/// For an observer chosen at run time.
 impl<O: Observer + ?Sized> Observer for &mut O {
     fn watches(&self) -> bool {
         (**self).watches()
@@ -168,8 +169,8 @@ impl Iterator for Nobody {
     }
 }
 
-/// A recorder that keeps what it hears until somebody who knows the rest of it takes it, as an
-/// iterator: what a testbed sees of its packets and of the receiver comes later than the event.
+/// A recorder that keeps its events until the testbed takes them, as an iterator, and adds the
+/// rest: the testbed learns about the packets and the receiver only after the event.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
     records: VecDeque<Record>,
@@ -179,7 +180,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// The last packet that left, if nobody has taken it yet.
+    /// The last packet that left, if it has not been taken yet.
     pub fn last_sent(&mut self) -> Option<&mut Record> {
         self.records.iter_mut().rev().find(|record| matches!(record.event, Event::Sent(_)))
     }
@@ -189,7 +190,7 @@ impl Tape {
         self.records.back_mut()
     }
 
-    /// Forgets every record.
+    /// Removes every record.
     pub fn clear(&mut self) {
         self.records.clear();
     }

@@ -1,14 +1,15 @@
-//! How flows that share a path get under way: their handshakes go through the same links as
-//! everything else.
+//! The start of flows that share a path: their handshakes go through the same links as all other
+//! packets.
 //!
-//! A flow is to send its first data at its start, so its handshake packet leaves the sender an idle
-//! round trip before. What that packet waits in the queue, and its answer on the way back, is in
-//! the first RTT sample, and the first data leaves so much later. One that is dropped leaves again
-//! after the initial timeout, which doubles. A peer that answers late ([`crate::Shared::jitter`])
-//! delays the sample and the first data by that. A handshake that would begin before time zero met
-//! an empty path: its sample is the idle round trip. The packet is as long as a full data packet,
-//! for that is what the idle round trip of a path counts: a QUIC server fills its first
-//! datagrams with the certificate; a SYN-ACK is shorter than that.
+//! A flow sends its first data at its start time, so its handshake packet leaves the sender one
+//! idle round trip earlier. The queueing delay of that packet, and of its answer on the return
+//! path, is part of the first RTT sample and delays the first data. A dropped handshake packet is
+//! sent again after the initial timeout, which doubles each time. A peer that answers late
+//! ([`crate::Shared::jitter`]) delays the sample and the first data by the same time. If a
+//! handshake would begin before time zero, the path is assumed empty: its sample is the idle round
+//! trip. The handshake packet is as long as a full data packet, because the idle round trip of a
+//! path is defined that way: a QUIC server fills its first datagrams with the certificate; a
+//! SYN-ACK is shorter.
 
 use crate::ahead::Ahead;
 use crate::back::{Back, Leaving};
@@ -19,27 +20,27 @@ use firstflight_path::Fate;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a flow that is not under way does next.
+/// The next step of a flow whose handshake is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The sender's handshake packet leaves, for the so manyth time.
+    /// The sender's handshake packet leaves, after this many earlier attempts.
     Offer(u32),
-    /// One that left at this time, ns, is at the receiver, whose answer leaves.
+    /// The handshake packet that left at this time, ns, is at the receiver, whose answer leaves.
     Answer(u64),
-    /// Data may be sent; the handshake took so long, ns.
+    /// Data may be sent; the handshake took this long, ns.
     Begin(u64),
 }
 
 /// One flow's opening.
 #[derive(Clone, Copy, Debug)]
 struct Opening {
-    /// When the flow is to start: no data before, ns.
+    /// Start time of the flow, before which it sends no data, ns.
     start: u64,
-    /// How late the peer answers, ns.
+    /// Delay of the peer's answer, ns.
     late: u64,
-    /// What its way is longer than the path, ns: there and back.
+    /// Extra one-way delays of this flow, forward and return, ns.
     extra: (u64, u64),
-    /// When the handshake packet left that a terminal holds the answer to, ns.
+    /// Departure time of the handshake packet whose answer a terminal holds, ns.
     answered: Option<u64>,
     begun: bool,
 }
@@ -49,11 +50,11 @@ struct Opening {
 pub(crate) struct Opened {
     pub flow: usize,
     pub handshake_rtt: Nanos,
-    /// This is not the time that it was to start at.
+    /// Whether this differs from the planned start time.
     pub late: bool,
 }
 
-/// Flows that are not under way yet.
+/// Flows whose handshake is not complete.
 #[derive(Debug)]
 pub(crate) struct Openings {
     steps: BinaryHeap<Reverse<(u64, usize, Step)>>,
@@ -61,12 +62,12 @@ pub(crate) struct Openings {
     /// IP bytes of a handshake packet and of its answer.
     packet: u32,
     answer: u32,
-    /// Until a handshake packet leaves a second time, ns.
+    /// Time until the first retransmission of a handshake packet, ns.
     timeout: u64,
 }
 
 impl Openings {
-    /// Of flows with these starts, so late, and with these longer ways, on a path with this idle
+    /// For flows with these start times, answer delays and extra delays, on a path with this idle
     /// round trip; times in ns.
     pub(crate) fn new(
         flows: impl Iterator<Item = ((u64, u64), (u64, u64))>,
@@ -85,7 +86,7 @@ impl Openings {
             .collect();
         let first = |(place, flow): (usize, &Opening)| {
             let idle = rtt + flow.extra.0 + flow.extra.1;
-            // At time zero nobody has sent anything yet.
+            // No packet is sent before time zero.
             let early = flow.start.checked_sub(idle).filter(|at| *at > 0);
             Reverse(
                 early
@@ -98,13 +99,13 @@ impl Openings {
         Openings { steps, flows, packet, answer, timeout: timeout.0 }
     }
 
-    /// When something happens next, ns.
+    /// The time of the next step, ns.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.steps.peek().map_or(NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// It happens. Returns the flow that may send data, if one may now.
+    /// Performs the next step. Returns the flow that may now send data, if there is one.
     pub(crate) fn step<S, A: Plain>(
         &mut self,
         now: u64,
@@ -148,12 +149,12 @@ impl Openings {
         }
     }
 
-    /// Whose step is next.
+    /// The flow of the next step.
     pub(crate) fn place(&self) -> usize {
         self.steps.peek().map_or(0, |Reverse((_, place, _))| *place)
     }
 
-    /// What becomes of a handshake packet that left at `left` is known.
+    /// The fate of a handshake packet that left at `left` is known.
     pub(crate) fn land(&mut self, place: usize, left: u64, fate: Fate) {
         if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } = fate {
             let at = at.saturating_add(self.flows[place].extra.0);
@@ -161,12 +162,12 @@ impl Openings {
         }
     }
 
-    /// It will not start any more.
+    /// Cancels the start of a flow.
     pub(crate) fn abandon(&mut self, place: usize) {
         self.flows[place].begun = true;
     }
 
-    /// A terminal lets an answer go, which reaches the sender at `at`.
+    /// A terminal releases an answer that reaches the sender at `at`.
     pub(crate) fn release(&mut self, place: usize, at: u64) {
         let flow = self.flows[place];
         if let Some(sent) = flow.answered {
@@ -176,7 +177,8 @@ impl Openings {
 }
 
 impl Opening {
-    /// The answer to what left at `sent` is back at `at`, on the path itself.
+    /// The answer to the packet that left at `sent` returns at `at`, without the flow's own extra
+    /// delay.
     fn begin(self, place: usize, at: u64, sent: u64) -> Reverse<(u64, usize, Step)> {
         let at = at.saturating_add(self.extra.1);
         Reverse((at.max(self.start) + self.late, place, Step::Begin(at - sent + self.late)))

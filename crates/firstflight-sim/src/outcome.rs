@@ -1,5 +1,5 @@
-//! What a trial measured, in integers: nanoseconds, bytes and counts. Metric definitions are those
-//! of `docs/metrics.md`.
+//! The measurements of a trial, as integers: nanoseconds, bytes and counts. `docs/metrics.md`
+//! defines the metrics.
 
 use crate::app::Part;
 use crate::instrumented::{Combined, Core};
@@ -8,24 +8,23 @@ use firstflight::{Episode, Exit, Nanos};
 use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
 
-/// Data packets that the path dropped, by cause (ground truth): each is counted once, under the
-/// first thing that dropped it.
+/// Data packets that the path dropped, by cause (ground truth): each is counted once, under its
+/// first cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// The queue had no room.
+    /// Packets dropped because the queue had no room.
     pub queue: u64,
-    /// Loss that has nothing to do with the queue: independent, in bursts, at a hand-over.
+    /// Packets lost independently of the queue: at random, in bursts, or at a handover.
     pub random: u64,
-    /// The policer's bucket was empty.
+    /// Packets dropped because the policer's bucket was empty.
     pub policer: u64,
-    /// Active queue management chose it.
+    /// Packets dropped by active queue management.
     pub aqm: u64,
-    /// Anything else, such as a trace that has ended.
+    /// Packets dropped for any other reason, such as a trace that has ended.
     pub other: u64,
 }
 
 impl Drops {
-    /// Counts one.
     pub(crate) fn add(&mut self, cause: DropCause) {
         *match cause {
             DropCause::Queue => &mut self.queue,
@@ -36,7 +35,7 @@ impl Drops {
         } += 1;
     }
 
-    /// All of them.
+    /// Packets dropped for any cause.
     pub fn total(&self) -> u64 {
         self.queue + self.random + self.policer + self.aqm + self.other
     }
@@ -49,7 +48,7 @@ pub enum Stop {
     Complete,
     /// The limit of simulated time was reached.
     TimeLimit,
-    /// The sender closed the connection: its receiver acknowledged a packet number that was skipped
+    /// The sender closed the connection: the receiver acknowledged a packet number that was skipped
     /// (RFC 9000 section 21.4).
     Closed,
 }
@@ -57,9 +56,9 @@ pub enum Stop {
 /// The result of one flow of one trial.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Why it stopped.
+    /// Why the flow stopped.
     pub stop: Stop,
-    /// The sender's clock: from the first byte sent until every byte was acknowledged there (or
+    /// Time on the sender's clock from the first byte sent until every byte was acknowledged (or
     /// until the stop).
     pub acked_after: Nanos,
     /// Completion time: from the first byte sent until the last one was delivered in order at the
@@ -67,40 +66,40 @@ pub struct Outcome {
     pub delivered_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: u64,
-    /// Data packets sent, repeats and probes included.
+    /// Data packets sent, retransmissions and probes included.
     pub packets_sent: u64,
     /// Packets declared lost and truly dropped by the path.
     pub packets_lost: u64,
     /// Packets dropped by the path, whether or not the sender noticed.
     pub packets_dropped: u64,
-    /// The same by cause.
+    /// These drops by cause.
     pub drops: Drops,
     /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
     /// Object bytes sent again.
     pub retransmitted_bytes: u64,
-    /// Packets that carried a repeat and were dropped by the path.
+    /// Packets that carried retransmitted data and were dropped by the path.
     pub lost_retransmissions: u64,
-    /// Packets that carried a repeat.
+    /// Packets that carried retransmitted data.
     pub retransmissions: u64,
     /// Probe timeouts (QUIC) or retransmission timeouts (TCP).
     pub rtos: u64,
     /// Tail loss probes (TCP).
     pub probes: u64,
-    /// Recovery episodes opened by loss.
+    /// Recovery episodes opened by losses.
     pub recoveries: u64,
-    /// Of these, with no more in flight at entry, before any repeat, than the threshold allows, in
-    /// whole packets.
+    /// Recoveries that had no more in flight at entry, before any retransmission, than the
+    /// threshold allows, in whole packets.
     pub recoveries_below_ssthresh: u64,
-    /// Of these, cut short by a timeout (TCP).
+    /// Recoveries cut short by a timeout (TCP).
     pub recoveries_timed_out: u64,
-    /// Episodes that ended by an ACK with the window below the threshold.
+    /// Episodes that an ACK ended with the window below the threshold.
     pub slow_starts_after_recovery: u64,
     /// Episodes proven to be false alarms.
     pub undone: u64,
     /// Losses declared by early retransmit (TCP).
     pub early_retransmits: u64,
-    /// Of these, not dropped by the path.
+    /// Early retransmits of segments that the path had not dropped.
     pub early_retransmits_spurious: u64,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
@@ -110,19 +109,19 @@ pub struct Outcome {
     pub queue_us: Histogram<u32>,
     /// Largest window of the trial, bytes.
     pub cwnd_max: u64,
-    /// Writes of the application, part by part; empty for a plain object.
+    /// The application's parts with their times; empty for a plain object.
     pub parts: Vec<Part>,
 }
 
 impl Outcome {
-    /// All of it reached its end within the limit: every byte of an object was delivered in order
-    /// at the receiver, whether or not the last acknowledgement got back in time, or an
-    /// application without a last byte came to its end.
+    /// Whether the flow completed within the limit: every byte of an object was delivered in order
+    /// at the receiver, even if the last acknowledgement was not back in time, or an application
+    /// without a last byte came to its end.
     pub fn complete(&self) -> bool {
         self.delivered_after.is_some() || self.stop == Stop::Complete
     }
 
-    /// What this controller and its account say of a trial.
+    /// Fills in the measurements of this controller and its account.
     pub(crate) fn say<S: Combined>(&mut self, controller: &Core<S>, account: &Account<Vec<Kept>>) {
         let stats = controller.stats();
         self.recoveries = u64::from(stats.loss_episodes);
@@ -135,7 +134,7 @@ impl Outcome {
         self.exit = controller.exit();
     }
 
-    /// Nothing measured yet but these.
+    /// An outcome with only these two values.
     pub(crate) fn empty(stop: Stop, queue_us: Histogram<u32>) -> Outcome {
         Outcome {
             stop,
@@ -168,13 +167,12 @@ impl Outcome {
     }
 }
 
-/// Jain's index of fairness in millionths: one million if all are equal, down to a million over
-/// their number if one has everything. Rounded down; of nothing, or of nothing but zeros, it is one
-/// million.
+/// Jain's fairness index in millionths: one million if all shares are equal, down to one million
+/// divided by their number if a single share has everything. Rounded down. One million if there are
+/// no shares or all are zero.
 pub fn fairness_ppm(shares: &[u64]) -> u32 {
     const WHOLE: u128 = 1_000_000;
-    // Few enough bits that no sum of squares overflows: what the index loses by it is far below a
-    // millionth.
+    // Few enough bits that no sum of squares overflows; the error is far below a millionth.
     let most = shares.iter().copied().max().unwrap_or(0);
     let shift = (u64::BITS - most.leading_zeros()).saturating_sub(32);
     let scaled = || shares.iter().map(|share| u128::from(share >> shift));

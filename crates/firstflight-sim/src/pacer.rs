@@ -14,7 +14,8 @@ pub struct Pacer {
     burst: u64,
     tokens: u64,
     filled: Time,
-    /// When a packet that waits leaves alone, and the rate for which that holds.
+    /// Release time of a waiting packet that leaves alone, and the rate for which that time is
+    /// valid.
     held: Option<(Time, Rate)>,
 }
 
@@ -25,7 +26,7 @@ impl Pacer {
         Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None }
     }
 
-    /// Adds what `rate` brought since the last call.
+    /// Adds the tokens for `rate` since the last call.
     #[inline]
     pub fn fill(&mut self, now: Time, rate: Rate) {
         if now == self.filled {
@@ -40,13 +41,13 @@ impl Pacer {
     /// Time until `len` bytes may leave; zero if they may leave now.
     #[inline]
     pub fn wait(&self, len: u64, rate: Rate) -> Nanos {
-        // A bucket smaller than the packet would never admit it: a full bucket is enough.
+        // A bucket smaller than the packet would never admit it, so a full bucket is enough.
         let missing = (len * SCALE).min(self.burst).saturating_sub(self.tokens);
         if missing == 0 { Nanos::ZERO } else { Nanos(missing.div_ceil(rate.0.max(1))) }
     }
 
-    /// Takes `len` bytes out for a packet that may leave now, or says how long it has to wait: for
-    /// the controller's rate, or for its next train; `None` paces nothing. `inflight` bytes are
+    /// Takes `len` bytes for a packet that may leave now, or returns its waiting time, by the
+    /// controller's rate or for its next train; `None` paces nothing. `inflight` bytes are
     /// outstanding.
     #[inline]
     pub fn admit(&mut self, now: Time, len: u64, inflight: u64, pace: Option<Pace>) -> Nanos {
@@ -63,8 +64,9 @@ impl Pacer {
         wait
     }
 
-    /// Takes packets of `len` bytes out that may leave now at this rate, as many as [`Pacer::admit`] would
-    /// admit one after the other, at most `most`; 0 where the bucket is smaller than a packet.
+    /// Takes the bytes of several packets of `len` bytes that may leave now at this rate. Returns
+    /// their number, as many as [`Pacer::admit`] would admit one after another, at most `most`; 0
+    /// if the bucket is smaller than a packet.
     #[inline]
     pub fn admit_many(&mut self, now: Time, len: u64, rate: Rate, most: u64) -> u64 {
         self.held = None;
@@ -75,8 +77,8 @@ impl Pacer {
         many
     }
 
-    /// Time that a packet of `len` bytes waits at this rate. The pacer holds it until then if it
-    /// leaves alone: a full bucket holds a packet, and a nanosecond brings less than one.
+    /// Waiting time of a packet of `len` bytes at this rate. The pacer holds the packet until then
+    /// if it leaves alone: a full bucket covers a packet, and a nanosecond adds less than a packet.
     #[inline(always)]
     pub fn hold(&mut self, now: Time, len: u64, rate: Rate) -> Nanos {
         if let Some((at, held)) = self.held
@@ -93,8 +95,8 @@ impl Pacer {
         wait
     }
 
-    /// Whether the packet that it [holds](Pacer::hold) is due now, at this rate; `None` if it holds none
-    /// or the time has passed.
+    /// Whether the [held](Pacer::hold) packet is due now at this rate; `None` if no packet is held
+    /// or its time has passed.
     #[inline(always)]
     pub fn is_due(&mut self, now: Time, rate: Option<Rate>) -> Option<bool> {
         let (at, held) = self.held.filter(|&(at, held)| rate == Some(held) && now <= at)?;
@@ -104,7 +106,7 @@ impl Pacer {
         Some(now == at)
     }
 
-    /// The packet that is due leaves.
+    /// The held packet leaves.
     #[inline(always)]
     pub fn release(&mut self, now: Time, len: u64) {
         if let Some((_, rate)) = self.held.take() {
@@ -114,7 +116,7 @@ impl Pacer {
         self.take(len);
     }
 
-    /// Takes `len` bytes out.
+    /// Takes `len` bytes from the bucket.
     #[inline]
     pub fn take(&mut self, len: u64) {
         self.tokens = self.tokens.saturating_sub(len * SCALE);

@@ -1,27 +1,27 @@
-//! Memory that stays with its thread: what one trial has grown to serves the next one.
+//! Memory that stays with its thread, so that one trial reuses the memory of the previous one.
 //!
-//! A trial at a long round trip grows its rings to megabytes. The system gives such memory page by
-//! page, each at the cost of a hundred simulated packets, takes it back when the trial ends, and
-//! gives it again for the next: a fifth of the time of a short trial.
+//! A trial at a long round trip grows its rings to megabytes. The system provides such memory page
+//! by page, each at the cost of a hundred simulated packets, takes it back when the trial ends, and
+//! provides it again for the next one: a fifth of the time of a short trial.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
-/// Arrays smaller than this are left to the allocator, which is quick with them.
+/// Arrays smaller than this are left to the allocator, which handles them quickly.
 const LEAST: usize = 16 << 10;
-/// A thread keeps at most so many bytes.
+/// Most bytes that a thread keeps.
 const MOST: usize = 8 << 20;
 
-/// Element of rings and scoreboards.
+/// Element type of rings and scoreboards.
 pub trait Plain: Copy + Default + 'static {}
 impl<T: Copy + Default + 'static> Plain for T {}
 
 #[derive(Default)]
 struct Kept {
     bytes: usize,
-    /// By type and length.
+    /// Arrays by type and length.
     arrays: HashMap<(TypeId, usize), Vec<Box<dyn Any>>>,
 }
 
@@ -29,12 +29,12 @@ thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
 }
 
-/// An array of a fixed length. What is in it at first is not specified: write before you read.
+/// An array of a fixed length. Its initial content is unspecified: write before you read.
 #[derive(Debug)]
 pub struct Array<T: Plain>(Box<[T]>);
 
 impl<T: Plain> Array<T> {
-    /// Of this length.
+    /// An array of this length.
     pub fn new(len: usize) -> Array<T> {
         Array(Array::kept(len).unwrap_or_else(|| vec![T::default(); len].into_boxed_slice()))
     }
@@ -59,7 +59,7 @@ impl<T: Plain> Drop for Array<T> {
             return;
         }
         let array = std::mem::take(&mut self.0);
-        // A thread that is ending keeps nothing any more.
+        // A thread that is ending keeps no arrays.
         _ = KEPT.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             if kept.bytes + bytes <= MOST {

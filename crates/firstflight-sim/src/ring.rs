@@ -32,7 +32,7 @@ impl<T: Plain> Ring<T> {
         self.end
     }
 
-    /// Nothing is held.
+    /// Whether the ring is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.base == self.end
@@ -54,7 +54,7 @@ impl<T: Plain> Ring<T> {
         self.end += 1;
     }
 
-    /// Appends the next `count` values, of which each is told its place among them.
+    /// Appends the next `count` values; `value` computes each from its index among them.
     #[inline(always)]
     pub fn extend(&mut self, count: u64, value: impl Fn(u64) -> T) {
         while self.end - self.base + count > self.slots.len() as u64 {
@@ -89,7 +89,7 @@ impl<T: Plain> Ring<T> {
         (!self.is_empty()).then(|| self.get(self.base))
     }
 
-    /// Is `value` among those held? Walks all of them.
+    /// Whether `value` is among the values held. Walks all of them.
     pub fn contains(&self, value: &T) -> bool
     where
         T: PartialEq,
@@ -112,7 +112,7 @@ impl<T: Plain> Ring<T> {
         self.base += count;
     }
 
-    /// Forgets everything and starts counting at zero again; the memory stays.
+    /// Removes all values and restarts at number zero; the memory is kept.
     pub fn clear(&mut self) {
         self.base = 0;
         self.end = 0;
@@ -129,7 +129,7 @@ impl<T: Plain> Ring<T> {
     }
 }
 
-/// A set of numbers of which everything below `low` is a member: received chunks, acknowledged
+/// A set of numbers that contains every number below `low`, such as received or acknowledged
 /// chunks. Memory is bounded by the distance between the lowest gap and the highest member.
 #[derive(Clone, Debug)]
 pub struct GapSet {
@@ -156,20 +156,20 @@ impl GapSet {
         (number >> 6) as usize & (self.words.len() - 1)
     }
 
-    /// Is `number` a member?
+    /// Whether `number` is a member.
     #[inline]
     pub fn contains(&self, number: u64) -> bool {
         number < self.low
             || (number < self.high && self.words[self.word(number)] >> (number & 63) & 1 == 1)
     }
 
-    /// Everything up to the highest member is one.
+    /// Whether the set has no gaps: everything up to its highest member is a member.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.high <= self.low
     }
 
-    /// Adds the next `count` numbers to a set that [is whole](GapSet::is_whole).
+    /// Adds the next `count` numbers to a set [without gaps](GapSet::is_whole).
     #[inline]
     pub fn extend(&mut self, count: u64) {
         debug_assert!(self.is_whole(), "{} is a member above the gap at {}", self.high, self.low);
@@ -212,7 +212,7 @@ impl GapSet {
         true
     }
 
-    /// Empties the set; the memory stays.
+    /// Empties the set; the memory is kept.
     pub fn clear(&mut self) {
         self.words.fill(0);
         self.low = 0;
@@ -223,8 +223,8 @@ impl GapSet {
     fn grow(&mut self) {
         let mut wider = vec![0; self.words.len() * 2].into_boxed_slice();
         let mask = wider.len() as u64 - 1;
-        // Up to the word of the last member: one further, and a full ring would wrap round to its
-        // own first word.
+        // Up to the word of the last member: one word further, and a full ring would wrap around to
+        // its own first word.
         for word in (self.low >> 6)..self.high.div_ceil(64) {
             wider[(word & mask) as usize] = self.words[word as usize & (self.words.len() - 1)];
         }

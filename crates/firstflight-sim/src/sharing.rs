@@ -1,8 +1,8 @@
-//! Several flows through one bottleneck, each with its own start, distance and application.
+//! Several flows through one bottleneck, each with its own start, extra RTT and application.
 //!
-//! A flow's next event changes only by its own step, or by an ACK that a terminal lets go. So the
-//! flows need no heap of events: a tree of the earliest next event, in which one place is replaced
-//! at a time, tells whose turn it is. Of equal times the lower flow comes first.
+//! A flow's next event changes only by its own step, or by an ACK that a terminal releases. So the
+//! flows need no event heap: a tree of the earliest next events, in which one entry is replaced at
+//! a time, gives the next flow. At equal times the flow with the lower index comes first.
 
 use crate::access::{Access, Arrangement, Counted, OnAccess};
 use crate::ahead::{Ahead, Held, Toward};
@@ -30,45 +30,46 @@ pub struct Shared<'a> {
     pub path: &'a Path,
     /// The hosts.
     pub host: Hosts,
-    /// Simulated time after which the trial stops; flows that are not through by then count as
+    /// Simulated time after which the trial stops; flows that have not finished by then count as
     /// incomplete.
     pub limit: Nanos,
     /// Seed of every random draw of the path.
     pub seed: u64,
     /// Which path of a population this is; keys the draws together with the seed.
     pub path_index: u64,
-    /// Interval at which to record every flow's delivered bytes; never for `None`.
+    /// Interval at which every flow's delivered bytes are recorded; `None` records nothing.
     pub sample: Option<Nanos>,
-    /// Handshakes, and with them starts, and the loss and probe timers of several flows are late
-    /// by up to this, uniformly, by a draw of seed, path, flow and the time that is due; see
-    /// [`JITTER`]. Zero keeps all flows in step. A flow alone has nobody to be in step with,
-    /// and none of it.
+    /// Upper bound of a random delay of handshakes, and thereby starts, and of loss and probe
+    /// timers when there are several flows. The delay is uniform and depends on the seed, path,
+    /// flow and due time; see [`JITTER`]. Zero keeps all flows in step. A single flow is never
+    /// delayed: it has no other flow to be in step with.
     pub jitter: Nanos,
 }
 
 /// Delay of hosts' starts and timers: up to a millisecond, which is a tick of Linux's timer wheel
-/// at 1000 Hz (4 ms at 250 Hz) and of user-space runtimes (tokio's wheel). Without it flows that
+/// at 1000 Hz (4 ms at 250 Hz) and of user-space runtimes (tokio's wheel). Without it, flows that
 /// start together stay in phase for ever: their probes leave in the same nanosecond in the same
-/// order, and where the queue holds fewer the same flows lose theirs each time. That the first RTT
-/// sample has it too matters most: timeouts are multiples of it, so what differs by a little at
-/// first differs by seconds after ten of them.
+/// order, and if the queue has room for fewer, the same flows lose theirs each time. The delay of
+/// the first RTT sample matters most: timeouts are multiples of it, so a small initial difference
+/// becomes seconds after ten timeouts.
 ///
-/// What a pacer releases, and an ACK that is held back, comes on time: both follow packets that the
-/// bottleneck has spread already.
+/// Pacer releases and delayed ACKs are on time: both follow packets that the bottleneck has already
+/// spread out.
 pub const JITTER: Nanos = Nanos(1_000_000);
 
 /// One flow of a trial.
 #[derive(Clone, Debug)]
 pub struct FlowPlan<S: Combined> {
-    /// Its controller, made at its start.
+    /// Its controller, created for its start time.
     pub controller: Core<S>,
     /// Depth of its pacer's token bucket, bytes.
     pub pacer_burst: u64,
-    /// Traffic. QUIC sends each part of it in packets of its own, and the last one of a part is as
-    /// long as the others.
+    /// Its application. QUIC sends each part in packets of its own, and the last packet of a part
+    /// is as long as the others.
     pub app: App,
-    /// When its first data leaves, unless its handshake, an idle round trip before, has to wait:
-    /// then so much later (but one that would begin before time zero finds the path empty).
+    /// When its first data leaves. If its handshake, one idle round trip earlier, is delayed, the
+    /// first data is delayed by the same time (a handshake that would begin before time zero finds
+    /// the path empty).
     pub start: Nanos,
     /// Extra RTT on top of the path's, split evenly between the directions.
     pub rtt_extra: Nanos,
@@ -77,17 +78,18 @@ pub struct FlowPlan<S: Combined> {
 /// Outcome of the flows.
 #[derive(Clone, Debug)]
 pub struct SharedOutcome {
-    /// One by one, in the order of the plans. Times count from each flow's own first packet.
+    /// The flows' outcomes in the order of the plans. Times count from each flow's own first
+    /// packet.
     pub flows: Vec<Outcome>,
-    /// When the first data of each left; `None` if the trial stopped before.
+    /// When each flow's first data left; `None` if the trial stopped earlier.
     pub starts: Vec<Option<Time>>,
-    /// Bytes delivered in order by each flow just before each multiple of the sampling time, the
-    /// first one included.
+    /// Bytes delivered in order by each flow just before each multiple of the sampling interval,
+    /// starting at zero.
     pub delivered: Vec<Vec<u64>>,
     /// Bytes sent and lost by each flow at the same times, if the arrangement asks for it.
     pub counted: Vec<Vec<Counted>>,
-    /// Bytes that waited at the bottleneck, the packet in service not counted, at each multiple of
-    /// the arrangement's time.
+    /// Bytes queued at the bottleneck, without the packet in service, at each multiple of the
+    /// arrangement's sampling interval.
     pub queue: Vec<u64>,
 }
 
@@ -104,8 +106,8 @@ impl SharedOutcome {
     }
 }
 
-/// Runs arms together: [`run_flows`] compiled once, here, and not in every crate that has flows to
-/// run.
+/// Runs arms together: an instance of [`run_flows`] that is compiled once, here, and not in every
+/// crate that runs flows.
 ///
 /// # Errors
 /// Those of [`run_flows`].
@@ -117,7 +119,7 @@ pub fn run_arms(
     run_arms_with(shared, plans, &Arrangement::default(), observer)
 }
 
-/// The same with flows that have something of their own, and more samples.
+/// Like [`run_arms`], with an access for each flow and more samples.
 ///
 /// # Errors
 /// Those of [`run_flows`].
@@ -136,8 +138,8 @@ pub fn run_arms_with(
     }
 }
 
-/// Runs flows together, until all that end ([`App::Endless`] does not) are through or the limit is
-/// reached.
+/// Runs flows together until all that can end ([`App::Endless`] cannot) have finished or the limit
+/// is reached.
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
@@ -149,7 +151,7 @@ pub fn run_flows<S: Combined, O: Observer>(
     run_arranged(shared, plans, &Arrangement::default(), observer)
 }
 
-/// The same by an [`Arrangement`].
+/// Like [`run_flows`], with an [`Arrangement`].
 pub(crate) fn run_arranged<S: Combined, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
@@ -159,7 +161,7 @@ pub(crate) fn run_arranged<S: Combined, O: Observer>(
     run_in_company::<S, Nobody, O>(shared, plans, arrangement, observer)
 }
 
-/// The same, each controller in this company.
+/// Like [`run_arranged`], with these followers of each controller.
 fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
@@ -202,7 +204,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             shared.host.transport().to_uppercase()
         )));
     }
-    // What each transport refuses to carry, before anything is opened.
+    // Reports data that a transport cannot carry, before anything is opened.
     let hosts: Vec<E::Host> =
         plans.iter().map(|plan| E::carrying(host, &plan.app)).collect::<Result<_, Error>>()?;
     let jitter = if plans.len() > 1 { shared.jitter } else { Nanos::ZERO };
@@ -243,7 +245,8 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
             .skipping(skips(id), numbers.branch(u64::from(id)))
             .written_by(&app, start)
     };
-    // Until then nobody looks at a receiver but at samples, and its packets take the path's way.
+    // Receivers may run ahead only if each is inspected just at samples until its flow ends, and if
+    // packets take the path as it is.
     let waits = |app: &App| match app {
         App::Bulk(_) | App::Responses(_) | App::Video { .. } => true,
         App::Endless => arrangement.whole,
@@ -259,24 +262,24 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     Ok(if ahead { flows.going_ahead() } else { flows }.run(observer))
 }
 
-/// A trial of several flows under way.
+/// A trial of several flows in progress.
 struct Bottleneck<E: Ends> {
     forward: Toward<E::Sent, E::Ack>,
     back: Way<E::Ack>,
-    /// Until when receivers go ahead of the clock, ns; zero if they do not.
+    /// Time up to which receivers may run ahead of the clock, ns; zero if they do not.
     ahead: u64,
-    /// What several of them have sent.
+    /// ACKs that several such receivers have sent early.
     later: Option<Later<E::Ack>>,
     flows: Vec<Flow<E>>,
-    /// Flows whose data takes the way back.
+    /// Whether each flow's data takes the return path.
     reversed: Vec<bool>,
     turns: Earliest,
     openings: Openings,
-    /// When each flow was through.
+    /// When each flow finished.
     ends: Vec<Option<u64>>,
-    /// Flows that are waited for.
+    /// Number of flows that the trial still waits for.
     left: usize,
-    /// Those.
+    /// Whether the trial waits for each flow.
     ending: Vec<bool>,
     limit: u64,
     sample: Option<Nanos>,
@@ -284,7 +287,7 @@ struct Bottleneck<E: Ends> {
     queue_every: Option<Nanos>,
     counted: Vec<Vec<Counted>>,
     queue: Vec<u64>,
-    /// When flows end that are stopped, the last one first.
+    /// Times at which flows are stopped, the latest first.
     stops: Vec<(u64, usize)>,
 }
 
@@ -325,11 +328,11 @@ impl<E: Ends> Bottleneck<E> {
         }
     }
 
-    /// See [`Flow::goes_ahead_until`]; if nobody looks at a receiver but at samples.
+    /// See [`Flow::goes_ahead_until`]; only if receivers are inspected only at samples.
     fn going_ahead(mut self) -> Self {
         if goes_ahead(&self.forward, &self.back) {
             self.ahead = if self.sample.is_some() { 0 } else { self.limit }.max(1);
-            // One flow has the way back for itself: what it sends may be on it before its time.
+            // A single flow has the return path to itself, so its ACKs may enter it early.
             let least = match &self.back {
                 Way::Link(link) => link.least_delay(),
                 Way::Driven(_) => 0,
@@ -339,7 +342,8 @@ impl<E: Ends> Bottleneck<E> {
         self
     }
 
-    /// Receivers may go on to the next sample: all that arrives before the last one was taken.
+    /// Lets receivers run ahead to the next sample: everything that arrives before the last one was
+    /// processed.
     fn go_on(&mut self, sample_at: u64) {
         if self.ahead > 0 {
             self.ahead = sample_at.min(self.limit).max(1);
@@ -362,7 +366,7 @@ impl<E: Ends> Bottleneck<E> {
         self
     }
 
-    /// Notes what there is to be noted up to `now`.
+    /// Records the samples that are due up to `now`.
     fn note(&mut self, now: u64, sample_at: &mut u64, queue_at: &mut u64) {
         while *sample_at <= now {
             self.delivered.push(self.flows.iter().map(Flow::delivered).collect());
@@ -378,7 +382,7 @@ impl<E: Ends> Bottleneck<E> {
         }
     }
 
-    /// The next flow that is stopped ends.
+    /// Ends the next flow that is to be stopped.
     fn stop(&mut self, now: u64) {
         if let Some((_, flow)) = self.stops.pop()
             && self.ends[flow].is_none()
@@ -419,7 +423,7 @@ impl<E: Ends> Bottleneck<E> {
             // A timer that shrank into the past fires at once.
             now = next.max(now);
             if leaves == next {
-                // The queue decides before anything else of this instant.
+                // The queue comes before all other events of this instant.
                 self.leave(now);
             } else if stop == next {
                 self.stop(now);
@@ -427,15 +431,16 @@ impl<E: Ends> Bottleneck<E> {
                 self.step(flow, now, observer);
                 self.look_at(flow, now);
             } else if start == next {
-                // What opens a flow takes the same way back, after what left before it.
+                // Handshake answers take the same return path, after everything that left before
+                // them.
                 self.hand_in(now.saturating_add(1));
                 self.open(now, observer);
             } else {
                 self.release(now);
             }
         }
-        // What is still under way when nobody is waited for any more, cross traffic that is, stops
-        // with the last.
+        // Flows that are still active when the trial waits for none, such as cross traffic, stop
+        // with the last one.
         let stop = if self.left > 0 { self.limit } else { now };
         let starts = self.flows.iter().map(Flow::first_sent).collect();
         let finish = |(flow, end): (Flow<E>, Option<u64>)| match end {
@@ -462,8 +467,8 @@ impl<E: Ends> Bottleneck<E> {
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
     }
 
-    /// Flows take their turns before `until`, where nothing else happens before. Returns when the last one
-    /// did.
+    /// Runs the flows' steps before `until`, provided nothing else happens before then. Returns the
+    /// time of the last one.
     #[inline(always)]
     fn take_turns<O: Observer>(&mut self, mut now: u64, until: u64, observer: &mut O) -> u64 {
         while self.left > 0 {
@@ -482,9 +487,9 @@ impl<E: Ends> Bottleneck<E> {
         now
     }
 
-    /// If a flow may hear something of what receivers ahead of the clock have sent by `next`, before which
-    /// nothing else happens, the part of it leaves that does so before anything can be heard: from then on
-    /// flows may have their receivers send more. Whether it did.
+    /// If a sender may receive an ACK of a receiver ahead of the clock by `next`, before which
+    /// nothing else happens: hands in the ACKs that leave before any of them can be received. After
+    /// that, receivers may send more. Returns whether it did.
     #[inline(always)]
     fn hand_in_if_due(&mut self, next: u64) -> bool {
         let heard = self.later.as_ref().map_or(NEVER, Later::unheard_until);
@@ -494,8 +499,8 @@ impl<E: Ends> Bottleneck<E> {
         heard < next
     }
 
-    /// What receivers ahead of the clock have sent leaves, up to `until`. One that is through by then does not
-    /// send it.
+    /// Puts the early ACKs up to `until` on the return path. A flow that ends before its ACK leaves
+    /// does not send it.
     #[inline(never)]
     fn hand_in(&mut self, until: u64) {
         let Some(later) = &mut self.later else { return };
@@ -507,14 +512,13 @@ impl<E: Ends> Bottleneck<E> {
             let one = &mut self.flows[flow];
             let before = one.next_ack();
             self.back.send(at, ack, |at| one.hear(at, ack.packet));
-            // Most often others are on their way, which it hears before.
+            // Usually the flow receives other ACKs first.
             if one.next_ack() < before && self.ends[flow].is_none() {
                 self.turns.set(flow, one.next_event());
             }
         }
     }
 
-    /// A flow's own next step.
     #[inline]
     fn step<O: Observer>(&mut self, flow: usize, now: u64, observer: &mut O) {
         let (one, there) = (&mut self.flows[flow], &mut self.forward);
@@ -527,7 +531,7 @@ impl<E: Ends> Bottleneck<E> {
         }
     }
 
-    /// The next step of a flow that is not under way.
+    /// Performs the next step of a flow's handshake.
     fn open<O: Observer>(&mut self, now: u64, observer: &mut O) {
         let (there, openings) = (&mut self.forward, &mut self.openings);
         let opened = match &mut self.back {
@@ -550,7 +554,7 @@ impl<E: Ends> Bottleneck<E> {
         }
     }
 
-    /// The way there decides.
+    /// The forward path decides.
     fn leave(&mut self, now: u64) {
         while let Some((held, fate)) = self.forward.poll(now) {
             let flow = match held {
@@ -581,7 +585,7 @@ impl<E: Ends> Bottleneck<E> {
         }
     }
 
-    /// The way back lets ACKs go.
+    /// The return path releases ACKs.
     fn release(&mut self, now: u64) {
         while let Some((at, ack)) = self.back.poll(now) {
             let flow = ack.flow as usize;

@@ -33,8 +33,8 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// Runs one trial of an arm: [`run`] compiled once, here, and not in every crate that has trials to
-/// run.
+/// Runs one trial of an arm: an instance of [`run`] that is compiled once, here, and not in every
+/// crate that runs trials.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -58,7 +58,7 @@ pub fn run<S: Combined, O: Observer>(
     controller: Core<S>,
     observer: &mut O,
 ) -> Result<Outcome, Error> {
-    // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
+    // Two types: a sender without a recorder need not check whether one is present.
     if observer.listens() {
         run_in_company(setup, controller, Tape::default(), observer).map(|(outcome, _)| outcome)
     } else {
@@ -66,7 +66,7 @@ pub fn run<S: Combined, O: Observer>(
     }
 }
 
-/// The same in this company, which comes back.
+/// Like [`run`], with these followers, which are returned.
 pub(crate) fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
@@ -107,7 +107,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     Ok((flow.finish(now, stop), company))
 }
 
-/// Whether receivers may go ahead of the clock on these ways: see [`Flow::goes_ahead_until`].
+/// Whether receivers may run ahead of the clock on these paths: see [`Flow::goes_ahead_until`].
 pub(crate) fn goes_ahead<S, A: Plain>(forward: &Toward<S, A>, back: &Way<A>) -> bool {
     match (forward, back) {
         (Toward::Link(link), Way::Link(_)) => link.keeps_order() && link.propagation() > 0,
@@ -115,8 +115,8 @@ pub(crate) fn goes_ahead<S, A: Plain>(forward: &Toward<S, A>, back: &Way<A>) -> 
     }
 }
 
-/// From the first packet of a flow that has everything for itself to its last: when it stopped, and
-/// why.
+/// Runs a flow that has the path to itself from its first packet to its last. Returns when and why
+/// it stopped.
 fn drive<E: Ends, O: Observer>(
     flow: &mut Flow<E>,
     mut forward: Toward<E::Sent, E::Ack>,
@@ -150,8 +150,8 @@ fn drive<E: Ends, O: Observer>(
     (now, Stop::Complete)
 }
 
-/// What a queue or a terminal decides after `now` and before the flow's own next event at `own`: when it
-/// did, before the limit.
+/// Runs the decisions of a queue or terminal after `now` and before the flow's own next event at
+/// `own`. Returns their time, if there was one before the limit.
 #[inline(never)]
 fn decide<E: Ends>(
     flow: &mut Flow<E>,
@@ -168,7 +168,7 @@ fn decide<E: Ends>(
     let now = next.max(now);
     debug_assert!(release >= now || own <= release, "an ACK was let go in the past");
     if leaves <= now {
-        // The queue decides before anything else of this instant.
+        // The queue comes before all other events of this instant.
         while let Some((held, fate)) = forward.poll(now) {
             if let Held::Data { left, sent, .. } = held {
                 flow.land(&sent, Time(left), fate);
@@ -177,7 +177,7 @@ fn decide<E: Ends>(
     } else if own <= release {
         return None;
     } else {
-        // What was acknowledged at this instant has been handed in: the way back decides.
+        // Everything acknowledged at this instant has been handed in; now the return path decides.
         while let Some((at, ack)) = back.poll(now) {
             flow.hear(at, ack.packet);
         }

@@ -1,23 +1,24 @@
-//! Whose turn it is among many flows.
+//! Selection of the next flow among many.
 
 use crate::wire::NEVER;
 
-/// The earliest of many times, of which one is replaced at a time: a tree of groups of four, of which
-/// each node is the smallest of its group.
+/// The earliest of many times, of which one is replaced at a time: a tree of groups of four, in
+/// which each node is the minimum of its group.
 #[derive(Clone, Debug)]
 pub(crate) struct Earliest {
-    /// The children of node `n` are `4 n + 1` and the three after it, their values the group `n`; the
-    /// leaves come last. Time above, place below, in one word: which of two flows comes first is a coin
-    /// toss that no branch predictor wins, and of two words the smaller one is found without a branch.
+    /// The children of node `n` are `4 n + 1` and the next three nodes; their values are group `n`,
+    /// and the leaves come last. Each word has the time in its upper bits and the place in its
+    /// lower bits: the order of two flows is a coin toss that no branch predictor wins, and the
+    /// smaller of two words is found without a branch.
     groups: Vec<[u64; 4]>,
-    /// The smallest of all.
+    /// The smallest value of all.
     root: u64,
-    /// How many bits the place takes.
+    /// Number of bits of the place.
     bits: u32,
 }
 
 impl Earliest {
-    /// Of so many places, none of which is due.
+    /// For this many places, none of which is due.
     pub(crate) fn new(places: usize) -> Earliest {
         let (mut leaves, mut groups) = (1, 0);
         while leaves < places {
@@ -31,13 +32,13 @@ impl Earliest {
         }
     }
 
-    /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million
-    /// five hours.
+    /// Times from here on count as [`NEVER`]: four and a half years with a hundred flows, five
+    /// hours with a million.
     fn horizon(&self) -> u64 {
         u64::MAX >> self.bits
     }
 
-    /// When the earliest is due, and its place; of equal times the lowest one.
+    /// The earliest due time and its place; at equal times the lowest place.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
         let (first, horizon) = (self.root, self.horizon());
@@ -53,10 +54,11 @@ impl Earliest {
             self.root = earliest;
             return;
         }
-        // There are as many inner nodes as groups, and of all nodes only the first is in none.
+        // The number of inner nodes equals the number of groups, and only the root belongs to no
+        // group.
         let mut value = self.groups.len() + place - 1;
         if self.groups[value / 4][value % 4] == earliest {
-            // An ACK that is on its way is most often heard after what the flow does next.
+            // Usually the flow's own next event comes before an ACK that is in transit.
             return;
         }
         loop {

@@ -1,15 +1,16 @@
-//! How long packets waited, counted at the price of an addition.
+//! Waiting times of packets, counted at the cost of one addition per packet.
 //!
-//! The same buckets as those of the histogram that a trial reports, which is made when the trial is
-//! over: with every packet it would keep its total, its bounds and a table of settings.
+//! The buckets are those of the histogram that a trial reports. That histogram is built only at the
+//! end of the trial: it would update its total, its bounds and a table of settings with every
+//! packet.
 
 use hdrhistogram::Histogram;
 
-/// Significant bits of a value that tell buckets apart: two decimal digits.
+/// Significant bits of a value that distinguish buckets: two decimal digits.
 const BITS: u32 = 8;
-/// Waits that have no bucket count as this long, us.
+/// Longer waits, which have no bucket, count as this long, us.
 const MOST: u64 = 120_000_000;
-/// The octaves that it takes to have one for that end here.
+/// `MOST` rounded up to a whole octave.
 const END: u64 = 1 << 27;
 const HALF: u64 = 1 << (BITS - 1);
 const BUCKETS: usize = bucket(END - 1) + 1;
@@ -22,7 +23,7 @@ pub(crate) struct Waits {
     counts: Box<[u32; BUCKETS]>,
     /// The largest, us.
     most: u64,
-    /// One less than the smallest that is not 0, us.
+    /// The smallest wait above 0, minus one, us.
     least: u64,
 }
 
@@ -36,7 +37,7 @@ impl Default for Waits {
     }
 }
 
-/// Which one counts waits of so many us.
+/// The bucket of a wait of `us` microseconds.
 #[inline]
 const fn bucket(us: u64) -> usize {
     let octave = (u64::BITS - BITS) - (us | ((1 << BITS) - 1)).leading_zeros();
@@ -50,25 +51,26 @@ const fn lowest(bucket: usize) -> u64 {
 }
 
 impl Waits {
-    /// A packet waited so long, ns.
+    /// Adds the wait of a packet, ns.
     #[inline]
     pub(crate) fn add(&mut self, ns: u64) {
         let us = self.count(ns);
         self.bound(us, us);
     }
 
-    /// Some packets waited from `least` to `most`, both ends included, in us as [`Waits::count`] gives them.
+    /// Records that some packets waited from `least` to `most`, both inclusive, in us as
+    /// [`Waits::count`] returns them.
     #[inline(always)]
     pub(crate) fn bound(&mut self, least: u64, most: u64) {
         self.most = self.most.max(most);
         self.least = self.least.min(least.wrapping_sub(1));
     }
 
-    /// A packet [of these](Waits::bound) waited so long, ns. Returns that in us.
+    /// Counts the wait, ns, of a packet within [these bounds](Waits::bound). Returns it in us.
     #[inline(always)]
     pub(crate) fn count(&mut self, ns: u64) -> u64 {
         let us = ns / 1000;
-        // Waits beyond the last octave, and no others, have no bucket.
+        // Only waits beyond the last octave have no bucket.
         match self.counts.get_mut(bucket(us)) {
             Some(count) => {
                 *count += 1;
@@ -84,7 +86,7 @@ impl Waits {
         MOST
     }
 
-    /// What a trial reports.
+    /// The histogram that a trial reports.
     ///
     /// # Panics
     /// Never: its bounds are constants.
@@ -95,12 +97,12 @@ impl Waits {
         let (most, least) = (self.most, self.least.wrapping_add(1));
         let used = &self.counts[..=bucket(most)];
         for (first, counts) in (0..).step_by(AT_ONCE).zip(used.chunks(AT_ONCE)) {
-            // Most are empty.
+            // Most groups are empty.
             if counts.iter().fold(0, |any, count| any | count) == 0 {
                 continue;
             }
             for (place, &count) in (first..).zip(counts).filter(|(_, count)| **count > 0) {
-                // Its smallest and its largest value it keeps to the microsecond.
+                // The histogram reports its smallest and largest value to the microsecond.
                 let value = if place == bucket(most) { most } else { lowest(place) };
                 let shortest = u32::from(least > 0 && place == bucket(least));
                 if shortest > 0 {
@@ -130,7 +132,7 @@ mod tests {
                 x = x
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
-                // All sizes up to beyond the last octave; zeros, too.
+                // All sizes up to beyond the last octave, and zeros.
                 let ns = (x >> 20) >> (x % 44);
                 waits.add(ns);
                 plain.saturating_record(ns / 1000);

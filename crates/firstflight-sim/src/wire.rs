@@ -1,22 +1,22 @@
-//! What is on its way in one direction, in order of arrival.
+//! The packets in transit in one direction, in order of arrival.
 //!
 //! Links deliver in the order of sending, so this is a queue. A path that reorders or duplicates
-//! inserts a little in front of the end; the cost is the number of packets overtaken, and a plain
-//! path never pays it.
+//! inserts a packet a few places before the end. The cost is the number of packets overtaken, and a
+//! plain path never pays it.
 
 use crate::pool::Plain;
 use crate::ring::Ring;
 
-/// No event is due: later than every time, ns.
+/// No event is due: later than every possible time, ns.
 pub const NEVER: u64 = u64::MAX;
 
-/// Something with a time of arrival, ns.
+/// An item with an arrival time, ns.
 pub trait Arrives: Plain {
-    /// When it arrives.
+    /// Its arrival time.
     fn at(&self) -> u64;
 }
 
-/// Packets under way.
+/// Packets in transit.
 #[derive(Clone, Debug, Default)]
 pub struct Wire<T: Arrives> {
     ring: Ring<T>,
@@ -36,18 +36,19 @@ impl<T: Arrives> Wire<T> {
         self.ring.end() - self.ring.base()
     }
 
-    /// Nothing is under way.
+    /// Whether nothing is in transit.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// Takes what arrives until `now`, one at a time; equal arrivals in the order of sending.
+    /// Removes the next item that arrives by `now`; items with equal arrival times leave in the
+    /// order of sending.
     #[inline]
     pub fn arrive(&mut self, now: u64) -> Option<T> {
         self.take(self.next() <= now)
     }
 
-    /// The same of who knows whether [the next](Wire::next) arrives.
+    /// Like [`Wire::arrive`], for a caller that knows whether [the next](Wire::next) item arrives.
     #[inline]
     pub fn take(&mut self, arrives: bool) -> Option<T> {
         if arrives { self.ring.pop() } else { None }

@@ -1,4 +1,4 @@
-//! A megabyte over smoltcp's loopback, steered by an arm: `loopback [ARM]`.
+//! Sends a megabyte over smoltcp's loopback, controlled by an arm: `loopback [ARM]`.
 
 use firstflight::Arm;
 use firstflight_smoltcp::Steered;
@@ -9,7 +9,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 const BYTES: usize = 1_000_000;
-/// What the loopback's packets of 65 535 bytes hold beside headers.
+/// Payload of the loopback's packets of 65 535 bytes after headers.
 const MSS: u16 = 65_495;
 
 fn socket<'a>() -> tcp::Socket<'a> {

@@ -1,10 +1,10 @@
-//! One TCP connection as its segments show it: what was sent, what came back, what a controller is
-//! told of it.
+//! One TCP connection as seen in its segments: tracks sent and acknowledged data, and reports
+//! events to a controller.
 //!
-//! Follows the rules of a sender without SACK, which smoltcp is: RFC 5681 section 2 (duplicate
+//! Follows the rules of a sender without SACK, such as smoltcp's: RFC 5681 section 2 (duplicate
 //! ACKs), RFC 6298 section 3 (Karn), RFC 6937 section 2 (delivered data). Departures: D1 at most
-//! [`MARKS`] segments are timed at once; D2 a repeat that nobody asked for by three duplicate ACKs
-//! counts as the retransmission timer's, since smoltcp has no other.
+//! [`MARKS`] segments are timed at once; D2 a retransmission that three duplicate ACKs did not
+//! trigger counts as the retransmission timer's, since smoltcp has no other trigger.
 
 use crate::wire::Segment;
 use firstflight::arm::ArmController;
@@ -13,19 +13,19 @@ use firstflight::detection::dupack::{DUP_THRESH, Header};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
 use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
 
-/// Segments that are timed at once.
+/// Maximum number of segments timed at once.
 pub(crate) const MARKS: usize = 32;
 
-/// A segment on its way.
+/// A segment in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     end: u64,
     at: Time,
-    /// Which transmission of the connection it was.
+    /// The ordinal of its transmission in the connection.
     ordinal: u64,
 }
 
-/// Segments on their way, oldest first; what does not fit is not timed.
+/// Segments in flight, oldest first; segments beyond the limit are not timed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     ring: [Mark; MARKS],
@@ -41,7 +41,7 @@ impl Marks {
         }
     }
 
-    /// Takes out what ends at or below `una`; the newest of it.
+    /// Removes the segments that end at or below `una`. Returns the newest of them.
     fn acknowledge(&mut self, una: u64) -> Option<Mark> {
         let mut newest = None;
         while self.count > 0 && self.ring[self.first].end <= una {
@@ -63,18 +63,18 @@ pub(crate) struct Flow {
     controller: ArmController,
     mss: u64,
     rtt: Rfc6298Rtt,
-    /// Sequence number of the SYN, when it left, and whether it left once.
+    /// Sequence number of the SYN, its departure time, and whether it was sent only once.
     syn: Option<(u32, Time, bool)>,
     established: bool,
-    /// Oldest unacknowledged byte, end of the highest sent, end of what was sent since the last
-    /// timeout, all counted from the first data byte.
+    /// The oldest unacknowledged byte, the end of the highest sent byte, and the end of the data
+    /// sent since the last timeout, all counted from the first data byte.
     una: u64,
     nxt: u64,
     last: u64,
     marks: Marks,
     credit: DuplicateCredit,
     duplicates: u32,
-    /// The third duplicate ACK came, and the repeat has not left yet.
+    /// Whether the third duplicate ACK has arrived and its retransmission has not left yet.
     repeat_due: bool,
     timeouts: u32,
     repeated_to: u64,
@@ -117,20 +117,20 @@ impl Flow {
         &self.controller
     }
 
-    /// Bytes outstanding: sent, not acknowledged, and not what duplicate ACKs stand for.
+    /// Bytes outstanding: sent, not acknowledged, and not covered by duplicate ACKs.
     pub(crate) fn inflight(&self) -> u64 {
         self.last.saturating_sub(self.una).saturating_sub(self.credit.credit())
     }
 
-    /// Bytes from the first data byte to this sequence number, which is less than 2^31 away from
-    /// `near`.
+    /// Offset of this sequence number from the first data byte; the number must be less than 2^31
+    /// away from `near`.
     fn offset(&self, seq: u32, near: u64) -> Option<u64> {
         let (isn, ..) = self.syn?;
         let low = isn.wrapping_add(1).wrapping_add(near as u32);
         near.checked_add_signed(i64::from(seq.wrapping_sub(low) as i32))
     }
 
-    /// How many bytes more may leave, given what waits in the socket's buffer unsent.
+    /// Number of further bytes that may leave, given the unsent bytes in the socket's buffer.
     pub(crate) fn room(&mut self, now: Time, unsent: u64, space: u64) -> u64 {
         let inflight = self.inflight();
         self.controller.before_send(&Ready {
@@ -143,7 +143,8 @@ impl Flow {
             timeout: self.rtt.rto(),
         });
         if self.controller.in_recovery() {
-            // What a recovery admits it counts when it leaves: one segment at a time.
+            // A recovery counts the bytes it admits when they leave, so it admits one segment at a
+            // time.
             let admitted = unsent == 0 && self.controller.admits(self.mss, inflight);
             return if admitted { self.mss.min(space) } else { 0 };
         }
@@ -154,7 +155,7 @@ impl Flow {
         room.min(space)
     }
 
-    /// Bytes of the socket's buffer that have not been sent yet.
+    /// Unsent bytes in the socket's buffer.
     pub(crate) fn unsent(&self, queued: u64) -> u64 {
         queued.saturating_sub(self.nxt - self.una)
     }
@@ -188,9 +189,9 @@ impl Flow {
         });
     }
 
-    /// Bytes leave again: what three duplicate ACKs asked for, or the timer.
+    /// Bytes leave again, triggered by three duplicate ACKs or by the timer.
     fn on_repeat(&mut self, now: Time, from: u64, to: u64) {
-        // RFC 6298 section 3: nothing of what is on its way says which copy arrived.
+        // RFC 6298 section 3: for segments in flight it is now unknown which copy arrives.
         self.marks.clear();
         self.repeated_to = self.repeated_to.max(to);
         if from != self.una || core::mem::take(&mut self.repeat_due) {
@@ -206,12 +207,12 @@ impl Flow {
         });
         self.timeouts += 1;
         self.rtt.on_timeout();
-        // smoltcp begins again at the oldest byte; what was on its way counts as lost.
+        // smoltcp restarts at the oldest byte; the data in flight counts as lost.
         self.last = from;
         (self.credit, self.duplicates) = (DuplicateCredit::default(), 0);
     }
 
-    /// A segment came.
+    /// A segment arrived.
     pub(crate) fn on_received(&mut self, now: Time, segment: &Segment) {
         let Some(ack) = segment.ack.and_then(|ack| self.offset(ack, self.una)) else {
             return;
@@ -233,7 +234,7 @@ impl Flow {
             carries_data: segment.len > 0 || segment.syn || segment.fin,
             window_changed: changed,
         };
-        // A FIN of ours counts one byte more than was sent.
+        // The ACK of our FIN counts one byte more than was sent as data.
         let ack = ack.min(self.nxt);
         if ack > self.una {
             self.on_advance(now, ack);
@@ -270,7 +271,8 @@ impl Flow {
         self.duplicates = self.duplicates.saturating_add(1);
         let acked = self.credit.on_duplicate(self.mss.min(before));
         self.delivered += acked;
-        // RFC 5681 section 3.2: the third says that the head is lost, and smoltcp repeats it.
+        // RFC 5681 section 3.2: the third one means that the head is lost, and smoltcp retransmits
+        // it.
         let enter = self.duplicates == DUP_THRESH;
         self.repeat_due |= enter;
         let lost = if enter { self.mss.min(self.inflight()) } else { 0 };
@@ -286,7 +288,7 @@ impl Flow {
         self.tell(ack);
     }
 
-    /// What every record of an ACK says.
+    /// The fields common to all records of an ACK.
     fn ack(&self, now: Time, inflight_before: u64) -> Ack {
         Ack {
             now,

@@ -36,25 +36,25 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
     }
 }
 
-/// A device through which one TCP connection of this host is steered by an arm.
+/// A device through which an arm controls one TCP connection of this host.
 #[derive(Debug)]
 pub struct Steered<D: Device> {
     device: D,
     watch: RefCell<Watch>,
 }
 
-/// The connection that is looked at.
+/// The observed connection.
 #[derive(Debug)]
 struct Watch {
     medium: Medium,
     port: u16,
-    /// Who is at the other end, once a SYN has said so.
+    /// Address and port of the peer, known after the first SYN.
     peer: Option<(IpAddress, u16)>,
     flow: Flow,
 }
 
 impl Watch {
-    /// A segment of the connection leaves, if this is one.
+    /// A segment leaves; ignored unless it belongs to the connection.
     fn on_transmit(&mut self, now: Time, frame: &[u8]) {
         let Some(segment) = segment(self.medium, frame) else {
             return;
@@ -64,7 +64,7 @@ impl Watch {
         }
     }
 
-    /// A segment of the connection comes, if this is one.
+    /// A segment arrives; ignored unless it belongs to the connection.
     fn on_receive(&mut self, now: Time, frame: &[u8]) {
         let Some(segment) = segment(self.medium, frame) else {
             return;
@@ -74,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// It is of the connection; the first SYN says which that is.
+    /// Whether the segment belongs to the connection; the first SYN determines the peer.
     fn is_peer(&mut self, segment: &Segment, other: (IpAddress, u16)) -> bool {
         if segment.syn && self.peer.is_none() {
             self.peer = Some(other);
@@ -88,8 +88,8 @@ fn time(now: Instant) -> Time {
 }
 
 impl<D: Device> Steered<D> {
-    /// The first connection of local port `port` is steered by `arm`; `mss` is its largest segment
-    /// in bytes of payload.
+    /// Puts the first connection of local port `port` under the control of `arm`; `mss` is its
+    /// largest segment in bytes of payload.
     ///
     /// # Errors
     /// [`ArmError::Nonsense`] if the arm needs a pacer or another loss detection.
@@ -99,15 +99,15 @@ impl<D: Device> Steered<D> {
         }
         let medium = device.capabilities().medium;
         let mss = u64::from(mss.max(1));
-        // smoltcp's sender makes no use of SACK.
+        // smoltcp's sender does not use SACK.
         let config = Config { sack: false, ..Config::tcp(mss) };
         let controller = arm.controller(config, u64::MAX, Time(0), Seq(0));
         let watch = Watch { medium, port, peer: None, flow: Flow::new(controller, mss) };
         Ok(Steered { device, watch: RefCell::new(watch) })
     }
 
-    /// Hands as much of `data` to the socket as the controller lets go now, and no more than the
-    /// socket takes. Returns how many bytes that were.
+    /// Passes as much of `data` to the socket as the controller allows now and the socket accepts.
+    /// Returns the number of bytes.
     ///
     /// # Errors
     /// Those of [`Socket::send_slice`].
@@ -122,12 +122,12 @@ impl<D: Device> Steered<D> {
         let space = capacity.saturating_sub(queued);
         let room = flow.room(time(now), flow.unsent(queued as u64), space as u64);
         let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        // The application ends the burst where it has less than may leave.
+        // The application limits the burst if it has less data than may leave.
         flow.app_limited = (data.len() as u64) < room;
         socket.send_slice(&data[..len])
     }
 
-    /// The controller of the connection: window, phase, how startup ended.
+    /// The controller of the connection: window, phase, startup exit.
     pub fn controller(&self) -> Ref<'_, ArmController> {
         Ref::map(self.watch.borrow(), |watch| watch.flow.controller())
     }
@@ -137,7 +137,7 @@ impl<D: Device> Steered<D> {
         self.watch.borrow().flow.inflight()
     }
 
-    /// The device beneath.
+    /// The wrapped device.
     pub fn get_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -169,7 +169,7 @@ impl<D: Device> Device for Steered<D> {
     }
 }
 
-/// A frame that came, looked at on its way to the stack.
+/// A received frame, inspected on its way to the stack.
 #[derive(Debug)]
 pub struct RxToken<'a, T> {
     inner: T,
@@ -191,7 +191,7 @@ impl<T: phy::RxToken> phy::RxToken for RxToken<'_, T> {
     }
 }
 
-/// A frame that leaves, looked at behind the stack.
+/// A frame to transmit, inspected after the stack.
 #[derive(Debug)]
 pub struct TxToken<'a, T> {
     inner: T,

@@ -6,7 +6,7 @@ use smoltcp::wire::{
     TcpPacket,
 };
 
-/// What of a TCP segment matters here.
+/// The fields of a TCP segment that are needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) source: (IpAddress, u16),
@@ -20,8 +20,8 @@ pub(crate) struct Segment {
     pub(crate) window: u16,
 }
 
-/// The segment in a frame of this medium, if there is a whole one: no fragments, no extension
-/// headers, nothing malformed.
+/// The segment in a frame of this medium, if it is complete: no fragments, no extension headers,
+/// nothing malformed.
 pub(crate) fn segment(medium: Medium, frame: &[u8]) -> Option<Segment> {
     match medium {
         Medium::Ip => of_packet(frame),
@@ -37,7 +37,7 @@ pub(crate) fn segment(medium: Medium, frame: &[u8]) -> Option<Segment> {
 }
 
 fn of_packet(packet: &[u8]) -> Option<Segment> {
-    // `of_packet` of smoltcp 0.14 panics where there is not a byte.
+    // `of_packet` of smoltcp 0.14 panics on empty input.
     packet.first()?;
     match IpVersion::of_packet(packet).ok()? {
         IpVersion::Ipv4 => {

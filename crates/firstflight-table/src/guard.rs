@@ -1,7 +1,7 @@
-//! A boundary around code that reads what others wrote: a panic becomes a [`Broken`], and everything
-//! else goes on.
+//! A boundary around code that reads foreign input: a panic becomes a [`Broken`], and the rest of
+//! the program goes on.
 //!
-//! Where a program aborts on a panic, as in a browser, there is no boundary.
+//! If a program aborts on a panic, as in a browser, there is no boundary.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ pub struct Broken {
     what: String,
 }
 
-/// A message may quote what was read.
+/// Maximum length of a message, which may quote the input.
 const LONGEST: usize = 150;
 
 impl Broken {
@@ -50,7 +50,8 @@ fn unknown() -> String {
     "an unknown place".to_owned()
 }
 
-/// Paths of a registry begin with folders of the machine that built the program.
+/// Source location of a panic. Registry paths start with folders of the machine that built the
+/// program, which are removed.
 fn place(location: &Location<'_>) -> String {
     let file = location.file().replace('\\', "/");
     let file = match file.split_once("registry/src/").and_then(|(_, rest)| rest.split_once('/')) {
@@ -68,18 +69,17 @@ fn message(payload: &(dyn Any + Send)) -> String {
 }
 
 thread_local! {
-    /// Boundaries that this thread is inside of.
+    /// Number of boundaries that this thread is inside.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static LAST: RefCell<Option<Broken>> = const { RefCell::new(None) };
 }
 
-/// The program itself is inside of one, with all of its threads.
+/// Whether the whole program, with all its threads, is inside a boundary.
 static PROGRAM: AtomicBool = AtomicBool::new(false);
 static LAST_OF_ANY: Mutex<Option<Broken>> = Mutex::new(None);
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 
-/// Panics inside a boundary are noted instead of printed; others go on to the hook that printed them
-/// before.
+/// Panics inside a boundary are recorded instead of printed; others go to the previous hook.
 fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -97,8 +97,7 @@ fn note_panics() {
     });
 }
 
-/// Does this work, and catches its panic. Whatever the work had under way is not to be used
-/// afterwards.
+/// Runs `work` and catches its panic. Data that `work` was modifying must not be used afterwards.
 ///
 /// # Errors
 /// The panic, if there was one.
@@ -113,7 +112,8 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
     })
 }
 
-/// The same for a whole program: a panic of any of its threads that reaches this one.
+/// Like [`guarded`], for a whole program: catches a panic of any of its threads that reaches this
+/// one.
 ///
 /// # Errors
 /// As [`guarded`].
@@ -129,12 +129,13 @@ pub fn program<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
     })
 }
 
-/// Panics that were caught so far: a program whose count is not zero did not do all of its work.
+/// Number of panics caught so far: if it is not zero, the program did not do all of its work.
 pub fn caught() -> u64 {
     CAUGHT.load(Ordering::Relaxed)
 }
 
-/// Panics that each cost one connection, told as one remark: a peer may cause any number of them.
+/// Panics that each cost one connection, reported in a single remark: a peer may cause any number
+/// of them.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     first: Option<Broken>,
@@ -142,18 +143,18 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// One more.
+    /// Adds a panic.
     pub fn add(&mut self, broken: Broken) {
         self.count += 1;
         self.first.get_or_insert(broken);
     }
 
-    /// Connections that were given up.
+    /// Number of connections given up.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Remark about them, if any.
+    /// The remark about them, if there are any.
     pub fn remark(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         Some(match self.count {

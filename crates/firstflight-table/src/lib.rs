@@ -1,4 +1,4 @@
-//! Results on their way in and out: [`text`] for terminals and spreadsheets, a [`guard`] around
+//! Safe input and output of results: [`text`] for terminals and spreadsheets, a [`guard`] around
 //! readers, and with the feature `files` output files ([`whole`]) and rows ([`rows`]).
 #![forbid(unsafe_code)]
 // A library has no terminal.
@@ -11,7 +11,7 @@ pub mod text;
 #[cfg(feature = "files")]
 pub mod whole;
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,8 +1,8 @@
 //! Rows as lines of JSON: appended one by one by [`RowWriter`], read back by [`Lines`].
 //!
-//! A row is in its file whole or not at all. Where the file system refuses one (a full disk, a quota,
-//! a limit), what was written of it is taken back, the program goes on, and the row waits for another
-//! try. Rows beyond what may wait are lost, and counted.
+//! A row is in its file completely or not at all. If the file system refuses a row (a full disk, a
+//! quota, a limit), the part already written is removed, the program goes on, and the row waits for
+//! another attempt. Rows beyond the limit of waiting rows are lost and counted.
 
 use crate::whole::{check_folder, folder_of};
 use std::collections::VecDeque;
@@ -12,26 +12,26 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of rows that may wait for a file system that refuses them.
+/// Maximum number of bytes of rows that wait for another attempt.
 const MOST_WAITING: usize = 8 << 20;
-/// Between two tries.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A longer line is no row.
+/// Maximum length of a row; a longer line is not a row.
 pub const LONGEST_LINE: u64 = 1 << 20;
 
 /// Condition of a file's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Rows that wait for another try.
+    /// Rows that wait for another attempt.
     pub waiting: u64,
-    /// Rows that were given up.
+    /// Rows that were dropped.
     pub lost: u64,
-    /// Why the last try failed; none if it did not.
+    /// Why the last attempt failed; `None` if it succeeded.
     pub trouble: Option<String>,
 }
 
 impl Health {
-    /// Every row is in the file.
+    /// Whether every row is in the file.
     pub fn is_well(&self) -> bool {
         self.waiting == 0 && self.lost == 0 && self.trouble.is_none()
     }
@@ -60,8 +60,8 @@ pub struct News {
 }
 
 impl News {
-    /// A line for the user of the program, if there is something new: rows are not written, rows are
-    /// lost, rows are written again.
+    /// A line for the user of the program, if there is news: rows are not written, rows are lost,
+    /// rows are written again.
     pub fn of(&mut self, health: &Health) -> Option<String> {
         let News { troubled, lost } = *self;
         *self = News { troubled: health.trouble.is_some(), lost: lost || health.lost > 0 };
@@ -92,10 +92,11 @@ impl fmt::Debug for RowWriter {
 }
 
 enum To {
-    /// Opened by its first row.
+    /// A file that the first row opens.
     Later(PathBuf),
     File(Target),
-    /// What cannot be taken back is ended by a line break before the next row.
+    /// Output from which nothing can be removed: an incomplete row is ended by a line break before
+    /// the next row.
     Other {
         out: Box<dyn Write + Send>,
         torn: bool,
@@ -117,17 +118,17 @@ impl To {
 }
 
 impl RowWriter {
-    /// This file can be appended to, or made. Nothing is made yet.
+    /// Checks that this file can be appended to or created. Does not create it.
     ///
     /// # Errors
-    /// Those of the file system, and for `-`, which rows do not go to.
+    /// Those of the file system, and for `-`, which rows do not support.
     pub fn check(file: &Path) -> io::Result<()> {
         if file.as_os_str() == "-" {
             return Err(io::Error::other("rows go to a file, not to standard output"));
         }
         match file.metadata() {
             Ok(meta) if meta.is_dir() => Err(io::Error::other("is a folder, not a file")),
-            // To open a pipe is to wait for who reads it.
+            // Opening a pipe would wait for its reader.
             Ok(meta) if !meta.is_file() => Ok(()),
             Ok(_) => OpenOptions::new().append(true).open(file).map(drop),
             Err(error) if error.kind() == io::ErrorKind::NotFound => check_folder(folder_of(file)),
@@ -135,7 +136,8 @@ impl RowWriter {
         }
     }
 
-    /// Appends to this file, which is checked now and opened by [`RowWriter::begin`] or the first row.
+    /// Appends to this file, which is checked now and opened by [`RowWriter::begin`] or by the
+    /// first row.
     ///
     /// # Errors
     /// Those of [`RowWriter::check`].
@@ -144,11 +146,11 @@ impl RowWriter {
         Ok(RowWriter::new(To::Later(file.to_owned())))
     }
 
-    /// Opens the file, if that is still to be done. A last row that a crash or a full disk has cut is removed first. Returns
-    /// the number of its bytes.
+    /// Opens the file if it is not open yet. A last row that a crash or a full disk has truncated
+    /// is removed first. Returns the number of bytes removed.
     ///
     /// # Errors
-    /// Those of the file system, and if the file ends within a line that is no row.
+    /// Those of the file system, and if the file ends within a line that is not a row.
     pub fn begin(&mut self) -> io::Result<u64> {
         let To::Later(file) = &self.to else { return Ok(0) };
         let (target, cut) = Target::open(file)?;
@@ -156,7 +158,8 @@ impl RowWriter {
         Ok(cut)
     }
 
-    /// Appends to this file from now on.
+    /// Opens this file for appending. Also returns the number of bytes removed, see
+    /// [`RowWriter::begin`].
     ///
     /// # Errors
     /// As [`RowWriter::begin`].
@@ -166,7 +169,7 @@ impl RowWriter {
         Ok((rows, cut))
     }
 
-    /// Writes rows to something that is no file: there a row that failed stays half written.
+    /// Writes rows to an output that is not a file: a row that failed stays incomplete there.
     pub fn to(out: Box<dyn Write + Send>) -> RowWriter {
         RowWriter::new(To::Other { out, torn: false })
     }
@@ -182,7 +185,7 @@ impl RowWriter {
         }
     }
 
-    /// One row, with the line break at its end.
+    /// Adds one row, which ends with a line break.
     pub fn add(&mut self, row: &[u8]) {
         self.tick();
         if self.waiting.is_empty() && self.again_at.is_none() {
@@ -199,14 +202,14 @@ impl RowWriter {
         self.waiting.push_back(row.to_vec());
     }
 
-    /// To be called now and then: rows that wait are tried again after a pause.
+    /// Retries waiting rows after a pause; to be called from time to time.
     pub fn tick(&mut self) {
         if self.again_at.is_some_and(|at| Instant::now() >= at) {
             self.try_again();
         }
     }
 
-    /// The last try. What is not written now is lost.
+    /// Makes the last attempt. Rows that cannot be written now are lost.
     pub fn finish(&mut self) -> Health {
         self.try_again();
         self.lost += self.waiting.len() as u64;
@@ -252,7 +255,7 @@ fn append_plainly(out: &mut impl Write, torn: &mut bool, row: &[u8]) -> io::Resu
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
                 *torn = rest.len() < row.len();
-                // All but the line break is written: the row is there.
+                // Only the line break is missing: the row is complete.
                 return if *torn && rest == b"\n" { Ok(()) } else { Err(error) };
             }
         }
@@ -263,10 +266,10 @@ fn append_plainly(out: &mut impl Write, torn: &mut bool, row: &[u8]) -> io::Resu
 /// A file that rows are appended to.
 struct Target {
     file: File,
-    /// A regular file: what is written of a row can be taken back.
+    /// Whether it is a regular file, from which a part of a row can be removed.
     regular: bool,
     torn: bool,
-    /// A row that could not be taken back: it begins here.
+    /// Start of a row that could not be removed.
     cut_at: Option<u64>,
 }
 
@@ -283,7 +286,8 @@ impl Target {
         Ok((target, cut))
     }
 
-    /// The file ends with a whole row, or is made to. Returns how many bytes of half a row went.
+    /// Makes the file end with a complete row. Returns the number of bytes removed of an incomplete
+    /// one.
     fn mend(&mut self) -> io::Result<u64> {
         let size = self.file.metadata()?.len();
         let from = size.saturating_sub(LONGEST_LINE);
@@ -324,12 +328,13 @@ impl Target {
     }
 }
 
-/// Does this while no other program of ours appends to the file: what is taken back is ours.
+/// Runs `work` while no other program of ours appends to the file, so that only our own bytes are
+/// removed.
 #[cfg(unix)]
 fn locked<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     use rustix::fs::{FlockOperation, flock};
     use rustix::io::Errno;
-    // Another program holds it for as long as a row takes; one that holds it longer means no good.
+    // Other programs hold the lock for the time of a row; one that holds it longer is not ours.
     let mut tries = 20;
     let held = loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -339,7 +344,7 @@ fn locked<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result<T>
                 std::thread::sleep(Duration::from_millis(1));
             }
             Err(Errno::WOULDBLOCK) => return Err(io::Error::other("another program locks it")),
-            // A file system without locks.
+            // The file system has no locks.
             Err(_) => break false,
         }
     };
@@ -366,16 +371,16 @@ pub struct Lines<R> {
 /// One line of a file of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub number: u64,
-    /// The line, without its break.
+    /// The line without its line break.
     pub bytes: &'a [u8],
-    /// It has a line break at its end.
+    /// Whether it ends with a line break.
     pub ended: bool,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Those of these bytes.
+    /// The lines of these bytes.
     pub fn of(from: R) -> Lines<R> {
         Lines { from, line: Vec::new(), number: 0 }
     }
@@ -383,7 +388,7 @@ impl<R: BufRead> Lines<R> {
     /// The next line that is not blank.
     ///
     /// # Errors
-    /// With the number of the line: it cannot be read, or is too long for a row.
+    /// The number of the line and a message, if the line cannot be read or is too long for a row.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, (u64, String)> {
         loop {
             self.line.clear();
@@ -406,11 +411,11 @@ impl<R: BufRead> Lines<R> {
 }
 
 impl<'a> Line<'a> {
-    /// Parses a row with `parse`. `None` is a torn row: the last line, without a line break, is no
-    /// row, as a program leaves it that is killed while it writes.
+    /// Parses a row with `parse`. Returns `None` for a torn row: a last line without a line break
+    /// that is not a row, as left by a program that is killed while it writes.
     ///
     /// # Errors
-    /// With the number of the line: any other line that is no row.
+    /// The number of the line and a message, for any other line that is not a row.
     pub fn row<T, E: fmt::Display>(
         &self,
         parse: impl FnOnce(&'a [u8]) -> Result<T, E>,
@@ -436,7 +441,7 @@ mod tests {
             .into_bytes()
     }
 
-    /// Numbers of the rows of a file, and how many rows are torn.
+    /// Numbers of the rows of a file, and the number of torn rows.
     fn read(bytes: &[u8]) -> Result<(Vec<u64>, u64), (u64, String)> {
         let (mut lines, mut rows, mut torn) = (Lines::of(Cursor::new(bytes)), Vec::new(), 0);
         while let Some(line) = lines.next_line()? {
@@ -448,7 +453,7 @@ mod tests {
         Ok((rows, torn))
     }
 
-    /// Takes so many bytes, then is full until it gets more room.
+    /// Accepts a number of bytes, then is full until it gets more room.
     #[derive(Clone, Default)]
     struct Disk(Arc<Mutex<(Vec<u8>, usize)>>);
 
@@ -470,7 +475,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever room a disk has when, every row is written, in its order, or counted as lost.
+        /// However the room on a disk changes, every row is written, in order, or counted as lost.
         #[test]
         fn rows_are_written_in_order_or_counted(rooms in proptest::collection::vec(0_usize..200, 1..20)) {
             let disk = Disk::default();
@@ -491,7 +496,7 @@ mod tests {
             prop_assert_eq!(numbers, (0..added).collect::<Vec<_>>());
         }
 
-        /// Wherever a program is killed, the next one goes on with whole rows.
+        /// Wherever a program is killed, the next one continues with complete rows.
         #[test]
         fn a_file_that_was_cut_anywhere_is_gone_on_with(count in 1_u64..6, cut in any::<proptest::sample::Index>()) {
             let folder = tempfile::tempdir().expect("a folder");
@@ -556,7 +561,7 @@ mod tests {
         assert_eq!(rows.finish().lost, 6);
     }
 
-    /// Two writers of one file: what one takes back is never the other's.
+    /// Two writers of one file: neither removes bytes of the other.
     #[cfg(unix)]
     #[test]
     fn several_writers_of_a_file_do_not_mix_rows() {

@@ -1,11 +1,11 @@
-//! Text of others: shown, never obeyed.
+//! Foreign text: shown but never interpreted.
 //!
 //! An escape is `\u` with four hexadecimal digits, so escaped JSON is still the same JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Characters that steer a terminal or reorder what a reader sees: controls (C0, DEL, C1), line and
+/// Characters that control a terminal or reorder the visible text: controls (C0, DEL, C1), line and
 /// paragraph separators, bidirectional marks, embeddings and isolates (Unicode TR 36), interlinear
 /// annotation, the byte order mark and invisible tags.
 fn steers(c: char) -> bool {
@@ -20,7 +20,7 @@ fn steers(c: char) -> bool {
             | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}'
-            // Bytes of a file's name that are no text: `firstflight_path::input`.
+            // Bytes of a file name that are not text: `firstflight_path::input`.
             | '\u{10ff80}'..='\u{10ffff}')
 }
 
@@ -54,18 +54,18 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A name or another text of somebody else on one line, for a message or a title.
+/// A name or other foreign text on one line, for a message or a title.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The same for a cell that may have several lines.
+/// Like [`one_line`], for a cell that may have several lines.
 pub fn cell(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n')
 }
 
-/// JSON for a page that shows its strings: characters that steer become text, also those that JSON
-/// itself escapes. Line breaks and tabs stay.
+/// JSON for a page that shows its strings: control characters become visible text, including those
+/// that JSON itself escapes. Line breaks and tabs stay.
 pub fn readable_json(json: &str) -> Cow<'_, str> {
     let visible = |c: char| steers(c) && !matches!(c, '\n' | '\r' | '\t');
     if !json.chars().any(|c| visible(c) || c == '\\') {
@@ -92,7 +92,7 @@ pub fn readable_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text as an attribute of XML. Control characters, which XML cannot carry, become spaces.
+/// Text as an attribute of XML. Control characters, which XML does not allow, become spaces.
 pub fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -108,12 +108,13 @@ pub fn xml(text: &str) -> String {
     out
 }
 
-/// Stands for the escape character of a style of ours. No text has it: it is a noncharacter of Unicode.
+/// Represents the escape character of our own styles. It is a noncharacter of Unicode, so no text
+/// contains it.
 pub const STYLE: char = '\u{fddf}';
 
-/// A whole text on its way to a terminal, a pipe or a log. Line breaks and tabs stay, and weights and
-/// colours of ours become escape sequences: [`STYLE`], `[`, parameters of a style and `m`. An
-/// escape sequence of anybody else is shown.
+/// A whole text for a terminal, a pipe or a log. Line breaks and tabs stay, and our own weights and
+/// colours become escape sequences: [`STYLE`], `[`, parameters of a style and `m`. Any other escape
+/// sequence is shown as text.
 pub fn shown(text: &str) -> Cow<'_, str> {
     let plain = |c: char| !steers(c) || c == '\n' || c == '\t';
     if text.chars().all(plain) {
@@ -139,22 +140,23 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The length of the style that a text begins with.
+/// The length of the style at the start of a text.
 fn style_of(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix(STYLE)?.strip_prefix('[')?;
     let end = parameters.bytes().take(12).position(|byte| byte == b'm')?;
     is_style(&parameters[..end]).then_some(STYLE.len_utf8() + 1 + end + 1)
 }
 
-/// Weight and foreground colour only: nothing that hides text, moves the cursor or talks back.
+/// Weight and foreground colour only: nothing that hides text, moves the cursor or makes the
+/// terminal answer.
 fn is_style(parameters: &str) -> bool {
     let colour = parameters.strip_prefix("38;5;").and_then(|number| number.parse::<u8>().ok());
     matches!(parameters, "0" | "1" | "2" | "22" | "33" | "39") || colour.is_some_and(|one| one < 16)
 }
 
-/// A cell of CSV (RFC 4180) that holds text: quoted where it must be. A spreadsheet takes text that
-/// begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula; a quote in front of it
-/// makes it text.
+/// A CSV cell (RFC 4180) that contains text: quoted if necessary. A spreadsheet treats text that
+/// starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula; a leading quote makes
+/// it text.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let quoted = text.contains([',', '"', '\n', '\r']);
@@ -193,10 +195,10 @@ mod tests {
             prop_assert!(!line.chars().any(steers), "{line:?}");
             let lines = cell(&text);
             prop_assert!(!lines.chars().any(|c| steers(c) && c != '\n'), "{lines:?}");
-            // No style of ours is in it, so nothing is left for a terminal.
+            // It contains none of our styles, so nothing may remain that a terminal interprets.
             let out = shown(&text);
             prop_assert!(!out.chars().any(|c| steers(c) && c != '\n' && c != '\t'), "{out:?}");
-            // A name that was escaped before goes through the sink as it is.
+            // A name that was escaped before passes unchanged.
             prop_assert_eq!(shown(&line), line.as_ref());
         }
 

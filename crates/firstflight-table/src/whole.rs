@@ -1,8 +1,8 @@
-//! Output files that appear as a whole: written beside under a name that nobody can guess, then
-//! renamed. A file that is replaced keeps its mode; a new one has what the umask leaves.
+//! Output files that appear as a whole: written in the same folder under an unguessable name, then
+//! renamed. A replaced file keeps its mode; a new one gets the mode that the umask allows.
 //!
-//! What is being written is locked by its writer. A file of this kind that nobody holds was left by
-//! a program that was killed, and the next one that writes into its folder removes it.
+//! A file is locked while it is written. An unlocked file of this kind was left by a program that
+//! was killed, and the next program that writes into the folder removes it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,8 @@ fn under_way<T>(with: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
     with(&mut UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Removes what this program is writing now: for the moment before it ends without unwinding.
+/// Removes the files that this program is writing now; for use right before it ends without
+/// unwinding.
 pub fn discard_all() {
     for file in under_way(std::mem::take) {
         let _ = fs::remove_file(file);
@@ -31,13 +32,13 @@ pub fn discard_all() {
 /// Permissions of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
-    /// Whom the umask lets.
+    /// Every user that the umask allows.
     Anybody,
-    /// The owner alone, also where another mode stood there before.
+    /// Only the owner, even if the previous file had another mode.
     Owner,
 }
 
-/// A file that is written bit by bit and appears when it is whole.
+/// A file that is written in pieces and appears when it is complete.
 #[derive(Debug)]
 pub struct Whole {
     file: PathBuf,
@@ -49,7 +50,7 @@ impl Whole {
     /// Opens it under another name in the same folder.
     ///
     /// # Errors
-    /// Those of the file system, and for a device or a pipe, which nothing may replace.
+    /// Those of the file system, and for a device or a pipe, which must not be replaced.
     pub fn open(file: &Path, who: For) -> io::Result<Whole> {
         if is_device(file) {
             return Err(io::Error::other("not an ordinary file"));
@@ -65,15 +66,15 @@ impl Whole {
         Ok(Whole { file: file.to_owned(), beside, out: BufWriter::new(made) })
     }
 
-    /// Its name until it is whole, for code that writes into it by name.
+    /// Its name until it is complete, for code that writes into it by name.
     pub fn beside(&self) -> &Path {
         &self.beside
     }
 
-    /// Gives it its name.
+    /// Renames it to its final name.
     ///
     /// # Errors
-    /// Those of the file system; then there is nothing left of it.
+    /// Those of the file system; nothing of it is then left.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()?;
         self.out.get_ref().as_file().sync_all()?;
@@ -93,13 +94,13 @@ impl Write for Whole {
 
 impl Drop for Whole {
     fn drop(&mut self) {
-        // After the rename nothing has this name.
+        // After the rename, the temporary name no longer exists.
         under_way(|all| all.remove(&self.beside));
         let _ = fs::remove_file(&self.beside);
     }
 }
 
-/// Writes a file as a whole; a device or a pipe is written into.
+/// Writes a file as a whole; a device or a pipe is written into directly.
 ///
 /// # Errors
 /// Those of the file system and of `write`.
@@ -117,8 +118,8 @@ pub fn write_whole(
     whole.finish()
 }
 
-/// Files can be made in this folder. Permissions alone do not tell: a file system may be read-only.
-/// What killed programs left in it goes.
+/// Checks that files can be created in this folder, which permissions alone do not show: a file
+/// system may be read-only. Removes the files that killed programs left in it.
 ///
 /// # Errors
 /// Those of the file system.
@@ -128,13 +129,13 @@ pub fn check_folder(folder: &Path) -> io::Result<()> {
     made.close()
 }
 
-/// A device or a pipe. Nothing may take its place: root's `--json /dev/null` would leave the machine
-/// without one.
+/// Whether the file is a device or a pipe. Nothing may replace those: root's `--json /dev/null`
+/// would leave the machine without one.
 pub fn is_device(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-/// The folder that a file lies in.
+/// The folder that contains a file.
 pub fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -142,7 +143,7 @@ pub fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// A new file with a lock on it.
+/// A new, locked file.
 fn make(folder: &Path, who: For) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(10);
@@ -150,14 +151,14 @@ fn make(folder: &Path, who: For) -> io::Result<NamedTempFile> {
     loop {
         let made = builder.tempfile_in(folder).map_err(plain)?;
         lock(made.as_file());
-        // Who sweeps may have come between.
+        // Another program may have swept the folder in between.
         if made.path().symlink_metadata().is_ok() {
             return Ok(made);
         }
     }
 }
 
-/// The error of the system alone: the name of the file says nothing to anybody.
+/// The system's error alone, because the temporary file name means nothing to the user.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn plain(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.source());
@@ -168,7 +169,7 @@ fn plain(error: io::Error) -> io::Error {
 #[cfg(unix)]
 fn mode(builder: &mut Builder<'_, '_>, who: For) {
     use std::os::unix::fs::PermissionsExt;
-    // The umask takes its part of it.
+    // The umask removes its bits.
     let mode = if who == For::Owner { 0o600 } else { 0o666 };
     builder.permissions(fs::Permissions::from_mode(mode));
 }
@@ -176,7 +177,8 @@ fn mode(builder: &mut Builder<'_, '_>, who: For) {
 #[cfg(not(unix))]
 fn mode(_: &mut Builder<'_, '_>, _: For) {}
 
-/// The new file gets mode and owner of the one that it will replace, as far as that is allowed.
+/// Gives the new file the mode and owner of the file that it will replace, as far as that is
+/// allowed.
 #[cfg(unix)]
 fn keep_mode(file: &Path, new: &File) {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -184,7 +186,7 @@ fn keep_mode(file: &Path, new: &File) {
     if old.is_file() {
         let same = new.metadata().is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
         let _ = if same { Ok(()) } else { fchown(new, Some(old.uid()), Some(old.gid())) };
-        // A change of the owner takes bits away.
+        // Changing the owner clears mode bits.
         let _ = new.set_permissions(old.permissions());
     }
 }
@@ -192,7 +194,7 @@ fn keep_mode(file: &Path, new: &File) {
 #[cfg(not(unix))]
 fn keep_mode(_: &Path, _: &File) {}
 
-/// A file system without locks has files without them; nothing is swept there.
+/// On a file system without locks, files stay unlocked and nothing is swept.
 #[cfg(unix)]
 fn lock(file: &File) {
     use rustix::fs::{FlockOperation, flock};
@@ -202,7 +204,8 @@ fn lock(file: &File) {
 #[cfg(not(unix))]
 fn lock(_: &File) {}
 
-/// Removes what killed programs of the same user left in a folder. `ours` is a new file of ours there.
+/// Removes the files that killed programs of the same user left in a folder. `ours` is our own new
+/// file there.
 #[cfg(unix)]
 fn sweep(folder: &Path, ours: &NamedTempFile) {
     use rustix::fs::{FlockOperation, OFlags, flock};

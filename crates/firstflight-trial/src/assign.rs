@@ -1,23 +1,22 @@
-//! Which arm a new connection gets.
+//! Assignment of arms to new connections.
 //!
-//! The hash of a unit under a key that nobody outside knows is a number from 0 to 1, the same
-//! whenever the unit comes back. Of k arms, the baseline being arm 0, arm i holds an interval that
-//! begins at i/k and grows upwards to (i+1)/k at most; what no arm holds is the baseline's. So a
-//! share that grows takes only from the baseline, and one that shrinks gives only to it: no unit
-//! moves from one treatment to another.
+//! The hash of a unit under a secret key is a number from 0 to 1, the same every time. Of k arms,
+//! with the baseline as arm 0, arm i holds an interval that starts at i/k and extends at most to
+//! (i+1)/k; the baseline gets the rest. So a share that grows takes only from the baseline, and one
+//! that shrinks gives only to it: no unit moves from one treatment to another.
 
 use siphasher::sip::SipHasher24;
 use std::fmt;
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Bits of an address that are one client's: a network of a provider or a home (RIPE-690: homes
-/// have /56 or shorter).
+/// Bits of an IPv4 address that identify a client: a network of a provider or a home (RIPE-690:
+/// homes have /56 or shorter).
 pub const PREFIX_V4: u8 = 24;
-/// The same for IPv6.
+/// Bits of an IPv6 address that identify a client.
 pub const PREFIX_V6: u8 = 56;
 
-/// Hashes are compared in this many bits, so that limits are exact and the same in BPF.
+/// Number of bits in which hashes are compared, so that limits are exact and the same in BPF.
 const BITS: u32 = 32;
 const WHOLE: u64 = 1 << BITS;
 
@@ -25,7 +24,7 @@ const WHOLE: u64 = 1 << BITS;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub [u8; 16]);
 
-/// A key is not shown by accident.
+/// Prevents that a key is printed by accident.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
@@ -49,12 +48,12 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// A connection, by a number that no other has: a socket cookie, or a counter.
+    /// A connection, by a unique number: a socket cookie or a counter.
     pub fn connection(number: u64) -> Unit {
         Unit::of(0, &number.to_le_bytes())
     }
 
-    /// A pair of slots of time, by its number.
+    /// A pair of time slots, by its number.
     pub fn pair(number: u64) -> Unit {
         Unit::of(1, &number.to_le_bytes())
     }
@@ -65,7 +64,7 @@ impl Unit {
     }
 
     /// A client, by this many bits of its IPv4 (0 to 32) or IPv6 address (0 to 128). An IPv4
-    /// address inside an IPv6 one counts as IPv4. A home that is seen over both may be two units.
+    /// address inside an IPv6 one counts as IPv4. A home that uses both may be two units.
     pub fn client_within(address: IpAddr, v4: u8, v6: u8) -> Unit {
         match address.to_canonical() {
             IpAddr::V4(address) => {
@@ -91,7 +90,7 @@ impl Unit {
     }
 }
 
-/// An arm and the part of all units that it is meant to get.
+/// An arm and the part of all units that it should get.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// The arm's name.
@@ -107,13 +106,13 @@ impl Share {
     }
 }
 
-/// Name of an arm without its label: `kernel:cubic#2` is `kernel:cubic`. With labels one controller
-/// can be several arms, which then must not differ (A/A).
+/// Name of an arm without its label: `kernel:cubic#2` is `kernel:cubic`. With labels, one
+/// controller can be several arms, which should then show no difference (A/A).
 pub fn controller(arm: &str) -> &str {
     arm.split_once('#').map_or(arm, |(controller, _)| controller)
 }
 
-/// Why shares are refused, in one line.
+/// Why shares are refused: a one-line message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub String);
 
@@ -130,29 +129,32 @@ impl std::error::Error for Error {}
 pub struct Assignment {
     key: Key,
     names: Vec<String>,
-    /// Where the room of each arm but the baseline begins, in hashes; the end of the last one's.
+    /// Start of the range reserved for each arm except the baseline, in hashes; and the end of the
+    /// last range.
     rooms: Vec<u64>,
-    /// Beginning and end of what each of them holds of it.
+    /// Start and end of the hashes that each of these arms holds in its range.
     ranges: Vec<(u64, u64)>,
     epoch: u32,
 }
 
 impl Assignment {
-    /// The first arm is the baseline. Parts add up to 1; one arm's is at most 1/k of k arms, but
-    /// for the baseline's.
+    /// The first arm is the baseline. Parts must add up to 1; with k arms, each except the baseline
+    /// may get at most 1/k.
     ///
     /// # Errors
-    /// One line: fewer than two arms, an arm twice, parts that do not add up or are too large.
+    /// A one-line message: fewer than two arms, an arm named twice, or parts that do not add up or
+    /// are too large.
     pub fn new(key: Key, shares: &[Share]) -> Result<Assignment, Error> {
         Assignment::of(key, shares, equal_rooms(shares.len()))
     }
 
-    /// The same with other limits: the largest part that an arm may ever get, for the arms named
-    /// here; 1/k for the others. They are fixed at the start, for they say where an arm begins.
+    /// Like [`Assignment::new`], with other limits: the largest part that each arm named in
+    /// `limits` may ever get; 1/k for the others. Limits are fixed at the start, because they
+    /// determine where the arms' ranges start.
     ///
     /// # Errors
-    /// As [`Assignment::new`], and one line for limits of other arms or of the baseline, or that
-    /// add up to more than 1.
+    /// As [`Assignment::new`], and a one-line message for limits of unknown arms or of the
+    /// baseline, or limits that add up to more than 1.
     pub fn within(key: Key, shares: &[Share], limits: &[Share]) -> Result<Assignment, Error> {
         Assignment::of(key, shares, rooms(shares, limits)?)
     }
@@ -163,10 +165,10 @@ impl Assignment {
         Ok(Assignment { key, names, rooms, ranges, epoch: 0 })
     }
 
-    /// Other parts for the same arms, with which a new epoch begins.
+    /// Changes the parts of the same arms, and starts a new epoch.
     ///
     /// # Errors
-    /// As [`Assignment::new`], and one line for other arms.
+    /// As [`Assignment::new`], and a one-line message for other arms.
     pub fn reshare(&mut self, shares: &[Share]) -> Result<(), Error> {
         if !self.names.iter().eq(shares.iter().map(|share| &share.arm)) {
             return Err(Error(format!("a trial keeps its arms: {}", self.names.join(", "))));
@@ -176,22 +178,22 @@ impl Assignment {
         Ok(())
     }
 
-    /// The number of this unit's arm; 0 is the baseline.
+    /// The index of this unit's arm; 0 is the baseline.
     pub fn arm(&self, unit: &Unit) -> usize {
         let hash = self.key.hash(b'a', unit) >> (64 - BITS);
         let held = self.ranges.iter().position(|(from, to)| (*from..*to).contains(&hash));
         held.map_or(0, |index| index + 1)
     }
 
-    /// The arm of a slot of time, counted from 0, of a trial of two arms: slots come in pairs with
-    /// one of each arm, and chance says which is first.
+    /// The arm of a time slot, counted from 0, in a trial of two arms: slots come in pairs, one per
+    /// arm in random order.
     pub fn arm_of_slot(&self, slot: u64) -> usize {
         let first = self.key.hash(b'a', &Unit::pair(slot / 2)) >> 63;
         (first ^ (slot & 1)) as usize
     }
 
-    /// Whether this unit takes part at all, if this part of all units do. Drawn by another hash,
-    /// before the arm: who does not is in no arm, and no baseline.
+    /// Whether this unit takes part, if `part` of all units do. Drawn by another hash, before the
+    /// arm: a unit that takes no part is in no arm, not even the baseline.
     pub fn enrols(&self, unit: &Unit, part: f64) -> bool {
         (self.key.hash(b'e', unit) >> (64 - BITS)) < hashes(part)
     }
@@ -201,30 +203,30 @@ impl Assignment {
         &self.names
     }
 
-    /// Beginning and end of what each arm but the baseline holds, of 2^32 hashes: those of
-    /// [`Assignment::arm`] are the upper half of SipHash-2-4 of `a`, then the unit's kind (0, 1, 4
-    /// or 6) and bytes. For those who draw where this code cannot run.
+    /// Start and end of the hashes that each arm except the baseline holds, out of 2^32. The hash
+    /// of [`Assignment::arm`] is the upper half of SipHash-2-4 of `a`, then the unit's kind (0, 1,
+    /// 4 or 6) and bytes. For draws in places where this code cannot run.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
 
-    /// Counts up with every change of shares.
+    /// Number of changes of shares so far.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 }
 
-/// So many of 2^32 hashes are this part of all, as [`Assignment::enrols`] draws.
+/// Number of hashes out of 2^32 that correspond to this part, as [`Assignment::enrols`] draws.
 pub fn hashes(part: f64) -> u64 {
     (part.clamp(0.0, 1.0) * WHOLE as f64).round() as u64
 }
 
-/// Where arms begin if each may get 1/k.
+/// Starts of the arms' ranges if each may get 1/k.
 fn equal_rooms(k: usize) -> Vec<u64> {
     (1..=k as u64).map(|arm| (arm * WHOLE).div_ceil(k as u64)).collect()
 }
 
-/// Where arms begin with these limits, from the last one down.
+/// Starts of the arms' ranges with these limits, from the last arm down.
 fn rooms(shares: &[Share], limits: &[Share]) -> Result<Vec<u64>, Error> {
     let Some((baseline, others)) = shares.split_first() else { return Ok(Vec::new()) };
     if limits.is_empty() {
@@ -254,13 +256,13 @@ fn rooms(shares: &[Share], limits: &[Share]) -> Result<Vec<u64>, Error> {
     Ok(rooms)
 }
 
-/// What each arm but the first holds.
+/// The hashes that each arm except the first holds.
 fn ranges(shares: &[Share], rooms: &[u64]) -> Result<Vec<(u64, u64)>, Error> {
     whole(shares)?;
     let mut ranges = Vec::new();
     for (share, room) in shares[1..].iter().zip(rooms.windows(2)) {
         let most = (room[1] - room[0]) as f64 / WHOLE as f64;
-        // Rooms are whole hashes.
+        // Ranges are rounded to whole hashes.
         if share.part > most + 1e-9 {
             let (part, most) = (100.0 * share.part, 100.0 * most);
             return Err(Error(format!(
@@ -274,7 +276,7 @@ fn ranges(shares: &[Share], rooms: &[u64]) -> Result<Vec<(u64, u64)>, Error> {
     Ok(ranges)
 }
 
-/// Parts of a whole: two arms at least, each once, each with more than nothing.
+/// Checks the parts: at least two arms, each named once, each with more than zero, with a sum of 1.
 fn whole(shares: &[Share]) -> Result<(), Error> {
     if shares.len() < 2 {
         return Err(Error("a trial has a baseline and at least one other arm".to_owned()));
@@ -296,13 +298,12 @@ fn whole(shares: &[Share]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads shares as a command line has them: `slowstart,rapid=20%`. The first arm is the baseline
-/// and gets what is left, as does any arm without a share if none has one: then all are equal.
-/// Commas and signs inside parentheses belong to an arm. How large a share may be is for
-/// [`Assignment`] to say.
+/// Reads shares in the form of a command line: `slowstart,rapid=20%`. The first arm is the baseline
+/// and gets the rest. If no arm has a share, all shares are equal. Commas and signs inside
+/// parentheses belong to an arm. [`Assignment`] checks how large a share may be.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the text cannot be parsed.
 pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
     let read = listed(text)?;
     let given: f64 = read.iter().filter_map(|(_, part)| *part).sum();
@@ -324,7 +325,7 @@ pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
 /// Reads the largest shares that arms may get: `rapid=80%`.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the text cannot be parsed.
 pub fn limits(text: &str) -> Result<Vec<Share>, Error> {
     let known = |(arm, part): (String, Option<f64>)| match part {
         Some(part) if part > 0.0 && part <= 1.0 => Ok(Share::of(arm, part)),
@@ -336,7 +337,7 @@ pub fn limits(text: &str) -> Result<Vec<Share>, Error> {
 /// Reads arms without shares: `hystart++,search(exit=none)`.
 ///
 /// # Errors
-/// One line.
+/// A one-line message if the text cannot be parsed.
 pub fn names(text: &str) -> Result<Vec<String>, Error> {
     let arms = outside(text, ',').into_iter().map(|arm| arm.trim().to_owned());
     let arms: Vec<String> = arms.collect();
@@ -346,7 +347,7 @@ pub fn names(text: &str) -> Result<Vec<String>, Error> {
     Ok(arms)
 }
 
-/// A part of a whole: `20%` or `0.2`.
+/// Reads a part of a whole: `20%` or `0.2`.
 pub fn part(text: &str) -> Option<f64> {
     let text = text.trim();
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
@@ -374,7 +375,7 @@ fn listed(text: &str) -> Result<Vec<(String, Option<f64>)>, Error> {
     outside(text, ',').iter().map(read).collect()
 }
 
-/// The pieces between `by`, where it stands outside of parentheses.
+/// The pieces of `text` separated by `by` outside parentheses.
 fn outside(text: &str, by: char) -> Vec<&str> {
     let (mut depth, mut from, mut pieces) = (0_i32, 0, Vec::new());
     for (at, letter) in text.char_indices() {
@@ -392,13 +393,13 @@ fn outside(text: &str, by: char) -> Vec<&str> {
     pieces
 }
 
-/// Names for units that say nothing about them: a hash under a key of its own, which is never
-/// shown. With a known key all 2^24 IPv4 networks could be tried in a second.
+/// Names for units that reveal nothing about them: a hash under a separate key, which is never
+/// shown. With a known key, all 2^24 IPv4 networks could be tried in a second.
 #[derive(Clone, Debug)]
 pub struct Pseudonyms(Key);
 
 impl Pseudonyms {
-    /// With this key, which must not be that of the assignment.
+    /// Pseudonyms with this key, which must not be the key of the assignment.
     pub fn new(key: Key) -> Pseudonyms {
         Pseudonyms(key)
     }

@@ -1,27 +1,28 @@
-//! How a trial draws: what is given an arm, and who takes part at all.
+//! The randomization design of a trial: the unit that gets an arm, and the part of units that takes
+//! part.
 
 use crate::assign::{Assignment, Error, PREFIX_V4, PREFIX_V6, Share, Unit};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Unit that is assigned an arm.
+/// Unit of randomization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// All connections of a client's network.
     Client,
     /// Each connection.
     Connection,
-    /// All connections that begin in a slot of time (a switchback). Slots come in pairs, and the
-    /// pair is the unit of analysis. What arms do to each other within one bottleneck cannot blur
-    /// the difference here, but two arms are all there can be.
+    /// All connections that start in a time slot (a switchback). Slots come in pairs, and the pair
+    /// is the unit of analysis. Effects of arms on each other within one bottleneck cannot blur the
+    /// difference here, but only two arms are possible.
     Time(Slots),
 }
 
-/// Slots of time, counted from the start of the trial.
+/// Time slots, counted from the start of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Length of a slot: at least ten times the duration of nearly all connections, or too few
-    /// remain after those at its start are dropped.
+    /// Length of a slot: at least ten times the duration of nearly all connections. Otherwise too
+    /// few remain after those at the start of a slot are dropped.
     pub length: Duration,
 }
 
@@ -29,7 +30,7 @@ impl Slots {
     /// The usual length.
     pub const USUAL: Slots = Slots { length: Duration::from_secs(600) };
 
-    /// The slot at this time after the start, and how far in it is.
+    /// The slot at this time after the start, and the offset into the slot.
     pub fn at(&self, since: Duration) -> (u64, Duration) {
         let length = self.length.as_nanos().max(1);
         let (slot, within) = (since.as_nanos() / length, since.as_nanos() % length);
@@ -45,9 +46,10 @@ pub struct Design {
     pub by: By,
     /// Length of the IPv4 prefix that counts as one client, 0 to 32.
     pub prefix_v4: u8,
-    /// The same for IPv6, 0 to 128.
+    /// Number of bits of an IPv6 address that identify a client, 0 to 128.
     pub prefix_v6: u8,
-    /// Part of the units that takes part at all, above 0 and at most 1. Slots of time enrol clients.
+    /// Part of the units that takes part, above 0 and at most 1. With time slots, clients are
+    /// enrolled.
     pub enrol: f64,
 }
 
@@ -60,11 +62,11 @@ impl Default for Design {
 /// Assignment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The number of its arm.
+    /// Index of its arm.
     pub arm: usize,
     /// The unit that was assigned the arm; for slots, the pair.
     pub unit: Unit,
-    /// The slot of its start, and how far in it began.
+    /// The slot in which it started, and the offset into that slot.
     pub slot: Option<(u64, Duration)>,
 }
 
@@ -81,10 +83,10 @@ pub fn pair_name(slot: u64) -> String {
 }
 
 impl Design {
-    /// Whether these arms can be drawn so.
+    /// Whether these arms can be drawn with this design.
     ///
     /// # Errors
-    /// One line: slots of time take two arms with half of the slots each.
+    /// A one-line message: time slots need two arms with half of the slots each.
     pub fn check(&self, shares: &[Share]) -> Result<(), Error> {
         let halves =
             shares.len() == 2 && shares.iter().all(|share| (share.part - 0.5).abs() < 1e-9);
@@ -95,8 +97,8 @@ impl Design {
         Ok(())
     }
 
-    /// Draws for a connection that begins so long after the start: by its client, if that is known
-    /// and drawn for, or by its number. `None` if it takes no part.
+    /// Draws for a connection that starts this long after the start: by its client if that is known
+    /// and is the unit, otherwise by its number. `None` if it takes no part.
     pub fn draw(
         &self,
         assignment: &Assignment,

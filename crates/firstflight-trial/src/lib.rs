@@ -1,11 +1,11 @@
-//! Field tests: arms drawn by chance for the connections of a live server, one row per connection,
+//! Field tests: arms drawn at random for the connections of a live server, one row per connection,
 //! and statistics that hold at every look.
 //!
-//! * [`assign`]: which arm a connection gets. A keyed hash, so that no client can choose.
-//! * [`design`]: what is drawn (clients, connections, slots of time), and who takes part.
-//! * [`row`]: what is written of a connection when it closes, and what each column means.
-//! * [`statistics`] (feature): effects with intervals, the checks that experiments are trusted by,
-//!   stop rules, and how long a test has to run.
+//! * [`assign`]: assigns arms to connections with a keyed hash, so that no client can choose.
+//! * [`design`]: the unit of randomization (clients, connections, time slots), and who takes part.
+//! * [`row`]: the columns of the row that is written when a connection closes.
+//! * [`statistics`] (feature): effects with intervals, validity checks of experiments, stop rules,
+//!   and the required duration of a test.
 //!
 //! Nothing here reads a clock, opens a file or knows of a congestion controller.
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ pub mod row;
 #[cfg(feature = "statistics")]
 pub mod statistics;
 
-/// The example of the page that registries show.
+/// The example in README.md, which package registries show.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,7 +1,7 @@
-//! What is written of a connection: one table of columns, for writers, readers and documents.
+//! The row of a connection: one table of columns, for writers, readers and documents.
 //!
-//! By default a row holds no address, no port of a client and no payload: the unit is a pseudonym
-//! ([`crate::assign::Pseudonyms`]) and times are whole seconds.
+//! By default a row contains no address, no port of a client and no payload: the unit is a
+//! pseudonym ([`crate::assign::Pseudonyms`]) and times are whole seconds.
 
 #[cfg(feature = "rows")]
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Type of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Words.
+    /// Text.
     Text,
     /// A whole number, 0 or more.
     Whole,
@@ -19,7 +19,7 @@ pub enum Holds {
     Flag,
 }
 
-/// What a type of Rust is in a table.
+/// A Rust type that can be a cell of a table.
 trait Cell {
     const HOLDS: Holds;
 }
@@ -57,18 +57,18 @@ pub struct Column {
     pub holds: Holds,
 }
 
-/// A line is all that there is of a column.
+/// Declares each column in one line.
 macro_rules! columns {
     ($($name:ident: $type:ty, $unit:literal, $meaning:literal;)*) => {
-        /// A connection. What is not known is `None`, never 0.
+        /// The row of a connection. Unknown values are `None`, never 0.
         #[derive(Clone, Debug, Default, PartialEq)]
         #[cfg_attr(feature = "rows", derive(Serialize))]
         pub struct Row {
             $(#[doc = $meaning] pub $name: Option<$type>,)*
         }
 
-        /// All columns, in their order. A writer leaves out what its stack cannot know; an empty
-        /// cell is "not known", never 0.
+        /// All columns, in order. A writer omits those that its stack cannot provide; an empty cell
+        /// means unknown, never 0.
         pub const COLUMNS: &[Column] = &[
             $(Column {
                 name: stringify!($name),
@@ -114,12 +114,12 @@ columns! {
     connection: u64, "", "number of the connection within its trial";
 }
 
-/// Nanoseconds as a row has them.
+/// Nanoseconds as milliseconds for a row.
 pub fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Mbit/s of so many bytes in so many nanoseconds; none in no time.
+/// Rate in Mbit/s; `None` if no time has passed.
 pub fn mbps(bytes: u64, nanos: u64) -> Option<f64> {
     (nanos > 0).then(|| bytes as f64 * 8e3 / nanos as f64)
 }
@@ -131,15 +131,15 @@ pub fn named(name: &str) -> Option<&'static Column> {
 
 #[cfg(feature = "rows")]
 impl Row {
-    /// These columns in this order, what is not known as null.
+    /// These columns in this order, with unknown values as null.
     pub fn cells(&self, columns: &[&str]) -> serde_json::Map<String, serde_json::Value> {
         let value = serde_json::to_value(self).unwrap_or_default();
         let cell = |name: &&str| value.get(*name).cloned().unwrap_or_default();
         columns.iter().map(|name| ((*name).to_owned(), cell(name))).collect()
     }
 
-    /// As a line of JSON with these columns in this order, what is not known as null; a line break
-    /// at its end. Every line of a file has the same columns.
+    /// One line of JSON with these columns in this order, unknown values as null, and a line break
+    /// at the end. Every line of a file has the same columns.
     pub fn line(&self, columns: &[&str]) -> String {
         format!("{}\n", serde_json::Value::Object(self.cells(columns)))
     }

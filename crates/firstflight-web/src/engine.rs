@@ -1,4 +1,4 @@
-//! Requests in, answers out.
+//! Processes requests.
 
 use crate::events::{Line, lines};
 use crate::game::Game;
@@ -21,56 +21,57 @@ type Plan = Map<String, Value>;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 enum Request {
-    /// The answer of `compare --json -`.
+    /// Returns the output of `compare --json -`.
     Compare { plan: Plan },
-    /// What the charts show of one trial, if the plan does not say how many: at most so many points
-    /// for each arm, and the inner signals of one.
+    /// Returns the charts of one trial, if the plan does not set the number of trials: at most
+    /// `points` points for each arm, and the internal signals of one arm.
     View { plan: Plan, points: usize, arm: usize },
-    /// Table, finding and notes of as many trials as it takes, without a chart.
+    /// Returns table, finding and notes of as many trials as necessary, without a chart.
     Repeat { plan: Plan },
-    /// One ACK or timer of an arm of the last view: the last one up to a time, and so many further.
+    /// Returns one ACK or timer of an arm of the last view: the last one up to `at_ms`, plus `by`.
     Step { arm: usize, at_ms: f64, by: i64 },
-    /// What `firstflight replay --json -` answers to the file.
+    /// Returns the output of `firstflight replay --json -` for the file.
     Replay { name: String, arms: Option<String> },
-    /// A game against every arm, as far as it has been played.
+    /// Plays a game against every arm up to the present moment.
     Play(Game),
-    /// What there is: parts of arms, paths, options.
+    /// Returns the available parts of arms, paths and options.
     Facts,
 }
 
 /// The answer to `View`.
 #[derive(Debug, Serialize)]
 struct View {
-    /// What a report has.
+    /// The content of a report.
     report: Report,
-    /// What each arm did when, and by which rule.
+    /// The events of each arm, with times and rules.
     events: Vec<Vec<Line>>,
-    /// Inner signals of the arm that was asked for.
+    /// Internal signals of the requested arm.
     signals: Option<Signals>,
-    /// More trials would show more: the plan has chance, or its results may move, and does not say
-    /// how many trials to run.
+    /// Whether more trials would help: the plan is random, or its results may vary, and it does not
+    /// set the number of trials.
     repeats: bool,
 }
 
-/// Answers requests one at a time, and keeps the events of the last view.
+/// Processes requests one at a time, and keeps the events of the last view.
 #[derive(Debug, Default)]
 pub struct Engine {
     last: Option<Comparison>,
 }
 
 impl Engine {
-    /// Answers a request. Both are JSON; `docs/playground.md` of the repository lists them.
+    /// Processes a request. Request and answer are JSON; `docs/playground.md` of the repository
+    /// lists them.
     ///
     /// # Errors
-    /// One line that says what is wrong, as the command line would.
+    /// A one-line message about the problem, the same as on the command line.
     pub fn call(&mut self, request: &str) -> Result<String, Error> {
         self.call_with(request, Vec::new())
     }
 
-    /// The same for a request about a file, which holds these bytes.
+    /// Like [`Engine::call`], for a request about a file with these bytes.
     ///
     /// # Errors
-    /// Those of [`Engine::call`], and one line that says what is wrong with the file.
+    /// Those of [`Engine::call`], and a one-line message about a problem with the file.
     pub fn call_with(&mut self, request: &str, file: Vec<u8>) -> Result<String, Error> {
         let request: Request = serde_json::from_str(request)
             .map_err(|error| Error::new(format!("no request: {error}")))?;
@@ -118,7 +119,7 @@ impl Engine {
     }
 }
 
-/// Several flows at a time have rows, but no charts.
+/// Trials of several flows have rows but no charts.
 fn of_several(answer: &Answer, plan: &Plan, command: &str) -> Result<Report, Error> {
     let mut none = asked(plan)?.plan().clone();
     none.arms.clear();
@@ -143,7 +144,7 @@ fn text(value: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::new(error.to_string()))
 }
 
-/// The options as they would be typed.
+/// The options as typed on a command line.
 fn pairs(plan: &Plan) -> Result<Pairs, Error> {
     let mut pairs = Vec::with_capacity(plan.len());
     for (name, value) in plan {
@@ -169,7 +170,7 @@ fn run(asked: &Asked, keep: Keep) -> Result<Answer, Error> {
     asked.run(keep, &|| (), &AtomicBool::new(false))
 }
 
-/// The report of all trials without its series.
+/// The report of all trials, without time series.
 fn repeated(plan: &Plan) -> Result<String, Error> {
     match run(&asked(plan)?, Keep::Rows)? {
         Answer::Alone(comparison) => text(&comparison.report("")),

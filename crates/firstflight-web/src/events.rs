@@ -1,5 +1,5 @@
-//! What an arm did when, in sentences with the numbers that decided and the document whose rule it
-//! was.
+//! The events of an arm in sentences, with the numbers that decided and the document that contains
+//! the rule.
 
 use crate::signals::signal;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, STARTUPS};
@@ -15,26 +15,26 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     pub(crate) t_ms: f64,
-    /// The document, with a section where one sentence of it acted.
+    /// The document, with the section if a single rule in it acted.
     rule: String,
     says: String,
 }
 
-/// Where the rules of an arm stand.
+/// The documents that contain the rules of an arm.
 struct Sources {
     startup: &'static Part,
     recovery: &'static str,
     avoidance: &'static str,
 }
 
-/// What is known right before and right after an event.
+/// The recorded state right before and right after an event.
 struct Change<'a> {
     record: &'a Recording,
     before: &'a Moment,
     after: &'a Moment,
 }
 
-/// The events of an arm that was recorded, in order.
+/// The events of a recorded arm, in order.
 pub(crate) fn lines(comparison: &Comparison, arm: usize) -> Vec<Line> {
     let Some(record) = comparison.records.get(arm) else { return Vec::new() };
     let Some(parts) = comparison.plan.arms[arm].parts() else { return Vec::new() };
@@ -52,7 +52,7 @@ pub(crate) fn lines(comparison: &Comparison, arm: usize) -> Vec<Line> {
         if let Some(before) = before {
             tell(&Change { record, before, after }, &sources, &mut lines);
         }
-        // Signals are read at ACKs and timers; a send changes nothing that they show.
+        // Signals are read at ACKs and timers; a send does not change them.
         if after.state.event.name() != "sent" {
             before = Some(after);
         }
@@ -89,7 +89,7 @@ fn tell(change: &Change<'_>, sources: &Sources, lines: &mut Vec<Line>) {
             "the round trip has risen: the window doubles per round trip from here".to_owned(),
         ),
         (_, Phase::Drain) => line(sources.startup.source, "drains what it had too much".to_owned()),
-        // The line above says it already where startup ends with it.
+        // If startup ends with the recovery, the line before already reports it.
         (_, Phase::Recovery) if before.exit.is_none() => {}
         (_, Phase::Recovery) => {
             let at = kb(before.cwnd);
@@ -110,7 +110,7 @@ fn kb(bytes: u64) -> String {
     format!("{:.0} kB", bytes as f64 / 1e3)
 }
 
-/// The threshold that was set, if there is one.
+/// The threshold, if it is set.
 fn threshold(state: &State) -> String {
     state.ssthresh.map_or(String::new(), |bytes| format!(", ssthresh {}", kb(bytes)))
 }
@@ -128,7 +128,7 @@ impl Change<'_> {
         signal(self.record, self.after, name)
     }
 
-    /// The smallest RTT of the round, this ACK's included.
+    /// The smallest RTT of the round, including this ACK's.
     fn round_min(&self) -> Option<u64> {
         let sample = self.after.state.rtt.map(|rtt| rtt.0);
         [self.before("hspp_round_min_ns"), sample].into_iter().flatten().min()
@@ -161,7 +161,7 @@ fn out_of_css(change: &Change<'_>) -> String {
     }
 }
 
-/// Which rule ended startup, and why.
+/// The rule that ended startup, and its reason.
 fn exit_rule(change: &Change<'_>, sources: &Sources, reason: ExitReason) -> (&'static str, String) {
     let source = sources.startup.source;
     let because = reason.because().to_owned();

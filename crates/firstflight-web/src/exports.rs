@@ -1,8 +1,9 @@
-//! What the module exports: five functions of numbers, enough for any host of WebAssembly. Generated
-//! bindings would tie this crate to a tool of the very same version, for the sake of two strings.
+//! The functions that the module exports: five functions of numbers, enough for any host of
+//! WebAssembly. Generated bindings would tie this crate to a tool of exactly the same version, only
+//! to pass two strings.
 //!
-//! A host asks for room ([`input`]), writes a request into the memory, makes the call ([`call`]) and
-//! reads the answer where [`output`] says. What was answered stays until the next call.
+//! A host requests room ([`input`]), writes a request into the memory, makes the call ([`call`])
+//! and reads the answer at [`output`]. The answer stays until the next call.
 #![expect(unsafe_code, reason = "names without mangling; memory is touched by the host alone")]
 
 use crate::Engine;
@@ -20,7 +21,7 @@ thread_local! {
     static CALL: RefCell<Call> = RefCell::default();
 }
 
-/// Makes room for a request of that many bytes and says where.
+/// Allocates room for a request of this many bytes. Returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(bytes: usize) -> *mut u8 {
     CALL.with_borrow_mut(|call| {
@@ -30,7 +31,7 @@ pub extern "C" fn input(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Makes room for a file of that many bytes, which the next request is about, and says where.
+/// Allocates room for the file of the next request, of this many bytes. Returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn file(bytes: usize) -> *mut u8 {
     CALL.with_borrow_mut(|call| {
@@ -40,7 +41,7 @@ pub extern "C" fn file(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request. 0: the output is the answer; 1: it is a sentence that says what is wrong.
+/// Processes the request. Returns 0 if the output is the answer, or 1 if it is an error message.
 #[unsafe(no_mangle)]
 pub extern "C" fn call() -> u32 {
     CALL.with_borrow_mut(|Call { engine, input, file, output }| {
@@ -54,13 +55,13 @@ pub extern "C" fn call() -> u32 {
     })
 }
 
-/// Where the output stands.
+/// Address of the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     CALL.with_borrow(|call| call.output.as_ptr())
 }
 
-/// Size in bytes.
+/// Size of the output in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn output_bytes() -> usize {
     CALL.with_borrow(|call| call.output.len())

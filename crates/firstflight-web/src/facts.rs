@@ -1,4 +1,4 @@
-//! What there is to choose from: the tables of the core and of the path, for a page's controls.
+//! The available choices: the tables of the core and of the path, for a page's controls.
 
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams};
 use firstflight::options::OptionDoc;
@@ -6,7 +6,7 @@ use firstflight_lab::DEFAULT_ARMS;
 use firstflight_path::{DEFAULT, builtins};
 use serde::Serialize;
 
-/// All of it.
+/// All tables.
 #[derive(Debug, Serialize)]
 pub(crate) struct Facts {
     version: &'static str,

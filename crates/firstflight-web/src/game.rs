@@ -1,9 +1,9 @@
-//! Beat the oracle: somebody's hand sets the window for ten seconds of simulated time on a path that
-//! nobody names, and is scored beside every arm on that path.
+//! Beat the oracle: a player sets the window for ten seconds of simulated time on an undisclosed
+//! path, and is scored together with every arm on that path.
 //!
-//! Nothing is kept from one request to the next: what a hand has done so far comes with each, and the
-//! trial runs anew up to that time. The same round and the same windows give the same score,
-//! wherever they are scored.
+//! No state is kept between requests: each request contains the player's moves so far, and the
+//! trial is run again up to that time. The same round and the same windows give the same score
+//! everywhere.
 
 use crate::Error;
 use firstflight::event::{Ack, Context, Ready, Signal, Window};
@@ -19,62 +19,63 @@ use firstflight_path::{Path, Purpose, Stream};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How long a game lasts, in simulated time.
+/// Duration of a game, in simulated time.
 const LENGTH: Nanos = Nanos::from_secs(10);
-/// The hand's name in the table.
+/// The player's name in the table.
 const NAME: &str = "you";
 /// The largest window, in packets: more than any of the paths holds.
 const MOST_PACKETS: u32 = 8192;
-/// So many settings of the window: sixty a second, and some.
+/// Maximum number of window settings: a little over sixty per second.
 const MOST_SETTINGS: usize = 1000;
 
-/// What a round's path is drawn from, one of each: a satellite's round trip to a nearby server's.
+/// The values from which a round's path is drawn, one of each kind: from a nearby server to a
+/// satellite.
 const RATES: [&str; 8] =
     ["4Mbit", "6Mbit", "8Mbit", "12Mbit", "16Mbit", "24Mbit", "32Mbit", "40Mbit"];
 const ROUND_TRIPS: [&str; 8] =
     ["40ms", "60ms", "80ms", "120ms", "160ms", "240ms", "320ms", "550ms"];
 const QUEUES: [&str; 4] = ["0.25bdp", "0.5bdp", "1bdp", "2bdp"];
 
-/// A game as far as it has been played.
+/// A game up to the present moment.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Game {
-    /// Which path.
+    /// Number of the path.
     round: u64,
-    /// From which millisecond on the window has how many packets, in order.
+    /// Window settings in order: start in milliseconds, and window in packets.
     windows: Vec<(u32, u32)>,
-    /// What has happened up to this time is answered; from ten seconds on, the score too.
+    /// Time up to which events are returned; from ten seconds on, also the score.
     until_ms: u32,
-    /// Samples of what the sender sees, at most.
+    /// Maximum number of samples of the sender's state.
     points: usize,
 }
 
-/// What a sender knows at that time, and the score once the game is over.
+/// The sender's knowledge at that time, and the score once the game is over.
 #[derive(Debug, Serialize)]
 pub(crate) struct Seen {
     t_ms: f64,
-    /// Bytes of a packet as the window counts them.
+    /// Bytes of a packet, as the window counts them.
     packet_bytes: u64,
     inflight: u64,
     rtt_ms: Option<f64>,
     min_rtt_ms: Option<f64>,
-    /// What arrived over the last round trip.
+    /// Rate of arrivals over the last round trip.
     arriving_mbps: Option<f64>,
     lost_bytes: u64,
     series: Series,
     over: Option<Over>,
 }
 
-/// Each column one value for each time.
+/// Columns with one value for each time.
 #[derive(Debug, Default, Serialize)]
 struct Series {
     t_ms: Vec<f64>,
     inflight: Vec<u64>,
     rtt_ms: Vec<Option<f64>>,
-    /// Declared lost since the sample before.
+    /// Bytes declared lost since the previous sample.
     lost_bytes: Vec<u64>,
 }
 
-/// The end of a game: the path, and what everyone made of it.
+/// The end of a game: the path, and everyone's score.
 #[derive(Debug, Serialize)]
 struct Over {
     path: String,
@@ -82,11 +83,11 @@ struct Over {
     rtt_ms: f64,
     bdp_bytes: u64,
     full_bdp_bytes: Option<u64>,
-    /// The bytes that ten seconds of this path have room for.
+    /// Maximum number of bytes that this path can deliver in ten seconds.
     room_bytes: u64,
-    /// The hand first, then every arm.
+    /// The player first, then every arm.
     scores: Vec<Score>,
-    /// The window of the oracle over time.
+    /// The oracle's window over time.
     oracle: Steps,
 }
 
@@ -95,7 +96,7 @@ struct Score {
     arm: String,
     points: u64,
     delivered_bytes: u64,
-    /// What the bottleneck's queue had no room for.
+    /// Bytes dropped because the bottleneck's queue was full.
     dropped_bytes: u64,
     queue_p99_ms: Option<f64>,
 }
@@ -106,12 +107,12 @@ struct Steps {
     cwnd: Vec<u64>,
 }
 
-/// A sender whose window is what a hand has set, whatever happens to its packets: lost ones are sent
-/// again, and nothing else answers.
+/// A sender whose window is set by the player, whatever happens to its packets: lost packets are
+/// retransmitted, and nothing else reacts.
 #[derive(Clone, Debug)]
 struct Hand {
     windows: Arc<[(u32, u32)]>,
-    /// How many of them are past.
+    /// Number of settings whose time has come.
     past: usize,
 }
 
@@ -130,8 +131,8 @@ impl Hand {
 impl Startup for Hand {
     type Saved = ();
 
-    // Before every packet, in and out of recovery: whatever has moved the window since does not
-    // count.
+    // Called before every packet, in and out of recovery: overrides every other change of the
+    // window.
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         self.hold(ready.now, w, cx);
     }
@@ -141,8 +142,7 @@ impl Startup for Hand {
         Grown::default()
     }
 
-    // In a recovery of the startup's own, packets are admitted by the window, which
-    // `before_send` sets.
+    // In the startup's own recovery, packets are admitted by the window that `before_send` sets.
     fn on_congestion(
         &mut self,
         _signal: Signal,
@@ -193,7 +193,7 @@ impl Game {
         NamedArm::with_own(NAME, own, "")
     }
 
-    /// What the sender has seen by then.
+    /// The sender's knowledge at that time.
     pub(crate) fn play(&self) -> Result<Seen, Error> {
         self.check()?;
         let whole = self.scenario()?;
@@ -238,7 +238,7 @@ impl Game {
     }
 }
 
-/// Megabits per second that arrived within the last `rtt`.
+/// Mbit/s that arrived within the last `rtt`.
 fn arriving(moments: &[Moment], until: Nanos, rtt: Nanos) -> f64 {
     let since = until.0.saturating_sub(rtt.0);
     let begin = moments.partition_point(|moment| moment.state.now.0 < since);
@@ -248,7 +248,7 @@ fn arriving(moments: &[Moment], until: Nanos, rtt: Nanos) -> f64 {
     bytes as f64 * 8e3 / rtt.0.max(1) as f64
 }
 
-/// The object bytes that arrive within a game if the bottleneck is never idle and drops nothing.
+/// Object bytes that arrive within a game if the bottleneck is never idle and drops nothing.
 fn room(scenario: &Scenario) -> u64 {
     let packet = u128::from(scenario.host.packet_bytes());
     let payload = u128::from(payload(scenario));
@@ -277,7 +277,8 @@ fn oracle(scenario: &Scenario, seed: u64, points: usize) -> Result<Steps, Error>
     Ok(steps)
 }
 
-/// What happened in each of about so many stretches of equal length in which something happened.
+/// Groups of consecutive moments, one group for each of about `points` periods of equal length with
+/// at least one event.
 fn stretches(moments: &[Moment], points: usize) -> impl Iterator<Item = &[Moment]> {
     let length = LENGTH.0 / points.clamp(1, 10_000) as u64;
     moments.chunk_by(move |a, b| a.state.now.0 / length == b.state.now.0 / length)
@@ -299,7 +300,7 @@ impl Series {
 }
 
 impl Score {
-    /// A thousandth of the room for a point; what was dropped is taken off what was delivered.
+    /// One point per thousandth of the room; dropped bytes are deducted from delivered ones.
     fn of(row: &TrialRow, scenario: &Scenario, room: u64) -> Score {
         let delivered = row.delivered_bytes.unwrap_or(0);
         let dropped = row.drops.map_or(0, |drops| drops.queue) * payload(scenario);

@@ -1,4 +1,4 @@
-//! Reports with the simulator inside: sliders beside the printed result.
+//! Reports that contain the simulator: sliders next to the printed result.
 
 use crate::page::{ASK, ENGINE_SCRIPT, SLIDERS};
 use firstflight_lab::report::html::{COMPARE, Inside, Page};
@@ -7,15 +7,15 @@ use firstflight_replay::report;
 use firstflight_replay::results::Results;
 use serde_json::{Value, json};
 
-/// More trials of an arm than that are not repeated while a slider moves.
+/// Largest number of trials per arm that are repeated while a slider moves.
 const MOST_REPEATS: u32 = 20;
 
-/// The page of a comparison with the simulator inside. `command` is as in
-/// [`Comparison::report`], `module` the engine as gzip in base64.
+/// The page of a comparison that contains the simulator. `command` is as in [`Comparison::report`],
+/// `module` the engine as gzip in base64.
 ///
 /// # Errors
-/// The reason, if that simulator cannot compute what was printed: another testbed, a startup that is
-/// not ours, hosts that no option names, or more than 20 trials of an arm.
+/// The reason, if that simulator cannot compute the printed result: another testbed, a startup that
+/// is not ours, hosts that no option names, or more than 20 trials of an arm.
 pub fn page(comparison: &Comparison, command: &str, module: &str) -> Result<String, Error> {
     let plan = options(&comparison.plan)?.to_string();
     let report = comparison.report(command);
@@ -30,9 +30,9 @@ pub fn page(comparison: &Comparison, command: &str, module: &str) -> Result<Stri
     Ok(own.fill(&report.title, &report.version, &data, &Inside { module, plan: &plan }))
 }
 
-/// The page of a replay with the replay itself inside: a reader chooses the file and names other
-/// algorithms. What was recorded is not inside: it holds the addresses of whoever was recorded.
-/// `command` and `module` are as above.
+/// The page of a replay that contains the replay engine: a reader chooses the file and names other
+/// algorithms. The recording itself is not included, because it contains the recorded addresses.
+/// `command` and `module` are as in [`page`].
 pub fn replay_page(results: &Results, command: &str, module: &str) -> String {
     let data = report::data(results, command);
     let own = Own {
@@ -45,10 +45,10 @@ pub fn replay_page(results: &Results, command: &str, module: &str) -> String {
     own.fill(&data.title, &data.version, &data.to_json(), &Inside { module, plan: &plan })
 }
 
-/// What a page has more than without the simulator.
+/// The additional parts of a page with the simulator.
 struct Own<'a> {
     page: &'a Page<'a>,
-    /// Its controls stand above this part of the page.
+    /// The part of the page before which its controls are inserted.
     above: &'a str,
     body: &'a str,
     scripts: &'a [&'a str],
@@ -58,7 +58,7 @@ impl Own<'_> {
     fn fill(&self, title: &str, version: &str, data: &str, inside: &Inside<'_>) -> String {
         let body = self.page.body.replacen(self.above, &[self.body, self.above].concat(), 1);
         debug_assert!(body.len() > self.page.body.len(), "{} is not on the page", self.above);
-        // As a string of the worker's script, in which nothing can end the element.
+        // As a string in the worker's script, which cannot end the HTML element.
         let engine = ENGINE_SCRIPT.replace("export class", "class");
         let engine = Value::String(engine).to_string().replace('<', "\\u003c");
         let engine = format!("const ENGINE_SCRIPT = {engine};");
@@ -72,7 +72,7 @@ impl Own<'_> {
 
 const UNNAMED: &str = "its hosts have settings that no option names";
 
-/// The options of `compare` that ask for this plan, or why there are none.
+/// The options of `compare` that produce this plan, or why there are none.
 fn options(plan: &Plan) -> Result<Value, Error> {
     let scenario = &plan.scenario;
     let plain = Scenario::new(scenario.path.clone(), scenario.bytes);

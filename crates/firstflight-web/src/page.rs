@@ -1,13 +1,13 @@
-//! The page: static files that any server can hand out, and that need nothing but each other and
-//! the engine. Charts, table and colours are those of the reports. Plain scripts without a framework:
-//! what a framework would save here is less than what it would add.
+//! The page: static files that any server can provide, and that need only each other and the
+//! engine. Charts, table and colours are those of the reports. The scripts use no framework, which
+//! would add more code than it saves.
 
 use firstflight_lab::report::html::{COMPARE_SCRIPTS, STYLE};
 
 /// One file of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name, beside the others.
+    /// Its name, relative to the other files.
     pub name: &'static str,
     /// Its content type.
     pub kind: &'static str,
@@ -15,11 +15,11 @@ pub struct File {
     pub text: String,
 }
 
-/// The name of the engine, the one file that is built (`make web`), and its content type.
+/// The name and content type of the engine, the only file that is built (`make web`).
 pub const ENGINE: (&str, &str) = ("engine.wasm", "application/wasm");
 
-/// Content security policy of every file: nothing is loaded from elsewhere, nothing runs that is
-/// not a file of the page, and only the engine is compiled.
+/// Content security policy of every file: nothing is loaded from elsewhere, only scripts of the
+/// page run, and only the engine is compiled.
 pub const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src \
                           'self'; img-src data:; connect-src 'self'; worker-src 'self'; base-uri \
                           'none'; form-action 'none'";
@@ -43,7 +43,7 @@ const SCRIPTS: &[&str] = &[
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// All files but the engine.
+/// All files except the engine.
 pub fn files() -> Vec<File> {
     let tour = concat!("const TOUR = ", include_str!("../page/tour.json"), ";\n");
     let scripts = [COMPARE_SCRIPTS, &[tour], SCRIPTS].concat().join("\n");

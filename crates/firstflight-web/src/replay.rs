@@ -1,5 +1,4 @@
-//! Files that were dropped on the page: the replay of `firstflight replay`, with nothing that leaves
-//! the machine.
+//! Files dropped on the page: the replay of `firstflight replay`. No data leaves the machine.
 
 use crate::Error;
 use firstflight_replay::advice::named;
@@ -7,7 +6,7 @@ use firstflight_replay::files::follow_bytes;
 use firstflight_replay::replay::{DEFAULT_ARMS, Settings};
 use firstflight_replay::results::Results;
 
-/// Replays a file of that name; the answer of `--json -`.
+/// Replays the file `name`. Returns the output of `--json -`.
 pub(crate) fn replay(name: &str, file: Vec<u8>, arms: Option<&str>) -> Result<String, Error> {
     let arms = named(arms.unwrap_or(DEFAULT_ARMS))?;
     let settings = Settings { arms, ..Settings::default() };

@@ -1,4 +1,4 @@
-//! Inner signals of an arm over time, with the thresholds that they are held against.
+//! Internal signals of an arm over time, with the thresholds to which they are compared.
 
 use firstflight::Nanos;
 use firstflight::startup::hystart::rise;
@@ -8,7 +8,7 @@ use firstflight_lab::trial::ms;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Curves over one time axis, one value per curve at each time.
+/// Curves over a common time axis, with one value per curve at each time.
 #[derive(Debug, Serialize)]
 pub(crate) struct Signals {
     arm: usize,
@@ -20,13 +20,13 @@ pub(crate) struct Signals {
 struct Curve {
     name: String,
     unit: &'static str,
-    /// What others are compared with.
+    /// Whether other curves are compared with it.
     threshold: bool,
     values: Vec<Option<f64>>,
 }
 
-/// Ends of the names of signals that are worth a curve, with the unit shown and what one of the
-/// signal's is of it. Counts and positions are shown step by step only.
+/// Suffixes of the names of signals that get a curve, with the unit shown and the factor from the
+/// signal's unit. Counts and positions are shown only step by step.
 const UNITS: [(&str, &str, f64); 5] = [
     ("_ns", "ms", 1e-6),
     ("_bytes", "bytes", 1.0),
@@ -35,20 +35,20 @@ const UNITS: [(&str, &str, f64); 5] = [
     ("_percent", "%", 1.0),
 ];
 
-/// Times of a clock, not lengths of time.
+/// Signals that are times of a clock, not durations.
 const CLOCKS: [&str; 2] = ["hystart_round_start_ns", "hystart_last_ack_ns"];
 
-/// What a rule compares a signal with: the signals that it is made of.
+/// Thresholds computed from a signal: the signal, and the name of the threshold.
 const RISES: [(&str, &str); 2] = [
     ("hspp_last_min_ns", "hspp_last_min_ns + rise"),
     ("hystart_min_rtt_ns", "hystart_min_rtt_ns + rise"),
 ];
 
-/// What is true of an ACK as far as it is a threshold by itself.
+/// Signals that are thresholds themselves.
 const THRESHOLDS: [&str; 3] = ["rtt_threshold_ns", "hspp_css_base_ns", "best_aim_bytes"];
 
 impl Signals {
-    /// Those of an arm, at most about `most` times; none if it was not recorded.
+    /// The signals of an arm, at about `most` times or fewer; `None` if the arm was not recorded.
     pub(crate) fn of(comparison: &Comparison, arm: usize, most: usize) -> Option<Signals> {
         let record = comparison.records.get(arm)?;
         let moments: Vec<&Moment> = with_signals(record).collect();
@@ -63,12 +63,12 @@ impl Signals {
     }
 }
 
-/// ACKs and timers; of a send there are none.
+/// ACKs and timers; sends have no signals.
 pub(crate) fn with_signals(record: &Recording) -> impl Iterator<Item = &Moment> {
     record.moments().iter().filter(|moment| moment.state.event.name() != "sent")
 }
 
-/// A signal at a moment.
+/// The value of a signal at a moment.
 pub(crate) fn signal(record: &Recording, moment: &Moment, name: &str) -> Option<u64> {
     let index = record.names().iter().position(|known| *known == name)?;
     moment.signals.get(index).copied().flatten()
@@ -97,18 +97,19 @@ fn curves(record: &Recording, moments: &[&Moment]) -> Vec<Curve> {
             curves.push(Curve { name: (*name).to_owned(), unit, threshold: true, values: risen });
         }
     }
-    // What never was anything but zero or unknown tells nothing.
+    // Curves that are always zero or unknown are left out.
     curves.retain(|curve| curve.values.iter().flatten().any(|value| *value != 0.0));
     curves
 }
 
-/// Which moments stay: of each of equally many in a row the ends, and where a curve is smallest and
-/// largest.
+/// Indices of the moments to keep: for each group of equally many consecutive moments its ends, and
+/// the minimum and maximum of each curve.
 fn thinned(curves: &[Curve], count: usize, most: usize) -> Vec<usize> {
     if count <= most {
         return (0..count).collect();
     }
-    // Most extremes of most curves fall together: few keep more than a quarter of what they could.
+    // Extremes of different curves often coincide: only a few groups keep more than a quarter of
+    // the possible moments.
     let bucket = (count * (2 + 2 * curves.len())).div_ceil(4 * most).min(count);
     let mut kept = BTreeSet::new();
     for start in (0..count).step_by(bucket) {

@@ -1,4 +1,4 @@
-//! One ACK or timer, looked at by itself.
+//! A single ACK or timer.
 
 use crate::events::{Line, lines};
 use crate::signals::with_signals;
@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 #[derive(Debug, Serialize)]
 pub(crate) struct Step {
     arm: usize,
-    /// Which of them, from 0.
+    /// Index of the event, from 0.
     index: usize,
-    /// How many there are.
+    /// Number of events.
     of: usize,
     t_ms: f64,
     event: &'static str,
@@ -29,17 +29,17 @@ pub(crate) struct Step {
     rtt_ms: Option<f64>,
     min_rtt_ms: Option<f64>,
     signals: Map<String, Value>,
-    /// What happened at that time.
+    /// The events at that time.
     events: Vec<Line>,
 }
 
 impl Step {
-    /// The last one of an arm up to `at_ms`, and `by` further.
+    /// The last event of an arm up to `at_ms`, plus `by`.
     pub(crate) fn of(comparison: &Comparison, arm: usize, at_ms: f64, by: i64) -> Option<Step> {
         let record = comparison.records.get(arm)?;
         let moments: Vec<&Moment> = with_signals(record).collect();
         let last = moments.len().checked_sub(1)?;
-        // What the page was told is a float: half a nanosecond decides nothing.
+        // The page received the time as a float: half a nanosecond of tolerance.
         let until = moments.partition_point(|moment| ms(moment.state.now.0) <= at_ms + 0.5e-6);
         let here = until.saturating_sub(1) as i64;
         let index = here.saturating_add(by).clamp(0, last as i64) as usize;

@@ -31,7 +31,7 @@ fn paths_name_objects() {
         ("/a/b.txt", What::File("a/b.txt".into())),
         ("/a%20b", What::File("a b".into())),
         ("/caf%C3%A9", What::File("café".into())),
-        // Decoded once, and only once.
+        // Decoded exactly once.
         ("/%252e%252e", What::File("%2e%2e".into())),
     ];
     for (path, what) in rows {
@@ -128,7 +128,7 @@ fn ranges_are_read_as_rfc_9110_has_them() {
         ("Bytes=5-5", Some(Asked::Between(5, 5))),
         ("bytes=100-", Some(Asked::From(100))),
         ("bytes=-500", Some(Asked::Last(500))),
-        // What we do not serve is ignored.
+        // Ranges that we do not serve are ignored.
         ("bytes=0-1, 4-5", None),
         ("lines=1-2", None),
     ];

@@ -1,5 +1,5 @@
-//! Bad requests: the right status, or the right error of the stream or connection where there is no
-//! status to send, and nothing else; and the server lives on.
+//! Bad requests: each gets exactly the right status, or the right error of the stream or connection
+//! if no status can be sent; and the server keeps running.
 
 use crate::served::{Served, heedless, options, quinn, runtime};
 use firstflight_http::{Fetch, ServerOptions, fetch};

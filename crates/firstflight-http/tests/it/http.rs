@@ -1,4 +1,5 @@
-//! Objects over real sockets: whole, in part, from a folder, with any arm, and the end of a server.
+//! Objects over real sockets: complete, in part, from a folder, with any arm, and the shutdown of a
+//! server.
 
 use crate::served::{Served, finish, foreign, options, runtime};
 use firstflight_http::{

@@ -1,4 +1,4 @@
-//! The tests of the server and the client, one program that links once.
+//! The tests of the server and the client, in one program that links once.
 
 mod bad_requests;
 mod http;

@@ -1,10 +1,10 @@
-//! What becomes of a connection whose client moves to another port when the first answers to the
-//! new port come late.
+//! A connection whose client moves to another port while the first answers to the new port arrive
+//! late.
 //!
-//! A reproduction of a fault of noq 1.4.0, which its own CUBIC shows as well as ours: docs/serve.md
-//! says what is seen. quinn, asked the same, is the comparison. It waits for what never comes, so
-//! it is no part of a test run: `cargo test -p firstflight-http --all-features moves -- --ignored
-//! --nocapture`.
+//! Reproduces a fault of noq 1.4.0, which its own CUBIC shows as well as our controllers:
+//! docs/serve.md describes the symptoms. quinn with the same requests is the comparison. The test
+//! waits for answers that never arrive, so it is not part of a normal test run: `cargo test -p
+//! firstflight-http --all-features moves -- --ignored --nocapture`.
 use crate::served::{quinn as quinn_client, runtime};
 use std::net::SocketAddr;
 use std::sync::Arc;

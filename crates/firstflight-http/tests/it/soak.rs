@@ -1,14 +1,14 @@
-//! A soak of the server: fifty clients that cancel, move to other ports and stop reading at random,
-//! and what their healthy requests wait for.
+//! A soak test of the server: fifty clients that cancel, move to other ports and stop reading at
+//! random, and the delays of their healthy requests.
 //!
-//! A connection that moves to another port can fall silent for good: noq 1.4.0 gives up the new
-//! path if its validation is late, with any controller (`moves.rs`). Those are counted and
-//! printed; what is asserted is asserted of connections that have not moved.
+//! A connection that moves to another port can fall silent for good: noq 1.4.0 abandons the new
+//! path if its validation is late, with any controller (`moves.rs`). Such connections are counted
+//! and printed; the assertions concern only connections that have not moved.
 //!
-//! The short version is part of every test run and asserts nothing about time. The long one, ten
-//! minutes or as many seconds as `FIRSTFLIGHT_SOAK_SECONDS` says, also asserts that no healthy
-//! request sees a second without progress: `cargo test -p firstflight-http --all-features soak --
-//! --ignored --nocapture`.
+//! The short version is part of every test run and asserts nothing about time. The long version,
+//! ten minutes or `FIRSTFLIGHT_SOAK_SECONDS` seconds, also asserts that no healthy request goes a
+//! second without progress: `cargo test -p firstflight-http --all-features soak -- --ignored
+//! --nocapture`.
 use crate::served::{Asked, Requests, Served, finish, options, quinn_with, runtime};
 use firstflight_http::{Limits, ServerOptions};
 use h3::error::Code;

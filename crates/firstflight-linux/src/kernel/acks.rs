@@ -1,6 +1,6 @@
-//! What the kernel's TCP learns and does on every ACK: controllers that note the sender's counters
-//! before they have their say (`bpf/traced.h`). Ours as they are, and the kernel's own CUBIC and
-//! Reno as controllers that only call its functions.
+//! Records of the kernel's TCP on every ACK: controllers that note the sender's counters before
+//! they act (`bpf/traced.h`). They are our controllers unchanged, and the kernel's own CUBIC and
+//! Reno wrapped in controllers that only call their functions.
 
 use super::arms::{ARMS, KernelArm};
 use super::loader::Loaded;
@@ -9,7 +9,7 @@ use super::ring::Records;
 use firstflight_path::Error;
 use std::time::Duration;
 
-/// The kernel's own, which only the object for traces has.
+/// The kernel's own controllers, which only the object for traces contains.
 const OWN: &[KernelArm] = &[
     KernelArm {
         name: "kernel:cubic",
@@ -29,47 +29,47 @@ const OWN: &[KernelArm] = &[
     },
 ];
 
-/// Why there is a record.
+/// The reason for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// The controller was set up on an established connection.
     Begun,
-    /// An ACK: its deliveries are counted, its losses are not yet.
+    /// An ACK arrived: its deliveries are counted, its losses are not yet.
     Acked,
-    /// The socket goes over to this state: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
+    /// The socket enters this state: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
     State(u8),
 }
 
-/// The counters of a sender at one moment: packets, but for the two sequence numbers.
+/// The counters of a sender at one moment, in packets except for the two sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckRecord {
-    /// Which socket: the same number, the same socket, while it lives.
+    /// Identifies the socket while it lives.
     pub socket: u64,
     /// The kernel's time of the ACK or timer, microseconds.
     pub at_us: u64,
-    /// Why.
+    /// Reason for the record.
     pub noted: Noted,
-    /// Congestion window, as the ACK before left it.
+    /// Congestion window, as the previous ACK left it.
     pub cwnd: u32,
     /// Threshold; 0x7fffffff while it was never set.
     pub ssthresh: u32,
-    /// Outstanding packets, those SACKed or lost included.
+    /// Outstanding packets, including SACKed and lost ones.
     pub packets_out: u32,
-    /// Of these, SACKed.
+    /// Outstanding packets that are SACKed.
     pub sacked_out: u32,
-    /// Of these, lost.
+    /// Outstanding packets that are lost.
     pub lost_out: u32,
-    /// Repeats of them under way.
+    /// Retransmissions in flight.
     pub retrans_out: u32,
-    /// The most that was outstanding since the window was last looked at.
+    /// Maximum of `packets_out` since the window was last checked.
     pub max_packets_out: u32,
-    /// Delivered since the connection began, wrapping.
+    /// Packets delivered since the connection began, wrapping.
     pub delivered: u32,
-    /// Found lost since the connection began, repeats included, wrapping.
+    /// Packets found lost since the connection began, retransmissions included, wrapping.
     pub lost: u32,
-    /// Data packets sent since the connection began, repeats included, wrapping.
+    /// Data packets sent since the connection began, retransmissions included, wrapping.
     pub sent: u32,
-    /// First sequence number not acknowledged, bytes, wrapping.
+    /// First unacknowledged sequence number, bytes, wrapping.
     pub una: u32,
     /// Next new sequence number, bytes, wrapping.
     pub nxt: u32,
@@ -79,27 +79,27 @@ pub struct AckRecord {
     pub srtt_x8: u32,
     /// Segment size, bytes.
     pub mss: u32,
-    /// The most handed to the device at once, bytes.
+    /// Maximum handed to the device at once, bytes.
     pub gso_max_size: u32,
-    /// State of the socket until now: see [`Noted::State`].
+    /// State of the socket so far: see [`Noted::State`].
     pub state: u8,
-    /// The window was the limit when something was last sent.
+    /// Whether the window was the limit when the socket last sent.
     pub limited: bool,
-    /// The application had nothing more to send.
+    /// Whether the application had nothing more to send.
     pub app_limited: bool,
-    /// The socket is paced.
+    /// Whether the socket is paced.
     pub paced: bool,
     /// The receiver's clock, in its ticks.
     pub receiver_ts: Option<u32>,
 }
 
 impl AckRecord {
-    /// In the network, as far as the sender knows: the pipe of RFC 6675, packets.
+    /// Packets in the network, as far as the sender knows: the pipe of RFC 6675.
     pub fn pipe(&self) -> u32 {
         self.packets_out.saturating_sub(self.sacked_out + self.lost_out) + self.retrans_out
     }
 
-    /// `struct trace_record`.
+    /// Parses a `struct trace_record`.
     fn parse(bytes: &[u8]) -> Option<AckRecord> {
         const SIZE: usize = 96;
         let mut members = Members(bytes.get(..SIZE)?);
@@ -144,7 +144,7 @@ impl AckRecord {
     }
 }
 
-/// A controller in the kernel that notes every ACK. It is there until this is dropped.
+/// A controller in the kernel that records every ACK. Dropping it removes the controller.
 #[derive(Debug)]
 pub struct Traced {
     records: Records<AckRecord>,
@@ -152,11 +152,12 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Loads the one called `name`: `kernel:cubic`, `kernel:reno`, or one of [`ARMS`] by either of
-    /// its names.
+    /// Loads the controller called `name`: `kernel:cubic`, `kernel:reno`, or one of [`ARMS`] by
+    /// either of its names.
     ///
     /// # Errors
-    /// If there is none, it is loaded already, or the kernel or our privilege does not allow it.
+    /// If there is no such controller, it is already loaded, or the kernel or our privilege does
+    /// not allow it.
     pub fn load(name: &str) -> Result<Traced, Error> {
         let found = OWN.iter().chain(ARMS).find(|arm| arm.name == name || arm.kernel_name == name);
         let arm = found.ok_or_else(|| {
@@ -168,15 +169,15 @@ impl Traced {
         Ok(Traced { records, loaded })
     }
 
-    /// The controller; what sockets are given is its `kernel_name`.
+    /// The controller; its `kernel_name` is the name to set on sockets.
     pub fn arm(&self) -> &'static KernelArm {
         self.loaded.arm()
     }
 
-    /// Gives away what was recorded since the last time, in order.
+    /// Passes the records since the last call to `each`, in order.
     ///
     /// # Errors
-    /// If the buffer cannot be read, or records found no room in it.
+    /// If the buffer cannot be read, or had no room for some records.
     pub fn take(&self, each: impl FnMut(AckRecord)) -> Result<(), Error> {
         self.records.take(Duration::ZERO, each)?;
         match self.loaded.counter()? {

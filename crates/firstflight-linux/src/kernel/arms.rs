@@ -3,31 +3,31 @@
 use firstflight::arm::Arm;
 use firstflight_path::Error;
 
-/// One of them.
+/// An arm that exists as a kernel controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelArm {
-    /// As the command line calls it.
+    /// Name on the command line.
     pub name: &'static str,
-    /// As the kernel calls it: what sockets, routes and sysctls are given.
+    /// Name in the kernel: used in sockets, routes and sysctls.
     pub kernel_name: &'static str,
-    /// The map in the object.
+    /// Name of the map in the object.
     pub(crate) map: &'static str,
-    /// Description in a line.
+    /// One-line description.
     pub about: &'static str,
     /// Possible conclusions of its evaluations, in the order in which a report counts them; empty
     /// if it counts none.
     pub outcomes: &'static [&'static str],
-    /// Recovery and pacing are its own (mode B); else the kernel keeps both.
+    /// Whether it has its own recovery and pacing (mode B); otherwise the kernel's are used.
     pub own_recovery: bool,
 }
 
-/// How an arm is bound: see `bpf/mode_a.h` and `bpf/mode_b.h`.
+/// How an arm is attached: see `bpf/mode_a.h` and `bpf/mode_b.h`.
 const MODE_A: bool = false;
 const MODE_B: bool = true;
 const MODE_B_TRAINS: bool = true;
 const MODE_B_SAVES: bool = true;
 
-/// Of an arm that counts nothing.
+/// For an arm that counts no conclusions.
 const UNCOUNTED: &[&str] = &[];
 
 /// `enum best_outcome` of `best.h`.
@@ -36,28 +36,28 @@ const OF_BEST: &[&str] =
 
 macro_rules! arms {
     ($(ARM($number:ident, $map:ident, $mode:ident, $state:ident, $hooks:ident, $kernel_name:literal, $name:literal, $outcomes:ident, $about:literal))*) => {
-        /// All of them, by number.
+        /// All arms, by number.
         pub const ARMS: &[KernelArm] = &[
             $(KernelArm { name: $name, kernel_name: $kernel_name, map: stringify!($map), about: $about, outcomes: $outcomes, own_recovery: $mode },)*
         ];
     };
 }
 
-// `bpf/arms.def` as one call of the macro.
+// `bpf/arms.def` as a single macro call.
 include!(concat!(env!("OUT_DIR"), "/arms.rs"));
 
 impl KernelArm {
-    /// The kernel controller of an arm, however the arm is written.
+    /// The kernel controller of an arm, in any spelling of the arm.
     pub fn of(arm: &Arm) -> Option<&'static KernelArm> {
         ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == *arm))
     }
 }
 
-/// The arm called `name`: as the kernel calls it, or in any spelling of the command line, such as
+/// The arm called `name`: its kernel name, or any spelling of the command line, such as
 /// `rapid(jump=off)` for `rapid-nojump`.
 ///
 /// # Errors
-/// One line with all names if there is none.
+/// A one-line message with all names if there is no such arm.
 pub fn arm(name: &str) -> Result<&'static KernelArm, Error> {
     let named = ARMS.iter().find(|arm| arm.name == name || arm.kernel_name == name);
     named.or_else(|| KernelArm::of(&Arm::parse(name).ok()?)).ok_or_else(|| {

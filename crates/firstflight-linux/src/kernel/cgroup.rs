@@ -1,4 +1,4 @@
-//! Programs on the sockets of a control group.
+//! BPF programs on the sockets of a control group.
 
 use super::hearing::hearing;
 use crate::refusal::refused;
@@ -10,11 +10,11 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Attaches these programs in their order. Each lives as long as its link, at most as long as this
+/// Attaches these programs in order. Each lives as long as its link, and at most as long as this
 /// process.
 ///
 /// # Errors
-/// One line that names the folder.
+/// A one-line message that names the folder.
 pub(super) fn attach(
     object: &Object,
     cgroup: &Path,
@@ -34,7 +34,7 @@ pub(super) fn attach(
 /// Opens the folder of a control group of version 2.
 ///
 /// # Errors
-/// One line: it is something else.
+/// A one-line message if it is something else.
 pub(super) fn open(cgroup: &Path) -> Result<File, Error> {
     let failed = |error: io::Error| refused(&cgroup.display().to_string(), "root", &error);
     let folder = File::open(cgroup).map_err(failed)?;
@@ -46,7 +46,7 @@ pub(super) fn open(cgroup: &Path) -> Result<File, Error> {
     Err(Error::new(format!("{}: {wrong}", cgroup.display())))
 }
 
-/// The root of the control groups of version 2: all processes of the machine are in it.
+/// The root of the control groups of version 2, which contains all processes of the machine.
 ///
 /// # Errors
 /// If none is mounted.
@@ -54,7 +54,7 @@ pub fn root() -> Result<PathBuf, Error> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let root = mounts.filter(|words| words.get(2) == Some(&"cgroup2")).find_map(|words| {
-        // As /proc/self/mounts writes a space.
+        // /proc/self/mounts writes a space this way.
         words.get(1).map(|folder| PathBuf::from(folder.replace("\\040", " ")))
     });
     root.ok_or_else(|| {
@@ -62,7 +62,7 @@ pub fn root() -> Result<PathBuf, Error> {
     })
 }
 
-/// Puts settings into the frozen data whose name ends so.
+/// Writes settings into the frozen data whose name ends with `section`.
 pub(super) fn configure(open: &mut OpenObject, section: &str, settings: &[u8]) {
     for mut map in open.maps_mut() {
         if map.name().to_string_lossy().ends_with(section)
@@ -74,7 +74,7 @@ pub(super) fn configure(open: &mut OpenObject, section: &str, settings: &[u8]) {
     }
 }
 
-/// The counters of an object: its variables, 64 bits each, in their order.
+/// The counters of an object: its 64-bit variables, in order.
 ///
 /// # Errors
 /// If they cannot be read.

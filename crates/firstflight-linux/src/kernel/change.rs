@@ -1,5 +1,6 @@
-//! What makes others use an arm, the namespace's default or a route: how it is changed, what is noted
-//! of that in words, and how it is put back from them.
+//! The settings that make other programs use an arm, namely the namespace's default or a route: how
+//! they are changed, how the changes are recorded in words, and how they are undone from those
+//! words.
 
 use super::arms::{ARMS, KernelArm};
 use crate::refusal::refused;
@@ -9,19 +10,19 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The default of the namespace we run in.
+/// The default congestion control of our namespace.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-/// Marks in the listing of routes that are states, not settings.
+/// Words in the listing of routes that are states, not settings.
 const STATES: [&str; 4] = ["linkdown", "dead", "offload", "trap"];
-/// Where the words are of what is to be put back.
+/// Folder of the undo records.
 pub(super) const UNDO_FOLDER: &str = "/run/firstflight-undo";
 
 /// One change, and how to undo it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The default was this.
+    /// The previous default.
     Default(String),
-    /// `ip -4` or `ip -6`; the route as it was, and as it becomes.
+    /// A change by `ip -4` or `ip -6`: the route before and after it.
     Route { family: char, before: String, after: String },
 }
 
@@ -35,7 +36,7 @@ impl Change {
         }
     }
 
-    /// Unless somebody else has changed it since.
+    /// Undoes the change, unless another process has changed the setting since.
     fn undo(&self, arm: &KernelArm) -> Result<(), Error> {
         match self {
             Change::Default(before) if default()? == arm.kernel_name => set_default(before),
@@ -78,23 +79,23 @@ impl Change {
     }
 }
 
-/// The arm's name, then the changes, a line each.
+/// The arm's name and the changes, one per line.
 pub(super) fn words(arm: &KernelArm, changes: &[Change]) -> String {
     let mut text = format!("{}\n", arm.kernel_name);
     text.extend(changes.iter().map(Change::line));
     text
 }
 
-/// Whose changes these are.
+/// The arm whose changes these are.
 fn arm_of(words: &str) -> Option<&'static KernelArm> {
     let name = words.lines().next()?;
     ARMS.iter().find(|arm| arm.kernel_name == name)
 }
 
-/// Puts back what `words` tell, the last change first.
+/// Undoes the changes in `words`, the last one first.
 ///
 /// # Errors
-/// What could not be put back; the rest was.
+/// The changes that could not be undone; all others were.
 pub fn undo_from(words: &str) -> Result<(), Error> {
     let Some(arm) = arm_of(words) else { return Ok(()) };
     let changes: Vec<Change> = words.lines().skip(1).filter_map(Change::parse).collect();
@@ -107,17 +108,17 @@ pub fn undo_from(words: &str) -> Result<(), Error> {
     if failed.is_empty() { Ok(()) } else { Err(Error::new(failed.join("; "))) }
 }
 
-/// The same, and forgets what was noted of it.
+/// Like [`undo_from`], and deletes the saved record.
 ///
 /// # Errors
-/// Those of [`undo_from`]; then it stays noted.
+/// Those of [`undo_from`]; the record is then kept.
 pub fn undo_and_forget(words: &str) -> Result<(), Error> {
     undo_from(words)?;
     arm_of(words).into_iter().for_each(forget_undo);
     Ok(())
 }
 
-/// Undoes what a pinned arm has changed, if anything, and forgets it.
+/// Undoes the changes of a pinned arm, if there are any, and deletes their record.
 pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Error> {
     match fs::read_to_string(undo_file) {
         Ok(words) => {
@@ -130,19 +131,19 @@ pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Error> {
     }
 }
 
-/// What unloading a pinned arm has to put back. Not in the folder: a BPF file system holds no
-/// ordinary files.
+/// The file with the changes to undo when a pinned arm is unloaded. It is outside the pin folder
+/// because a BPF file system holds no ordinary files.
 pub(super) fn undo_file(arm: &KernelArm) -> PathBuf {
     Path::new(UNDO_FOLDER).join(arm.kernel_name)
 }
 
-/// Notes what is to be put back if nobody is left who does it. Best effort: whoever can load arms
-/// can usually write there.
+/// Saves the changes to undo in case no process is left to do it. Best effort: a user who can load
+/// arms can usually write there.
 pub(super) fn note_undo(arm: &KernelArm, words: &str) {
     let _ = fs::create_dir_all(UNDO_FOLDER).and_then(|()| fs::write(undo_file(arm), words));
 }
 
-/// It has been put back.
+/// Deletes the record after the changes were undone.
 pub(super) fn forget_undo(arm: &KernelArm) {
     let _ = fs::remove_file(undo_file(arm));
     let _ = fs::remove_dir(UNDO_FOLDER);
@@ -154,13 +155,13 @@ pub(super) fn default() -> Result<String, Error> {
     Ok(text.trim().to_owned())
 }
 
-/// Whether the namespace's default is this arm.
+/// Whether this arm is the namespace's default.
 pub fn is_default(arm: &KernelArm) -> bool {
     default().is_ok_and(|name| name == arm.kernel_name)
 }
 
 pub(super) fn set_default(name: &str) -> Result<(), Error> {
-    // Neither created nor cut off: it is a setting, not a file.
+    // Opened without creating or truncating it: it is a setting, not a file.
     let written = File::options()
         .write(true)
         .open(DEFAULT)
@@ -170,7 +171,7 @@ pub(super) fn set_default(name: &str) -> Result<(), Error> {
     })
 }
 
-/// The route to `prefix` itself, and with the arm on it.
+/// The change that puts the arm on the existing route to `prefix`.
 pub(super) fn route(prefix: &str, arm: &KernelArm) -> Result<Change, Error> {
     let family = if prefix.contains(':') { '6' } else { '4' };
     let listed = ip(family, &["route", "show", "exact"], prefix)?;
@@ -199,13 +200,13 @@ pub(super) fn route(prefix: &str, arm: &KernelArm) -> Result<Change, Error> {
     })
 }
 
-/// A listed route without its states, as it can be given back to `ip route replace`.
+/// A listed route without its states, as `ip route replace` accepts it.
 fn settings(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().filter(|word| !STATES.contains(word)).collect();
     words.join(" ")
 }
 
-/// `ip` may print the settings in another order than they were given in.
+/// Compares routes; `ip` may print the settings in a different order from the one given.
 fn same(line: &str, route: &str) -> bool {
     let sorted = |text: &str| {
         let mut words: Vec<String> = settings(text).split(' ').map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! The record of a connection that is over (`struct closed` of `bpf/field.h`).
+//! The record of a finished connection (`struct closed` of `bpf/field.h`).
 
 use super::members::Members;
 use firstflight_trial::row::{Row, mbps, millis};
@@ -6,10 +6,10 @@ use nix::time::{ClockId, clock_getres, clock_gettime};
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
-/// Its bytes.
+/// Bytes of a record.
 pub(super) const SIZE: usize = 80;
 
-/// One of them. Times are microseconds, of the kernel's monotonic clock or as long as they lasted.
+/// The parsed record. Times are microseconds, either on the kernel's monotonic clock or durations.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
     start: u64,
@@ -63,12 +63,12 @@ impl Closed {
         })
     }
 
-    /// Its unit: a pseudonym, or the slot of time of its beginning.
+    /// Its unit: a pseudonym, or the time slot in which it began.
     pub(super) fn unit(&self) -> u64 {
         self.unit
     }
 
-    /// When it began, us on the kernel's monotonic clock.
+    /// Start of the connection, us on the kernel's monotonic clock.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
@@ -81,12 +81,12 @@ impl Closed {
         bytes
     }
 
-    /// Bytes that were acknowledged, as TCP counts them.
+    /// Acknowledged bytes, as TCP counts them.
     pub(super) fn acked(&self) -> u64 {
         self.acked
     }
 
-    /// All of it but the arm.
+    /// The complete row except for the arm.
     pub(super) fn row(&self) -> Row {
         let ticks =
             |count: u32| tick().map(|tick| millis(u64::from(count) * tick.as_nanos() as u64));
@@ -113,8 +113,8 @@ impl Closed {
     }
 }
 
-/// What is known of a connection from its beginning: when that was, its unit and the round trip of
-/// its handshake, both times in us.
+/// The columns that are known when a connection begins: its start, its unit and its handshake round
+/// trip; both times in us.
 pub(super) fn begun(start: u64, unit: u64, handshake: u32) -> Row {
     Row {
         unit: Some(format!("{unit:016x}")),
@@ -124,12 +124,12 @@ pub(super) fn begun(start: u64, unit: u64, handshake: u32) -> Row {
     }
 }
 
-/// None if there was no sample.
+/// Returns `None` if there was no sample.
 fn rtt(us: u32) -> Option<f64> {
     (us > 0 && us < u32::MAX).then(|| millis(u64::from(us) * 1000))
 }
 
-/// How long the kernel's ticks are: what its coarse clock steps by.
+/// Length of the kernel's ticks: the resolution of its coarse clock.
 fn tick() -> Option<Duration> {
     static TICK: LazyLock<Option<Duration>> =
         LazyLock::new(|| clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).ok().map(Duration::from));
@@ -141,7 +141,7 @@ pub(super) fn now_us() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| Duration::from(now).as_micros() as u64)
 }
 
-/// Seconds since 1970 of a moment of the kernel's monotonic clock, us.
+/// Seconds since 1970 for a time on the kernel's monotonic clock, us.
 fn started(start: u64) -> Option<u64> {
     let ago = Duration::from_micros(now_us().saturating_sub(start));
     let since = SystemTime::now().checked_sub(ago)?.duration_since(SystemTime::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! How startups ended, as the controllers report it.
+//! Startup exits, as the controllers report them.
 
 use super::arms::{ARMS, KernelArm};
 use super::ledger::MOST_OPEN;
@@ -9,12 +9,12 @@ use std::net::Ipv4Addr;
 
 /// Bytes of `struct exit_record` in `firstflight.h`.
 const SIZE: usize = 96;
-/// Kinds of outcomes that are counted per connection.
+/// Number of kinds of outcomes that are counted per connection.
 const OUTCOMES: usize = 8;
 
-/// What a controller in the kernel can report, each by the number one above its place here (`enum
-/// reason` of `firstflight.h`): the reasons of the core, and `None` that the end reported before
-/// was a false alarm. The oracle is told its path, which no kernel is.
+/// The reports of a kernel controller; each has the number one above its index here (`enum reason`
+/// of `firstflight.h`). They are the reasons of the core, and `None`: the exit reported before was
+/// a false alarm. The oracle needs to know its path, which a kernel cannot.
 fn reasons() -> impl Iterator<Item = Option<ExitReason>> {
     ExitReason::ALL
         .into_iter()
@@ -30,43 +30,44 @@ fn reasons() -> impl Iterator<Item = Option<ExitReason>> {
 pub struct Exit {
     /// The arm.
     pub arm: &'static KernelArm,
-    /// Why; `None`: the loss reported before was a false alarm, startup goes on.
+    /// Reason of the exit; `None` if the loss reported before was a false alarm and startup goes
+    /// on.
     pub reason: Option<ExitReason>,
     /// Microseconds since the first data was sent.
     pub since_first_send_us: u64,
     /// Round trips completed.
     pub rounds: u32,
-    /// Window when the end was detected, packets.
+    /// Window when the exit was detected, packets.
     pub detect_cwnd: u32,
-    /// Window as the report was made, packets; after a loss the reduction comes later.
+    /// Window at the time of the report, packets; after a loss it is reduced later.
     pub cwnd: u32,
-    /// Threshold then, packets; `None` if it was never set.
+    /// Threshold at that time, packets; `None` if it was never set.
     pub ssthresh: Option<u32>,
     /// Packets in flight after the deciding ACK.
     pub inflight: u32,
-    /// The number that decided, in the algorithm's unit: microseconds or packets; 0 if there is
+    /// The value that decided, in the algorithm's unit: microseconds or packets; 0 if there is
     /// none.
     pub estimate: u64,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
     /// Segment size, bytes.
     pub mss: u32,
-    /// Bytes acknowledged by then.
+    /// Bytes acknowledged so far.
     pub bytes_acked: u64,
-    /// The other end (IPv4).
+    /// Address and port of the peer (IPv4).
     pub peer: (Ipv4Addr, u16),
     /// Our port.
     pub port: u16,
-    /// Number of evaluations of the startup by conclusion up to then, saturating at 255; see
+    /// Number of the startup's evaluations so far by conclusion, saturating at 255; see
     /// [`KernelArm::outcomes`].
     pub outcomes: [u8; OUTCOMES],
-    /// Where the socket stands in the kernel's memory, and when it was, us on the kernel's monotonic
-    /// clock: together they name a connection.
+    /// Address of the socket in the kernel's memory, and the time of the report, us on the kernel's
+    /// monotonic clock: together they identify a connection.
     pub(super) socket: (u64, u64),
 }
 
 impl Exit {
-    /// Out of the bytes of a ring buffer; `None` if they are not a report of ours.
+    /// Parses the bytes of a ring buffer; `None` if they are not such a report.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Exit> {
         let mut record = Members(bytes.get(..SIZE)?);
         let [at, since_first_send_us, estimate, bytes_acked, socket] =
@@ -85,7 +86,7 @@ impl Exit {
             rounds,
             detect_cwnd,
             cwnd,
-            // Never set, as the kernel says it.
+            // The kernel's value for a threshold that was never set.
             ssthresh: Some(ssthresh).filter(|ssthresh| *ssthresh < 0x7fff_ffff),
             inflight,
             estimate,
@@ -100,12 +101,12 @@ impl Exit {
     }
 }
 
-/// Reports of connections that are not over.
+/// Reports of connections that are not finished.
 #[derive(Debug, Default)]
 pub(super) struct Exits(HashMap<u64, Vec<Exit>>);
 
 impl Exits {
-    /// One more; an end that was a false alarm is none.
+    /// Adds a report; a false alarm removes the exit before it.
     pub(super) fn add(&mut self, exit: Exit) {
         let (socket, _) = exit.socket;
         if exit.reason.is_none() {
@@ -117,8 +118,8 @@ impl Exits {
         }
     }
 
-    /// The last of the connection that this socket was from then to then, us, which is over. Its place
-    /// in memory may be that of the next connection by now.
+    /// The last report of the finished connection that used this socket from `from` to `to`, us.
+    /// The next connection may use the same memory by now.
     pub(super) fn of(&mut self, socket: u64, from: u64, to: u64) -> Option<Exit> {
         let known = self.0.get_mut(&socket)?;
         let later = known.partition_point(|exit| exit.socket.1 <= to);
@@ -134,7 +135,7 @@ impl Exits {
 mod tests {
     use super::*;
 
-    /// A report by SEARCH; number 11 is the false alarm.
+    /// A report by SEARCH; number 11 means a false alarm.
     fn report(socket: u64, at: u64, number: u8) -> Exit {
         let mut bytes = Vec::new();
         for word in [at, 0, 0, 0, socket] {
@@ -149,7 +150,7 @@ mod tests {
     fn a_report_belongs_to_the_connection_that_had_the_socket_then() {
         let mut exits = Exits::default();
         let at = |exit: Option<Exit>| exit.map(|exit| exit.socket.1);
-        // Three connections in one place of memory, read at once; the second reported nothing.
+        // Three connections at one address, read at once; the second one reported nothing.
         for (socket, at) in [(1, 10), (1, 50), (2, 12)] {
             exits.add(report(socket, at, 5));
         }
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(at(exits.of(1, 21, 40)), None);
         assert_eq!(at(exits.of(1, 41, 60)), Some(50));
         assert_eq!(at(exits.of(1, 61, 80)), None);
-        // A false alarm, and the end that came after all.
+        // A false alarm, and the exit that came later.
         for (at, number) in [(10, 1), (11, 11), (15, 6)] {
             exits.add(report(3, at, number));
         }

@@ -1,29 +1,29 @@
-//! What the running kernel can do.
+//! Capabilities of the running kernel.
 
 use firstflight_path::Error;
 use std::fs;
 
-/// Facts about the running kernel that decide how a controller is loaded.
+/// Properties of the running kernel that decide how a controller is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Features {
     /// Major and minor version.
     pub version: (u32, u32),
-    /// CUBIC's `cwnd_event` can be called.
+    /// Whether CUBIC's `cwnd_event` can be called.
     pub(crate) cubic_cwnd_event: bool,
-    /// CUBIC's `cwnd_event_tx_start` can be called (7.1 and later).
+    /// Whether CUBIC's `cwnd_event_tx_start` can be called (7.1 and later).
     pub(crate) cubic_tx_start: bool,
-    /// Congestion controllers have an operation `cwnd_event_tx_start` (7.1 and later).
+    /// Whether congestion controllers have an operation `cwnd_event_tx_start` (7.1 and later).
     pub(crate) tx_start: bool,
 }
 
 impl Features {
-    /// Asks the kernel.
+    /// Queries the kernel.
     ///
     /// # Errors
-    /// In one line what is missing for BPF congestion control.
+    /// A one-line message about anything that BPF congestion control needs and the kernel lacks.
     pub fn detect() -> Result<Features, Error> {
         let Basis { version, about, vmlinux } = Basis::detect()?;
-        // CUBIC may be a module with type information of its own.
+        // CUBIC may be a module with its own type information.
         let module = fs::read("/sys/kernel/btf/tcp_cubic").unwrap_or_default();
         let knows = |name: &str| has_string(&vmlinux, name) || has_string(&module, name);
         if !knows("tcp_congestion_ops")
@@ -46,14 +46,14 @@ impl Features {
         })
     }
 
-    /// Registrations are links, which vanish with their owner (6.4 and later); before, they stay
-    /// until somebody removes them.
+    /// Whether registrations are links, which vanish with their owner (6.4 and later); in earlier
+    /// kernels they stay until they are removed.
     pub fn links(&self) -> bool {
         self.version >= (6, 4)
     }
 }
 
-/// What every program of ours needs of the kernel.
+/// The kernel features that every program of ours needs.
 pub(super) struct Basis {
     version: (u32, u32),
     about: String,
@@ -62,10 +62,10 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Asks the kernel.
+    /// Queries the kernel.
     ///
     /// # Errors
-    /// In one line what is missing.
+    /// A one-line message about a missing feature.
     pub(super) fn detect() -> Result<Basis, Error> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let mut numbers =
@@ -84,8 +84,7 @@ impl Basis {
     }
 }
 
-/// Type information keeps names as strings that end in a zero; whether `name` is one of them,
-/// whole.
+/// Whether `name` is one of the strings in the type information, which end with a zero byte.
 fn has_string(types: &[u8], name: &str) -> bool {
     let needle: Vec<u8> = [&[0], name.as_bytes(), &[0]].concat();
     types.windows(needle.len()).any(|window| window == needle)

@@ -1,8 +1,8 @@
-//! A field test on the sockets of a control group: each new connection gets an arm by chance, and
-//! leaves a row when it is closed (`bpf/field.bpf.c`).
+//! A field test on the sockets of a control group: each new connection gets an arm at random and
+//! produces a row when it is closed (`bpf/field.bpf.c`).
 //!
-//! Programs and arms are links of this process: whatever ends it takes them out, and connections go
-//! on with what they have.
+//! Programs and arms are links of this process: however it ends, they are removed, and connections
+//! go on with the controller they have.
 
 use super::arms::arm;
 use super::cgroup;
@@ -27,10 +27,10 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/field.bpf.o"));
 /// As in `bpf/field.bpf.c`.
 const MOST_ARMS: usize = 8;
 const NAME_LEN: usize = 16;
-/// Data of the programs that change while they run.
+/// The programs' data that changes while they run.
 const PLAN: &str = "plan";
 
-/// Open connections beyond the first map are read so many at once.
+/// Open connections beyond the first map are read in batches of this size.
 const AT_ONCE: u32 = 4096;
 
 /// The columns of a row that the kernel can fill.
@@ -60,51 +60,53 @@ pub const COLUMNS: &[&str] = &[
     "connection",
 ];
 
-/// Further columns of a trial's rows: exit of the startup, for our arms, and whether the service
-/// chose another controller afterwards.
+/// Further columns of a trial's rows: the startup's exit, for our arms, and whether the service
+/// later chose another controller.
 pub const TRIAL_COLUMNS: &[&str] = &["exit_reason", "exit_ms", "exit_cwnd_bytes", "changed"];
 
-/// Further columns of rows where slots of time are drawn.
+/// Further columns of rows in trials with time slots.
 pub const SLOT_COLUMNS: &[&str] = &["slot", "slot_s"];
 
 /// A field test that runs until it is dropped.
 #[derive(Debug)]
 pub struct FieldTest {
-    /// Before the arms: nobody is given one that is gone.
+    /// Dropped before the arms, so that no connection is given an arm that is gone.
     _links: Vec<Link>,
     object: Object,
     records: Records<Told>,
     ledger: RefCell<Ledger>,
-    /// Reports of the arms, before these, and those that have no row yet.
+    /// Reports of the arms, read before these records, and the exits that have no row yet.
     reports: Vec<Records<Exit>>,
     exits: RefCell<Exits>,
     _arms: Vec<Loaded>,
     names: Vec<String>,
-    /// Of a trial in slots of time: what they are, and when the first one began.
+    /// For a trial in time slots: their design, and the start of the first one.
     slots: Option<(Slots, u64)>,
 }
 
 /// Counters of the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Connections that got each arm.
+    /// Connections that were given each arm.
     pub assigned: Vec<u64>,
-    /// Connections whose service chose a controller itself: they are in no arm.
+    /// Connections that are in no arm because their service chose a controller itself.
     pub left_out: u64,
     /// Connections that could not be given their arm.
     pub failed: u64,
-    /// Rows that found no room.
+    /// Rows dropped for lack of room.
     pub dropped: u64,
-    /// Connections that take no part: they keep what they had, and leave no row.
+    /// Connections that take no part: they keep their controller and produce no row.
     pub outside: u64,
 }
 
 impl FieldTest {
-    /// Starts: loads the arms of the assignment (`kernel:NAME` is one of the kernel's own) and takes
-    /// the control group. The keys are what the assignment was made with, and one for pseudonyms.
+    /// Starts the test: loads the arms of the assignment (`kernel:NAME` is one of the kernel's own)
+    /// and attaches to the control group. The keys are the one with which the assignment was made,
+    /// and one for pseudonyms.
     ///
     /// # Errors
-    /// One line: an arm that is none, a folder that is no control group, what the kernel refuses.
+    /// A one-line message: an unknown arm, a folder that is not a control group, or a refusal of
+    /// the kernel.
     pub fn start(
         folder: &Path,
         assignment: &Assignment,
@@ -121,7 +123,7 @@ impl FieldTest {
         let mut kernel_names: Vec<String> = Vec::new();
         for name in &names {
             let name = controller(name);
-            // Ours first: one of ours is CUBIC without HyStart, `kernel:cubic(hystart=off)`.
+            // Our arms first: one of them is CUBIC without HyStart, `kernel:cubic(hystart=off)`.
             match (arm(name), name.strip_prefix("kernel:")) {
                 (Ok(arm), _) => {
                     if !Features::detect()?.links() {
@@ -129,7 +131,7 @@ impl FieldTest {
                             "a trial that is killed would leave it in the kernel before Linux 6.4";
                         return Err(Error::new(format!("{name}: {told}")));
                     }
-                    // Two arms with labels may be one controller.
+                    // Two labelled arms may use the same controller.
                     if !kernel_names.iter().any(|known| known == arm.kernel_name) {
                         arms.push(Loaded::load(arm)?);
                     }
@@ -157,7 +159,7 @@ impl FieldTest {
         let ring = object.maps().find(|map| map.name() == "rows");
         let ring = ring.ok_or_else(|| Error::new("the object has no ring buffer"))?;
         let records = Records::of(&ring, Told::parse)?;
-        // Connections are given an arm last, when their packets are already seen.
+        // The program that assigns arms is attached last, when packets are already observed.
         let links = cgroup::attach(&object, folder, &["leaves", "connection"])?;
         let ledger = RefCell::new(Ledger::new()?);
         let reports = arms.iter().map(Loaded::exits).collect::<Result<Vec<_>, _>>()?;
@@ -179,14 +181,14 @@ impl FieldTest {
         })
     }
 
-    /// Waits for rows no longer than `patience` and gives them away.
+    /// Waits at most `patience` for rows and passes them to `each`.
     ///
     /// # Errors
     /// If the ring buffer cannot be read.
     pub fn take(&self, patience: Duration, mut each: impl FnMut(Row)) -> Result<(), Error> {
         let mut told = Vec::new();
         self.records.take(patience, |record| told.push(record))?;
-        // An arm has reported before its connection was over.
+        // An arm reports before its connection is finished.
         let mut exits = self.exits.borrow_mut();
         for reports in &self.reports {
             reports.take(Duration::ZERO, |exit| exits.add(exit))?;
@@ -203,10 +205,10 @@ impl FieldTest {
         Ok(())
     }
 
-    /// Asks the kernel which connections are open now.
+    /// Reads the list of open connections from the kernel.
     ///
     /// # Errors
-    /// If it does not say.
+    /// If the kernel does not provide it.
     pub fn look(&self) -> Result<(), Error> {
         let failed = |error: libbpf_rs::Error| Error::new(format!("open connections: {error}"));
         let map = |name: &str| {
@@ -222,8 +224,8 @@ impl FieldTest {
         Ok(())
     }
 
-    /// Rows of the connections that were open when somebody looked, with what was told of them: some
-    /// ten seconds ago while they send, nothing yet of younger ones.
+    /// Rows of the connections that were open at the last look, with their latest record: about ten
+    /// seconds old while they send, and none yet for younger connections.
     pub fn open_rows(&self) -> Vec<Row> {
         let rows = self.ledger.borrow().rows();
         rows.into_iter().map(|(drawn, row)| self.named(&drawn, row)).collect()
@@ -234,28 +236,28 @@ impl FieldTest {
         self.ledger.borrow().open()
     }
 
-    /// Age at which a connection enters a look, finished or not: at least a minute, and as long as
-    /// all but one of 1000 connections last.
+    /// Minimum age at which a connection counts in a look, finished or not: at least a minute, and
+    /// at least the duration of 999 in 1000 connections.
     pub fn maturity(&self) -> Duration {
         self.ledger.borrow().maturity()
     }
 
-    /// Duration of nearly all connections: in slots of time, those that start earlier in a slot
-    /// still see connections of the previous one.
+    /// Duration of nearly all connections: with time slots, connections that start earlier than
+    /// this in a slot still share the path with connections of the previous slot.
     pub fn settling(&self) -> Duration {
         self.ledger.borrow().settling()
     }
 
-    /// The columns of its rows, in their order.
+    /// The columns of its rows, in order.
     pub fn columns(&self) -> Vec<&'static str> {
         let slots = self.slots.map_or(&[][..], |_| SLOT_COLUMNS);
         COLUMNS.iter().chain(TRIAL_COLUMNS).chain(slots).copied().collect()
     }
 
-    /// Other shares for the connections from now on.
+    /// Changes the shares for new connections.
     ///
     /// # Errors
-    /// If the kernel does not take them.
+    /// If the kernel does not accept them.
     pub fn reshare(&self, assignment: &Assignment) -> Result<(), Error> {
         let missing = || Error::new("the object has no plan");
         let map = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(PLAN));
@@ -267,7 +269,8 @@ impl FieldTest {
         let shares = shares_of(assignment);
         let at = 8 + next * shares.len();
         plan.get_mut(at..at + shares.len()).ok_or_else(missing)?.copy_from_slice(&shares);
-        // The half that nobody reads, and then who reads: no connection sees half of both.
+        // First the half that is not in use, then the switch to it: no connection sees parts of
+        // both.
         map.update(&key, &plan, MapFlags::ANY).map_err(failed)?;
         plan[..8].copy_from_slice(&(next as u64).to_ne_bytes());
         map.update(&key, &plan, MapFlags::ANY).map_err(failed)
@@ -312,7 +315,7 @@ impl FieldTest {
     }
 }
 
-/// With how its startup ended.
+/// Adds the exit of the startup to a row.
 fn left(exit: &Exit, row: Row) -> Row {
     Row {
         exit_reason: exit.reason.map(|reason| reason.name().to_owned()),
@@ -322,7 +325,7 @@ fn left(exit: &Exit, row: Row) -> Row {
     }
 }
 
-/// Two words in little endian, as SipHash reads its key.
+/// The key as two little-endian words, as SipHash reads it.
 pub(super) fn words_of(key: Key) -> [u64; 2] {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| key.0[at + byte]));
     [word(0), word(8)]
@@ -340,7 +343,7 @@ fn settings(names: &[String], keys: [Key; 2], design: &Design, origin: u64) -> V
     let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
     bytes.extend((names.len() as u32).to_ne_bytes());
     bytes.extend(by.to_ne_bytes());
-    // In network order, as the programs see addresses.
+    // In network order, as the programs see the addresses.
     let v4 = u32::MAX.checked_shl(32 - u32::from(design.prefix_v4.min(32))).unwrap_or(0);
     let v6 = u128::MAX.checked_shl(128 - u32::from(design.prefix_v6.min(128))).unwrap_or(0);
     bytes.extend(v4.to_be_bytes());

@@ -1,5 +1,5 @@
-//! What the kernel's own CUBIC knows and decides on every ACK, for comparing its HyStart with the
-//! core's: a controller that only calls CUBIC's functions and notes what they left.
+//! The state and decisions of the kernel's own CUBIC on every ACK, to compare its HyStart with the
+//! core's: a controller that only calls CUBIC's functions and records their results.
 
 use super::features::Features;
 use super::hearing::{Heard, hearing};
@@ -8,13 +8,13 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Ring
 use std::time::Duration;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hystart_trace.bpf.o"));
-/// Why there is a record.
+/// The reason for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// CUBIC was set up on an established connection.
     Begun,
-    /// An ACK, after CUBIC and its HyStart have seen it and before losses are looked for and the
-    /// window grows.
+    /// An ACK arrived, after CUBIC and its HyStart have processed it and before losses are detected
+    /// and the window grows.
     Acked,
     /// A retransmission timeout.
     TimedOut,
@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// A member of a record.
 trait Member: Sized {
-    /// Takes it off the front.
+    /// Removes the member from the front of the bytes.
     fn take(bytes: &mut &[u8]) -> Option<Self>;
 }
 
@@ -40,13 +40,13 @@ macro_rules! members {
 
 members! { u64 u32 i32 u8 }
 
-/// As C calls it in the kernel.
+/// The kernel's name for this type.
 #[expect(non_camel_case_types, reason = "the table of the record is C, too")]
 type s32 = i32;
 
 macro_rules! hystart_record {
     ($(MEMBER($Type:ident, $name:ident, $about:literal))*) => {
-        /// One of them, as the kernel had it at that moment.
+        /// One record, with the kernel's values at that moment.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Record {
             $(#[doc = $about] pub $name: $Type,)*
@@ -60,11 +60,11 @@ macro_rules! hystart_record {
     };
 }
 
-// `bpf/hystart_record.def` as one call of the macro.
+// `bpf/hystart_record.def` as a single macro call.
 include!(concat!(env!("OUT_DIR"), "/hystart_record.rs"));
 
 impl Record {
-    /// Why there is a record; `None` if it is none of ours.
+    /// Reason for the record; `None` if it is not one of ours.
     pub fn kind(&self) -> Option<Kind> {
         [Kind::Begun, Kind::Acked, Kind::TimedOut].get(usize::from(self.kind_number)).copied()
     }
@@ -74,38 +74,38 @@ impl Record {
         u32::try_from(self.rtt_sample_us).ok()
     }
 
-    /// The socket is paced, by TCP's timer or an fq qdisc.
+    /// Whether the socket is paced, by TCP's timer or an fq qdisc.
     pub fn paced(&self) -> bool {
         self.pacing_status != 0
     }
 
-    /// HyStart has found something.
+    /// Whether HyStart has found an exit.
     pub fn found(&self) -> bool {
         self.found_flag != 0
     }
 
-    /// A CUBIC epoch is running.
+    /// Whether a CUBIC epoch is running.
     pub fn epoch(&self) -> bool {
         self.epoch_flag != 0
     }
 }
 
-/// The recording controller in the kernel, until it is dropped.
+/// The recording controller in the kernel, which is removed when this is dropped.
 #[derive(Debug)]
 pub struct HystartTrace {
-    /// Before the object.
+    /// Dropped before the object.
     _link: Link,
     object: Object,
 }
 
 impl HystartTrace {
-    /// Controller to set on sockets that are to be recorded.
+    /// Controller to set on sockets that should be recorded.
     pub const CONTROLLER: &str = "ff_cubic_trace";
 
-    /// Registers it.
+    /// Registers the controller.
     ///
     /// # Errors
-    /// If the kernel or our privilege does not allow it, or somebody else has registered it.
+    /// If the kernel or our privilege does not allow it, or the name is already registered.
     pub fn attach() -> Result<HystartTrace, Error> {
         if !Features::detect()?.links() {
             return Err(Error::new("tracing the kernel's CUBIC needs Linux 6.4 or newer"));
@@ -122,8 +122,8 @@ impl HystartTrace {
         Ok(HystartTrace { _link: link, object })
     }
 
-    /// Gives away what was recorded since the last time, in order. How many records found no room
-    /// since the beginning.
+    /// Passes the records since the last call to `each`, in order. Returns the number of records
+    /// dropped for lack of room since the start.
     ///
     /// # Errors
     /// If the buffer cannot be read.

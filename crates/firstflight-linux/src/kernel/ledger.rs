@@ -1,5 +1,5 @@
-//! Which connections of a trial are open, and how long they last: for looks at a trial that runs. A
-//! look that took closed connections only would miss the long ones of the slower arm.
+//! The open connections of a trial and the durations of finished ones, for looks at a running
+//! trial. A look at closed connections only would miss the long ones of the slower arm.
 
 use super::closed::now_us;
 use super::told::{Drawn, Open, Told};
@@ -9,24 +9,25 @@ use hdrhistogram::Histogram;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// No look takes connections that are younger.
+/// Minimum age of connections in any look.
 const LEAST_MATURITY: Duration = Duration::from_secs(60);
-/// Quantile of how long connections last, of all arms together.
+/// Quantile of the connections' durations, over all arms.
 const MATURE: f64 = 0.999;
-/// The same for what a slot of time still sees of the one before.
+/// Quantile for the connections that run into the next time slot.
 const SETTLED: f64 = 0.99;
-/// Open connections that are remembered; beyond, new ones count only when they are over.
+/// Maximum number of open connections stored; beyond it, new connections count only when they
+/// finish.
 pub(super) const MOST_OPEN: usize = 1 << 18;
 
 #[derive(Debug)]
 pub(super) struct Ledger {
-    /// Those that were open when somebody looked and are not over since.
+    /// Connections that were open at the last look and have not finished since.
     open: HashMap<u32, Open>,
-    /// The last that was told of those that go on.
+    /// The latest record of each connection that goes on.
     told: HashMap<u32, Told>,
-    /// Those that are over since the look before: the kernel may have had them yet.
+    /// Connections that finished since the last look: the kernel may still have listed them.
     over: HashSet<u32>,
-    /// How long connections lasted, in ms.
+    /// Durations of connections, in ms.
     lasted: Histogram<u64>,
 }
 
@@ -36,14 +37,14 @@ impl Ledger {
         Ok(Ledger { open: HashMap::new(), told: HashMap::new(), over: HashSet::new(), lasted })
     }
 
-    /// One record; gives it back if its connection is over.
+    /// Takes a record; returns it if its connection is finished.
     pub(super) fn take(&mut self, record: Told) -> Option<Told> {
         let id = record.drawn.connection;
         if !record.going {
             self.open.remove(&id);
             self.told.remove(&id);
             self.over.insert(id);
-            // A histogram that grows by itself takes any number.
+            // An auto-resizing histogram accepts any number.
             let _ = self.lasted.record(now_us().saturating_sub(record.drawn.start) / 1000);
             return Some(record);
         }
@@ -53,7 +54,8 @@ impl Ledger {
         None
     }
 
-    /// Those that the kernel has as open now. Records of those that are over by then may come later.
+    /// Takes the connections that the kernel lists as open now. Records of some that have finished
+    /// may arrive later.
     pub(super) fn look(&mut self, open: impl IntoIterator<Item = Open>) {
         let open = open.into_iter().filter(|one| !self.over.contains(&one.drawn.connection));
         self.open = open.take(MOST_OPEN).map(|one| (one.drawn.connection, one)).collect();
@@ -66,7 +68,7 @@ impl Ledger {
         self.open.len()
     }
 
-    /// What is known of those that are open, in order of their beginning.
+    /// Rows of the open connections, in order of their start.
     pub(super) fn rows(&self) -> Vec<(Drawn, Row)> {
         let mut open: Vec<&Open> = self.open.values().collect();
         open.sort_by_key(|one| one.drawn.connection);
@@ -78,12 +80,13 @@ impl Ledger {
         open.into_iter().map(row).collect()
     }
 
-    /// How long nearly all connections last: so long do those of a slot of time run into the next.
+    /// Duration of nearly all connections: how far connections of a time slot run into the next
+    /// one.
     pub(super) fn settling(&self) -> Duration {
         Duration::from_millis(self.lasted.value_at_quantile(SETTLED))
     }
 
-    /// How long after its beginning a connection enters a look, over or not.
+    /// Minimum age at which a connection counts in a look, finished or not.
     pub(super) fn maturity(&self) -> Duration {
         LEAST_MATURITY.max(Duration::from_millis(self.lasted.value_at_quantile(MATURE)))
     }
@@ -107,7 +110,7 @@ mod tests {
         assert_eq!(rows[1].1.bytes_acked, None, "nothing was told yet");
         assert!(ledger.take(Told::of(1, false, now)).is_some());
         assert_eq!(ledger.open(), 1);
-        // The kernel had it while it was telling that it is over.
+        // The kernel still listed it while it reported the end.
         ledger.look([1, 2].map(|id| Open::of(id, now)));
         assert_eq!(ledger.open(), 1, "over is over");
     }

@@ -1,4 +1,4 @@
-//! Loads one arm into the kernel and keeps it there.
+//! Loads an arm into the kernel and keeps it there.
 
 use super::arms::KernelArm;
 use super::cgroup::attach;
@@ -15,23 +15,23 @@ use std::path::PathBuf;
 
 /// All arms, compiled for any kernel.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
-/// The same with a record of every ACK, and the kernel's own beside them.
+/// All arms with a record of every ACK, and the kernel's own controllers.
 const TRACED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/traced.bpf.o"));
-/// Where `cwnd_event_tx_start` stands in the object's own `tcp_congestion_ops`; `kernel.h` asserts
-/// it.
+/// Offset of `cwnd_event_tx_start` in the object's own `tcp_congestion_ops`; `kernel.h` asserts it.
 const TX_START_AT: usize = 88;
 const EXITS: &str = "exits";
-/// The program for control groups, and the kernel's longest name of a controller with its end.
+/// The program for control groups; and the length of the kernel's longest controller name with its
+/// terminating zero.
 const CHOOSER: &str = "choose";
 const NAME_LEN: usize = 16;
 
-/// An arm in the kernel. Dropping it takes it out, unless it was pinned.
+/// An arm in the kernel. Dropping it removes the arm, unless it was pinned.
 #[derive(Debug)]
 pub struct Loaded {
     arm: &'static KernelArm,
-    /// Programs that choose the arm for the sockets of control groups.
+    /// The programs that choose the arm for the sockets of control groups.
     choosers: Vec<Link>,
-    /// Before the object: without links (before 6.4) taking it out needs the object's map.
+    /// Dropped before the object: without links (before 6.4), removal needs the object's map.
     link: Option<Link>,
     object: Object,
 }
@@ -40,21 +40,20 @@ impl Loaded {
     /// Loads and registers the arm.
     ///
     /// # Errors
-    /// If the kernel or our privilege does not allow it, or something of this name is registered
-    /// already.
+    /// If the kernel or our privilege does not allow it, or the name is already registered.
     pub fn load(arm: &'static KernelArm) -> Result<Loaded, Error> {
         Loaded::load_for(arm, &[])
     }
 
-    /// The same, and the connections of these control groups choose it.
+    /// Like [`Loaded::load`]; the connections of these control groups use the arm.
     ///
     /// # Errors
-    /// As [`Loaded::load`], or if a control group takes no program.
+    /// As [`Loaded::load`], or if a control group does not accept the program.
     pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Error> {
         Loaded::load_from(OBJECT, arm, cgroups)
     }
 
-    /// The arm with a record of every ACK.
+    /// Loads the arm with a record of every ACK.
     ///
     /// # Errors
     /// As [`Loaded::load`].
@@ -111,12 +110,12 @@ impl Loaded {
         map.ok_or_else(|| Error::new(format!("the object has no map `{name}`")))
     }
 
-    /// Its reports, to be read whenever somebody asks.
+    /// Its reports, to be read on demand.
     pub(super) fn exits(&self) -> Result<Records<Exit>, Error> {
         Records::of(&self.map(EXITS)?, Exit::parse)
     }
 
-    /// The only counter of the object for traces: records that found no room.
+    /// The only counter of the object for traces: records dropped for lack of room.
     pub(super) fn counter(&self) -> Result<u64, Error> {
         Ok(super::cgroup::counters(&self.object)?.first().copied().unwrap_or(0))
     }
@@ -126,11 +125,11 @@ impl Loaded {
         self.arm
     }
 
-    /// Makes it stay when this process ends, until [`super::unload`].
+    /// Keeps the arm after this process ends, until [`super::unload`].
     ///
     /// # Errors
-    /// If the kernel cannot (before 6.4), there is no place to pin to, or the selection's default
-    /// or routes cannot be set.
+    /// If the kernel cannot do it (before 6.4), there is no place for the pin, or the selection's
+    /// default or routes cannot be set.
     pub fn pin(mut self, selection: &Selection) -> Result<(), Error> {
         if !Features::detect()?.links() {
             return Err(Error::new("pinning needs Linux 6.4 or newer"));
@@ -151,8 +150,8 @@ impl Loaded {
         })
     }
 
-    /// Hands every report to `take` as it comes, until `go_on` says no; it is asked about every 50
-    /// ms.
+    /// Passes every report to `take` as it arrives, until `go_on` returns `false`; `go_on` is
+    /// called about every 50 ms.
     ///
     /// # Errors
     /// If the ring buffer cannot be read.
@@ -161,7 +160,7 @@ impl Loaded {
     }
 }
 
-/// Leaves out of the object what this kernel does not know and what other arms need.
+/// Removes from the object everything that this kernel does not support or only other arms need.
 fn prepare(
     open: &mut OpenObject,
     arm: &KernelArm,
@@ -209,10 +208,11 @@ fn prepare(
     Ok(())
 }
 
-/// The maps of an arm, by the end of their name: states of connections, and what they leave.
+/// The maps of an arm, by the suffix of their name: states of connections, and the parameters that
+/// they save.
 const OF_AN_ARM: [&str; 2] = ["_states", "_sets"];
 
-/// The programs of an arm, by the end of their name.
+/// The programs of an arm, by the suffix of their name.
 const CALLBACKS: [&str; 11] = [
     "_init",
     "_release",
@@ -228,13 +228,14 @@ const CALLBACKS: [&str; 11] = [
 ];
 
 fn refusal(arm: &KernelArm, Heard { error, said }: &Heard) -> Error {
-    // The verifier's refusals look like missing permission, too; but it gives its reasons.
+    // The verifier's refusals look like missing permission, too, but the verifier gives its
+    // reasons.
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !said.contains("PROG LOAD LOG") {
         return Error::new(
             "BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root",
         );
     }
-    // Its log ends with what it did not like.
+    // The log ends with the verifier's objection.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(8)..].join("; ");
     Error::new(format!(

@@ -1,6 +1,6 @@
-//! The members of a C structure that the kernel hands over as bytes.
+//! The members of a C structure, read from the bytes that the kernel provides.
 
-/// Reads the members of a record in their order.
+/// Reads the members of a record in order.
 pub(super) struct Members<'a>(pub(super) &'a [u8]);
 
 impl Members<'_> {

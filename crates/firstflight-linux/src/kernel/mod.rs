@@ -1,9 +1,9 @@
 //! Startups and recoveries as congestion controllers of the running kernel.
 //!
-//! Each arm is one BPF program set that registers under a name of its own. It is there as long as
-//! its [`Loaded`] lives, unless it is pinned, and can be chosen per socket (`TCP_CONGESTION`), or
-//! for others by a [`Selection`]: default of a namespace, routes, control groups. Connections that
-//! already use it keep it when it is taken out.
+//! Each arm is a set of BPF programs that registers under its own name. It is registered as long as
+//! its [`Loaded`] lives, unless it is pinned. It can be chosen per socket (`TCP_CONGESTION`), or
+//! for other programs by a [`Selection`]: default of a namespace, routes, control groups.
+//! Connections that use an arm keep it when the arm is removed.
 
 mod acks;
 mod arms;

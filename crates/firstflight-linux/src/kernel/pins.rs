@@ -1,4 +1,4 @@
-//! Arms that stay loaded without a process, and what is registered at all.
+//! Arms that stay loaded without a process, and the list of registered controllers.
 
 use super::arms::{ARMS, KernelArm};
 use super::change::{UNDO_FOLDER, undo_file, undo_file_of};
@@ -16,30 +16,30 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Where pinned arms are: a BPF file system of our own, mounted while there are any.
+/// Folder of pinned arms: a BPF file system of our own, mounted while it contains any.
 pub const PIN_FOLDER: &str = "/run/firstflight";
-/// How long the kernel may take to forget a name.
+/// Longest time that the kernel may take to release a name.
 const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const LINK: &str = "link";
 const EXITS: &str = "exits";
 
-/// The controllers registered in the kernel, whoever registered them.
+/// The controllers registered in the kernel, by any program.
 pub fn registered() -> Vec<String> {
     let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .unwrap_or_default();
     list.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether this arm is.
+/// Whether this arm is registered.
 pub fn is_registered(arm: &KernelArm) -> bool {
     registered().iter().any(|name| name == arm.kernel_name)
 }
 
-/// Puts back what an owner and its keeper left who were killed at the same time. Returns whether
-/// there was something.
+/// Undoes the changes of an owner that was killed together with its keeper. Returns whether there
+/// were any.
 ///
 /// # Errors
-/// If it cannot be put back.
+/// If they cannot be undone.
 pub(super) fn undo_leftover(arm: &KernelArm) -> Result<bool, Error> {
     let left = !folder(arm).exists() && !is_registered(arm) && undo_file(arm).exists();
     if left {
@@ -72,8 +72,8 @@ pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Error> {
     Ok(folder)
 }
 
-/// Takes a pinned arm out, after putting back default and routes that it was given. New connections
-/// cannot choose it any more; those that use it keep it.
+/// Removes a pinned arm, after undoing the changes of default and routes that use it. New
+/// connections cannot choose it any more; those that use it keep it.
 ///
 /// # Errors
 /// If it is not loaded, or another process holds it.
@@ -91,7 +91,7 @@ pub fn unload(arm: &KernelArm) -> Result<(), Error> {
             let _ = fs::remove_dir(PIN_FOLDER);
             let _ = fs::remove_dir(UNDO_FOLDER);
         }
-        // The kernel takes a moment to forget the name.
+        // The kernel takes a moment to release the name.
         let started = Instant::now();
         while is_registered(arm) && started.elapsed() < PATIENCE {
             sleep(Duration::from_millis(1));
@@ -116,9 +116,9 @@ pub fn unload(arm: &KernelArm) -> Result<(), Error> {
 }
 
 /// Before 6.4 a killed loader leaves its arm registered: its map is found by name and emptied,
-/// which unregisters it.
+/// which unregisters the arm.
 fn remove_leftover(arm: &KernelArm) -> bool {
-    // What the kernel keeps of a name.
+    // Length to which the kernel truncates a name.
     const LONGEST: usize = 15;
     let name = &arm.map[..arm.map.len().min(LONGEST)];
     for map in MapInfoIter::default()
@@ -131,7 +131,7 @@ fn remove_leftover(arm: &KernelArm) -> bool {
     !is_registered(arm)
 }
 
-/// Hands the reports of a pinned arm to `take`; see [`super::Loaded::watch`].
+/// Passes the reports of a pinned arm to `take`; see [`super::Loaded::watch`].
 ///
 /// # Errors
 /// If it is not pinned or may not be read.

@@ -1,4 +1,4 @@
-//! Ring buffers, through which programs report.
+//! Ring buffers for the reports of BPF programs.
 
 use super::exits::Exit;
 use firstflight_path::Error;
@@ -8,15 +8,15 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The records of a ring buffer, read whenever somebody asks.
+/// The records of a ring buffer, read on demand.
 pub(super) struct Records<T> {
     ring: RingBuffer<'static>,
-    /// What the buffer's own call has left here.
+    /// Filled by the buffer's callback.
     read: Rc<RefCell<Vec<T>>>,
 }
 
 impl<T: 'static> Records<T> {
-    /// Of this buffer; what `parse` does not know is left out.
+    /// For this buffer; records that `parse` rejects are skipped.
     ///
     /// # Errors
     /// If the buffer cannot be read.
@@ -33,13 +33,13 @@ impl<T: 'static> Records<T> {
         Ok(Records { ring: builder.build().map_err(failed)?, read })
     }
 
-    /// Waits no longer than `patience` for a program to say that there is something, and gives away
-    /// what there is.
+    /// Waits at most `patience` for a program to signal new records, and passes all that are there
+    /// to `each`.
     ///
     /// # Errors
     /// If the buffer cannot be read.
     pub(super) fn take(&self, patience: Duration, each: impl FnMut(T)) -> Result<(), Error> {
-        // An interrupted wait is no failure.
+        // An interrupted wait is not a failure.
         let _ = self.ring.poll(patience);
         self.ring.consume().map_err(failed)?;
         self.read.take().into_iter().for_each(each);
@@ -58,7 +58,7 @@ fn failed(error: libbpf_rs::Error) -> Error {
     Error::new(format!("ring buffer: {error}"))
 }
 
-/// Reads the reports of a ring buffer as they come, and those that are left when `go_on` says no.
+/// Reads the reports of a ring buffer as they arrive, and those left when `go_on` returns `false`.
 pub(super) fn watch(
     ring: &dyn MapCore,
     mut take: impl FnMut(Exit),
@@ -73,7 +73,7 @@ pub(super) fn watch(
         .map_err(failed)?;
     let ring = builder.build().map_err(failed)?;
     while go_on() {
-        // An interrupted wait is no failure: whoever interrupted also told `go_on`.
+        // An interrupted wait is not a failure: the interruption has also changed `go_on`.
         let _ = ring.poll(Duration::from_millis(50));
     }
     ring.consume().map_err(failed)

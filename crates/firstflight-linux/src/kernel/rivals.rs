@@ -1,5 +1,5 @@
-//! Others who choose the controllers of connections in a control group: the kernel runs the programs
-//! of a group, then those of the groups above it, and the last one to choose decides.
+//! Other programs that choose the controllers of connections in a control group: the kernel runs
+//! the programs of a group, then those of the groups above it, and the last choice counts.
 
 use libbpf_rs::ProgramAttachType;
 use libbpf_rs::query::{LinkInfoIter, LinkTypeInfo, ProgInfoIter};
@@ -8,11 +8,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Folders below a control group that are looked at.
+/// Maximum number of folders checked below a control group.
 const MOST: usize = 10_000;
 
-/// The programs that choose controllers in this control group, above it or below it, in words. Empty
-/// also where the kernel does not say.
+/// Descriptions of the programs that choose controllers in this control group, above it or below
+/// it. Also empty if the kernel does not provide the list.
 pub fn rivals(cgroup: &Path) -> Vec<String> {
     let groups = family(cgroup);
     let names: HashMap<u32, String> = ProgInfoIter::default()
@@ -25,8 +25,8 @@ pub fn rivals(cgroup: &Path) -> Vec<String> {
             continue;
         }
         let name = names.get(&link.prog_id).map_or("?", String::as_str);
-        // A field test and `watch` have a program of one name; that of `watch` chooses nothing, and
-        // comes with another one that a field test has not.
+        // A field test and `watch` have a program of the same name. The one of `watch` chooses
+        // nothing and comes with a second program, which a field test does not have.
         let (what, count) = match (&of.attach_type, name) {
             (ProgramAttachType::CgroupSockOps, "choose") => ("`kernel load`", 1),
             (ProgramAttachType::CgroupSockOps, "connection") => ("`trial start`", 1),
@@ -45,7 +45,7 @@ pub fn rivals(cgroup: &Path) -> Vec<String> {
     found
 }
 
-/// The numbers of a control group, of those above it and of those below it.
+/// The numbers of a control group and of the groups above and below it.
 fn family(cgroup: &Path) -> HashSet<u64> {
     let mut groups = HashSet::new();
     let Ok(cgroup) = cgroup.canonicalize() else { return groups };
@@ -56,7 +56,7 @@ fn family(cgroup: &Path) -> HashSet<u64> {
         let folders = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         waiting.extend(folders.map(|entry| entry.path()));
     }
-    // Above the root of the groups lie folders of another file system, whose numbers are others'.
+    // The folders above the root of the groups belong to another file system with its own numbers.
     let device = fs::metadata(&cgroup).map(|data| data.dev()).ok();
     let above = cgroup.ancestors().filter_map(|folder| fs::metadata(folder).ok());
     groups.extend(above.take_while(|data| Some(data.dev()) == device).map(|data| data.ino()));

@@ -1,11 +1,11 @@
-//! Who uses a loaded arm: the namespace's default, routes, control groups. What is changed is put
-//! back, and only what is still ours.
+//! The connections that use a loaded arm: the namespace's default, routes, control groups. Every
+//! change is undone, unless another process has changed the setting since.
 //!
-//! Defaults and routes outlive the process that set them, so a second process does the putting
-//! back: the [`Keeper`], which is told what to do before anything is done and does it when the pipe
-//! to it breaks, whether we end or are killed. Pinned arms keep the same words in a file,
-//! for [`super::unload`]. Control groups need none of it: their programs are links and go with
-//! their owner.
+//! Defaults and routes outlive the process that set them, so a second process undoes the changes:
+//! the [`Keeper`]. It receives its instructions before anything is changed and carries them out
+//! when its pipe breaks, whether we end or are killed. Pinned arms keep the same instructions in a
+//! file, for [`super::unload`]. Control groups need none of this: their programs are links and
+//! vanish with their owner.
 
 use super::arms::KernelArm;
 use super::cgroup;
@@ -21,30 +21,30 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Selection of the connections that use an arm, besides those that choose it themselves.
+/// The connections that use an arm, in addition to those that choose it themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Every new connection of this network namespace.
     pub default: bool,
-    /// Connections to these prefixes, which have routes already.
+    /// Connections to these prefixes, which must already have routes.
     pub routes: Vec<String>,
-    /// Connections of the processes in these control groups (version 2) and below.
+    /// Connections of the processes in these control groups (version 2) and their descendants.
     pub cgroups: Vec<PathBuf>,
 }
 
 impl Selection {
-    /// Nobody but those who choose it themselves.
+    /// Whether only connections that choose the arm themselves use it.
     pub fn is_empty(&self) -> bool {
         *self == Selection::default()
     }
 
-    /// What has to be changed.
+    /// The changes to make.
     fn changes(&self, arm: &KernelArm) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         if self.default {
             let before = default()?;
-            // Outside the first namespace not every name may be set: what is there now must be
-            // possible again.
+            // Outside the initial namespace not every name may be set: make sure that the current
+            // value can be restored.
             set_default(&before).map_err(|_| {
                 Error::new(format!(
                     "the default of this namespace: not permitted; needs CAP_NET_ADMIN, and that {before} may be put back: in namespaces but the \
@@ -59,8 +59,8 @@ impl Selection {
         Ok(changes)
     }
 
-    /// Refuses what cannot work, before anything is loaded, and puts back what an earlier owner
-    /// left who was killed together with its keeper.
+    /// Refuses settings that cannot work before anything is loaded, and undoes the changes of an
+    /// earlier owner that was killed together with its keeper.
     ///
     /// # Errors
     /// If a prefix has no route of its own or a folder is not a control group of version 2.
@@ -73,19 +73,19 @@ impl Selection {
         Ok(())
     }
 
-    /// Makes default and routes so until the keeper is dropped or this process is gone. `keeper` is
-    /// the command that runs [`super::undo_from`] on its standard input.
+    /// Sets default and routes until the keeper is dropped or this process ends. `keeper` is the
+    /// command that runs [`super::undo_from`] on its standard input.
     ///
     /// # Errors
-    /// If something cannot be changed; what was changed before is put back.
+    /// If a setting cannot be changed; earlier changes are undone.
     pub fn apply(&self, arm: &KernelArm, keeper: Command) -> Result<Keeper, Error> {
         let changes = self.changes(arm)?;
         if changes.is_empty() {
             return Ok(Keeper { child: None, command: keeper, words: String::new() });
         }
         let words = words(arm, &changes);
-        // Should keeper and owner be killed at the same time, the next `load` or `unload` reads
-        // here what is to be put back.
+        // If keeper and owner are killed at the same time, the next `load` or `unload` reads from
+        // here what must be undone.
         note_undo(arm, &words);
         let mut keeper = Keeper { child: None, command: keeper, words };
         keeper.start()?;
@@ -93,10 +93,10 @@ impl Selection {
         Ok(keeper)
     }
 
-    /// Makes default and routes so until `undo_file` is undone: written first, by rename.
+    /// Sets default and routes until `undo_file` is undone; the file is written first, by rename.
     ///
     /// # Errors
-    /// If something cannot be changed; what was changed before is put back.
+    /// If a setting cannot be changed; earlier changes are undone.
     pub(super) fn apply_pinned(&self, arm: &KernelArm, undo_file: &Path) -> Result<(), Error> {
         let changes = self.changes(arm)?;
         if changes.is_empty() {
@@ -114,10 +114,10 @@ impl Selection {
     }
 }
 
-/// The process that puts things back when this handle is dropped or we are gone.
+/// The process that undoes the changes when this handle is dropped or our process has ended.
 #[derive(Debug)]
 pub struct Keeper {
-    /// None if there is nothing to put back.
+    /// `None` if there is nothing to undo.
     child: Option<Child>,
     command: Command,
     words: String,
@@ -128,7 +128,7 @@ impl Keeper {
         let failed = |error: &std::io::Error| {
             Error::new(format!("a process that puts things back: {error}"))
         };
-        // In a group of its own: Ctrl-C is for us.
+        // In a process group of its own: Ctrl-C is meant for us only.
         let child = self
             .command
             .stdin(Stdio::piped())
@@ -142,10 +142,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Starts another one if somebody has killed this one. Returns whether that was so.
+    /// Starts a new keeper if this one was killed. Returns whether it was.
     ///
     /// # Errors
-    /// If no other can be started: then everything is put back already.
+    /// If no new one can be started; the changes are then already undone.
     pub fn renew(&mut self) -> Result<bool, Error> {
         let Some(child) = &mut self.child else { return Ok(false) };
         if matches!(child.try_wait(), Ok(None)) {
@@ -163,7 +163,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             drop(child.stdin.take());
-            // One that was killed has put nothing back.
+            // A keeper that was killed has undone nothing.
             if !child.wait().is_ok_and(|status| status.success()) {
                 let _ = undo_and_forget(&self.words);
             }

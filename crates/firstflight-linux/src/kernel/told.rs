@@ -1,5 +1,5 @@
-//! What the programs of a field test say of a connection: a record (`struct told` of
-//! `bpf/field.bpf.c`), and where those are kept that are open (`struct flow` of `bpf/field.h`).
+//! The reports of a field test's programs on a connection: a record (`struct told` of
+//! `bpf/field.bpf.c`), and the table entry of an open connection (`struct flow` of `bpf/field.h`).
 
 use super::closed::{self, Closed, begun};
 use super::members::Members;
@@ -8,29 +8,28 @@ use firstflight_trial::row::Row;
 /// Bytes of `struct flow`.
 const FLOW: usize = 80;
 
-/// Which connection it is, and how it was drawn.
+/// The identity of a connection, and its assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
-    /// Counted from 0, in the order of their beginning.
+    /// Number of the connection, counted from 0 in the order of their start.
     pub(super) connection: u32,
-    /// The number of its arm.
+    /// Index of its arm.
     pub(super) arm: usize,
     pub(super) epoch: u16,
-    /// A pseudonym, or the slot of time of its beginning.
+    /// A pseudonym, or the time slot in which it began.
     pub(super) unit: u64,
-    /// us, on the kernel's monotonic clock.
+    /// Start, us on the kernel's monotonic clock.
     pub(super) start: u64,
 }
 
-/// A record.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) drawn: Drawn,
-    /// When it was told, us on the kernel's monotonic clock.
+    /// Time of the record, us on the kernel's monotonic clock.
     pub(super) at: u64,
-    /// Where its socket stands in the kernel's memory, as reports of arms name it.
+    /// Address of its socket in the kernel's memory, as in the reports of arms.
     pub(super) socket: u64,
-    /// It is not over.
+    /// Whether the connection is still open.
     pub(super) going: bool,
     changed: bool,
     closed: Closed,
@@ -54,7 +53,7 @@ impl Told {
         })
     }
 
-    /// All of it but names.
+    /// The complete row except for names.
     pub(super) fn row(&self) -> Row {
         Row { changed: Some(self.changed), ..self.closed.row() }
     }
@@ -71,7 +70,7 @@ impl Told {
     }
 }
 
-/// An open connection, as its entry has it.
+/// An open connection, as stored in its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) drawn: Drawn,
@@ -79,7 +78,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Out of its entry; none if nobody is there, or it has not got its number yet.
+    /// Parses the entry; `None` if it is empty or its connection has no number yet.
     pub(super) fn parse(bytes: &[u8]) -> Option<Open> {
         let mut entry = Members(bytes.get(..FLOW)?);
         let [cookie, start, _busy, _since, unit] = [(); 5].map(|()| entry.u64());
@@ -92,12 +91,12 @@ impl Open {
         Some(Open { drawn, handshake })
     }
 
-    /// All that are in a table of entries.
+    /// All connections in a table of entries.
     pub(super) fn all(table: &[u8]) -> impl Iterator<Item = Open> {
         table.chunks_exact(FLOW).filter_map(Open::parse)
     }
 
-    /// What there is to say of it, if nothing was told yet.
+    /// Its row if there is no record yet.
     pub(super) fn row(&self) -> Row {
         begun(self.drawn.start, self.drawn.unit, self.handshake)
     }

@@ -1,6 +1,6 @@
-//! Watches the TCP connections of a control group: what their packets say, and a row of each that is
-//! over (`bpf/watch.bpf.c`). Nothing is changed, and nothing is left: the programs are links of this
-//! process.
+//! Watches the TCP connections of a control group: records of their packets, and a row for each
+//! finished connection (`bpf/watch.bpf.c`). It changes nothing and leaves nothing behind: the
+//! programs are links of this process.
 
 use super::cgroup;
 use super::closed::Closed;
@@ -25,43 +25,43 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watch.bpf.o"));
 const MOST_HEADER: usize = 56;
 const PORTS: usize = 4;
 
-/// Which connections, and the key that makes pseudonyms of clients. They are drawn by the kernel's
-/// own random numbers: nobody can choose to be watched.
+/// Selects the connections, and holds the key for the pseudonyms of clients. Connections are drawn
+/// with the kernel's own random numbers: a client cannot choose to be watched.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
-    /// Of 2^32 connections so many are watched.
+    /// Number of connections in 2^32 that are watched.
     pub of_2_32: u64,
-    /// Only those with this port at either end.
+    /// Watches only connections with this port at either end.
     pub port: Option<u16>,
-    /// Hashes the networks of clients; it never leaves the memory.
+    /// Key that hashes the networks of clients; it never leaves the memory.
     pub pseudonyms: Key,
 }
 
 /// One record.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// For the books of [`firstflight_log::live::Live`].
+    /// Input for [`firstflight_log::live::Live`].
     pub record: Record,
-    /// The connection's controller, with its first record.
+    /// The connection's controller, in its first record.
     pub controller: Option<String>,
-    /// Row of the connection, with its last record; the arm is not known here.
+    /// Row of the connection, in its last record, without the arm.
     pub row: Option<Box<Row>>,
 }
 
 /// Counters of the programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WatchCounts {
-    /// Connections that were drawn.
+    /// Connections drawn to be watched.
     pub watched: u64,
-    /// Those that were not.
+    /// Connections not drawn.
     pub others: u64,
-    /// Those that were drawn, but for whose state there was no room.
+    /// Connections drawn but not watched for lack of room for their state.
     pub failed: u64,
-    /// Records for which the ring buffer had no room.
+    /// Records dropped for lack of room in the ring buffer.
     pub dropped: u64,
 }
 
-/// Connections are watched until it is dropped.
+/// Watches connections until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     _links: Vec<Link>,
@@ -70,13 +70,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins with the connections that are established from now on by processes of this control
-    /// group and below.
+    /// Starts with the connections that processes of this control group and its descendants
+    /// establish from now on.
     ///
     /// # Errors
-    /// One line: a folder that is no control group, what the kernel refuses.
+    /// A one-line message: a folder that is not a control group, or a refusal of the kernel.
     pub fn start(folder: &Path, options: &WatchOptions) -> Result<Watch, Error> {
-        // The kernel refuses all of these in the same words.
+        // The kernel refuses any missing feature in the same words.
         Basis::detect()?;
         cgroup::open(folder)?;
         let object = hearing(|| {
@@ -88,13 +88,13 @@ impl Watch {
         let ring = object.maps().find(|map| map.name() == "records");
         let ring = ring.ok_or_else(|| Error::new("the object has no ring buffer"))?;
         let records = Records::of(&ring, parse)?;
-        // Connections are drawn last, when their packets are already seen.
+        // The program that draws connections is attached last, when packets are already observed.
         let links = cgroup::attach(&object, folder, &["leaves", "arrives", "connection"])?;
         Ok(Watch { _links: links, object, records })
     }
 
-    /// Waits that long and gives away what was recorded. Programs wake nobody: that would cost more
-    /// than a record.
+    /// Waits for `wait` and passes the records to `each`. Programs wake no reader: that would cost
+    /// more than a record.
     ///
     /// # Errors
     /// If the ring buffer cannot be read.
@@ -122,7 +122,8 @@ fn settings(options: &WatchOptions) -> Vec<u8> {
     bytes
 }
 
-/// Any record: its head, and by the two highest bits of its number what follows.
+/// Parses any record: its head, and a body of the type that the two highest bits of its number
+/// select.
 fn parse(bytes: &[u8]) -> Option<Heard> {
     let (head, rest) = bytes.split_at_checked(16)?;
     let mut head = Members(head);
@@ -158,7 +159,7 @@ fn opened(bytes: &[u8]) -> Option<(Opened, String)> {
         first_seq,
         mss,
         scale: (has_scale != 0).then_some(scale),
-        // None if the handshake's packets were repeated: its round trip is not known.
+        // `None` if the handshake's packets were retransmitted: its round trip is then unknown.
         handshake: (handshake > 0).then(|| Nanos::from_micros(u64::from(handshake))),
     };
     Some((opened, String::from_utf8_lossy(name).into_owned()))
@@ -178,7 +179,7 @@ fn segment(now: Time, bytes: &[u8]) -> Option<Segment> {
 mod tests {
     use super::*;
 
-    /// A TCP header of 32 bytes without its ports: an ACK with a time stamp.
+    /// A TCP header of 32 bytes without its ports: an ACK with a timestamp.
     fn header() -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(7_u32.to_be_bytes());

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 /// Packets read or written at a time, so that one direction cannot starve the other.
 pub(crate) const BATCH: usize = 64;
-/// The longest sleep: what it takes to notice that the link should stop.
+/// The longest sleep: the time within which the thread notices that the link should stop.
 pub(crate) const NAP: u64 = 100_000_000;
-/// Real-time priority: above everything ordinary, below what the system itself may need.
+/// Real-time priority: above all ordinary threads, below those that the system itself may need.
 const PRIORITY: i32 = 20;
-/// How much later than asked the kernel may wake us, ns; 50 000 by default.
+/// Maximum delay of a wake-up by the kernel, ns; the default is 50 000.
 const SLACK: u64 = 1_000;
 
 /// The two devices.
@@ -49,12 +49,13 @@ impl Engine {
         Engine { ends, forward, reverse, pool: Pool::new(mtu), stop, witness: None }
     }
 
-    /// Notes every packet, if `notes`.
+    /// Records every packet if `notes` is set.
     pub(crate) fn witnessed(self, notes: bool) -> Engine {
         Engine { witness: notes.then(Witness::default), ..self }
     }
 
-    /// Until told to stop. No logging, no allocation once the path is full, no clock but one.
+    /// Runs until told to stop. No logging, no allocation once the path is full, and a single
+    /// clock.
     pub(crate) fn run(mut self) -> Report {
         let not_first = become_first();
         let start = Instant::now();
@@ -112,7 +113,7 @@ impl Engine {
         }
     }
 
-    /// Sleeps until a device has a packet, at most `nap` ns; which of them has.
+    /// Sleeps until a device has a packet, at most `nap` ns. Returns which devices have one.
     fn sleep(&self, nap: u64) -> [bool; 2] {
         let mut fds = [&self.ends.near, &self.ends.far]
             .map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
@@ -124,7 +125,8 @@ impl Engine {
     }
 }
 
-/// The calling thread wakes up to the microsecond and before all others; why not, if it cannot.
+/// Makes the calling thread wake to the microsecond and run before all others. Returns the reason
+/// if it cannot.
 pub(crate) fn become_first() -> Option<String> {
     let _ = set_timerslack(SLACK);
     run_first(PRIORITY).err().map(|error| match error.raw_os_error() {
@@ -133,7 +135,7 @@ pub(crate) fn become_first() -> Option<String> {
     })
 }
 
-/// What looks at packets at this place.
+/// The function that records packets at this place.
 fn seen(witness: &mut Option<Witness>, place: Place) -> impl FnMut(u64, &[u8]) {
     move |at, packet| {
         if let Some(witness) = witness {
@@ -142,7 +144,7 @@ fn seen(witness: &mut Option<Witness>, place: Place) -> impl FnMut(u64, &[u8]) {
     }
 }
 
-/// Each packet is stamped with its own time: in batches they would all seem to arrive at once.
+/// Each packet gets its own timestamp: with one for a batch, all would seem to arrive at once.
 fn take_in(
     device: &Tun,
     wire: &mut Wire,

@@ -1,10 +1,10 @@
 //! An emulated link: two namespaces, a TUN device in each, and one thread between them.
 //!
-//! Sender and receiver are ordinary processes in ordinary namespaces; whatever they send is real.
-//! The thread reads each packet, asks the path what happens to it, and writes it to the other side
-//! at that time. It runs at real-time priority and sleeps to the nanosecond, so that up to about 1
-//! Gbit/s packets leave within tens of microseconds of their time; [`Report::doubts`] says when
-//! they did not.
+//! Sender and receiver are ordinary processes in ordinary namespaces, and their packets are real.
+//! The thread reads each packet, asks the path for its fate, and writes it to the other side at the
+//! resulting time. It runs at real-time priority and sleeps to the nanosecond, so that at rates up
+//! to about 1 Gbit/s packets leave within tens of microseconds of their time; [`Report::doubts`]
+//! reports when they did not.
 
 pub(crate) mod engine;
 pub(crate) mod packet;
@@ -28,23 +28,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use wire::Wire;
 
-/// IP bytes of an acknowledgement with time stamps: what the idle RTT includes of the way back.
+/// IP bytes of an acknowledgement with timestamps: the return path's part of the idle RTT.
 const ACK: u32 = 52;
-/// Addresses of sender and receiver, known in the two namespaces only.
+/// Addresses of sender and receiver, which exist only in the two namespaces.
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const PREFIX: u32 = 30;
 
-/// Options besides the path.
+/// Options in addition to the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
     /// Largest IP packet, bytes.
     pub mtu: u16,
     /// Seed of the path's draws.
     pub seed: u64,
-    /// Number of the path among those of an experiment; see [`firstflight_path::random`].
+    /// Index of the path in an experiment; see [`firstflight_path::random`].
     pub path_index: u64,
-    /// Note the head of every TCP segment at both ends, for a trace.
+    /// Record the head of every TCP segment at both ends, for a trace.
     pub witness: bool,
 }
 
@@ -54,7 +54,7 @@ impl Default for LinkOptions {
     }
 }
 
-/// A running link. Dropping it ends it; [`LinkEmulator::stop`] also says what it did.
+/// A running link. Dropping it ends it; [`LinkEmulator::stop`] also returns its report.
 #[derive(Debug)]
 pub struct LinkEmulator {
     sender: Namespace,
@@ -63,7 +63,7 @@ pub struct LinkEmulator {
     thread: Option<JoinHandle<Report>>,
 }
 
-/// Refuses what a path says of a receiver that is not ours.
+/// Refuses a path that describes a receiver, because the receiver is not ours.
 pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
     match path.acks() {
         Some(_) => Err(Error::new(format!(
@@ -74,7 +74,7 @@ pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
 }
 
 impl LinkEmulator {
-    /// Makes the namespaces and devices and starts the link, idle, at the path's time zero.
+    /// Creates the namespaces and devices and starts the link, idle, at the path's time zero.
     ///
     /// # Errors
     /// If privilege or a device is missing, or the path cannot carry packets of this size.
@@ -104,22 +104,22 @@ impl LinkEmulator {
         Ok(LinkEmulator { sender, receiver, stop, thread: Some(thread) })
     }
 
-    /// The end from which the forward direction leads away.
+    /// The sending end, where the forward direction starts.
     pub fn sender(&self) -> &Namespace {
         &self.sender
     }
 
-    /// The end to which it leads.
+    /// The receiving end, where the forward direction leads.
     pub fn receiver(&self) -> &Namespace {
         &self.receiver
     }
 
-    /// Ends the link. What was still under way is lost; end those who use it first.
+    /// Ends the link. Packets in transit are lost; end the programs that use it first.
     ///
     /// # Panics
     /// If the link's thread panicked.
     pub fn stop(mut self) -> Report {
-        // The devices count until they vanish, and only their own namespace can see it.
+        // The devices count until they vanish, and only their own namespace can read the counters.
         let sender = self.sender.run(transmitted).ok().flatten();
         let receiver = self.receiver.run(transmitted).ok().flatten();
         self.stop.store(true, Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! Packets as bytes: what a link has to read in them, and where their memory comes from.
+//! Packets as bytes: the fields that a link reads, and the pool of buffers.
 
-/// One IP packet in memory that is used again.
+/// One IP packet in a reusable buffer.
 pub(crate) struct Packet {
     buffer: Box<[u8]>,
     len: usize,
@@ -15,7 +15,7 @@ impl Packet {
         &mut self.buffer[..self.len]
     }
 
-    /// The whole buffer, to read a packet into.
+    /// The whole buffer, for reading a packet into it.
     pub(crate) fn space(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
@@ -25,14 +25,14 @@ impl Packet {
     }
 }
 
-/// Buffers that are free: no allocation per packet once a path is full.
+/// Free buffers: no allocation per packet once a path is full.
 pub(crate) struct Pool {
     free: Vec<Packet>,
     size: usize,
 }
 
 impl Pool {
-    /// Buffers of `size` bytes.
+    /// A pool of buffers of `size` bytes.
     pub(crate) fn new(size: usize) -> Pool {
         Pool { free: Vec::new(), size }
     }
@@ -57,14 +57,14 @@ const TCP: u8 = 6;
 /// Congestion experienced: both bits of the ECN field.
 const CE: u8 = 0b11;
 
-/// An IPv4 header: its length and the protocol that follows. Other packets are carried but not
-/// looked into.
+/// The header length of an IPv4 packet and the protocol that follows. Other packets are carried but
+/// not inspected.
 fn ipv4(packet: &[u8]) -> Option<(usize, u8)> {
     let header = usize::from(packet.first()? & 15) * 4;
     (packet[0] >> 4 == 4 && header >= 20 && packet.len() >= header).then(|| (header, packet[9]))
 }
 
-/// Marks the packet with Congestion Experienced; whether it is of an ECN-capable flow.
+/// Marks the packet with Congestion Experienced. Returns whether its flow is ECN-capable.
 pub(crate) fn mark(packet: &mut [u8]) -> bool {
     let Some((header, _)) = ipv4(packet) else { return false };
     if packet[1] & CE == 0 {
@@ -80,7 +80,8 @@ pub(crate) fn mark(packet: &mut [u8]) -> bool {
     true
 }
 
-/// A TCP segment that acknowledges and does nothing else: a later one says everything that it says.
+/// Whether the packet is a TCP segment that only acknowledges: a later one contains all of its
+/// information.
 pub(crate) fn is_pure_ack(packet: &[u8]) -> bool {
     const ACK: u8 = 0x10;
     const PSH: u8 = 0x08;
@@ -92,8 +93,8 @@ pub(crate) fn is_pure_ack(packet: &[u8]) -> bool {
     packet.len() == headers && flags & !PSH == ACK
 }
 
-/// A number that is the same for all packets of one direction of a connection, and rarely for those
-/// of another.
+/// A number that is the same for all packets of one direction of a connection, and rarely equal for
+/// two connections.
 pub(crate) fn flow(packet: &[u8]) -> u32 {
     let Some((header, protocol)) = ipv4(packet) else { return 0 };
     let ports = packet.get(header..header + 4).unwrap_or_default();

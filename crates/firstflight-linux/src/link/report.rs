@@ -1,4 +1,4 @@
-//! What a link did, and how exactly.
+//! Report of a link: its counters and its timing accuracy.
 
 use super::sights::Sight;
 use firstflight_path::DropCause;
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Above this 99th percentile of lateness the timing of a trial is not to be trusted.
+/// Limit of the 99th percentile of lateness, above which a trial's timing is not reliable.
 const LATE_P99: Duration = Duration::from_micros(200);
-/// And above this for any single packet.
+/// The limit for any single packet.
 const LATE_MAX: Duration = Duration::from_millis(5);
 
 /// Counts of one direction.
@@ -17,11 +17,11 @@ const LATE_MAX: Duration = Duration::from_millis(5);
 pub struct Tally {
     /// Packets that arrived.
     pub packets: u64,
-    /// Their IP bytes.
+    /// IP bytes of these packets.
     pub bytes: u64,
     /// Packets handed to the far end, duplicates included.
     pub delivered: u64,
-    /// Their IP bytes.
+    /// IP bytes of these packets.
     pub delivered_bytes: u64,
     /// Packets marked with Congestion Experienced.
     pub marked: u64,
@@ -29,18 +29,19 @@ pub struct Tally {
     pub duplicated: u64,
     /// Drops by cause.
     pub drops: BTreeMap<DropCause, u64>,
-    /// When the first was dropped, ns since the link began.
+    /// Time of the first drop, ns since the start of the link.
     pub first_drop: Option<u64>,
-    /// Most bytes that waited in the queue.
+    /// Maximum number of bytes queued.
     pub max_backlog: u64,
     /// Packets that the far device refused.
     pub refused: u64,
     /// Packets still inside when the link ended.
     pub inside: u64,
-    /// Packets that the stack at this end gave to its device, and those the device lost before the
-    /// link saw them. A loss here is a fault of the emulation and makes its results void.
+    /// Packets that the stack at this end gave to its device, and packets that the device lost
+    /// before the link read them. A loss here is a fault of the emulation and makes its results
+    /// void.
     pub device: Option<(u64, u64)>,
-    /// Lateness of packets at departure, ns.
+    /// How late packets departed, ns.
     pub lateness: Histogram<u32>,
     /// Queueing delay of packets, ns.
     pub queue: Histogram<u32>,
@@ -99,7 +100,7 @@ impl Tally {
         }
     }
 
-    /// All drops.
+    /// Packets dropped for any cause.
     pub fn dropped_packets(&self) -> u64 {
         self.drops.values().sum()
     }
@@ -112,20 +113,20 @@ pub struct Report {
     pub forward: Tally,
     /// From receiver to sender.
     pub reverse: Tally,
-    /// Processor time of the emulating thread.
+    /// CPU time of the emulating thread.
     pub cpu: Duration,
     /// Time the link was up.
     pub lasted: Duration,
-    /// Why the emulating thread does not run before all others, if it does not.
+    /// Why the emulating thread does not have real-time priority, if it does not.
     pub not_first: Option<String>,
-    /// Every TCP segment in the order in which it was seen, if
-    /// [`LinkOptions::witness`](crate::LinkOptions) asked for it.
+    /// Every TCP segment in the order of observation, if
+    /// [`LinkOptions::witness`](crate::LinkOptions) is set.
     pub sights: Vec<Sight>,
 }
 
 impl Report {
-    /// Why the timing of this run should not be trusted, if it should not: packets left late, or a
-    /// device lost some on its own.
+    /// Reasons not to trust the timing of this run, if there are any: packets left late, or a
+    /// device lost packets by itself.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         for (name, tally) in [("forward", &self.forward), ("reverse", &self.reverse)] {

@@ -1,5 +1,4 @@
-//! What the link saw of every packet at the devices of both ends, for a trace: the heads of TCP
-//! segments with their times.
+//! The heads of TCP segments with their times, as seen at the devices of both ends, for a trace.
 
 use firstflight::Time;
 use firstflight_log::Segment;
@@ -17,24 +16,24 @@ pub enum Place {
     SenderIn,
 }
 
-/// One segment at one place. Its time counts from the beginning of the link.
+/// One segment at one place. Its time counts from the start of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sight {
-    /// Where.
+    /// The place.
     pub place: Place,
     /// IP bytes.
     pub len: u16,
-    /// Identification in the IP header: with the sequence number it tells one transmission from
-    /// another.
+    /// Identification in the IP header: together with the sequence number it distinguishes
+    /// transmissions.
     pub id: u16,
-    /// What.
+    /// The segment.
     pub segment: Segment,
 }
 
-/// Sights in a block: a vector that doubles would copy megabytes while packets wait.
+/// Number of sights in a block: a vector that doubles would copy megabytes while packets wait.
 const BLOCK: usize = 8192;
 
-/// Somebody who looks at every packet.
+/// Records every packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Witness {
     blocks: Vec<Vec<Sight>>,
@@ -61,7 +60,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 impl Sight {
-    /// Of an IPv4 packet; `None` if it is none of TCP.
+    /// The sight of an IPv4 packet; `None` if it is not TCP.
     fn of(now: Time, place: Place, packet: &[u8]) -> Option<Sight> {
         const TCP: u8 = 6;
         let (first, len) = (*packet.first()?, half(packet, 2)?);

@@ -1,4 +1,5 @@
-//! What needs no privilege: the fate of packets on a wire, and what is read and written in them.
+//! Tests that need no privilege: the fate of packets on a wire, and the fields read and written in
+//! them.
 
 use super::packet::{self, Packet, Pool};
 use super::wire::Wire;
@@ -99,7 +100,7 @@ fn the_queue_never_exceeds_its_limit_and_takes_what_fits() {
         let offered = packet(&mut pool, MTU, id);
         wire.offer(0, offered, &mut pool);
     }
-    // One in service and ten that wait.
+    // One in service and ten in the queue.
     assert_eq!(
         wire.tally.drops.get(&DropCause::Queue),
         Some(&9),
@@ -109,7 +110,7 @@ fn the_queue_never_exceeds_its_limit_and_takes_what_fits() {
     assert_eq!(wire.tally.max_backlog, 15_000, "the queue was full to its limit");
 }
 
-/// An IPv4 header with 20 bytes of TCP behind it.
+/// An IPv4 header followed by 20 bytes of TCP.
 fn tcp(ecn: u8, flags: u8, payload: usize) -> Vec<u8> {
     let mut bytes = vec![0; 40 + payload];
     bytes[0] = 0x45;

@@ -1,8 +1,8 @@
-//! One direction of an emulated link: packets in, packets out when their time has come. No clock
-//! and no descriptor in here.
+//! One direction of an emulated link: packets enter, and leave when their time has come. Contains
+//! no clock and no descriptor.
 //!
-//! A packet's time is decided when it arrives and derives from the ideal end of the one before it,
-//! never from when that was really sent: lateness of the emulator does not accumulate.
+//! A packet's departure time is decided when it arrives and derives from the ideal end of the
+//! previous packet, never from its actual departure: the emulator's lateness does not accumulate.
 
 use super::packet::{self, Packet, Pool};
 use super::report::Tally;
@@ -11,8 +11,8 @@ use firstflight_path::{Ack, DropCause, Ecn, Effects, Fate, Link, Return, ReturnP
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
-/// A packet with the time at which it reaches the far end. The order is that of a heap which gives
-/// the earliest first.
+/// A packet and the time at which it reaches the far end. The order makes a heap return the
+/// earliest first.
 struct Due {
     at: u64,
     seq: u64,
@@ -39,11 +39,11 @@ impl Ord for Due {
     }
 }
 
-/// Who decides.
+/// The component that decides the fate of packets.
 enum Way {
-    /// Every fate is known at the offer.
+    /// Every fate is known when the packet is offered.
     Link(Link),
-    /// Packets wait, under a number each, until the return path has decided.
+    /// Packets wait, each under a number, until the return path has decided.
     Driven { path: Box<ReturnPath>, parked: HashMap<u64, Packet>, id: u64 },
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct Wire {
     way: Way,
     waiting: BinaryHeap<Due>,
     seq: u64,
-    /// When the path's time began.
+    /// Start of the path's time.
     origin: u64,
-    /// Marks stand in for drops: what cannot be marked has to be dropped.
+    /// Whether ECN marks replace drops: packets that cannot be marked must then be dropped.
     drops_unmarkable: bool,
-    /// What happened so far.
+    /// Counters so far.
     pub(crate) tally: Tally,
 }
 
@@ -66,7 +66,7 @@ impl Wire {
         Wire::new(Way::Link(link), effects)
     }
 
-    /// The way back.
+    /// The return direction.
     pub(crate) fn reverse(reverse: Reverse, effects: &Effects) -> Result<Wire, Error> {
         let way = match reverse {
             Reverse::Link(link) => Way::Link(link),
@@ -92,8 +92,8 @@ impl Wire {
         }
     }
 
-    /// `fresh` takes over at `now`, its time zero; what has its time of arrival still arrives then.
-    /// A return path with packets it has not decided about goes on as it is.
+    /// Replaces the path by `fresh` at `now`, its time zero. Packets whose arrival time is already
+    /// known still arrive at that time. A return path with undecided packets stays as it is.
     pub(crate) fn replace(&mut self, fresh: Wire, now: u64) {
         if !matches!(&self.way, Way::Driven { parked, .. } if !parked.is_empty()) {
             self.way = fresh.way;
@@ -163,7 +163,7 @@ impl Wire {
         self.waiting.push(Due { at: at.saturating_add(self.origin), seq: self.seq, packet });
     }
 
-    /// When to come back; `None` while nothing is under way.
+    /// Time of the next event; `None` while no packet is in transit.
     pub(crate) fn next(&self) -> Option<u64> {
         let due = self.waiting.peek().map(|due| due.at);
         let decision = match &self.way {
@@ -173,7 +173,7 @@ impl Wire {
         due.into_iter().chain(decision).min()
     }
 
-    /// The next packet that is due by `now`, and when it was.
+    /// The next packet that is due by `now`, and its due time.
     pub(crate) fn take(&mut self, now: u64, pool: &mut Pool) -> Option<(u64, Packet)> {
         self.decide(now, pool);
         if self.waiting.peek()?.at > now {
@@ -182,7 +182,7 @@ impl Wire {
         self.waiting.pop().map(|due| (due.at, due.packet))
     }
 
-    /// Learns what the return path has decided by now.
+    /// Takes the decisions that the return path has made by now.
     fn decide(&mut self, now: u64, pool: &mut Pool) {
         let Way::Driven { path, parked, .. } = &mut self.way else { return };
         let now = now.saturating_sub(self.origin);
@@ -208,7 +208,7 @@ impl Wire {
         }
     }
 
-    /// Packets that are still inside.
+    /// Number of packets inside.
     pub(crate) fn inside(&self) -> u64 {
         let parked = if let Way::Driven { parked, .. } = &self.way { parked.len() } else { 0 };
         (self.waiting.len() + parked) as u64

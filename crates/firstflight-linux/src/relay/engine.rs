@@ -20,18 +20,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A client that says nothing for so long may lose its place to a new one, ns.
+/// A client that is silent for this long may lose its place to a new one, ns.
 const SILENCE: u64 = 30_000_000_000;
 
-/// A client and the socket that stands for it towards the server.
+/// A client, and the socket that represents it towards the server.
 struct Client {
     address: SocketAddr,
     back: Socket,
-    /// When it was last heard, ns.
+    /// Time of its latest packet, ns.
     heard: u64,
 }
 
-/// Who is there. Numbers are never used again: a packet of somebody who left finds nobody.
+/// The current clients. Numbers are never reused: packets for a client that has left match no
+/// client.
 struct Clients {
     by_number: HashMap<u32, Client>,
     by_address: HashMap<SocketAddr, u32>,
@@ -42,7 +43,7 @@ struct Clients {
 }
 
 impl Clients {
-    /// The number of the client at `address`, a new one if it is new and there is room.
+    /// The number of the client at `address`; a new client gets a new number if there is room.
     fn number(&mut self, address: SocketAddr, now: u64) -> Option<u32> {
         if let Some(number) = self.by_address.get(&address) {
             if let Some(client) = self.by_number.get_mut(number) {
@@ -62,7 +63,7 @@ impl Clients {
         Some(number)
     }
 
-    /// The longest silent client goes, if it was silent for long enough.
+    /// Removes the client that has been silent longest, if it has been silent for long enough.
     fn make_room(&mut self, now: u64) -> Option<()> {
         let (&number, client) =
             self.by_number.iter().min_by_key(|(number, client)| (client.heard, **number))?;
@@ -80,7 +81,8 @@ pub(super) struct Engine {
     clients: Clients,
     path: Path,
     options: RelayOptions,
-    /// To the clients and to the server, which is which depends on who sends.
+    /// Towards the clients and towards the server. Which of them is the forward direction depends
+    /// on which end sends.
     down: Wire,
     up: Wire,
     pool: Pool,
@@ -125,7 +127,7 @@ impl Engine {
         })
     }
 
-    /// Until told to stop.
+    /// Runs until told to stop.
     pub(super) fn run(mut self) -> RelayReport {
         let not_first = become_first();
         let start = Instant::now();
@@ -169,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// See [`super::Relay::begin`]. The path was opened before, so it can be opened again.
+    /// See [`super::Relay::begin`]. The path was opened before, so opening it again succeeds.
     fn begin_anew(&mut self, now: u64) {
         if let Ok(wires) = wires(&self.path, &self.options) {
             let (down, up) = placed(wires, &self.options);
@@ -178,7 +180,8 @@ impl Engine {
         }
     }
 
-    /// Sleeps until a socket has a datagram, at most `nap` ns: whether clients' or the server's.
+    /// Sleeps until a socket has a datagram, at most `nap` ns. Returns whether clients or the
+    /// server sent one.
     fn sleep(&self, nap: u64) -> [bool; 2] {
         let mut fds = [self.front.as_fd(), self.clients.backs.0.as_fd()]
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
@@ -210,7 +213,7 @@ impl Engine {
     fn hear_server(&mut self, now: impl Fn() -> u64) {
         let mut ready = [EpollEvent::empty(); BATCH];
         let count = self.clients.backs.wait(&mut ready, EpollTimeout::ZERO).unwrap_or(0);
-        // Every client that has something gets a turn, and none gets more than its share of it.
+        // Every client with datagrams gets a turn, and none gets more than its share.
         let share = (BATCH / count.max(1)).max(1);
         for event in &ready[..count] {
             let number = event.data() as u32;
@@ -252,7 +255,7 @@ impl Engine {
     }
 }
 
-/// Forward and reverse as down and up.
+/// Orders the forward and the reverse wire as down and up.
 fn placed((forward, reverse): (Wire, Wire), options: &RelayOptions) -> (Wire, Wire) {
     if options.uploads { (reverse, forward) } else { (forward, reverse) }
 }

@@ -1,13 +1,13 @@
-//! A relay for UDP: clients talk to it as if it were the server, and each datagram gets the fate
-//! that a path decides, in real time.
+//! A relay for UDP: clients use it as if it were the server, and each datagram gets the fate that a
+//! path decides, in real time.
 //!
-//! Needs no privilege and makes nothing but sockets. It is the same state machine as the TUN
-//! [`link`](crate::link), with one difference: the packets are not there, only what was inside
-//! them. IP and UDP headers are counted and the ECN field is carried across in both directions, so
-//! that a path which marks can mark.
+//! Needs no privilege and creates only sockets. It is the same state machine as the TUN
+//! [`link`](crate::link), except that it sees only the content of the packets. IP and UDP headers
+//! are counted, and the ECN field is carried across in both directions, so that a path that marks
+//! can do so.
 //!
-//! One path, and any number of clients that share it: each client has a socket of its own towards
-//! the server.
+//! There is one path, shared by any number of clients: each client has its own socket towards the
+//! server.
 
 mod engine;
 mod options;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// A running relay. Dropping it ends it; [`Relay::stop`] also says what it did.
+/// A running relay. Dropping it ends it; [`Relay::stop`] also returns its report.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -57,7 +57,7 @@ impl Relay {
             )));
         }
         refuse_receiver(path)?;
-        // Refused now if at all, and not when it begins anew.
+        // If it fails, it must fail now and not at a restart.
         let mut wires = wires(path, &options)?;
         if options.gentle_start {
             wires = self::wires(&path.clone().with_loss_ppb(0).with_up_loss_ppb(0), &options)?;
@@ -82,25 +82,24 @@ impl Relay {
         Ok(Relay { address, stop, begin, thread: Some(thread) })
     }
 
-    /// Where clients send to.
+    /// The address that clients send to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The path begins anew, at its time zero with its first draws, and so does the report. What is
-    /// on its way still arrives. For trials that count from their first byte and not from a
-    /// handshake.
+    /// Restarts the path at its time zero with its first draws, and resets the report. Datagrams in
+    /// transit still arrive. For trials that count from their first byte and not from a handshake.
     pub fn begin(&self) {
         self.begin.store(true, Ordering::Release);
     }
 
-    /// A handle that does only what [`Relay::begin`] does and cannot stop the relay.
+    /// A handle that can only call [`Relay::begin`] and cannot stop the relay.
     pub fn beginner(&self) -> impl Fn() + Send + Sync + 'static {
         let begin = Arc::clone(&self.begin);
         move || begin.store(true, Ordering::Release)
     }
 
-    /// Ends the relay. What was still under way is lost.
+    /// Ends the relay. Datagrams in transit are lost.
     ///
     /// # Panics
     /// If the relay's thread panicked.

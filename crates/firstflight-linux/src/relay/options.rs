@@ -1,34 +1,33 @@
-//! What may be chosen of a relay, and the path as it is chosen.
+//! Options of a relay, and the path that they select.
 
 use crate::link::wire::Wire;
 use firstflight_path::Error;
 use firstflight_path::Path;
 use std::net::SocketAddr;
 
-/// IP bytes of a packet that carries nothing but a QUIC ACK: what the idle RTT includes of the way
-/// back.
+/// IP bytes of a packet that carries only a QUIC ACK: the return path's part of the idle RTT.
 pub const ACK: u32 = 64;
 
-/// Options besides the path.
+/// Options in addition to the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayOptions {
-    /// Where clients send to; port 0 takes a free one.
+    /// Address that clients send to; port 0 selects a free port.
     pub listen: SocketAddr,
     /// The server.
     pub to: SocketAddr,
-    /// The path's forward direction leads to the server instead of from it.
+    /// Whether the path's forward direction leads to the server instead of from it.
     pub uploads: bool,
-    /// Largest IP packet, bytes: a loopback device would carry datagrams that no real path
-    /// carries.
+    /// Largest IP packet, bytes: a loopback device would carry datagrams that no real path carries.
     pub mtu: u16,
     /// Seed of the path's draws.
     pub seed: u64,
-    /// Number of the path among those of an experiment; see [`firstflight_path::random`].
+    /// Index of the path in an experiment; see [`firstflight_path::random`].
     pub path_index: u64,
-    /// Clients at a time. A client that was silent for half a minute makes room for a new one,
-    /// others are turned away.
+    /// Maximum number of concurrent clients. A client that has been silent for half a minute makes
+    /// room for a new one; otherwise new clients are turned away.
     pub clients: usize,
-    /// Until [`Relay::begin`](super::Relay::begin) the path loses nothing by chance: handshakes pass.
+    /// Whether the path has no random loss until [`Relay::begin`](super::Relay::begin), so that
+    /// handshakes succeed.
     pub gentle_start: bool,
 }
 

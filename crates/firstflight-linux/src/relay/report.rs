@@ -1,4 +1,4 @@
-//! What a relay tells of its run.
+//! Report of a relay's run.
 
 use crate::link::Report;
 use std::fmt;
@@ -10,16 +10,16 @@ pub struct RelayReport {
     pub link: Report,
     /// Clients that were relayed.
     pub clients: u64,
-    /// Datagrams of clients for which there was no room.
+    /// Datagrams from clients that were turned away for lack of room.
     pub turned_away: u64,
     /// Datagrams larger than the path carries.
     pub too_long: u64,
-    /// Bytes that the system grants each socket for datagrams not yet read.
+    /// Buffer size that the system grants each socket for unread datagrams, bytes.
     pub buffer: usize,
 }
 
 impl RelayReport {
-    /// Why the timing of this run should not be trusted, if it should not.
+    /// Reasons not to trust the timing of this run, if there are any.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = self.link.doubts();
         if self.turned_away > 0 {

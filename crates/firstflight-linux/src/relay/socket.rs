@@ -1,4 +1,4 @@
-//! A UDP socket that tells and takes the ECN field of each datagram.
+//! A UDP socket that reads and sets the ECN field of each datagram.
 
 use crate::link::packet::Packet;
 use nix::cmsg_space;
@@ -11,21 +11,19 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// What is asked of the system for datagrams that wait to be read; it may grant less.
+/// Requested buffer size for unread datagrams; the system may grant less.
 const BUFFER: usize = 8 << 20;
 /// Bytes of a UDP header.
 const UDP: usize = 8;
 /// The two ECN bits.
 const ECN: u8 = 0b11;
 
-/// A socket.
 pub(super) struct Socket {
     socket: UdpSocket,
     /// IP and UDP header bytes of its datagrams.
     headers: usize,
 }
 
-/// A datagram that was read.
 pub(super) struct Received {
     pub(super) from: Option<SocketAddr>,
     pub(super) too_long: bool,
@@ -36,7 +34,7 @@ impl Socket {
     pub(super) fn bind(address: SocketAddr) -> io::Result<Socket> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
-        // Refused or cut short without harm: the report says what was granted.
+        // A refused or reduced size is harmless: the report contains the granted size.
         let _ = setsockopt(&socket, RcvBuf, &BUFFER);
         let _ = setsockopt(&socket, SndBuf, &BUFFER);
         let told = if address.is_ipv4() {
@@ -48,7 +46,7 @@ impl Socket {
         Ok(Socket { socket, headers: headers(address) })
     }
 
-    /// A socket at a free port that talks to `server` only.
+    /// A socket at a free port that exchanges datagrams with `server` only.
     pub(super) fn towards(server: SocketAddr) -> io::Result<Socket> {
         let any = if server.is_ipv4() {
             Ipv4Addr::UNSPECIFIED.into()
@@ -64,14 +62,14 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Bytes that the system keeps for datagrams not yet read.
+    /// Buffer size for unread datagrams, bytes.
     pub(super) fn buffer(&self) -> usize {
         getsockopt(&self.socket, RcvBuf).unwrap_or(0)
     }
 
-    /// Reads one datagram into `packet`, behind headers as they would be on a wire, so that a
-    /// packet is as long and can be marked as on any link; `owner` takes the place of the
-    /// source address. Nothing if none waits.
+    /// Reads one datagram into `packet`, after headers as they would be on a wire, so that a packet
+    /// has the same length and can be marked as on any link; `owner` replaces the source address.
+    /// Returns `None` if no datagram is waiting.
     pub(super) fn receive(&self, packet: &mut Packet) -> Option<Received> {
         let space = packet.space();
         let (head, body) = space.split_at_mut(self.headers);
@@ -99,7 +97,7 @@ impl Socket {
             )
         };
         head.fill(0);
-        // IPv4 with as many words of options as an IPv6 header is longer; UDP.
+        // IPv4 with enough option words to match the length of an IPv6 header; UDP.
         head[0] = 0x40 | ((self.headers - UDP) / 4) as u8;
         head[1] = tos.unwrap_or(0) & ECN;
         head[9] = 17;
@@ -107,7 +105,7 @@ impl Socket {
         Some(Received { from, too_long: cut })
     }
 
-    /// Sends what is inside `packet`; whether the system took it.
+    /// Sends the content of `packet`. Returns whether the system accepted it.
     pub(super) fn send(&self, packet: &Packet, to: Option<SocketAddr>) -> bool {
         let bytes = packet.bytes();
         let (tos, class) = (bytes[1] & ECN, i32::from(bytes[1] & ECN));
@@ -143,7 +141,7 @@ fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into())))
 }
 
-/// Who a packet belongs to, where its source address would be.
+/// The owner of a packet, stored in place of its source address.
 pub(super) fn owner(packet: &Packet) -> u32 {
     let bytes = packet.bytes();
     u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]])

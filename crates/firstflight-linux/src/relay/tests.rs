@@ -1,4 +1,4 @@
-//! What needs no clock: headers, owners, ECN.
+//! Tests that need no clock: headers, owners, ECN.
 
 use super::socket::{Socket, headers, owner, set_owner};
 use crate::link::packet::{Pool, mark};
@@ -10,8 +10,8 @@ fn loopback(address: &str) -> Option<Socket> {
     Socket::bind(address.parse().expect("an address")).ok()
 }
 
-/// What was read at `address` of three bytes sent there, marked on the way if `marked`: length,
-/// bytes, ECN field.
+/// Sends three bytes to `address`, marked on the way if `marked`. Returns their length, content and
+/// ECN field as read there.
 fn crossed(address: &str, marked: bool) -> Option<(usize, Vec<u8>, u8)> {
     let (near, far) = (loopback(address)?, loopback(address)?);
     let mut pool = Pool::new(1500);

@@ -1,5 +1,5 @@
-//! Programs of others at both ends of a link: a server that sends, and a client whose output is what
-//! arrived.
+//! External programs at both ends of a link: a server that sends, and a client whose output is the
+//! received data.
 
 use super::transfer::read_all;
 use crate::link::LinkEmulator;
@@ -15,24 +15,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it listens.
+/// Longest time until a server must listen.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What is asked for where there is no end, bytes.
+/// Bytes requested by a flow without end.
 const ENDLESS: u64 = 1_000_000_000_000;
-/// The port of the first; every flow has its own.
+/// The port of the first flow; every flow has its own.
 const PORT: u16 = 6001;
 
-/// Lines for the shell at both ends. They find port, size and addresses in `$FIRSTFLIGHT_PORT`,
+/// Shell command lines for both ends. They find port, size and addresses in `$FIRSTFLIGHT_PORT`,
 /// `$FIRSTFLIGHT_BYTES`, `$FIRSTFLIGHT_LOCAL` and `$FIRSTFLIGHT_PEER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Programs<'a> {
-    /// Listens at the sender's end, on TCP or UDP.
+    /// Command that listens at the sender's end, on TCP or UDP.
     pub server: &'a str,
-    /// Asks at the receiver's, and writes what it gets to standard output.
+    /// Command that sends the request at the receiver's end and writes the response to standard
+    /// output.
     pub client: &'a str,
 }
 
-/// A pair of them in a trial: the server runs, the client starts when its flow does.
+/// A pair of programs in a trial: the server runs, and the client starts when its flow does.
 pub(super) struct Pair<'a> {
     programs: Programs<'a>,
     link: &'a LinkEmulator,
@@ -47,16 +48,16 @@ pub(super) struct Pair<'a> {
 enum Client {
     NotYet,
     Runs(Process),
-    /// The trial is over, or the client is.
+    /// The trial or the client has ended.
     Over,
 }
 
-/// What came of a client.
+/// Result of a client.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
-    /// When the last byte came; `None` if it did not.
+    /// Time of the last byte; `None` if it did not arrive.
     pub(super) after: Option<Duration>,
-    /// Why it failed by itself, if it did.
+    /// Why the client failed by itself, if it did.
     pub(super) failure: Option<String>,
 }
 
@@ -101,9 +102,9 @@ impl<'a> Pair<'a> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the client from `start` on until the last byte has come, on the calling thread.
+    /// Runs the client on the calling thread, from `start` until the last byte has arrived.
     pub(super) fn fetch(&self, start: Instant) -> Fetched {
-        // It may be told to leave before.
+        // The flow may be told to end before its start.
         while let Some(left) = start.checked_duration_since(Instant::now()) {
             if matches!(*self.client(), Client::Over) {
                 return Fetched::default();
@@ -143,13 +144,13 @@ impl<'a> Pair<'a> {
         Fetched { after, failure }
     }
 
-    /// Ends the client, whether it runs or is still to come.
+    /// Ends the client, whether it runs or has not started yet.
     pub(super) fn end(&self) {
         *self.client() = Client::Over;
     }
 }
 
-/// A process and all that it started. Dropping it kills them.
+/// A process and all its descendants. Dropping it kills them.
 struct Process {
     group: Pid,
 }
@@ -161,8 +162,8 @@ impl Process {
         (port, bytes): (u16, Option<u64>),
         heard: bool,
     ) -> Result<(Process, Option<ChildStdout>), Error> {
-        // In a process namespace, whose first process takes all others along however it ends, also
-        // with us, and also what became a daemon.
+        // The first process of a process namespace takes all others with it however it ends, even
+        // if we end, and even those that became daemons.
         let mut shell = Command::new("unshare");
         shell.args(["--pid", "--fork", "--kill-child", "/bin/sh", "-c", line]);
         shell.stdin(Stdio::null());
@@ -177,9 +178,9 @@ impl Process {
         Ok((Process { group: Pid::from_raw(child.id().cast_signed()) }, out))
     }
 
-    /// What a shell would say of its end; nothing while it runs.
+    /// The exit status as a shell would report it; `None` while it runs.
     fn ended(&self) -> Option<String> {
-        // Who has ended stays to be waited for, so that its number is nobody else's.
+        // An ended process remains a zombie, so that its number is not reused.
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         let status = waitid(Id::Pid(self.group), flags);
         match status {
@@ -190,7 +191,7 @@ impl Process {
         }
     }
 
-    /// The same of one that has closed its output.
+    /// Waits for the end of a process that has closed its output; returns [`Process::ended`].
     fn wait(&self) -> String {
         let deadline = Instant::now() + Duration::from_secs(1);
         while Instant::now() < deadline {
@@ -202,7 +203,7 @@ impl Process {
         "and still runs".to_owned()
     }
 
-    /// Whether this port of its namespace is listened on by TCP or bound by UDP.
+    /// Whether a process in the namespace listens on this TCP port or has bound this UDP port.
     fn listens(&self, port: u16) -> bool {
         // Columns: number, local address, remote address, state; 0A is LISTEN, 07 an unconnected
         // UDP socket.

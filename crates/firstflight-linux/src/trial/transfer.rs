@@ -1,14 +1,14 @@
-//! The bytes of a flow into a stream and out of one.
+//! Writing a flow's bytes into a stream and reading them from one.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of a write, and at most of a read.
+/// Bytes of a write, and maximum of a read.
 const CHUNK: usize = 1 << 16;
 
-/// Writes so many, or until it is ended.
+/// Writes `bytes` bytes, or until the stream is shut down.
 pub(super) fn write_all(mut stream: &TcpStream, bytes: Option<u64>) {
     let chunk = vec![0; CHUNK];
     let mut left = bytes.unwrap_or(u64::MAX);
@@ -20,8 +20,8 @@ pub(super) fn write_all(mut stream: &TcpStream, bytes: Option<u64>) {
     }
 }
 
-/// Reads all that comes, counted in `read`; returns when the last of so many bytes did, since
-/// `start`.
+/// Reads everything that arrives and counts it in `read`. Returns when the last of `bytes` bytes
+/// arrived, counted from `start`.
 pub(super) fn read_all(
     mut from: impl Read,
     bytes: Option<u64>,

@@ -1,8 +1,8 @@
-//! The controllers of the kernel equal the core: the same C that becomes BPF, compiled natively,
-//! and the core crate see the same random ACKs and have the same window and threshold after each.
-//! With segments of one byte the core computes in packets, as the kernel does.
+//! The kernel controllers equal the core: the same C code that becomes BPF, compiled natively, and
+//! the core crate receive the same random ACKs and have the same window and threshold after each.
+//! With one-byte segments the core computes in packets, as the kernel does.
 //!
-//! What the comparison leaves to the kernel is the same for both: recovery holds the window at the
+//! The parts that the kernel provides are the same for both: recovery holds the window at the
 //! threshold, avoidance adds one packet per window acknowledged.
 
 use crate::native;

@@ -1,6 +1,6 @@
 //! Field tests of kernel TCP: a real web server in a control group, real downloads through an
-//! emulated link. Needs root and control groups of version 2; says what is missing and passes where
-//! that is not given.
+//! emulated link. Needs root and control groups of version 2; otherwise it reports what is missing
+//! and passes.
 use firstflight_linux::kernel::{COLUMNS, FieldTest, SLOT_COLUMNS, TRIAL_COLUMNS};
 use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;

@@ -1,9 +1,9 @@
-//! The kernel's own HyStart against the core's: connections over random emulated paths, traced ACK
-//! by ACK by a controller that only calls the kernel's CUBIC and notes what it left, replayed
-//! through the core. Needs root; says what is missing and passes where that is not given.
+//! The kernel's own HyStart compared with the core's: connections over random emulated paths,
+//! traced ACK by ACK by a controller that only calls the kernel's CUBIC and records its results,
+//! and replayed through the core. Needs root; otherwise it reports what is missing and passes.
 //!
 //! `FIRSTFLIGHT_TRACES=240 cargo test -p firstflight-linux --features bpf --test it hystart_trace::
-//! -- --nocapture` runs as many connections (12 by default); `FIRSTFLIGHT_RECORD=DIR` keeps each
+//! -- --nocapture` runs this many connections (12 by default); `FIRSTFLIGHT_RECORD=DIR` saves each
 //! recording there.
 
 #[path = "../../../firstflight/tests/it/recorded_hystart/mod.rs"]

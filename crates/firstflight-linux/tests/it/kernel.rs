@@ -1,5 +1,4 @@
-//! Controllers in the running kernel. Needs root; says what is missing and passes where that is not
-//! given.
+//! Controllers in the running kernel. Needs root; otherwise it reports what is missing and passes.
 use firstflight_linux::kernel::{
     ARMS, Exit, Features, KernelArm, Loaded, Selection, arm, is_registered, pinned, registered,
     unload,

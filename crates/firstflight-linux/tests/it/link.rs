@@ -1,5 +1,4 @@
-//! Real TCP through an emulated link. Needs root; says what is missing and passes where that is not
-//! given.
+//! Real TCP through an emulated link. Needs root; otherwise it reports what is missing and passes.
 
 use firstflight_linux::{LinkEmulator, LinkOptions, Namespace, Report};
 use firstflight_path::{DropCause, Path};

@@ -1,5 +1,5 @@
-//! Watching and drawing over loopback, with nothing but the kernel: what `kernels.sh` runs in other
-//! kernels, too. Needs root and a control group of version 2.
+//! Watching connections and drawing arms over loopback, with the kernel alone: `kernels.sh` also
+//! runs these tests in other kernels. Needs root and a control group of version 2.
 
 use firstflight_linux::kernel::{FieldTest, Key, Watch, WatchOptions};
 use firstflight_log::live::What;

@@ -1,5 +1,5 @@
-//! The crate as a program sees it: the kernel's controllers, links, namespaces. Most of it needs
-//! root; what is missing is said in a line, and the test passes.
+//! The crate from a program's point of view: kernel controllers, links, namespaces. Most tests need
+//! root; otherwise they report in one line what is missing and pass.
 
 #[cfg(feature = "native")]
 mod equality;

@@ -1,5 +1,5 @@
-//! A trial with the kernel's own controllers. Needs root; says what is missing and passes where
-//! that is not given.
+//! A trial with the kernel's own controllers. Needs root; otherwise it reports what is missing and
+//! passes.
 
 use firstflight_linux::LinkOptions;
 use firstflight_linux::trial::{

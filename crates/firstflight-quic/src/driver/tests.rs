@@ -1,4 +1,4 @@
-//! Callback sequences in the order in which the stacks make them, and what reaches the core.
+//! Callback sequences in the order of the stacks, and the events that reach the core.
 
 use super::{AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 const MSS: u64 = 1000;
 const RTT: Nanos = Nanos::from_millis(30);
 
-/// Keeps every event; `None` is a controller that was built.
+/// Records every event; `None` means that a controller was built.
 #[derive(Debug, Default)]
 struct Ear(Vec<Option<Event>>);
 
@@ -40,7 +40,7 @@ fn driver(arm: &str) -> (Driver, Arc<Mutex<Ear>>) {
     (Driver::new(Plan::parse(arm).unwrap(), MSS as u16, Time(0), Some(ear.clone())), ear)
 }
 
-/// A driver behind its handshake, which took 30 ms: position 0 was acknowledged.
+/// A driver after its handshake, which took 30 ms: position 0 was acknowledged.
 fn connected(arm: &str) -> (Driver, Arc<Mutex<Ear>>) {
     let (mut driver, ear) = driver(arm);
     driver.sent(ms(0), MSS, 0);
@@ -56,8 +56,8 @@ fn send(driver: &mut Driver, now: Time, count: u64) {
     }
 }
 
-/// One ACK up to its end mark: packets with their positions and sending times, and what stays in
-/// flight.
+/// One ACK up to its end mark: packets with their positions and sending times, and the bytes that
+/// remain in flight.
 fn ack(driver: &mut Driver, now: Time, packets: &[(u64, Time)], inflight: u64) {
     for &(position, sent) in packets {
         let fresh = driver.is_fresh(position);
@@ -140,7 +140,7 @@ fn an_answer_given_twice_leaves_the_state_of_one_answer() {
         ack(&mut replayed, ms(60), &[(7, ms(30))], 9 * MSS);
         replayed.damage(ms(60), loss(3 * MSS, 4));
         replayed.settle();
-        // The same ACK as one record, straight into the core.
+        // The same ACK as one record, passed directly to the core.
         ack(&mut whole, ms(60), &[(7, ms(30))], 9 * MSS);
         whole.settle();
         let record = records(&ear)[0];
@@ -202,11 +202,11 @@ fn an_rtt_sample_needs_the_largest_acknowledged_to_be_newly_acknowledged() {
         (Some(5), Some(5), true),
         // The largest carried only an ACK and is not listed.
         (Some(4), Some(5), false),
-        // Largest did not rise: a hole is filled late.
+        // The largest did not rise: a hole is filled late.
         (Some(0), Some(0), false),
-        // The stack gives no numbers.
+        // The stack provides no numbers.
         (None, Some(5), true),
-        // Of an older space.
+        // From an older space.
         (Some(4), None, false),
     ];
     for (newest, largest, sampled) in table {
@@ -396,7 +396,7 @@ proptest! {
         let mut now = ms(30);
         let mut flight: std::collections::VecDeque<(u64, Time)> = std::collections::VecDeque::new();
         for (acked, lost) in losses {
-            // A stack's own test before each packet.
+            // The stack's own test before each packet.
             while driver.inflight + driver.mss() <= driver.window() && flight.len() < 5000 {
                 let core = driver.core();
                 prop_assert!(core.admits(MSS, driver.inflight), "the stack would send what the controller does not admit: {:?}", core.phase());

@@ -1,4 +1,4 @@
-//! A field test on noq: which factory draws, and what it builds.
+//! A field test on noq: the factory that draws arms.
 
 use super::Factory;
 use crate::trial::Trial;
@@ -19,7 +19,7 @@ impl Trial {
     }
 }
 
-/// Builds controllers with an arm that is drawn for each: [`Trial::noq`].
+/// Builds controllers, each with an arm drawn at random: [`Trial::noq`].
 #[derive(Clone, Debug)]
 pub struct Drawing {
     trial: Trial,
@@ -36,7 +36,8 @@ impl Drawing {
 impl congestion::ControllerFactory for Drawing {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let drawn = self.trial.draw_in(self.client, false);
-        // The controller alone keeps the recorder: the row is written when it goes.
+        // Only the controller holds the recorder: the row is written when the controller is
+        // dropped.
         let factory =
             Factory::new(drawn.plan).with_origin(self.origin).with_recorder(drawn.recorder);
         Arc::new(factory).build(now, current_mtu)

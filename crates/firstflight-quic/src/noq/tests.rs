@@ -1,4 +1,4 @@
-//! What noq calls around its handshake, and what reaches the arm.
+//! noq's calls around its handshake, and the events that reach the arm.
 
 use super::{Controller, Factory};
 use crate::plan::Plan;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 const PACKET: u16 = 1200;
 
-/// A server that has sent its first flight of the handshake at 0 and data of its own at 1 ms,
-/// before anything was acknowledged.
+/// A server that has sent its first flight of the handshake at 0 and its own data at 1 ms, before
+/// anything was acknowledged.
 fn served(arm: &str) -> (Box<Controller>, Instant) {
     let origin = Instant::now();
     let factory = Arc::new(Factory::new(Plan::parse(arm).unwrap()).with_origin(origin));

@@ -1,5 +1,5 @@
-//! A controller of quinn that is not ours, with one of ours beside it: the first steers, the second
-//! hears the same calls and steers nothing.
+//! A foreign controller of quinn with one of ours alongside: the foreign one controls the sender;
+//! ours receives the same calls and controls nothing.
 
 use super::{Controller, Factory};
 use crate::driver::{SharedState, locked};
@@ -10,10 +10,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A factory of somebody else's controllers.
+/// A factory of foreign controllers.
 pub type Foreign = Arc<dyn congestion::ControllerFactory + Send + Sync>;
 
-/// Builds somebody else's controllers, each with one of ours beside it.
+/// Builds foreign controllers, each with one of ours alongside.
 #[derive(Clone)]
 pub struct BesideFactory {
     foreign: Foreign,
@@ -22,9 +22,9 @@ pub struct BesideFactory {
 }
 
 impl Factory {
-    /// A factory of `foreign` controllers that steer, with this factory's beside them: its recorder
-    /// hears what ours is told, and `state` is what the foreign one made of it: that of one
-    /// connection at a time.
+    /// A factory of `foreign` controllers, which control the sender, with this factory's
+    /// controllers alongside. This factory's recorder receives the events of ours; `state` holds
+    /// the state of the foreign one, for one connection at a time.
     pub fn beside(self, foreign: Foreign, state: SharedState) -> BesideFactory {
         BesideFactory { foreign, ours: Arc::new(self), state }
     }
@@ -39,7 +39,7 @@ impl congestion::ControllerFactory for BesideFactory {
     }
 }
 
-/// Tells the recorder of the ACK that is still open, for a log that ends here.
+/// Reports the ACK that is still open to the recorder, for a log that ends here.
 pub fn close_log(controller: &dyn congestion::Controller) {
     match controller.clone_box().into_any().downcast::<Controller>() {
         Ok(ours) => ours.driver.record_open(),
@@ -51,22 +51,22 @@ pub fn close_log(controller: &dyn congestion::Controller) {
     }
 }
 
-/// A controller that is not ours, and ours beside it.
+/// A foreign controller, and ours alongside.
 struct Beside {
     foreign: Box<dyn congestion::Controller>,
     ours: Controller,
     state: SharedState,
 }
 
-/// A threshold that was never set is the largest number. quinn's pacer asks its controllers for no
-/// rate, whatever they say.
+/// Stores the foreign controller's state. A threshold of `u64::MAX` means that it was never set.
+/// quinn's pacer never asks its controllers for a rate.
 fn say(state: &SharedState, foreign: &dyn congestion::Controller) {
     let ssthresh = foreign.metrics().ssthresh.filter(|ssthresh| *ssthresh < u64::MAX);
     *locked(state) = State { cwnd: foreign.window(), ssthresh, ..State::default() };
 }
 
-/// Ours hears of each call first: what it records then is the ACK before, which the foreign
-/// controller must not have gone past.
+/// Ours receives each call first: it then records the previous ACK, and the foreign controller must
+/// still be in its state after that ACK.
 impl congestion::Controller for Beside {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.ours.on_sent(now, bytes, last_packet_number);

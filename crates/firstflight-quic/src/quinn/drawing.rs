@@ -1,4 +1,4 @@
-//! A field test on quinn: which factory draws, and what it builds.
+//! A field test on quinn: the factory that draws arms.
 
 use super::Factory;
 use crate::plan::Refused;
@@ -12,7 +12,7 @@ impl Trial {
     /// A factory for quinn that draws for every connection.
     ///
     /// # Errors
-    /// If quinn cannot carry one of the arms.
+    /// If quinn does not support one of the arms.
     pub fn quinn(&self) -> Result<Arc<Drawing>, Refused> {
         Drawing::new(self.clone(), None).map(Arc::new)
     }
@@ -26,7 +26,7 @@ impl Trial {
     }
 }
 
-/// Builds controllers with an arm that is drawn for each: [`Trial::quinn`].
+/// Builds controllers, each with an arm drawn at random: [`Trial::quinn`].
 #[derive(Clone, Debug)]
 pub struct Drawing {
     trial: Trial,
@@ -46,7 +46,8 @@ impl Drawing {
 impl congestion::ControllerFactory for Drawing {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let Drawn { plan, recorder } = self.trial.draw(self.client);
-        // The controller alone keeps the recorder: the row is written when it goes.
+        // Only the controller holds the recorder: the row is written when the controller is
+        // dropped.
         let factory = Factory { plan, origin: self.origin, recorder: Some(recorder) };
         Arc::new(factory).build(now, current_mtu)
     }

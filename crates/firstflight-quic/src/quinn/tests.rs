@@ -1,4 +1,4 @@
-//! What quinn calls around its handshake, and what reaches the arm.
+//! quinn's calls around its handshake, and the events that reach the arm.
 
 use super::{Controller, Factory};
 use crate::plan::Plan;

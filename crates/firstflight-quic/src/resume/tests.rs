@@ -1,4 +1,4 @@
-//! A memory in the hands of connections that a driver sends and acknowledges.
+//! A memory used by connections whose data a driver sends and acknowledges.
 
 use super::{Memory, Settings};
 use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks};
@@ -40,7 +40,7 @@ impl Connection {
         self.driver.plan().arm.startup.to_string()
     }
 
-    /// A window is sent, and all of it arrives a round trip later, or one packet is lost.
+    /// Sends a window; all of it arrives a round trip later, or one packet is lost.
     fn round(&mut self, lost: bool) {
         let (first, sent) = (self.next, self.now);
         while self.driver.window() >= (self.next - first + 1) * MSS {
@@ -88,7 +88,7 @@ fn a_client_that_comes_back_starts_from_what_was_learnt_and_alone() {
     first.rounds(6);
     assert_eq!(memory.clients(), 0, "a connection is remembered when it closes");
     drop(first);
-    // Ten packets doubled six times, half of that.
+    // Ten packets doubled six times, and half of that.
     let mut second = Connection::new(&memory, CLIENT);
     assert_eq!(second.arm(), "careful(saved=320,rtt=100)");
     assert_eq!(Connection::new(&memory, CLIENT).arm(), "careful", "it is in use");

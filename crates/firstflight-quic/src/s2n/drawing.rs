@@ -1,4 +1,4 @@
-//! A field test on s2n-quic: which provider draws, and what it builds.
+//! A field test on s2n-quic: the provider that draws arms.
 
 use super::{Controller, Endpoint};
 use crate::trial::Trial;
@@ -12,7 +12,7 @@ impl Trial {
     }
 }
 
-/// Builds controllers with an arm that is drawn for each client: [`Trial::s2n`].
+/// Builds controllers, each with an arm drawn for its client: [`Trial::s2n`].
 #[derive(Clone, Debug)]
 pub struct Drawing(Trial);
 
@@ -28,7 +28,8 @@ impl congestion_controller::Endpoint for Drawing {
     fn new_congestion_controller(&mut self, path: PathInfo<'_>) -> Controller {
         let client = SocketAddr::from(path.remote_address.clone()).ip();
         let drawn = self.0.draw(Some(client));
-        // The controller alone keeps the recorder: the row is written when it goes.
+        // Only the controller holds the recorder: the row is written when the controller is
+        // dropped.
         Endpoint::new(drawn.plan).with_recorder(drawn.recorder).build(path.max_datagram_size)
     }
 }

@@ -1,4 +1,4 @@
-//! What the stack reports, and what reaches the arm.
+//! The stack's reports, and the events that reach the arm.
 
 use super::{Controller, PacketInfo, endpoint};
 use s2n_quic_core::recovery::CongestionController;
@@ -87,8 +87,8 @@ fn departures_follow_the_rate_of_the_arm() {
         controller.sent(at(30), PACKET, Some(false));
     }
     let ahead = controller.earliest_departure_time().unwrap().saturating_duration_since(at(30));
-    // Twenty packets cost twenty times their share of the rate, less what the pacer lets a late
-    // sender catch up.
+    // The time for twenty packets at the rate, minus the time that the pacer lets a late sender
+    // catch up.
     let whole = Duration::from_nanos(20 * PACKET * 1_000_000_000 / rate);
     assert!(
         ahead < whole && ahead + Duration::from_millis(3) > whole,

@@ -41,7 +41,7 @@ fn with(text: &str, options: &TrialOptions) -> (Trial, Memory) {
 
 const MS: u64 = 1_000_000;
 
-/// Sends `packets` at `start` and, if they are to be, acknowledges them a round trip of 40 ms later.
+/// Sends `packets` at `start`, and acknowledges them a round trip of 40 ms later if `acknowledged`.
 fn flight(driver: &mut Driver, start: u64, first: u64, packets: u64, acknowledged: bool) {
     for packet in first..first + packets {
         driver.sent(Time(start), 1200, packet);
@@ -56,12 +56,13 @@ fn flight(driver: &mut Driver, start: u64, first: u64, packets: u64, acknowledge
         let largest = Some(first + packets - 1);
         driver.end_acks(now, EndOfAcks { inflight: 0, app_limited: true, largest, older: false });
     }
-    // Stacks ask a copy for its numbers.
+    // Stacks copy a controller to read its numbers.
     drop(driver.clone());
 }
 
-/// A link that takes a millisecond for a packet, 40 ms away, never drops, and whose receiver
-/// acknowledges each packet; what the window allows leaves with each ACK, so many packets in all.
+/// A link that takes a millisecond per packet, is 40 ms long and never drops, with a receiver that
+/// acknowledges each packet. With each ACK, as many packets leave as the window allows, `packets`
+/// in total.
 fn clocked(driver: &mut Driver, start: u64, first: u64, packets: u64) {
     let (mut now, mut free, mut next) = (start, start, first);
     let mut out = VecDeque::new();
@@ -83,8 +84,8 @@ fn clocked(driver: &mut Driver, start: u64, first: u64, packets: u64) {
     }
 }
 
-/// A connection: a handshake, `packets` of data, and as many 100 ms after these are acknowledged; the
-/// last flight is acknowledged or not.
+/// A connection: a handshake, `packets` of data, and as many again 100 ms after these are
+/// acknowledged; the last flight is acknowledged if `whole`.
 fn connection(trial: &Trial, client: Option<IpAddr>, packets: u64, whole: bool) {
     let drawn = trial.draw(client);
     let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
@@ -97,8 +98,8 @@ fn connection(trial: &Trial, client: Option<IpAddr>, packets: u64, whole: bool) 
 
 #[test]
 fn a_client_that_closes_before_a_probe_of_the_mtu_has_got_everything() {
-    // The largest packet for data has 1200 bytes: a larger one is a probe; of two at once it may be
-    // data, but where each is told by itself there was one without data between.
+    // The largest data packet has 1200 bytes: a larger packet is a probe. Of two packets reported
+    // at once the larger one may be data, unless each is reported by itself.
     for (bytes, packets, batches, complete) in [
         (1452, 1, true, true),
         (1200, 1, true, false),
@@ -115,7 +116,7 @@ fn a_client_that_closes_before_a_probe_of_the_mtu_has_got_everything() {
         let row = &memory.rows()[0];
         assert_eq!(row["acked_all"], complete, "{bytes} bytes in {packets} packets: {row}");
     }
-    // What was a probe is data once the path carries it.
+    // A packet of the size of an earlier probe is data once the path supports that size.
     let (trial, memory) = trial("slowstart,rapid");
     let drawn = trial.draw(None);
     let mut driver = Driver::new(drawn.plan, 1200, Time(0), Some(drawn.recorder));
@@ -262,7 +263,7 @@ fn startups_beside_the_sender_change_nothing_and_have_their_columns() {
     assert_eq!(beside["exit_reason"], "css_done", "the queue grows, and nothing is lost: {beside}");
     assert_eq!(beside["hystart++.exit_ms"], beside["exit_ms"], "the arm that ran: {beside}");
     assert_eq!(beside["hystart++.exit_reason"], beside["exit_reason"], "{beside}");
-    // HyStart does not wait for the end of a conservative slow start.
+    // HyStart does not wait for the end of conservative slow start.
     let [hybrid, own] = ["hystart.exit_ms", "exit_ms"].map(|name| beside[name].as_f64().unwrap());
     assert!(beside["hystart.exit_reason"] == "train" && hybrid < own, "{beside}");
     assert!(beside["slowstart.exit_ms"].is_null(), "without a loss it stays: {beside}");

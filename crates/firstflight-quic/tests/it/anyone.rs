@@ -1,4 +1,4 @@
-//! A client's TLS that trusts anyone.
+//! A client's TLS that trusts any certificate.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;

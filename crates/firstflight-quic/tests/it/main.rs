@@ -1,4 +1,4 @@
-//! The tests of the adapters, one program that links once.
+//! The tests of the adapters, in one program that links once.
 
 #[cfg(feature = "sockets")]
 mod anyone;

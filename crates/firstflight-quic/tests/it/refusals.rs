@@ -1,4 +1,4 @@
-//! What quinn cannot carry is refused with a reason, and what it can is built.
+//! Arms that quinn does not support are refused with a reason, and all others are built.
 
 use firstflight_quic::quinn;
 use quinn_proto::congestion::ControllerFactory;

@@ -1,4 +1,4 @@
-//! The example server for s2n-quic, run over loopback against a client of its own stack.
+//! The example server for s2n-quic, over loopback with a client of its own stack.
 
 #[allow(dead_code, reason = "the example's own main")]
 #[path = "../../examples/s2n_server.rs"]

@@ -1,4 +1,4 @@
-//! The example servers, run over loopback against a client of their own stack.
+//! The example servers, over loopback with a client of their own stack.
 
 #[allow(dead_code, reason = "the example's own main")]
 #[path = "../../examples/noq_server.rs"]

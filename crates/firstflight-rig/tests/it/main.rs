@@ -1,4 +1,4 @@
-//! The tests of the rig, one program that links once.
+//! The tests of the rig, in one program that links once.
 
 #[cfg(all(feature = "qlog", feature = "quinn"))]
 mod replay;

@@ -1,4 +1,4 @@
-//! What real stacks log of themselves, replayed: the path they ran over is found again.
+//! Replays the logs that real stacks write: the path they ran over is recovered.
 
 use firstflight::Nanos;
 use firstflight::arm::Arm;

@@ -1,4 +1,4 @@
-//! The virtual-time rig: deterministic, complete, and the arm it names is the arm that ran.
+//! The virtual-time rig is deterministic and complete, and runs exactly the arm that it names.
 
 use firstflight::{Nanos, Phase, Time};
 use firstflight_path::Path;

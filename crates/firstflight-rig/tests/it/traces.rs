@@ -1,5 +1,5 @@
-//! What the rig's watcher hears of a stack is all that the controller was told: told again, it
-//! leaves startup with the same record.
+//! The rig's observer receives every event that the stack's controller received: replaying the
+//! events reproduces the controller's exit from startup.
 
 use firstflight::arm::ArmController;
 use firstflight::{Begin, Exit, Nanos, Time};

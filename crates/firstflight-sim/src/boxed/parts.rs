@@ -1,4 +1,4 @@
-//! Avoidances and recoveries of ours or of somebody's own.
+//! Avoidances and recoveries, built-in or external.
 
 use firstflight::avoidance::{AnyAvoidance, AnySaved, Avoidance, Cut, Reduced, Sizes};
 use firstflight::event::{Signal, Window};
@@ -11,16 +11,17 @@ use std::sync::Arc;
 
 /// An avoidance behind a virtual call; [`own_avoidance`] makes one.
 pub trait OwnAvoidance: Avoidance<Saved = ()> {
-    /// A copy in a box.
+    /// A boxed copy.
     fn copied(&self) -> Box<dyn OwnAvoidance>;
 }
 
-/// An avoidance of any type behind a virtual call. What a false alarm gives back stays with it.
+/// Wraps an avoidance of any type behind a virtual call. The wrapper keeps the state that a false
+/// alarm restores.
 pub fn own_avoidance<A: Avoidance + Clone + 'static>(avoidance: A) -> Box<dyn OwnAvoidance> {
     Box::new(Keeps { avoidance, saved: Cell::new(None) })
 }
 
-/// A controller restores nothing but what it saved last.
+/// Keeps the saved state: a controller restores only the state that it saved last.
 #[derive(Clone)]
 struct Keeps<A: Avoidance> {
     avoidance: A,
@@ -33,7 +34,7 @@ impl<A: Avoidance + Clone + 'static> OwnAvoidance for Keeps<A> {
     }
 }
 
-/// All hooks but those of a false alarm, of whatever `$each` finds in `self`.
+/// All hooks except those of a false alarm, forwarded to the part that `$each` finds in `self`.
 macro_rules! forward_avoidance {
     ($each:ident) => {
         fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
@@ -109,12 +110,12 @@ impl<A: Avoidance> Avoidance for Keeps<A> {
     }
 }
 
-/// An avoidance of ours or somebody's own.
+/// A built-in or an external avoidance.
 #[expect(clippy::large_enum_variant, reason = "no allocation for those of ours")]
 pub enum MixedAvoidance {
-    /// One of ours.
+    /// A built-in avoidance.
     Ours(AnyAvoidance),
-    /// One that is not.
+    /// An external avoidance.
     Own(Box<dyn OwnAvoidance>),
 }
 
@@ -174,7 +175,7 @@ impl fmt::Debug for MixedAvoidance {
 pub struct MakeRecovery(pub Arc<dyn Fn() -> Box<dyn OwnPolicy> + Send + Sync>);
 
 impl MakeRecovery {
-    /// Whatever this closure makes.
+    /// A factory from this closure.
     pub fn new<R: Recovery + Clone + 'static>(
         make: impl Fn() -> R + Send + Sync + 'static,
     ) -> MakeRecovery {
@@ -190,7 +191,7 @@ impl fmt::Debug for MakeRecovery {
 
 /// A recovery policy behind a virtual call.
 pub trait OwnPolicy: Recovery {
-    /// A copy in a box.
+    /// A boxed copy.
     fn copied(&self) -> Box<dyn OwnPolicy>;
 }
 
@@ -200,16 +201,16 @@ impl<R: Recovery + Clone + 'static> OwnPolicy for R {
     }
 }
 
-/// A recovery policy of ours or somebody's own.
+/// A built-in or an external recovery policy.
 #[derive(Debug)]
 pub enum MixedRecovery {
-    /// One of ours.
+    /// A built-in policy.
     Ours(AnyRecovery),
-    /// One that is not, and what makes another.
+    /// An external policy, and its factory.
     Own(Boxed, MakeRecovery),
 }
 
-/// A policy that says nothing of itself.
+/// An external policy, which reports no statistics.
 pub struct Boxed(Box<dyn OwnPolicy>);
 
 impl fmt::Debug for Boxed {
@@ -232,9 +233,9 @@ impl Clone for MixedRecovery {
 /// State of a mixed recovery that outlasts an episode.
 #[derive(Clone, Debug)]
 pub enum MixedSettings {
-    /// Of ours.
+    /// Settings of a built-in policy.
     Ours(AnySettings),
-    /// What makes it anew.
+    /// Factory of an external policy.
     Own(MakeRecovery),
 }
 

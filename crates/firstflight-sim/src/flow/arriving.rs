@@ -1,4 +1,4 @@
-//! How a flow's data arrive, in their time or ahead of it, and how its ACKs return.
+//! Arrival of a flow's data, on time or ahead of the clock, and the return of its ACKs.
 
 use super::{Ends, Flow, Timed, due};
 use crate::back::{Back, Leaving};
@@ -6,7 +6,7 @@ use crate::observe::Observer;
 use firstflight::Time;
 
 impl<E: Ends> Flow<E> {
-    /// What the network delivers by `now` reaches the receiver.
+    /// Delivers the packets that arrive by `now` to the receiver.
     #[inline(always)]
     pub(super) fn take_data<B: Back<E::Ack>, O: Observer>(
         &mut self,
@@ -28,7 +28,7 @@ impl<E: Ends> Flow<E> {
         self.due.held_ack = due(self.ends.ack_due());
     }
 
-    /// One packet has reached the receiver.
+    /// Follow-up work after a packet has reached the receiver.
     #[inline(always)]
     pub(super) fn taken<B: Back<E::Ack>, O: Observer>(
         &mut self,
@@ -48,7 +48,7 @@ impl<E: Ends> Flow<E> {
         }
     }
 
-    /// What is on the wire is taken before its time, see [`Flow::goes_ahead_until`].
+    /// Processes the packets on the wire ahead of the clock, see [`Flow::goes_ahead_until`].
     #[cold]
     pub(super) fn take_ahead<B: Back<E::Ack>, O: Observer>(
         &mut self,
@@ -66,8 +66,8 @@ impl<E: Ends> Flow<E> {
         }
     }
 
-    /// What the receiver does before a packet arrives ahead of its time, at `now`. Of one instant
-    /// data come first.
+    /// Processes the receiver's events before the packet that arrives at `now`, ahead of the clock.
+    /// At the same instant, data comes first.
     #[inline(always)]
     pub(super) fn until<B: Back<E::Ack>, O: Observer>(
         &mut self,
@@ -124,7 +124,8 @@ impl<E: Ends> Flow<E> {
         Leaving { flow: self.id, len, pure, opens: false, packet }
     }
 
-    // Made anew: the usual ACK, which has no copies, need not be in memory for them.
+    // Built again for each copy, so that the usual ACK, which has no copies, need not stay in
+    // memory.
     #[cold]
     fn copy_ack<B: Back<E::Ack>>(&mut self, now: u64, packet: E::Ack, back: &mut B) {
         for _ in 0..self.copies {
@@ -133,7 +134,7 @@ impl<E: Ends> Flow<E> {
         }
     }
 
-    /// An ACK is to arrive at `at`, as far as the path knows.
+    /// An ACK will arrive at `at`, as far as the path knows; the flow's own delay is added here.
     #[inline(always)]
     pub fn hear(&mut self, at: u64, packet: E::Ack) {
         let mut at = at.saturating_add(self.extra.1);

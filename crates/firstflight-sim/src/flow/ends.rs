@@ -1,4 +1,4 @@
-//! What a flow drives: sender and receiver of one transport.
+//! The two ends that a flow drives: the sender and the receiver of one transport.
 
 use crate::access::Lie;
 use crate::app::App;
@@ -21,58 +21,63 @@ pub trait Ends {
     /// A data packet as the sender knows it.
     type Sent: Copy;
 
-    /// The sender's handshake is over at `now` and gave an RTT sample. `late`: that is not when its
-    /// controller was made to start.
+    /// The sender's handshake is complete at `now` and gave an RTT sample. `late`: `now` differs
+    /// from the start time that its controller was created for.
     fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool);
     /// The sender's controller.
     fn controller(&self) -> &Core<Self::Startup>;
-    /// What that has been through.
+    /// History of that controller.
     fn account(&self) -> &Account<Vec<Kept>>;
-    /// The next thing that it was told since this was last asked, if somebody keeps that.
+    /// The next event that the controller received, if the events are recorded; each is returned
+    /// once.
     fn next_record(&mut self) -> Option<Record>;
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<Self::Sent>;
-    /// How many packets may leave now, at most `most`, one like the other and each as [`Ends::poll`] would
-    /// give it; `None` where that must be asked for each. They are taken one by one
-    /// ([`Ends::next_of_burst`]), and then the burst is over ([`Ends::end_burst`]).
+    /// Number of packets, at most `most`, that may leave now, all alike and each as [`Ends::poll`]
+    /// would return it; `None` if each packet must be polled. The caller takes them one by one
+    /// ([`Ends::next_of_burst`]) and then ends the burst ([`Ends::end_burst`]).
     fn burst(&mut self, now: Time, most: u64) -> Option<u64>;
-    /// The next one.
+    /// The next packet of the burst.
     fn next_of_burst(&mut self, now: Time) -> Self::Sent;
-    /// IP bytes of each.
+    /// IP bytes of each packet of the burst.
     fn burst_len(&self) -> u32;
-    /// If what leaves next is also what its receiver expects next, and that knows nothing but how many came:
-    /// for how long it holds an ACK back at most. Then the burst may arrive in runs ([`Ends::on_run`]) and
-    /// be taken at once ([`Ends::take_burst`]).
+    /// If the next packets to leave are also the next that the receiver expects, and the receiver's
+    /// state depends only on how many arrived: the longest time that it delays an ACK. Then the
+    /// burst may arrive in runs ([`Ends::on_run`]) and be taken as a whole ([`Ends::take_burst`]).
     fn runs(&self) -> Option<Nanos>;
-    /// After how many more in order the receiver acknowledges at once; at least 1.
+    /// Number of further in-order packets after which the receiver acknowledges at once; at least
+    /// 1.
     fn until_ack(&self) -> u64;
-    /// The next `count` packets, at most [`Ends::until_ack`], arrive in order, sent at `sent`, from `first`
-    /// to `last`. Returns the ACK that leaves with the last, if one does.
+    /// The next `count` packets, at most [`Ends::until_ack`], were sent at `sent` and arrive in
+    /// order, from `first` to `last`. Returns the ACK that leaves with the last packet, if one
+    /// does.
     fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<Self::Ack>;
-    /// Takes this many of a burst at once, as [`Ends::next_of_burst`] does one.
+    /// Takes this many packets of a burst at once, as [`Ends::next_of_burst`] takes one.
     fn take_burst(&mut self, now: Time, count: u64);
-    /// So many have left.
+    /// Ends a burst of this many packets.
     fn end_burst(&mut self, now: Time, count: u64);
-    /// After [`Ends::burst`] and what it gave: whether nothing more may leave now, with everything done that
-    /// [`Ends::poll`] does where it says so. `false` where that must be asked.
+    /// After [`Ends::burst`] and the packets it returned: whether nothing more may leave now. If
+    /// so, the sender has done what [`Ends::poll`] does before it returns `None`. `false` if
+    /// [`Ends::poll`] must be called to find out.
     fn is_blocked(&mut self, now: Time) -> bool;
-    /// What travels of it.
+    /// The packet as it travels.
     fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
-    /// Its IP bytes.
+    /// IP bytes of the packet.
     fn data_len(&self, sent: &Self::Sent) -> u32;
-    /// The place of its first byte in the stream.
+    /// Offset of its first byte in the stream.
     fn offset(&self, sent: &Self::Sent) -> u64;
-    /// Bytes of the stream in it.
+    /// Stream bytes in the packet.
     fn payload(&self, sent: &Self::Sent) -> u64;
     /// Its packet number (QUIC) or the ordinal of the transmission (TCP).
     fn number(&self, sent: &Self::Sent) -> u64;
-    /// It was sent before.
+    /// Whether its data was sent before.
     fn is_repeat(&self, sent: &Self::Sent) -> bool;
-    /// The path dropped what left at `left` (ground truth; the sender itself does not know).
+    /// The path dropped the packet that left at `left` (ground truth; the sender itself does not
+    /// know).
     fn on_dropped(&mut self, sent: &Self::Sent, left: Time);
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     fn on_data(&mut self, now: Time, data: &Self::Data) -> Option<Self::Ack>;
-    /// The same of what travels of this packet.
+    /// Like [`Ends::on_data`], for a packet as the sender knows it.
     #[inline(always)]
     fn on_sent_data(&mut self, now: Time, sent: &Self::Sent, marked: bool) -> Option<Self::Ack> {
         let data = self.packet(sent, marked);
@@ -80,24 +85,24 @@ pub trait Ends {
     }
     /// When a held-back ACK must leave.
     fn ack_due(&self) -> Option<Time>;
-    /// It leaves.
+    /// The held-back ACK leaves.
     fn acknowledge(&mut self, now: Time) -> Self::Ack;
     /// IP bytes of an ACK.
     fn ack_len(&self, ack: &Self::Ack) -> u32;
-    /// A later ACK says everything this one says.
+    /// Whether a later ACK contains all of its information.
     fn is_pure(ack: &Self::Ack) -> bool;
-    /// An ACK arrives. Returns whether a record was given to the controller: it is in `record`, which was
-    /// as new.
+    /// An ACK arrives. Returns whether the controller received a record; it is then in `record`,
+    /// which must be the default before the call.
     fn on_ack(&mut self, now: Time, ack: &Self::Ack, record: &mut Ack) -> bool;
-    /// When the pacer releases the next packet, if that is what the sender waits for.
+    /// When the pacer releases the next packet, if the sender is waiting for it.
     fn release_at(&self) -> Option<Time>;
     /// When the sender's timer fires.
     fn timer_at(&self) -> Option<Time>;
-    /// It fires.
+    /// The sender's timer fires.
     fn on_timer(&mut self, now: Time) -> Option<Ack>;
-    /// Every byte of the object is acknowledged.
+    /// Whether every byte of the object is acknowledged.
     fn complete(&self) -> bool;
-    /// The whole object has reached the receiver.
+    /// Whether the whole object has reached the receiver.
     fn has_all(&self) -> bool;
     /// Bytes of the stream delivered in order at the receiver.
     fn delivered(&self) -> u64;
@@ -113,23 +118,23 @@ pub trait Ends {
     fn min_rtt(&self) -> Option<Nanos>;
     /// When the first packet left.
     fn first_sent(&self) -> Option<Time>;
-    /// Its receiver misbehaves from now on.
+    /// Makes its receiver misbehave from now on.
     fn misbehave(&mut self, lie: Lie);
-    /// Its sender skips packet numbers, one in so many on average, from the first on. A transport
-    /// without them does not.
+    /// Makes its sender skip packet numbers from the first packet on, on average one in `mean`.
+    /// Does nothing in transports without packet numbers.
     fn skip_numbers(&mut self, mean: u64, draws: Stream) {
         _ = (mean, draws);
     }
-    /// The sender has closed the connection before its end.
+    /// Whether the sender has closed the connection early.
     fn is_closed(&self) -> bool {
         false
     }
-    /// Packets that the sender knows to have arrived, as the receiver counts them; 0 of a transport
-    /// that does not know.
+    /// Packets that the sender knows to have arrived, in the receiver's count; 0 if the transport
+    /// does not know.
     fn heard(&self) -> u64 {
         0
     }
-    /// The number of a packet that arrives, and whether it is marked; `None` of a transport whose
+    /// The number of an arriving packet, and whether it is ECN-marked; `None` if the transport's
     /// packets have no numbers.
     fn arriving(&self, data: &Self::Data) -> Option<(u64, bool)> {
         _ = data;
@@ -139,22 +144,22 @@ pub trait Ends {
     fn room(&self) -> u64 {
         1
     }
-    /// Fills in what the transport counted.
+    /// Fills in the transport's counters.
     fn count(&self, outcome: &mut Outcome);
-    /// Panics if the two ends contradict each other: what the sender believes the receiver to have,
-    /// it has. Called after every event of a build with debug assertions.
+    /// Panics if the two ends contradict each other: the receiver must have all data that the
+    /// sender believes it has. Called after every event in builds with debug assertions.
     fn verify(&self, now: Time) {
         _ = now;
     }
 }
 
-/// Ends that are made around a controller.
+/// Ends that can be created for a given controller.
 pub trait Hosted<L>: Ends + Sized {
     /// Sizes and timers of both hosts.
     type Host: Copy;
 
-    /// Between hosts of this kind on this path, with a handshake that is not over, for `object`
-    /// bytes; `company` goes along with the controller.
+    /// Creates the ends between hosts of this kind on this path, for `object` bytes, before the
+    /// handshake; `company` follows the controller.
     fn between(
         host: Self::Host,
         path: &Path,
@@ -163,13 +168,13 @@ pub trait Hosted<L>: Ends + Sized {
         object: u64,
         company: L,
     ) -> Self;
-    /// The hosts of a flow with this application, whose packets may have a size of their own.
+    /// The hosts of a flow with this application, which may set its own packet size.
     ///
     /// # Errors
-    /// If this transport does not carry it.
+    /// If this transport cannot carry the application.
     fn carrying(host: Self::Host, app: &App) -> Result<Self::Host, Error>;
-    /// What the application writes, as this transport sends it.
+    /// The application's writes as this transport sends them.
     fn fit(host: Self::Host, app: App) -> App;
-    /// Those that go along with the controller.
+    /// The followers of the controller.
     fn company(&mut self) -> &mut L;
 }

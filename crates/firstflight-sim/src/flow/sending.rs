@@ -1,4 +1,4 @@
-//! How a flow's data leave: one by one, or as a burst that is known to arrive in runs.
+//! Departure of a flow's data: packet by packet, or as a burst that is known to arrive in runs.
 
 use super::{Due, Ends, Flow, Timed, due};
 use crate::ahead::{Ahead, Outgoing};
@@ -15,12 +15,12 @@ impl<E: Ends> Flow<E> {
         (self.due.release, self.due.timer) =
             (due(self.ends.release_at()), self.late.of(due(self.ends.timer_at())));
         if self.sent >= self.most_sent {
-            // Whatever its sender waits for, it will not come: nobody asks it for packets any more.
+            // The flow may send no more packets, so its sender waits for nothing.
             (self.due.release, self.due.timer) = (NEVER, NEVER);
         }
     }
 
-    /// Before this time nothing happens to the flow but what its pacer releases, ns; 0 where other flows
+    /// Until this time the flow has no event except releases by its pacer, ns; 0 if other flows
     /// share its path.
     #[inline(always)]
     fn undisturbed(&self) -> u64 {
@@ -28,7 +28,7 @@ impl<E: Ends> Flow<E> {
         self.alone.min(data).min(acks).min(held_ack).min(timer).min(app)
     }
 
-    /// Sends whatever window, pacer and data allow.
+    /// Sends as much as window, pacer and data allow.
     #[inline(never)]
     pub fn pump<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
@@ -67,7 +67,7 @@ impl<E: Ends> Flow<E> {
             if self.due.release >= self.undisturbed() {
                 return;
             }
-            // Nothing happens to this flow before its pacer releases the next packet.
+            // This flow has no other event before its pacer releases the next packet.
             now = self.due.release;
             self.audit.on_event(now);
         }
@@ -99,8 +99,9 @@ impl<E: Ends> Flow<E> {
         self.note_sender();
     }
 
-    /// A burst leaves, and is taken by a receiver ahead of the clock, as runs of packets that are acknowledged
-    /// together. Whether it was: where anything can come between two of them nothing has happened.
+    /// Sends a burst whose packets the receiver processes ahead of the clock, in runs that are
+    /// acknowledged together. Returns whether it did; if anything could happen between two of the
+    /// packets, nothing is changed.
     #[inline(always)]
     fn fly<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
@@ -119,7 +120,7 @@ impl<E: Ends> Flow<E> {
         };
         let serving = flight.serving(burst);
         let latest = flight.latest(serving).saturating_add(self.extra.0);
-        // No ACK that is held back, or will be, leaves before the last of them has arrived.
+        // No ACK, held back now or later, leaves before the last of the packets has arrived.
         if latest >= self.ahead.min(self.due.held_ack) || serving >= hold.0 {
             return false;
         }
@@ -152,7 +153,7 @@ impl<E: Ends> Flow<E> {
         true
     }
 
-    /// How long the next packet of a flight waits, us, and when it arrives.
+    /// Waiting time of the next packet of a flight, us, and its arrival time.
     #[inline(always)]
     fn next_arrival(&mut self, flight: &mut Flight) -> (u64, u64) {
         let (waited, at) = flight.next_arrival();
@@ -162,7 +163,7 @@ impl<E: Ends> Flow<E> {
         (self.waits.count(waited), at)
     }
 
-    /// A packet leaves. Returns what becomes of it, if that is known.
+    /// Sends a packet. Returns its fate, if it is known.
     #[inline(always)]
     fn leave<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
@@ -187,7 +188,7 @@ impl<E: Ends> Flow<E> {
         Some(Fate::Deliver { at, waited, marked: false })
     }
 
-    /// The same of a packet of which nothing is known yet.
+    /// Like [`Flow::leave`], if the packet's arrival is not known in advance.
     #[inline(never)]
     fn leave_as_it_may<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
@@ -219,7 +220,7 @@ impl<E: Ends> Flow<E> {
         fate
     }
 
-    /// The application hears that a packet left.
+    /// Tells the application that a packet left.
     #[inline(always)]
     fn note_left(&mut self, now: u64, sent: &E::Sent) {
         if let Some(app) = &mut self.app {
@@ -228,8 +229,8 @@ impl<E: Ends> Flow<E> {
         }
     }
 
-    /// The receiver takes a packet ahead of the clock, which arrives then, after it waited so long, with a
-    /// mark or not.
+    /// The receiver takes a packet ahead of the clock; the tuple is its arrival time, its waiting
+    /// time, and whether it is marked.
     #[inline(always)]
     fn take_one_ahead<O: Observer, B: Back<E::Ack>>(
         &mut self,
@@ -248,7 +249,7 @@ impl<E: Ends> Flow<E> {
         self.due.held_ack = due(self.ends.ack_due());
     }
 
-    /// What becomes of a packet that left at `left` is known.
+    /// The fate of a packet that left at `left` is known.
     #[inline]
     pub(crate) fn land(&mut self, sent: &E::Sent, left: Time, fate: Fate) {
         match fate {

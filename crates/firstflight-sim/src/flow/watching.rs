@@ -1,4 +1,4 @@
-//! What an observer is told of a flow.
+//! The events of a flow that its observer receives.
 
 use super::{Ends, Flow};
 use crate::ahead::Ahead;
@@ -7,7 +7,7 @@ use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Time};
 
 impl<E: Ends> Flow<E> {
-    /// The observer hears what the controller was told since it last did.
+    /// Passes on the events that the controller has received since the last call.
     #[cold]
     pub(super) fn pass_on<O: Observer, F: Ahead<E::Sent>>(
         &mut self,
@@ -62,7 +62,7 @@ impl<E: Ends> Flow<E> {
         observer.on_event(&snapshot, &|visit| controller.signals(visit));
     }
 
-    /// With what the flow knows beside its controller.
+    /// Adds the state that the flow knows and its controller does not.
     #[inline]
     fn snapshot(&self, now: Time, event: Cause, exit: Option<Exit>, state: State) -> Snapshot {
         let (min_rtt, delivered) = (self.ends.min_rtt(), self.delivered());

@@ -19,17 +19,17 @@ use firstflight_path::{Acks, Error, Path, Stream};
 pub struct Ends<S: Combined, L = Nobody> {
     receiver: Receiver,
     object: u64,
-    /// Object bytes of a packet.
+    /// Object bytes per packet.
     payload: u64,
-    /// Packets that it takes.
+    /// Packets needed for the object.
     chunks: u64,
-    /// What a link adds to a datagram, and what an ACK is.
+    /// Bytes that a link adds to a datagram, and IP bytes of an ACK packet.
     lower: u32,
     ack_packet: u32,
     sender: Sender<S, L>,
     /// An ACK_FREQUENCY frame that the receiver has not seen yet.
     request: Option<Request>,
-    /// What the receiver claims that is not so.
+    /// False claims of the receiver.
     lie: Option<Lie>,
 }
 
@@ -45,20 +45,19 @@ impl<S: Combined, L: Company<S>> Ends<S, L> {
         Ends { receiver, object, payload, chunks, lower, ack_packet, sender, request, lie: None }
     }
 
-    /// What an ACK says of its delay.
+    /// The ACK with the delay that the receiver claims.
     #[inline]
     fn told(&self, ack: AckPacket) -> AckPacket {
         if self.lie == Some(Lie::Delays) { AckPacket { ack_delay: u32::MAX, ..ack } } else { ack }
     }
 }
 
-/// A data packet on its way, in as many bits as it takes to tell it from others under way.
+/// A data packet in transit, in as few bits as distinguish it from the others in transit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// The low 31 bits of the packet number, and above them whether Congestion Experienced was set
-    /// on the way.
+    /// The low 31 bits of the packet number; the highest bit is the Congestion Experienced mark.
     number_and_mark: u32,
-    /// The low bits of the chunk of the object it carries.
+    /// The low bits of the index of the chunk that it carries.
     chunk: u32,
 }
 
@@ -68,14 +67,14 @@ impl Packet {
         Packet { number_and_mark: (number as u32) << 1 | u32::from(marked), chunk: chunk as u32 }
     }
 
-    /// Its number, at most 2^30 away from `near`.
+    /// The packet number, at most 2^30 away from `near`.
     #[inline]
     fn number(self, near: u64) -> u64 {
         let away = (self.number_and_mark & !1).wrapping_sub((near as u32) << 1) as i32 >> 1;
         near.wrapping_add_signed(i64::from(away))
     }
 
-    /// Which chunk it carries, at most 2^31 away from `near`.
+    /// The index of its chunk, at most 2^31 away from `near`.
     #[inline]
     fn chunk(self, near: u64) -> u64 {
         near.wrapping_add_signed(i64::from(self.chunk.wrapping_sub(near as u32) as i32))
@@ -105,8 +104,8 @@ impl<S: Combined, L: Company<S>> Flow<S, L> {
 }
 
 impl Host {
-    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`,
-    /// before it acknowledges.
+    /// The same hosts with a receiver that merges arrivals within `hold` ns, up to `bytes`, before
+    /// it acknowledges.
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         let most = bytes / u64::from(self.datagram.max(1));
@@ -117,8 +116,8 @@ impl Host {
         }
     }
 
-    /// The same hosts on a path whose receiver acknowledges by time: how long it holds an ACK back
-    /// is among its transport parameters (RFC 9000 section 18.2), so the sender knows it, too.
+    /// The same hosts on a path whose receiver acknowledges by time: the longest ACK delay is one
+    /// of the receiver's transport parameters (RFC 9000 section 18.2), so the sender knows it, too.
     #[must_use]
     pub fn agreeing(self, path: &Path) -> Host {
         match path.acks() {
@@ -129,7 +128,7 @@ impl Host {
         }
     }
 
-    /// The same hosts with the receiver that this path has.
+    /// The same hosts, with the receiver behaviour of this path.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
         let counting = match path.acks() {
@@ -267,7 +266,7 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn is_pure(_ack: &AckPacket) -> bool {
-        // Ranges are told until they are known to have arrived.
+        // Ranges are repeated until they are known to have arrived.
         true
     }
     #[inline(always)]
@@ -305,7 +304,7 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         self.sender.acked()
     }
     fn accepts(&self) -> u64 {
-        // No send buffer is modelled: what is acknowledged was taken.
+        // The simulator models no send buffer: acknowledged data counts as taken.
         self.sender.acked()
     }
     fn write(&mut self, written: u64) {

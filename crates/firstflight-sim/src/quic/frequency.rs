@@ -1,21 +1,21 @@
-//! How often the receiver acknowledges, as the sender asks for it.
+//! The rate of acknowledgements that a sender requests from its receiver.
 //!
 //! Follows draft-ietf-quic-ack-frequency-14: section 4 (the ACK_FREQUENCY frame), section 5 (when
-//! the frame goes), section 6 (what the receiver does with it). A sender that asks for n ACKs per
-//! round trip asks for one after an n-th of its window and, at the latest, after an n-th of its
-//! smallest round trip, and asks again when that has changed. Departures: D1 the frame goes with
-//! every packet until one of them is acknowledged, so that its loss costs no time of its own; D2
-//! its dozen bytes are not counted; D3 the reordering threshold stays 1, what is out of order is
-//! acknowledged at once; D4 no IMMEDIATE_ACK.
+//! it is sent), section 6 (what the receiver does with it). A sender that asks for n ACKs per round
+//! trip requests one after an n-th of its window and at the latest after an n-th of its smallest
+//! round trip, and sends a new request when these values have changed. Departures: D1 the frame
+//! goes with every packet until one of them is acknowledged, so that its loss causes no extra
+//! delay; D2 its dozen bytes are not counted; D3 the reordering threshold stays 1: out-of-order
+//! packets are acknowledged at once; D4 no IMMEDIATE_ACK.
 
 use firstflight::Nanos;
 
-/// Shortest delay that a sender asks for, ns: what receivers say in `min_ack_delay`, as the grain
-/// of their timers.
+/// Shortest delay that a sender requests, ns: the `min_ack_delay` of typical receivers, the
+/// granularity of their timers.
 const SHORTEST_HOLD: u64 = 1_000_000;
 
-/// Fewest packets per ACK that a sender asks for: what RFC 9000 section 13.2.2 has a receiver do
-/// by itself.
+/// Fewest packets per ACK that a sender requests: the default of a receiver by RFC 9000 section
+/// 13.2.2.
 const FEWEST: u64 = 2;
 
 /// One ACK_FREQUENCY frame.
@@ -29,7 +29,7 @@ pub(super) struct Request {
     pub hold: Nanos,
 }
 
-/// What a sender asks for, and what it knows of the answer.
+/// A sender's requests, and whether the receiver has them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asking {
     /// ACKs per round trip.
@@ -40,7 +40,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// A sender that wants so many ACKs per round trip, at least one.
+    /// A sender that wants this many ACKs per round trip, at least one.
     pub(super) fn new(per_rtt: u32) -> Asking {
         Asking { per_rtt: u64::from(per_rtt.max(1)), last: None, heard: true }
     }
@@ -52,8 +52,8 @@ impl Asking {
         Some(granted)
     }
 
-    /// The request that the next packet, `next`, carries for a window of so many packets and this
-    /// smallest RTT. `None`: as it was, or the last one is still on its way.
+    /// The request that the next packet, `next`, carries, for a window of `window` packets and this
+    /// smallest RTT. `None` if nothing changed or the last request is still unacknowledged.
     pub(super) fn next(&mut self, next: u64, window: u64, rtt: Nanos) -> Option<Request> {
         if !self.heard {
             return None;

@@ -1,17 +1,17 @@
-//! What arrived, in order, for the sender to consume through ACKs: as runs of packets that followed each
-//! other, so that the usual ones cost an addition and no memory.
+//! The packets that arrived, in order, for the sender to consume through ACKs. Packets with
+//! consecutive numbers form a run, so that a usual arrival costs one addition and no memory.
 
 use crate::ring::Ring;
 
-/// Packets that arrived one after the other, each with the next number, all marked or none.
+/// Packets with consecutive numbers that arrived in order, all marked or all unmarked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
-    /// The first of them.
+    /// The first packet.
     first: Logged,
     count: u32,
 }
 
-/// A packet that arrived: the low bits of its number, and whether it was marked.
+/// A packet that arrived: the low bits of its number, and its mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Logged(u32);
 
@@ -23,19 +23,19 @@ impl Logged {
         Logged(number as u32 & !MARKED | if marked { MARKED } else { 0 })
     }
 
-    /// Its number, where every number so far lies below `end`, by less than 2^31.
+    /// The packet number, given that all numbers so far lie below `end`, by less than 2^31.
     #[inline]
     pub(super) fn number(self, end: u64) -> u64 {
         end.wrapping_sub(u64::from((end as u32).wrapping_sub(self.0) & !MARKED))
     }
 
-    /// It was marked Congestion Experienced.
+    /// Whether it was marked Congestion Experienced.
     #[inline]
     pub(super) fn marked(self) -> bool {
         self.0 & MARKED != 0
     }
 
-    /// The packet so many numbers later, marked as this one.
+    /// The packet whose number is higher by `by`, with the same mark.
     #[inline]
     fn later(self, by: u32) -> Logged {
         Logged(self.0 & MARKED | self.0.wrapping_add(by) & !MARKED)
@@ -45,13 +45,13 @@ impl Logged {
 /// The log of one receiver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
-    /// The latest run, into which the next packet may fall.
+    /// The latest run, which the next packet may extend.
     last: Run,
     /// Packets ever logged.
     end: u64,
-    /// Packets not consumed yet.
+    /// Packets not yet consumed.
     held: u64,
-    /// The runs before the latest.
+    /// The runs before the latest one.
     runs: Ring<Run>,
 }
 
@@ -75,13 +75,13 @@ impl Log {
         }
     }
 
-    /// This packet falls into the latest run.
+    /// Whether this packet extends the latest run.
     #[inline(always)]
     pub(super) fn continues_with(&self, number: u64) -> bool {
         Logged::new(number, false) == self.last.first.later(self.last.count)
     }
 
-    /// The next `count` arrived, [which fall into it](Log::continues_with).
+    /// The next `count` packets arrived, and [extend the latest run](Log::continues_with).
     #[inline(always)]
     pub(super) fn extend(&mut self, count: u64) {
         self.end += count;
@@ -97,14 +97,14 @@ impl Log {
         self.last = Run { first, count: 1 };
     }
 
-    /// Whether the first `count` are the packets from `number` on, unmarked.
+    /// Whether the first `count` packets are unmarked and numbered consecutively from `number`.
     #[inline(always)]
     pub(super) fn begins_with(&self, number: u64, count: u64) -> bool {
         let run = self.runs.front().unwrap_or(&self.last);
         u64::from(run.count) >= count && run.first == Logged::new(number, false)
     }
 
-    /// Consumes the first `count`, which are [of one run](Log::begins_with).
+    /// Consumes the first `count` packets, which must be [of one run](Log::begins_with).
     #[inline(always)]
     pub(super) fn skip(&mut self, count: u64) {
         self.held -= count;
@@ -124,7 +124,7 @@ impl Log {
         }
     }
 
-    /// Consumes the first.
+    /// Consumes the first packet.
     pub(super) fn pop(&mut self) -> Option<Logged> {
         if self.held == 0 {
             return None;
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn packets_come_out_as_they_went_in() {
         let (mut log, mut plain, mut x) = (Log::default(), VecDeque::new(), 7u64);
-        // Runs across the place where the low bits begin anew, gaps, steps back, marks.
+        // Runs across the wrap of the low bits, gaps, steps backwards, marks.
         let mut number = (1u64 << 31) - 5_000;
         for round in 0..60_000u64 {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -168,7 +168,7 @@ mod tests {
             let (first, _) = plain[0];
             let alike = plain.len() as u64 >= count
                 && (0..count).all(|at| plain[at as usize] == (first + at, false));
-            // A run may have been broken by what is consumed already, so it may know of fewer.
+            // Earlier consumption may have split a run, so `begins_with` may report `false`.
             if log.begins_with(first, count) && count > 0 {
                 assert!(alike, "{count} from {first} on in round {round}");
                 log.skip(count);

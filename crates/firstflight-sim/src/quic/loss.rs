@@ -1,20 +1,20 @@
-//! What of the sent packets is lost: RFC 9002 section 6.1 over the ring of sent packets.
+//! Loss detection: RFC 9002 section 6.1 over the ring of sent packets.
 
 use crate::ring::Ring;
 use firstflight::{Nanos, Time};
 
-/// Where a packet is in its life.
+/// State of a sent packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     #[default]
     InFlight,
     Acked,
     Lost,
-    /// A number that no packet has.
+    /// A skipped packet number.
     Skipped,
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Carries {
     /// Bytes never sent before.
@@ -26,16 +26,16 @@ pub(super) enum Carries {
     Probe,
 }
 
-/// One sent packet, in 16 bytes: at a long round trip a flight of them is most of what a trial
-/// keeps in memory.
+/// One sent packet, in 16 bytes: at a long round trip, the packets in flight are most of a trial's
+/// memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SentPacket {
     pub at: Time,
-    /// The low bits of the chunk; those above follow from [`wide`].
+    /// The low bits of the chunk index; [`wide`] restores the others.
     chunk: u32,
-    /// From the low end: state, what it carries, whether the path dropped it (ground truth, for
-    /// metrics only), and the low bits of its number among the packets of the connection that were
-    /// declared lost, if it was.
+    /// From the low end: the state, the content, whether the path dropped it (ground truth, for
+    /// metrics only), and, if it was declared lost, the low bits of its loss number in the
+    /// connection.
     tag: u32,
 }
 
@@ -44,7 +44,8 @@ const CARRIES: u32 = 0b1100;
 const DROPPED: u32 = 0b1_0000;
 const LOSSES: u32 = 5;
 
-/// The number with these low bits that lies below `above` by less than 2^32: no ring holds so many.
+/// The number with these low bits that lies below `above` by less than 2^32, the limit of every
+/// ring.
 #[inline]
 pub(super) fn wide(low: u32, above: u64) -> u64 {
     above.wrapping_sub(u64::from((above as u32).wrapping_sub(low)))
@@ -56,18 +57,19 @@ impl SentPacket {
         SentPacket { at, chunk: chunk as u32, tag: (carries as u32) << 2 }
     }
 
-    /// A number that no packet has, passed over at this time.
+    /// A packet number that was skipped at this time.
     pub(super) fn skipped(at: Time) -> SentPacket {
         SentPacket { at, chunk: 0, tag: State::Skipped as u32 }
     }
 
-    /// Which chunk it carries, where every chunk so far lies below `end`.
+    /// The index of its chunk, given that all chunks so far lie below `end`.
     #[inline]
     pub(super) fn chunk(&self, end: u64) -> u64 {
         wide(self.chunk, end)
     }
 
-    /// It is in flight and carries this chunk, among those less than 2^32 below the next one.
+    /// Whether it is in flight and carries this chunk, which must be less than 2^32 below the next
+    /// one.
     #[inline]
     pub(super) fn is_plain(&self, chunk: u64) -> bool {
         self.tag & STATE == State::InFlight as u32 && self.chunk == chunk as u32
@@ -97,7 +99,7 @@ impl SentPacket {
         }
     }
 
-    /// The path dropped it.
+    /// Whether the path dropped it.
     #[inline]
     pub(super) fn dropped(&self) -> bool {
         self.tag & DROPPED != 0
@@ -108,14 +110,14 @@ impl SentPacket {
         self.tag |= DROPPED;
     }
 
-    /// It was declared lost, as number `loss` of the connection.
+    /// Records that it was declared lost, as loss number `loss` of the connection.
     #[inline]
     pub(super) fn set_loss(&mut self, loss: u64) {
         self.tag = self.tag & (STATE | CARRIES | DROPPED) | (loss as u32) << LOSSES;
     }
 
-    /// The number under which it was declared lost, where all so far lie below `above`; right among
-    /// the latest 2^27 of them.
+    /// Its loss number, given that all so far lie below `above`; correct for the latest 2^27
+    /// losses.
     #[inline]
     pub(super) fn loss(&self, above: u64) -> u64 {
         let since =
@@ -130,14 +132,15 @@ const PACKET_THRESHOLD: u64 = 3;
 /// Losses found by one pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pass {
-    /// When the next packet would be lost by time.
+    /// When the time threshold would declare the next packet lost.
     pub loss_time: Option<Time>,
-    /// Longest span of send times over a run of lost packets with no acknowledged one between.
+    /// Longest span of send times over a run of lost packets with no acknowledged packet in
+    /// between.
     pub span: Nanos,
 }
 
-/// Walks the packets in flight from `oldest` up to the largest acknowledged one and reports the
-/// lost ones, ascending.
+/// Walks the packets in flight from `oldest` to the largest acknowledged one and reports the lost
+/// ones in ascending order.
 pub(super) fn detect(
     sent: &mut Ring<SentPacket>,
     oldest: u64,

@@ -16,15 +16,17 @@ pub use sender::{Counters, Sender, Transmit};
 /// Sizes and timers of a QUIC host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Bytes of a full datagram: what the window counts and the controller calls a segment.
+    /// Bytes of a full datagram: the unit of the window, which the controller calls a segment.
     pub datagram: u32,
-    /// Of these, header, frame header and authentication tag: not object bytes.
+    /// Bytes of the datagram that are not object bytes: header, frame header and authentication
+    /// tag.
     pub overhead: u32,
-    /// IP and UDP headers: what a link adds to a datagram.
+    /// IP and UDP headers: the bytes that a link adds to a datagram.
     pub lower: u32,
     /// IP bytes of a packet that carries only an ACK.
     pub ack_packet: u32,
-    /// The receiver acknowledges every this many ack-eliciting packets, at once when out of order.
+    /// The receiver acknowledges once per this many ack-eliciting packets, and at once if one is
+    /// out of order.
     pub ack_every: u32,
     /// Longest time the receiver holds an ACK back, ns.
     pub max_ack_delay: u64,
@@ -57,13 +59,13 @@ impl Host {
     }
 }
 
-/// An ACK on its way: everything the receiver had logged when it left. ACK ranges are cumulative,
-/// so a position in the receiver's log says all that they say, and a lost or late ACK needs no
-/// special case.
+/// An ACK in transit: it acknowledges everything that the receiver had logged when it left. ACK
+/// ranges are cumulative, so a position in the receiver's log carries the same information, and a
+/// lost or late ACK needs no special case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckPacket {
-    /// The receiver's log up to here is acknowledged: the low bits of the position.
+    /// The low bits of the position up to which the receiver's log is acknowledged.
     pub log_end: u32,
-    /// Time the largest packet waited at the receiver, ns; at most 4.29 s.
+    /// Time that the largest packet waited at the receiver, ns; at most 4.29 s.
     pub ack_delay: u32,
 }

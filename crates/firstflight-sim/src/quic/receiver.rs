@@ -1,4 +1,4 @@
-//! The data receiver: logs what arrives, reassembles the object, decides when to acknowledge.
+//! The data receiver: it logs arrivals, reassembles the object and decides when to acknowledge.
 
 use super::frequency::Request;
 use super::log::Log;
@@ -11,7 +11,7 @@ use firstflight::{Nanos, Time};
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
-    /// What arrived, in order. The sender consumes it through ACKs.
+    /// The packets that arrived, in order. The sender consumes them through ACKs.
     pub(super) log: Log,
     chunks: GapSet,
     /// One past the largest packet number so far; 0 before there is one.
@@ -22,14 +22,15 @@ pub struct Receiver {
     hold: u64,
     /// Packets per ACK.
     every: u32,
-    /// Packets that are not acknowledged yet.
+    /// Packets not yet acknowledged.
     unacked: u32,
-    /// How many more in order make an ACK leave at once, at least 1: what the two come to.
+    /// Number of further in-order packets after which an ACK leaves at once, at least 1: follows
+    /// from `every` and `unacked`.
     left: u32,
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing.
+    /// A receiver that has received nothing.
     pub fn new(host: &Host) -> Receiver {
         let (log, chunks) = (Log::default(), GapSet::default());
         let (every, hold) = (host.ack_every, host.max_ack_delay);
@@ -52,7 +53,7 @@ impl Receiver {
         self.chunks.low()
     }
 
-    /// This chunk has arrived.
+    /// Whether this chunk has arrived.
     pub(super) fn has(&self, chunk: u64) -> bool {
         self.chunks.contains(chunk)
     }
@@ -63,7 +64,7 @@ impl Receiver {
         self.next.saturating_sub(1)
     }
 
-    /// Packets that arrived, second copies included.
+    /// Packets that arrived, duplicates included.
     pub fn packets(&self) -> u64 {
         self.log.end()
     }
@@ -85,8 +86,8 @@ impl Receiver {
     ) -> Option<AckPacket> {
         self.chunks.insert(chunk);
         self.log.push(number, marked);
-        // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or
-        // opens one.
+        // RFC9000 13.2.1-8: acknowledge out-of-order packets at once, whether they fill a gap or
+        // open one.
         let in_order = number == self.next;
         if number >= self.next {
             self.next = number + 1;
@@ -94,7 +95,7 @@ impl Receiver {
         }
         self.count(1);
         // RFC9000 13.2.2-2: at least every second ack-eliciting packet.
-        // RFC9000 13.2.1-11: and at once what carries a mark.
+        // RFC9000 13.2.1-11: and ECN-marked packets at once.
         if !in_order || marked || self.left == 0 {
             return Some(self.acknowledge(now));
         }
@@ -104,8 +105,8 @@ impl Receiver {
         None
     }
 
-    /// If packets from this one on, with chunks from this one on, are those expected next: for how long an ACK
-    /// is held back.
+    /// If the receiver expects packets from this number and chunks from this index next: the
+    /// longest time that it holds an ACK back.
     #[inline(always)]
     pub(super) fn runs(&self, number: u64, chunk: u64) -> Option<Nanos> {
         let in_order = number == self.next
@@ -115,7 +116,7 @@ impl Receiver {
         in_order.then_some(Nanos(self.hold))
     }
 
-    /// After how many more in order an ACK leaves at once.
+    /// Number of further in-order packets after which an ACK leaves at once.
     #[inline(always)]
     pub(super) fn until_ack(&self) -> u64 {
         u64::from(self.left)
@@ -127,8 +128,9 @@ impl Receiver {
         self.left -= packets;
     }
 
-    /// The next `count` packets arrive, [as expected](Receiver::runs) and unmarked, from `first` to `last`,
-    /// no more than [until an ACK](Receiver::until_ack): what [`Receiver::on_packet`] does for each.
+    /// The next `count` packets arrive, [as expected](Receiver::runs) and unmarked, from `first` to
+    /// `last`, no more than [until an ACK](Receiver::until_ack). Equivalent to
+    /// [`Receiver::on_packet`] for each.
     #[inline(always)]
     pub(super) fn on_run(&mut self, count: u64, first: Time, last: Time) -> Option<AckPacket> {
         self.chunks.extend(count);
@@ -143,7 +145,8 @@ impl Receiver {
         None
     }
 
-    /// A data packet arrives at a receiver that acknowledges some more below `end`, here or not.
+    /// A data packet arrives at a receiver that acknowledges further packets below `end`, whether
+    /// or not they have arrived.
     #[cold]
     pub(super) fn claim(&mut self, now: Time, chunk: u64, end: u64) -> Option<AckPacket> {
         self.chunks.insert(chunk);
@@ -158,15 +161,15 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// A packet brought an ACK_FREQUENCY frame: from now on as it asks. The packet itself is not
-    /// counted yet, and what is held back is not held longer than the frame asks for.
+    /// A packet brought an ACK_FREQUENCY frame, which applies from now on. The packet itself is not
+    /// counted yet, and a held-back ACK is not held longer than the frame requests.
     pub(super) fn obey(&mut self, now: Time, request: Request) {
         (self.every, self.hold) = (request.every, request.hold.0);
         self.left = self.every.saturating_sub(self.unacked).max(1);
         self.ack_due = self.ack_due.map(|due| due.min(now + request.hold));
     }
 
-    /// Everything received so far, acknowledged now.
+    /// Acknowledges everything received so far.
     #[inline(always)]
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
         (self.unacked, self.left) = (0, self.every.max(1));

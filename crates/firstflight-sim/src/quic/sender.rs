@@ -17,19 +17,19 @@ use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{Nanos, Time};
 use firstflight_path::Stream;
 
-/// A data packet that wants to leave.
+/// A data packet that may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     /// Packet number.
     pub number: u64,
-    /// Which chunk of the object it carries.
+    /// The index of the chunk that it carries.
     pub chunk: u64,
     /// Datagram bytes.
     pub bytes: u32,
 }
 
-/// Which packet numbers are skipped: the distance between two is uniform from 2 to twice the mean, so
-/// that a receiver cannot foretell them.
+/// Selects the packet numbers to skip: the distance between two is uniform from 2 to twice the
+/// mean, so that a receiver cannot predict them.
 #[derive(Clone, Debug)]
 struct Skips {
     mean: u64,
@@ -58,7 +58,7 @@ enum Blocked {
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
-    /// Data packets sent, repeats and probes included.
+    /// Data packets sent, retransmissions and probes included.
     pub packets_sent: u64,
     /// Packets declared lost and truly dropped.
     pub packets_lost: u64,
@@ -66,24 +66,24 @@ pub struct Counters {
     pub packets_dropped: u64,
     /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
-    /// Packets that carried a repeat.
+    /// Packets that carried retransmitted data.
     pub retransmissions: u64,
     /// Object bytes sent again.
     pub retransmitted_bytes: u64,
-    /// Repeats that the path dropped.
+    /// Retransmissions that the path dropped.
     pub lost_retransmissions: u64,
     /// Probe timeouts.
     pub rtos: u64,
 }
 
-/// How the object is cut into packets.
+/// The division of the object into packets.
 #[derive(Clone, Copy, Debug)]
 struct Pieces {
     chunks: u64,
-    /// Object bytes of a chunk, and of the last one.
+    /// Object bytes of a whole chunk, and of the last chunk.
     payload: u64,
     last: u64,
-    /// What a datagram adds to them, and one with a whole chunk.
+    /// Bytes that a datagram adds to its chunk, and bytes of a datagram with a whole chunk.
     overhead: u64,
     whole: u64,
 }
@@ -100,26 +100,25 @@ impl Pieces {
         }
     }
 
-    /// Object bytes of a chunk.
+    /// Object bytes of this chunk.
     #[inline]
     fn chunk(&self, chunk: u64) -> u64 {
         if chunk + 1 == self.chunks { self.last } else { self.payload }
     }
 
-    /// Bytes of the datagram that carries a whole chunk.
     #[inline]
     fn whole(&self) -> u64 {
         self.whole
     }
 
-    /// Bytes of the datagrams that carry `count` chunks from this one on.
+    /// Bytes of the datagrams that carry `count` chunks, starting at `first`.
     #[inline]
     fn datagrams(&self, first: u64, count: u64) -> u64 {
         let all = count * self.whole();
         if first + count == self.chunks { all - (self.payload - self.last) } else { all }
     }
 
-    /// Bytes of the datagram that carries it.
+    /// Bytes of the datagram that carries this chunk.
     #[inline]
     fn datagram(&self, chunk: u64) -> u64 {
         self.chunk(chunk) + self.overhead
@@ -128,14 +127,15 @@ impl Pieces {
 
 /// The sending end of one QUIC flow that carries one object.
 ///
-/// Laid out by hand: what choosing and sending a packet needs, what an acknowledgement needs beside
-/// it, then the rest.
+/// The fields are ordered by hand: those for choosing and sending a packet, then those that an
+/// acknowledgement needs in addition, then the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender<S: Combined, L = Nobody> {
     inflight: u64,
     next_chunk: u64,
-    /// Chunks that the application has written, and those of them before the object's last.
+    /// Chunks that the application has written, and how many of them precede the object's last
+    /// chunk.
     written: u64,
     written_whole: u64,
     pieces: Pieces,
@@ -143,12 +143,13 @@ pub struct Sender<S: Combined, L = Nobody> {
     sent: Ring<SentPacket>,
     pacer: Pacer,
     blocked: Blocked,
-    /// The last burst filled the window.
+    /// Whether the last burst filled the window.
     filled: bool,
     last_sent_at: Time,
     bytes_sent: u64,
     rtt: Rfc9002Rtt,
-    /// What `rtt` and `probe_count` come to: asked with every packet, moved by ACKs and probes only.
+    /// The timeout that follows from `rtt` and `probe_count`: read with every packet, changed only
+    /// by ACKs and probes.
     probe_timeout: Nanos,
     idle_since: Option<Time>,
     first_sent: Option<Time>,
@@ -162,8 +163,8 @@ pub struct Sender<S: Combined, L = Nobody> {
     loss_time: Option<Time>,
     /// Lowest packet number that may still be in flight.
     oldest: u64,
-    /// Packets from here on were sent with the next chunk each and are in flight, but for the oldest that
-    /// were acknowledged in order.
+    /// From this number on, each packet was sent with the next chunk and is in flight, except for
+    /// the oldest ones, which were acknowledged in order.
     plain_from: u64,
     delivered: u64,
     first_sample_at: Time,
@@ -176,11 +177,11 @@ pub struct Sender<S: Combined, L = Nobody> {
 
     host: Host,
     object: u64,
-    /// Packets below this have been considered for the probes that are owed.
+    /// Packets below this number have been considered for the owed probes.
     probed: u64,
     asking: Option<Asking>,
     skips: Option<Box<Skips>>,
-    /// A number that no packet had was acknowledged.
+    /// Whether a skipped packet number was acknowledged.
     caught: bool,
 }
 
@@ -199,7 +200,7 @@ impl<S: Combined> Sender<S> {
 }
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
-    /// The same with somebody who hears what its controller is told.
+    /// Like [`Sender::new`], with a recorder of the controller's events.
     pub fn recorded(
         host: Host,
         controller: Core<S>,
@@ -213,8 +214,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         sender
     }
 
-    /// A sender whose handshake is not over: nothing may be asked of it before
-    /// [`Sender::establish`].
+    /// A sender whose handshake is not complete: it must not be used before [`Sender::establish`].
     pub fn unopened(
         host: Host,
         controller: Core<S>,
@@ -264,13 +264,13 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// The same in this company. Before anything was asked of it.
+    /// Adds followers of the controller, before any query.
     pub(crate) fn in_company(self, company: L) -> Sender<S, L> {
         Sender { controller: self.controller.in_company(company), ..self }
     }
 
-    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the
-    /// controller was made to start.
+    /// The handshake is complete at `now` and gave an RTT sample. `late`: `now` differs from the
+    /// start time that the controller was created for.
     pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         (self.first_sample_at, self.last_sent_at) = (now, now);
         self.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
@@ -281,10 +281,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.on_handshake_rtt(now, handshake_rtt);
     }
 
-    /// The ACK_FREQUENCY frame that packets carry from now on, if there is a new one.
+    /// The ACK_FREQUENCY frame that packets carry from now on, if it is new.
     #[inline]
     pub(super) fn ask(&mut self) -> Option<Request> {
-        // Nothing of it where nobody asks.
+        // Nothing to do for a sender that requests no ACK frequency.
         self.asking.as_ref()?;
         let request = self.request();
         self.note_probe_timeout();
@@ -294,8 +294,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     #[cold]
     fn request(&mut self) -> Option<Request> {
         let (asking, rtt) = (self.asking.as_mut()?, self.rtt.min()?);
-        // draft-ietf-quic-ack-frequency 5: a probe timeout has to wait for the longer of both
-        // delays until the new one is known to hold.
+        // draft-ietf-quic-ack-frequency 5: a probe timeout must allow for the longer of both delays
+        // until the new one is known to apply.
         if let Some(granted) = self.largest_acked.and_then(|acked| asking.granted(acked)) {
             self.host.max_ack_delay = granted.hold.0;
         }
@@ -315,7 +315,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.recorder()
     }
 
-    /// What a datagram adds to the object bytes in it.
+    /// Bytes that a datagram adds to its object bytes.
     pub(crate) fn overhead(&self) -> u32 {
         self.host.overhead
     }
@@ -338,25 +338,25 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.sent.end()
     }
 
-    /// From now on it skips packet numbers, one in so many on average, by these draws (RFC 9000 section
-    /// 21.4). Before anything was sent.
+    /// Skips packet numbers from now on, on average one in `mean`, by these draws (RFC 9000 section
+    /// 21.4). Must be called before anything is sent.
     pub(super) fn skip_numbers(&mut self, mean: u64, draws: Stream) {
         let mut skips = Skips { mean: mean.max(1), draws, count: 0, next: 0 };
         skips.on_skip(0);
         self.skips = Some(Box::new(skips));
     }
 
-    /// A skipped number was acknowledged: the receiver lies, and the connection is closed.
+    /// Whether a skipped number was acknowledged: the receiver lies, and the connection is closed.
     pub(super) fn caught(&self) -> bool {
         self.caught
     }
 
-    /// Packets that it knows to have arrived, as the receiver counts them.
+    /// Packets known to have arrived, in the receiver's count.
     pub(super) fn heard(&self) -> u64 {
         self.log_seen
     }
 
-    /// Packet `number` carries what was sent before.
+    /// Whether packet `number` carries data that was sent before.
     pub fn is_repeat(&self, number: u64) -> bool {
         self.sent.get(number).carries() != Carries::New
     }
@@ -366,7 +366,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         &self.counters
     }
 
-    /// History of its controller.
+    /// History of the controller.
     pub fn account(&self) -> &Account<Vec<Kept>> {
         self.controller.account()
     }
@@ -387,7 +387,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.first_sent
     }
 
-    /// Every byte of the object is acknowledged.
+    /// Whether every byte of the object is acknowledged.
     #[inline]
     pub fn complete(&self) -> bool {
         self.acked.low() >= self.pieces.chunks
@@ -398,15 +398,15 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (self.acked.low() * self.pieces.payload).min(self.object)
     }
 
-    /// The application has written the object up to here: whole chunks, or its end. What was sent
-    /// stays sent.
+    /// The application has written the object up to here: whole chunks, or up to the object's end.
+    /// Never withdraws data that was sent.
     pub fn write(&mut self, written: u64) {
         self.written =
             written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
         self.written_whole = self.written.min(self.pieces.chunks.saturating_sub(1));
     }
 
-    /// When the pacer releases the next packet, if that is what the sender waits for.
+    /// When the pacer releases the next packet, if the sender is waiting for it.
     #[inline]
     pub fn release_at(&self) -> Option<Time> {
         match self.blocked {
@@ -415,8 +415,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// When the loss or probe timer fires. One timer: a pending time-threshold loss comes before
-    /// the probe (RFC 9002 section 6.2.1).
+    /// When the loss or probe timer fires. There is a single timer: a pending time-threshold loss
+    /// comes before the probe (RFC 9002 section 6.2.1).
     #[inline]
     pub fn timer_at(&self) -> Option<Time> {
         if self.loss_time.is_some() {
@@ -425,14 +425,15 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (self.inflight > 0).then(|| self.last_sent_at + self.probe_timeout)
     }
 
-    /// After every change of the RTT, of the receiver's delay and of the probes without an answer.
+    /// Called after every change of the RTT, of the receiver's delay and of the number of
+    /// unanswered probes.
     fn note_probe_timeout(&mut self) {
         let patience = Nanos(self.host.max_ack_delay);
         self.probe_timeout = self.rtt.pto_after(patience, self.probe_count);
     }
 
-    /// Panics if bytes in flight are not what was sent and neither acknowledged nor declared lost, or
-    /// if the receiver lacks what it is believed to have.
+    /// Panics if the bytes in flight differ from the bytes sent that are neither acknowledged nor
+    /// declared lost, or if the receiver lacks data that the sender believes it has.
     pub(super) fn verify(&self, receiver: &Receiver) {
         let (acked, arrived) = (self.acked.low(), receiver.in_order_chunks());
         assert!(
@@ -472,7 +473,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     pub fn on_dropped(&mut self, number: u64) {
         self.counters.packets_dropped += 1;
         if number < self.sent.base() {
-            // Declared lost long before the queue got to it.
+            // The packet was declared lost long before the queue decided about it.
             self.counters.packets_lost += 1;
             return;
         }

@@ -1,14 +1,15 @@
-//! The scoreboard: what the sender remembers of each outstanding segment, in rings, and the order of
-//! its transmissions.
+//! The scoreboard: the sender's record of each outstanding segment, in rings, and the order of
+//! transmissions.
 //!
-//! What every segment needs lies together in 32 bytes; what only repeats need lies apart, in arrays
-//! addressed by the same slot, and stays cold. All grow by doubling and are reused.
+//! The fields that every segment needs lie together in 32 bytes. Fields that only retransmissions
+//! need lie in separate arrays, addressed by the same slot, and stay cold. All arrays grow by
+//! doubling and are reused.
 //!
-//! Follows RFC 2018 and the traits of [`firstflight::detection::scoreboard`]. Beside the marks it
-//! keeps what the sender itself cannot know: whether the path dropped the latest transmission (for
-//! metrics only, no detector sees it). Departures: D1 runs of SACKed segments are skipped through
-//! pointers that are shortened on the way, so that an ACK whose block spans a thousand segments
-//! costs no more than one that spans two.
+//! Follows RFC 2018 and the traits of [`firstflight::detection::scoreboard`]. In addition to the
+//! marks, the board records a fact that the sender itself cannot know: whether the path dropped the
+//! latest transmission (for metrics only, no detector sees it). Departures: D1 runs of SACKed
+//! segments are skipped through pointers that are shortened on the way, so that an ACK whose block
+//! spans a thousand segments costs no more than one whose block spans two.
 
 use crate::pool::{Array, Plain};
 use crate::ring::Ring;
@@ -17,32 +18,32 @@ use firstflight::detection::scoreboard::{Id, Ledger, RepeatRule};
 use firstflight::detection::{Flags, Scoreboard, SendOrder, Transmission};
 use firstflight::{Seq, Time};
 
-/// Beside the four marks in a byte: the path dropped the latest transmission.
+/// Stored in the byte of the four marks: the path dropped the latest transmission.
 const DROPPED: u8 = 16;
 /// The latest transmission has been declared lost and was counted.
 const DECLARED: u8 = 32;
-/// From the truth about the latest transmission to that about the one before it.
+/// Shift from the truth about the latest transmission to the truth about the previous one.
 const EARLIER: u8 = 2;
 
-/// Transmissions that were declared lost, by what had really become of them.
+/// Transmissions that were declared lost, by their actual fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// The path had dropped them.
+    /// Transmissions that the path had dropped.
     pub dropped: u64,
-    /// It had not.
+    /// Transmissions that the path had delivered.
     pub delivered: u64,
 }
 
-/// Segments that follow each other and were sent once.
+/// Consecutive segments that were sent once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Their transmissions.
+    /// Ordinals of their transmissions.
     pub ordinals: Range<u64>,
     /// When the last of them left.
     pub sent: Time,
 }
 
-/// What every outstanding segment needs, together: two to a cache line.
+/// Fields that every outstanding segment needs, together: two segments to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     start: u64,
@@ -50,7 +51,7 @@ struct Facts {
     ordinal: u64,
     count: u16,
     marks: u8,
-    /// Duplicates of it that the receiver reported.
+    /// Duplicates of the segment that the receiver reported.
     dsacks: u8,
 }
 
@@ -66,29 +67,29 @@ pub struct Board {
     /// The next never-sent byte: where the newest segment ends.
     nxt: u64,
     mss: u64,
-    /// Segments from here on are of full size and were sent once each, one after the other.
+    /// Segments from this one on have full size and were sent once each, in sequence.
     even_from: u64,
     segments: Array<Facts>,
-    /// Of segments sent more than once; of the others the first transmission is the last, and
-    /// their own end was the next byte.
+    /// For segments sent more than once. For the others the first transmission is also the last,
+    /// and the next byte at that time was their own end.
     first_tx: Array<u64>,
     nxt_at_last_tx: Array<u64>,
-    /// Of SACKed segments: how far on to look for one that is not.
+    /// For SACKed segments: the distance at which to look for the next one that is not SACKed.
     skip: Array<u32>,
     log: Ring<u64>,
-    /// Repeats of outstanding segments that were not reported as duplicates.
+    /// Retransmissions of outstanding segments that were not reported as duplicates.
     repeats_open: u64,
     /// Segments sent more than once and neither acknowledged nor SACKed.
     undelivered_repeated: u64,
     truth: Truth,
-    /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
+    /// The highest end of the data declared lost since the last call of `take_lost_end`; 0 if none.
     lost_end: u64,
-    /// Ordinals of the transmissions declared lost since they were last asked for, if anybody
-    /// will.
+    /// Ordinals of the transmissions declared lost since the last call of `take_losses`, if they
+    /// are recorded.
     losses: Option<Vec<u64>>,
 }
 
-/// Moves what `ids` have to an array of `new + 1` places.
+/// Copies the entries of `ids` to an array of `new + 1` places.
 fn wider<T: Plain>(narrow: &mut Array<T>, ids: Range<u64>, old: usize, new: usize) {
     let mut wide = Array::new(new + 1);
     for id in ids {
@@ -123,15 +124,14 @@ impl Board {
         }
     }
 
-    /// Keeps the names of what is declared lost, for a trace.
+    /// Records the ordinals of lost transmissions, for a trace.
     #[must_use]
     pub fn naming_losses(self, names: bool) -> Board {
         Board { losses: names.then(Vec::new), ..self }
     }
 
-    /// Ordinals of the transmissions declared lost since the last call, for a board that names
-    /// them. Of a repeat sent beside an original that only then was declared lost, the original
-    /// goes unnamed.
+    /// Ordinals of the transmissions declared lost since the last call, if they are recorded. If a
+    /// retransmission was sent before its original was declared lost, the original is omitted.
     pub fn take_losses(&mut self) -> Vec<u64> {
         self.losses.as_mut().map_or_else(Vec::new, core::mem::take)
     }
@@ -164,19 +164,20 @@ impl Board {
         self.truth
     }
 
-    /// The highest end of what was declared lost since that was last taken; 0 if nothing was.
+    /// The highest end of the data declared lost since the last [`Board::take_lost_end`]; 0 if
+    /// none.
     #[inline]
     pub fn lost_end(&self) -> u64 {
         self.lost_end
     }
 
-    /// The highest end of what was declared lost since the last call; 0 if nothing was.
+    /// The highest end of the data declared lost since the last call; 0 if none.
     #[inline]
     pub fn take_lost_end(&mut self) -> u64 {
         core::mem::take(&mut self.lost_end)
     }
 
-    /// The new segment of the next `len` bytes leaves.
+    /// A new segment with the next `len` bytes leaves.
     #[inline(always)]
     pub fn push(&mut self, now: Time, len: u64) -> Id {
         if self.end - self.base > self.mask as u64 {
@@ -197,7 +198,8 @@ impl Board {
         id
     }
 
-    /// The next `count` new segments of full size leave together: [`Board::push`] of each.
+    /// The next `count` new segments of full size leave together. Equivalent to [`Board::push`] for
+    /// each.
     #[inline(always)]
     pub fn push_run(&mut self, now: Time, count: u64) {
         while self.end - self.base + count > self.mask as u64 + 1 {
@@ -245,24 +247,24 @@ impl Board {
         }
     }
 
-    /// Repeats of outstanding segments that were not reported as duplicates.
+    /// Retransmissions of outstanding segments that were not reported as duplicates.
     pub fn repeats_open(&self) -> u64 {
         self.repeats_open
     }
 
-    /// A segment that was sent more than once is neither acknowledged nor SACKed.
+    /// Whether a segment that was sent more than once is neither acknowledged nor SACKed.
     pub fn has_undelivered_repeat(&self) -> bool {
         self.undelivered_repeated > 0
     }
 
-    /// A segment that was declared lost is neither acknowledged nor SACKed, whether or not its
-    /// repeat is on its way.
+    /// Whether a segment that was declared lost is neither acknowledged nor SACKed, even if its
+    /// retransmission is in flight.
     #[inline]
     pub fn is_unrepaired(&self) -> bool {
         self.ledger.lost() > 0 || self.undelivered_repeated > 0
     }
 
-    /// The head is cumulatively acknowledged and leaves.
+    /// The oldest segment is cumulatively acknowledged and leaves the board.
     #[inline]
     pub fn pop(&mut self) {
         let head = Id(self.base);
@@ -276,7 +278,7 @@ impl Board {
         self.base += 1;
     }
 
-    /// The oldest segments, which end at `ack` together, if each was sent once. Asked of a board whose
+    /// The oldest segments, up to the end at `ack`, if each was sent once. Only for a board whose
     /// ledger is clean.
     #[inline(always)]
     pub fn run(&self, ack: u64) -> Option<Run> {
@@ -306,7 +308,7 @@ impl Board {
             if end >= ack {
                 let first = self.segments[self.base as usize & self.mask].ordinal;
                 let last = self.segments[slot].ordinal;
-                // In the order of the log, without a repeat of something between them.
+                // In the order of the log, without a retransmission of another segment in between.
                 let whole =
                     end == ack && first == self.log.base() && last - first == id - 1 - self.base;
                 let sent = Time(self.segments[slot].last_tx);
@@ -316,7 +318,8 @@ impl Board {
         None
     }
 
-    /// They are cumulatively acknowledged and leave. Returns their bytes.
+    /// The segments of `run` are cumulatively acknowledged and leave the board. Returns their
+    /// bytes.
     #[inline(always)]
     pub fn pop_run(&mut self, ack: u64, run: &Run) -> u64 {
         let (bytes, count) = (ack - self.una, run.ordinals.end - run.ordinals.start);
@@ -331,11 +334,12 @@ impl Board {
         bytes
     }
 
-    /// Drops transmissions from the log that no longer tell anything. Once per ACK.
+    /// Removes transmissions from the log that no longer matter. Called once per ACK.
     #[inline]
     pub fn forget_old(&mut self) {
         while let Some(&id) = self.log.front() {
-            // Still the latest transmission of an outstanding segment: it may be judged yet.
+            // It is still the latest transmission of an outstanding segment and may yet be declared
+            // lost.
             if id >= self.base && self.segments[id as usize & self.mask].ordinal == self.log.base()
             {
                 break;
@@ -363,8 +367,9 @@ impl Board {
         Id(self.end)
     }
 
-    /// The path dropped the transmission of `id` that left at `left` (ground truth): the latest
-    /// one, or one before it where a queue decides late. What is settled already stays as counted.
+    /// The path dropped the transmission of `id` that left at `left` (ground truth): usually the
+    /// latest one, but an earlier one if a queue decides late. Counts that are already settled do
+    /// not change.
     pub fn on_dropped(&mut self, id: Id, left: Time) {
         if !self.holds(id) {
             return;
@@ -379,18 +384,19 @@ impl Board {
         self.segments[slot].marks |= DROPPED << shift;
     }
 
-    /// The path dropped the latest transmission of `id`.
+    /// Whether the path dropped the latest transmission of `id`.
     pub fn was_dropped(&self, id: Id) -> bool {
         self.segments[self.slot(id)].marks & DROPPED != 0
     }
 
-    /// A segment was just declared lost: which of its transmissions that means, and what had become
-    /// of them.
+    /// A segment was just declared lost: determines which of its transmissions that concerns, and
+    /// their actual fate.
     #[cold]
     fn declare(&mut self, id: Id, before: Flags, flags: Flags) {
         self.lost_end = self.lost_end.max(self.end(id).0);
         let repeat_given_up = !flags.has(Flags::REPEATED);
-        // A repeat that was sent without the mark stands beside the original that gets it now.
+        // If the retransmission was sent before its original was marked lost, the mark concerns the
+        // original.
         if before.has(Flags::REPEATED) && !before.has(Flags::LOST) {
             self.count_declared(id, EARLIER);
         }
@@ -403,7 +409,7 @@ impl Board {
         }
     }
 
-    /// Counts the latest transmission as declared lost, or the one before it; each once.
+    /// Counts the latest transmission, or the previous one, as declared lost; each only once.
     fn count_declared(&mut self, id: Id, shift: u8) {
         let slot = self.slot(id);
         let (dropped, declared) = (DROPPED << shift, DECLARED << shift);
@@ -499,7 +505,7 @@ impl Scoreboard for Board {
         } else if before.has(Flags::SACKED) && !flags.has(Flags::SACKED) {
             self.undelivered_repeated += u64::from(self.segments[slot].count > 1);
         }
-        // Lost, or lost again: its repeat no longer counts as being in the network.
+        // Lost, or lost again: its retransmission no longer counts as being in the network.
         let repeat_given_up = before.has(Flags::REPEATED) && !flags.has(Flags::REPEATED);
         if flags.has(Flags::LOST) && (!before.has(Flags::LOST) || repeat_given_up) {
             self.declare(id, before, flags);
@@ -520,8 +526,8 @@ impl Scoreboard for Board {
             Flags::from_bits(self.segments[slot].marks).bits() | truth << EARLIER;
     }
 
-    /// Segments are of full size but for the last of each write, so the place follows by division;
-    /// bisection where it does not.
+    /// All segments except the last of each write have full size, so a division finds the index;
+    /// otherwise bisection does.
     fn find(&self, at: Seq) -> Id {
         if self.base == self.end || at.0 >= self.nxt {
             return Id(self.end);

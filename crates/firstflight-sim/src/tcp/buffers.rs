@@ -1,9 +1,9 @@
 //! Socket buffers: how much unacknowledged data a sender may hold, and how far ahead a receiver
-//! lets it go.
+//! lets it send.
 //!
-//! A buffer is unlimited, of a fixed size, or grows as Linux lets it: the receiver doubles its
-//! window as fast as data comes in a round trip (dynamic right-sizing), the sender keeps room for
-//! two congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
+//! A buffer is unlimited, of a fixed size, or grows as in Linux: the receiver doubles its window as
+//! fast as data arrives per round trip (dynamic right-sizing), and the sender keeps room for two
+//! congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
 //!
 //! Follows Linux `tcp_rcv_space_adjust` and `tcp_sndbuf_expand` (`net/ipv4/tcp_input.c`), as we
 //! restate them. State: 64 bytes. Departures: D1 overhead is half of any buffer, as with
@@ -20,7 +20,7 @@ pub enum Buffer {
     Unlimited,
     /// This many bytes of payload.
     Payload(u64),
-    /// Linux: starts at `default` and grows up to `max`, both in bytes of buffer, of which half is
+    /// Linux: starts at `default` and grows up to `max`, both in bytes of buffer, half of which is
     /// payload.
     Linux {
         /// The second of the three numbers of `tcp_rmem` or `tcp_wmem`.
@@ -52,7 +52,7 @@ impl Buffer {
     }
 }
 
-/// The payload that a sender may have unacknowledged.
+/// The payload that a sender may have outstanding.
 #[derive(Clone, Copy, Debug)]
 pub struct SendWindow {
     bytes: u64,
@@ -60,19 +60,19 @@ pub struct SendWindow {
 }
 
 impl SendWindow {
-    /// Room for two segments at least.
+    /// With room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> SendWindow {
         SendWindow { bytes: buffer.initial(2 * mss), most: buffer.most(2 * mss) }
     }
 
-    /// Bytes from the oldest unacknowledged one that the buffer holds.
+    /// Bytes that the send buffer holds, counted from the oldest unacknowledged byte.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// At the start, and when an ACK freed some of it: the buffer follows two congestion windows
-    /// and never shrinks.
+    /// Called at the start and when an ACK frees buffer space: the buffer follows two congestion
+    /// windows and never shrinks.
     #[inline]
     pub fn follow(&mut self, cwnd: impl FnOnce() -> u64) {
         if self.bytes < self.most {
@@ -88,15 +88,15 @@ pub struct ReceiveWindow {
     most: u64,
     mss: u64,
     rtt: Option<Nanos>,
-    /// What came in the best measured round trip.
+    /// Payload received in the best round trip measured so far.
     space: u64,
-    /// Since when, and from which byte on, the present round trip is measured.
+    /// Start of the current measured round trip: its time, and its first byte.
     since: Option<Time>,
     from: u64,
 }
 
 impl ReceiveWindow {
-    /// Room for two segments at least.
+    /// With room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> ReceiveWindow {
         ReceiveWindow {
             bytes: buffer.initial(2 * mss),
@@ -109,20 +109,20 @@ impl ReceiveWindow {
         }
     }
 
-    /// Bytes beyond the next one expected.
+    /// Bytes beyond the next expected one.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// It may still grow.
+    /// Whether it may still grow.
     #[inline]
     pub fn is_growing(&self) -> bool {
         self.bytes < self.most
     }
 
-    /// Data was read up to `next`; `rtt` is what its time stamp echo says. Once per arriving
-    /// segment while it may grow.
+    /// Data was read up to `next`; `rtt` is the RTT from the timestamp echo. Called once per
+    /// arriving segment while the window may grow.
     pub fn on_data(&mut self, now: Time, next: u64, rtt: Option<Nanos>) {
         if let Some(sample) = rtt.filter(|sample| sample.0 > 0) {
             self.rtt = Some(self.rtt.map_or(sample, |rtt| Nanos(rtt.0 - rtt.0 / 8 + sample.0 / 8)));
@@ -133,8 +133,8 @@ impl ReceiveWindow {
         }
         let copied = next - self.from;
         if copied > self.space {
-            // Twice what came, and in slow start, when each round trip brings more, once more what
-            // it grew by.
+            // Twice the data received, and in slow start, when each round trip brings more, also
+            // the amount by which it grew.
             let window = 2 * copied + 16 * self.mss;
             let grown = window.saturating_add(
                 2 * firstflight::units::mul_div(window, copied - self.space, self.space.max(1)),

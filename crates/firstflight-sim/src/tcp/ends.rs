@@ -23,9 +23,9 @@ pub struct Ends<S: Combined, L = Nobody> {
     buffer: Buffer,
     sender: Sender<S, L>,
     receiver: Receiver,
-    /// What the receiver claims that is not so.
+    /// False claims of the receiver.
     lie: Option<Lie>,
-    /// What it has claimed, and when it may renege again.
+    /// How far it has falsely acknowledged, and when it may renege again.
     claimed: u64,
     renege_at: Time,
 }
@@ -50,7 +50,7 @@ impl<S: Combined, L> Ends<S, L> {
 }
 
 impl<S: Combined, L: Company<S>> Ends<S, L> {
-    /// A segment arrives at a receiver that misbehaves.
+    /// A segment arrives at a misbehaving receiver.
     #[cold]
     fn lied(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
         match self.lie {
@@ -91,14 +91,14 @@ impl<S: Combined, L: Company<S>> Flow<S, L> {
 }
 
 impl Host {
-    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`,
-    /// before it acknowledges.
+    /// The same hosts with a receiver that merges arrivals within `hold` ns, up to `bytes`, before
+    /// it acknowledges.
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         Host { ack_every: AckEvery::Bytes(bytes), ack_delay: hold, ..self }
     }
 
-    /// The same hosts with the receiver that this path has.
+    /// The same hosts, with the receiver behaviour of this path.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
         let counting = match path.acks() {
@@ -231,7 +231,7 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn is_pure(ack: &AckPacket) -> bool {
-        // A block is told again, but not for ever.
+        // A block is repeated, but not for ever.
         ack.count == 0
     }
     #[inline(always)]

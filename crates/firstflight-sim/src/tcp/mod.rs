@@ -1,9 +1,9 @@
 //! TCP endpoints: SACK, loss detection by any preset and one timer around the controller, and a
 //! receiver that acknowledges as RFC 5681 section 4.2 and RFC 2018 say.
 //!
-//! What the simulator leaves out: connection set-up and close (one handshake RTT is given to the
-//! estimator), flow control by a slow reader, path MTU discovery, and re-segmentation: a repeat is
-//! the same segment as the original.
+//! The simulator leaves out connection setup and close (the estimator receives one handshake RTT),
+//! flow control by a slow reader, path MTU discovery, and re-segmentation: a retransmission is the
+//! same segment as the original.
 
 mod board;
 mod buffers;
@@ -23,51 +23,51 @@ use firstflight::detection::presets::Preset;
 use firstflight::detection::{early_retransmit, f_rto, tlp};
 use firstflight::{Nanos, Time};
 
-/// When the receiver acknowledges data that arrives in order; a gap, its filling and a duplicate
+/// When the receiver acknowledges data that arrives in order. A gap, its filling and a duplicate
 /// are acknowledged at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AckEvery {
-    /// Every so many segments: 2 by RFC 5681 section 4.2, more is stretch ACKs.
+    /// Every this many segments: 2 by RFC 5681 section 4.2; more means stretch ACKs.
     Segments(u32),
-    /// Every so many bytes, as receive offload has it.
+    /// Every this many bytes, as receive offload does.
     Bytes(u64),
 }
 
-/// Merging of acknowledgements at a receiver while a gap is open: the first three that only add
-/// SACKs leave at once, which fast retransmit needs; later ones are held.
+/// Merging of acknowledgements at a receiver while a gap is open: the first three ACKs that only
+/// add SACKs leave at once, as fast retransmit needs; later ones are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SackCompression {
-    /// At most so long, ns; Linux: a twentieth of the round trip, at most 1 ms.
+    /// Longest time that an ACK is held, ns; Linux: a twentieth of the round trip, at most 1 ms.
     pub hold: u64,
-    /// At most so many; Linux: 44.
+    /// Largest number of ACKs held; Linux: 44.
     pub most: u32,
 }
 
 /// Sizes, timers and rules of a pair of TCP hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
-    /// Payload bytes of a full segment: what the window counts.
+    /// Payload bytes of a full segment: the unit of the window.
     pub mss: u32,
-    /// IP and TCP header of any packet, time stamps included; each SACK option comes on top, see
+    /// IP and TCP header of any packet, timestamps included; each SACK option is added to it, see
     /// [`AckPacket::option_bytes`].
     pub header: u32,
-    /// Loss detection, timers and proofs of the sender; `sack` of it goes for both ends. A field
-    /// may differ from the preset of that name.
+    /// Loss detection, timers and proofs of the sender; its `sack` applies to both ends. Single
+    /// fields may differ from the named preset.
     pub preset: Preset,
     /// When the receiver acknowledges data in order.
     pub ack_every: AckEvery,
     /// Longest time the receiver holds an ACK back, ns.
     pub ack_delay: u64,
-    /// Segments carry time stamps (RFC 7323), which the sender uses for RTTs and proofs.
+    /// Segments carry timestamps (RFC 7323), which the sender uses for RTTs and proofs.
     pub timestamps: bool,
-    /// Compression of SACKs; none by RFC 5681, which has every segment out of order acknowledged
-    /// at once.
+    /// Compression of SACKs; `None` follows RFC 5681: every out-of-order segment is acknowledged at
+    /// once.
     pub comp_sack: Option<SackCompression>,
-    /// Allowance of a tail loss probe for that delay.
+    /// Allowance of a tail loss probe for the receiver's ACK delay.
     pub max_ack_delay: Nanos,
     /// Early retransmit, where the preset leaves it to the arm.
     pub early_retransmit: Option<early_retransmit::Options>,
-    /// When F-RTO takes a timeout for proven spurious.
+    /// When F-RTO considers a timeout proven spurious.
     pub f_rto: f_rto::Proof,
     /// The receiver's buffer.
     pub receive_buffer: Buffer,
@@ -76,8 +76,8 @@ pub struct Host {
 }
 
 impl Default for Host {
-    /// 1500-byte packets, preset `rack`, an ACK for every second segment or after 40 ms, buffers
-    /// that never limit.
+    /// 1500-byte packets, preset `rack`, an ACK for every second segment or after 40 ms, unlimited
+    /// buffers.
     fn default() -> Self {
         Host::with_preset(*Preset::named("rack").expect("the table has it"))
     }
@@ -103,22 +103,22 @@ impl Host {
     }
 }
 
-/// The clock of time stamps: ticks of a millisecond.
+/// The timestamp clock: ticks of a millisecond.
 const TICK: u64 = 1_000_000;
 
-/// The tick of a moment.
+/// The tick that contains a time.
 #[inline]
 const fn ticks(at: Time) -> u32 {
     (at.0 / TICK) as u32
 }
 
-/// The moment a tick began.
+/// The start of a tick.
 #[inline]
 const fn tick_start(ticks: u32) -> Time {
     Time(ticks as u64 * TICK)
 }
 
-/// A data segment on its way.
+/// A data segment in transit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// First byte.
@@ -127,29 +127,29 @@ pub struct Segment {
     pub len: u32,
     /// The sender's clock, ticks.
     pub stamp: u32,
-    /// The latest clock of the receiver that the sender has seen, ticks.
+    /// The latest receiver clock that the sender has seen, ticks.
     pub echo: Option<u32>,
     /// Congestion Experienced was set on the way.
     pub marked: bool,
 }
 
-/// An ACK on its way, with everything it says.
+/// An ACK in transit, with all its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckPacket {
     /// The next byte expected in order.
     pub ack: u64,
     /// Bytes that may be sent beyond it.
     pub window: u64,
-    /// Segments received so far with Congestion Experienced set: what ECN's echo says, without its
-    /// wait for an answer.
+    /// Segments received so far with Congestion Experienced set: the information of the ECN echo,
+    /// but without waiting for the sender's response.
     pub marks: u32,
     /// The receiver's clock, ticks.
     pub stamp: u32,
-    /// The time stamp of the segment that last moved `ack` (RFC 7323 section 4.3), ticks.
+    /// The timestamp of the segment that last moved `ack` (RFC 7323 section 4.3), ticks.
     pub echo: u32,
     /// Number of valid entries in `blocks`.
     pub count: u8,
-    /// The first block is a DSACK.
+    /// Whether the first block is a DSACK.
     pub dsack: bool,
     /// SACK blocks.
     pub blocks: [Range; BLOCKS],
@@ -162,7 +162,7 @@ impl AckPacket {
         if self.count == 0 { 0 } else { 4 + 8 * self.count as u32 }
     }
 
-    /// The duplicate it reports, if it does.
+    /// The duplicate that it reports, if any.
     #[inline]
     pub fn duplicate(&self) -> Option<Range> {
         self.dsack.then(|| self.blocks[0])

@@ -1,9 +1,9 @@
-//! Putting the object together again: what has arrived in order, what waits beyond a gap, and which
-//! blocks a SACK reports first.
+//! Reassembly of the object: the data that has arrived in order, the data beyond a gap, and the
+//! order in which SACK blocks are reported.
 //!
-//! Ranges beyond the first gap stand in a queue in ascending order, which is short however large
-//! the window is: its length is the number of gaps. Follows RFC 2018 section 4 (most recent block
-//! first) and RFC 2883 (a duplicate is reported before anything else).
+//! Ranges beyond the first gap are kept in a queue in ascending order. The queue is short however
+//! large the window is: its length is the number of gaps. Follows RFC 2018 section 4 (most recent
+//! block first) and RFC 2883 (a duplicate is reported before anything else).
 
 use std::collections::VecDeque;
 
@@ -17,26 +17,26 @@ pub struct Range {
 }
 
 impl Range {
-    /// Every byte of `other` is in it.
+    /// Whether it contains every byte of `other`.
     #[inline]
     pub fn covers(&self, other: Range) -> bool {
         self.from <= other.from && other.to <= self.to
     }
 }
 
-/// Blocks that an option with time stamps has room for (RFC 2018 section 3).
+/// Number of blocks for which an option with timestamps has room (RFC 2018 section 3).
 pub const BLOCKS: usize = 3;
 
 /// Classification of a segment by the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The next in order, nothing waiting.
+    /// The next segment in order, with no data beyond a gap.
     InOrder,
-    /// It filled a gap, wholly or from below.
+    /// The segment filled a gap, completely or from its lower end.
     Fills,
-    /// It waits beyond a gap.
+    /// The segment lies beyond a gap.
     Ahead,
-    /// Every byte of it was there.
+    /// Every byte of it had arrived before.
     Duplicate,
 }
 
@@ -46,7 +46,7 @@ pub struct Reassembly {
     next: u64,
     ahead: VecDeque<Range>,
     /// Ranges of `ahead` in the order in which they last grew, latest first; one more than is
-    /// reported, to make up for one swallowed.
+    /// reported, as a spare for when two merge.
     recent: [Range; BLOCKS + 1],
     recents: usize,
 }
@@ -58,7 +58,7 @@ impl Reassembly {
         self.next
     }
 
-    /// Nothing waits beyond a gap.
+    /// Whether no data lies beyond a gap.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.ahead.is_empty()
@@ -79,7 +79,7 @@ impl Reassembly {
         self.insert_out_of_order(segment)
     }
 
-    /// So many bytes more arrive in order, nothing waiting.
+    /// The next `bytes` bytes arrive in order, with no data beyond a gap.
     #[inline]
     pub fn extend(&mut self, bytes: u64) {
         debug_assert!(self.is_whole(), "something waits beyond a gap");
@@ -125,10 +125,10 @@ impl Reassembly {
         self.recents = (self.recents + 1).min(BLOCKS + 1);
     }
 
-    /// Adds a segment beyond the first gap; returns the range it is part of now, `None` if it was
-    /// there.
+    /// Adds a segment beyond the first gap. Returns the range that now contains it, or `None` if it
+    /// had arrived before.
     fn merge(&mut self, segment: Range) -> Option<Range> {
-        // Behind everything else, as a path that keeps the order delivers it.
+        // Beyond everything else, as on a path that keeps the order.
         match self.ahead.back_mut() {
             Some(back) if back.to == segment.from => {
                 back.to = segment.to;
@@ -161,7 +161,7 @@ impl Reassembly {
         Some(whole)
     }
 
-    /// Blocks that were reported long ago come again where there is room: the ACKs that told of
+    /// Blocks that were reported long ago are repeated where there is room: the ACKs that carried
     /// them may have been lost.
     fn remember_lowest(&mut self) {
         for at in 0..self.ahead.len().min(BLOCKS) {
@@ -184,19 +184,19 @@ impl Reassembly {
         self.recents = kept;
     }
 
-    /// The range beyond the first gap that holds `at`, if one does.
+    /// The range beyond the first gap that contains `at`, if any.
     pub fn holding(&self, at: u64) -> Option<Range> {
         let place = self.ahead.partition_point(|range| range.to <= at);
         self.ahead.get(place).copied().filter(|range| range.from <= at)
     }
 
-    /// Discards what waits beyond a gap.
+    /// Discards the data beyond the first gap.
     pub fn discard_ahead(&mut self) {
         self.ahead.clear();
         self.recents = 0;
     }
 
-    /// Empties it; the memory stays.
+    /// Empties it; the memory is kept.
     pub fn clear(&mut self) {
         self.ahead.clear();
         (self.next, self.recents) = (0, 0);

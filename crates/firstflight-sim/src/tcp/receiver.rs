@@ -1,10 +1,10 @@
-//! The data receiver: reassembles, decides when to acknowledge, and says what it has.
+//! The data receiver: it reassembles the data, decides when to acknowledge, and builds the ACKs.
 //!
 //! Follows RFC 5681 section 4.2 (delayed ACKs), RFC 2018 and 2883 (SACK, DSACK), RFC 7323 sections
-//! 4.3 (which time stamp is echoed) and 5.3 (PAWS). SACK compression, where the host has it, follows Linux since
-//! 4.18 (`tcp_comp_sack_delay_ns` and `tcp_comp_sack_nr` of its sysctls). Departures: D1 no quick
-//! acknowledgement of the first segments, as Linux has it: the experiments assume a plain delayed
-//! ACK. D2 (Linux) PAWS tolerates one tick.
+//! 4.3 (which timestamp is echoed) and 5.3 (PAWS). SACK compression, where the host has it, follows
+//! Linux since 4.18 (the sysctls `tcp_comp_sack_delay_ns` and `tcp_comp_sack_nr`). Departures: D1
+//! no quick acknowledgement of the first segments, unlike Linux: the experiments assume a plain
+//! delayed ACK. D2 (Linux) PAWS tolerates one tick.
 
 use super::buffers::ReceiveWindow;
 use super::reassembly::{Arrival, BLOCKS, Range, Reassembly};
@@ -22,21 +22,21 @@ pub struct Receiver {
     sack: bool,
     timestamps: bool,
     compression: Option<SackCompression>,
-    /// ACKs sent since the acknowledgement number last moved that only added SACKs, and those held
-    /// since the last ACK.
+    /// ACKs that only added SACKs, sent since the acknowledgement number last moved; and ACKs held
+    /// since the last one sent.
     only_sacks: u32,
     held: u32,
     unacked_segments: u32,
     last_ack: u64,
     ack_due: Option<Time>,
-    /// The time stamp to echo.
+    /// The timestamp to echo.
     recent: u32,
     marks: u32,
     duplicate: Option<Range>,
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing.
+    /// A receiver that has received nothing.
     pub fn new(host: &Host) -> Receiver {
         Receiver {
             data: Reassembly::default(),
@@ -63,7 +63,7 @@ impl Receiver {
         self.data.next()
     }
 
-    /// Every byte from `from` up to `to` has arrived.
+    /// Whether every byte from `from` up to `to` has arrived.
     pub(super) fn has(&self, from: u64, to: u64) -> bool {
         to <= self.data.next()
             || self.data.holding(from.max(self.data.next())).is_some_and(|held| to <= held.to)
@@ -116,8 +116,8 @@ impl Receiver {
             }
             return before;
         }
-        // RFC5681 4.2: at once if out of order, or if it fills all or part of a gap; a mark cannot
-        // wait either.
+        // RFC5681 4.2: at once if out of order, or if it fills all or part of a gap; an ECN mark
+        // cannot wait either.
         if due || segment.marked || !(whole && arrival == Arrival::InOrder) {
             self.marks += u32::from(segment.marked);
             return Some(self.acknowledge(now));
@@ -128,15 +128,15 @@ impl Receiver {
         None
     }
 
-    /// RFC7323 5.3-R1: a segment that left before the one that last moved the acknowledgement number
-    /// is not acceptable (PAWS). A late original is such a segment once a repeat has filled a gap
-    /// below it. D2: Linux tolerates a tick (`TCP_PAWS_WINDOW`).
+    /// RFC7323 5.3-R1: a segment that left before the one that last moved the acknowledgement
+    /// number is not acceptable (PAWS). This includes a late original after a retransmission has
+    /// filled a gap below it. D2: Linux tolerates a tick (`TCP_PAWS_WINDOW`).
     #[inline]
     fn is_outdated(&self, stamp: u32) -> bool {
         self.timestamps && stamp.saturating_add(1) < self.recent
     }
 
-    /// Discards a segment, and acknowledges at once. LINUX paws-dsack: the part of it that had arrived
+    /// Discards a segment and acknowledges at once. LINUX paws-dsack: the part that had arrived
     /// before is reported as a duplicate (`tcp_send_dupack`).
     #[cold]
     fn discard(&mut self, now: Time, Range { from, to }: Range) -> AckPacket {
@@ -147,7 +147,8 @@ impl Receiver {
         self.acknowledge(now)
     }
 
-    /// If the segments from this byte on are those expected next: for how long an ACK is held back.
+    /// If the receiver expects segments from this byte next: the longest time that it holds an ACK
+    /// back.
     #[inline(always)]
     pub(super) fn runs(&self, from: u64) -> Option<Nanos> {
         let in_order = from == self.data.next()
@@ -157,7 +158,7 @@ impl Receiver {
         in_order.then_some(Nanos(self.delay))
     }
 
-    /// After how many more segments of this size in order an ACK leaves at once.
+    /// Number of further in-order segments of this size after which an ACK leaves at once.
     #[inline(always)]
     pub(super) fn until_ack(&self, mss: u64) -> u64 {
         let left = match self.every {
@@ -169,9 +170,9 @@ impl Receiver {
         left.max(1)
     }
 
-    /// The next `count` segments, of `bytes` together, arrive [as expected](Receiver::runs), unmarked and
-    /// stamped `stamp`, from the first of two moments to the second, no more than
-    /// [until an ACK](Receiver::until_ack): what [`Receiver::on_segment`] does for each.
+    /// The next `count` segments, `bytes` in total, arrive [as expected](Receiver::runs), unmarked
+    /// and stamped `stamp`, from the first to the second of the two times, no more than [until an
+    /// ACK](Receiver::until_ack). Equivalent to [`Receiver::on_segment`] for each.
     #[inline(always)]
     pub(super) fn on_run(
         &mut self,
@@ -180,7 +181,7 @@ impl Receiver {
         count: u64,
         (first, last): (Time, Time),
     ) -> Option<AckPacket> {
-        // Only the first of them is the earliest that is not acknowledged.
+        // Only the first of them is the earliest unacknowledged segment.
         if self.data.next() <= self.last_ack && stamp >= self.recent {
             self.recent = stamp;
         }
@@ -197,8 +198,8 @@ impl Receiver {
         None
     }
 
-    /// LINUX comp-sack-blocks: whether this segment makes a block that would soon push another one
-    /// out of the option, unreported: what is held is said first.
+    /// LINUX comp-sack-blocks: whether this segment creates a block that would soon push another
+    /// block out of the option unreported; if so, the held ACK is sent first.
     fn would_forget(&self, range: Range) -> bool {
         const EXPECTED: usize = 2;
         let blocks = self.data.blocks();
@@ -208,17 +209,17 @@ impl Receiver {
             && !blocks[..EXPECTED].iter().any(adjoins)
     }
 
-    /// Whether an ACK that would only add a SACK is held back; counts it.
+    /// Whether an ACK that would only add a SACK is held back; counts the ACK.
     fn compresses(&mut self, compression: SackCompression) -> bool {
-        // LINUX comp-sack: not the first three, so that the sender's fast retransmit is as fast as
-        // without.
+        // LINUX comp-sack: the first three are not held, so that the sender's fast retransmit is as
+        // fast as without compression.
         self.only_sacks = self.only_sacks.saturating_add(1);
         let hold = self.only_sacks > DUP_THRESH && self.held < compression.most;
         self.held += u32::from(hold);
         hold
     }
 
-    /// Everything received so far, acknowledged now.
+    /// Acknowledges everything received so far.
     #[inline]
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
         if self.data.next() > self.last_ack {
@@ -242,20 +243,21 @@ impl Receiver {
         packet
     }
 
-    /// Everything up to `end` is acknowledged, here or not, as an answer to this segment.
+    /// Acknowledges everything up to `end`, whether or not it has arrived, in response to this
+    /// segment.
     pub(super) fn claim(&mut self, now: Time, segment: &Segment, end: u64) -> AckPacket {
         let AckPacket { window, stamp, .. } = self.acknowledge(now);
         AckPacket { ack: end, window, stamp, echo: segment.stamp, ..AckPacket::default() }
     }
 
-    /// Discards what waits beyond a gap; `false` if nothing does.
+    /// Discards the data beyond the first gap. Returns `false` if there is none.
     pub(super) fn renege(&mut self) -> bool {
         let some = !self.data.is_whole();
         self.data.discard_ahead();
         some
     }
 
-    /// RFC2883 4, RFC2018 4: the duplicate first, then the blocks that grew last.
+    /// RFC2883 4, RFC2018 4: the duplicate first, then the blocks that grew most recently.
     fn report(&mut self, packet: &mut AckPacket) {
         if let Some(duplicate) = self.duplicate.take() {
             (packet.blocks[0], packet.dsack, packet.count) = (duplicate, true, 1);

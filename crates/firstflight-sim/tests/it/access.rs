@@ -1,4 +1,4 @@
-//! Flows with a way of their own, and what a trial of them notes.
+//! Flows with their own access, and the samples of a trial with them.
 
 use crate::hosts::{path, plan, shared};
 use firstflight::Nanos;

@@ -1,4 +1,5 @@
-//! Arms that share a simulation as long as they behave alike: the same outcomes as one by one.
+//! Arms that share a simulation as long as they behave alike: the outcomes equal those of separate
+//! trials.
 
 use crate::hosts::{MS, SECOND, controller, digest, path, tcp_every};
 use firstflight::Nanos;

@@ -1,4 +1,4 @@
-//! Applications: what they write, when, and what each part of it took.
+//! Applications: their writes, the times of the writes, and the times of each part.
 
 use crate::hosts;
 

@@ -1,4 +1,4 @@
-//! One flow without loss or with a loss that can be counted by hand: times to the nanosecond,
+//! One flow without loss, or with a loss that can be counted by hand: times to the nanosecond,
 //! queues to the byte.
 
 use crate::rig;

@@ -1,5 +1,5 @@
-//! Nothing is made or lost on the way but what the path drops; no clock runs backwards; the same
-//! setup is the same trial.
+//! No packet is created on the way, only the path drops packets, no clock runs backwards, and the
+//! same setup gives the same trial.
 
 use crate::rig;
 

@@ -1,4 +1,4 @@
-//! Queues that decide after the offer, tunnels, and flows whose data goes the other way.
+//! Queues that decide after the offer, tunnels, and flows whose data takes the return path.
 
 use crate::hosts::{SECOND, digest, path, plan, shared};
 use firstflight::Nanos;

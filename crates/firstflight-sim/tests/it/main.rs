@@ -1,4 +1,4 @@
-//! The tests of the simulator, one program that links once.
+//! The tests of the simulator, in one program that links once.
 
 mod access;
 mod alike;

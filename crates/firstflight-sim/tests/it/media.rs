@@ -1,4 +1,5 @@
-//! Media that adapts: NADA over QUIC, on the runs of RFC 8867 that its authors publish.
+//! Adaptive media: NADA over QUIC, in the scenarios of RFC 8867 for which its authors published
+//! results.
 
 use crate::hosts::{path, plan, shared, tcp_every};
 use firstflight::Nanos;

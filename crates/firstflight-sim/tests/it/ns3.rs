@@ -1,4 +1,5 @@
-//! HyStart and CUBIC under ns-3's rules, beside what ns-3 printed (`docs/agreement-simulator.md`).
+//! HyStart and CUBIC under ns-3's rules, compared with the output of ns-3
+//! (`docs/agreement-simulator.md`).
 
 use firstflight::arm::Arm;
 use firstflight::detection::presets::Preset;

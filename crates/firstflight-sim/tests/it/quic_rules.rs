@@ -1,4 +1,4 @@
-//! What RFC 9000 asks of the receiver and RFC 9002 of the sender, each rule on its own.
+//! The requirements of RFC 9000 for the receiver and of RFC 9002 for the sender, one test per rule.
 
 use crate::rig;
 

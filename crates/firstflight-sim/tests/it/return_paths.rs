@@ -1,5 +1,5 @@
-//! What startups do on ways back that release ACKs in slots and batches, against the same path with
-//! a plain delay (negative control).
+//! Startups on return paths that release ACKs in slots and batches, compared with the same path
+//! with a plain delay (negative control).
 
 use crate::hosts;
 

@@ -1,4 +1,5 @@
-//! Rate, packets, queue and object times k: the same times, and amounts times k.
+//! Multiplies rate, packets, queue and object by k: times stay the same, and amounts are multiplied
+//! by k.
 
 use crate::alike::ARMS;
 use crate::hosts;

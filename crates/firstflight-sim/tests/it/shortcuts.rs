@@ -1,5 +1,5 @@
-//! What a trial does at once where nothing can come between, held against packet by packet and event
-//! by event, as a trial runs that somebody watches: the same outcomes.
+//! The shortcuts that a trial takes where nothing can come between, compared with an observed
+//! trial, which runs packet by packet and event by event: the outcomes are equal.
 
 use crate::alike::{ARMS, any_host, any_path};
 use crate::hosts::{MS, SECOND, controller, digest, path, plan, shared};

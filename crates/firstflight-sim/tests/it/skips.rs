@@ -1,5 +1,5 @@
-//! Senders that skip packet numbers, as RFC 9000 section 21.4 lets them, against receivers that
-//! acknowledge what has not arrived.
+//! Senders that skip packet numbers, as RFC 9000 section 21.4 allows, against receivers that
+//! acknowledge packets before they arrive.
 
 use crate::hosts::{path, plan, shared, tcp_every};
 use firstflight::Nanos;

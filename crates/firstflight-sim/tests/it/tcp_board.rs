@@ -1,5 +1,5 @@
-//! The scoreboard against plain walks over a plain copy of it: lookups, skip pointers and the truth
-//! about declared losses.
+//! The scoreboard, compared with plain walks over a plain copy of it: lookups, skip pointers and
+//! the truth about declared losses.
 
 use firstflight::detection::{Flags, Id, RepeatRule, Scoreboard, SendOrder};
 use firstflight::{Seq, Time};

@@ -1,5 +1,5 @@
-//! Transfers without loss whose time to last byte follows from arithmetic, to the nanosecond; and
-//! what larger buffers or windows change.
+//! Transfers without loss whose time to last byte follows from arithmetic, to the nanosecond, and
+//! the effect of larger buffers or windows.
 
 use firstflight::arm::Arm;
 use firstflight::detection::presets::PRESETS;

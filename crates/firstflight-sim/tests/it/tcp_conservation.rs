@@ -1,4 +1,4 @@
-//! Any path, any preset, any arm: the transfer ends, every byte arrives once in order, the books
+//! Any path, any preset, any arm: the transfer ends, every byte arrives once in order, the counters
 //! balance, and the same seed gives the same trial. L9, L15 and L16 of the loss-detection rules on
 //! whole connections.
 

@@ -1,6 +1,6 @@
-//! Each preset of loss detection as a whole sender, on a wire that loses exactly what the row says.
-//! Round trip 100 ms, 0.1 ms per segment, ten segments at time 0, an ACK for every segment: the ACK
-//! of segment `k` of the first flight comes at `100.1 + k/10` ms.
+//! Each preset of loss detection as a complete sender, on a wire that loses exactly the packets of
+//! the table row. Round trip 100 ms, 0.1 ms per segment, ten segments at time 0, an ACK for every
+//! segment: the ACK of segment `k` of the first flight arrives at `100.1 + k/10` ms.
 
 use crate::tcp_wire;
 

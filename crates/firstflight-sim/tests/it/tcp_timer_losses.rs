@@ -1,6 +1,6 @@
-//! Losses that RACK's timer declares inside an open episode, no ACK being processed. What they
-//! leave of the window may be sent into at once: a sender that kept to what the last delivery
-//! granted would wait for the timeout, with nothing left in the network.
+//! Losses that RACK's timer declares inside an open episode, while no ACK is processed. The sender
+//! may at once use the room that they leave in the window: a sender limited to the grant of the
+//! last delivery would wait for the timeout, with nothing left in the network.
 
 use crate::tcp_wire;
 

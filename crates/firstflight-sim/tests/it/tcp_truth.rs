@@ -1,5 +1,5 @@
-//! What a TCP sender believes to be in the network beside what is there, why packets were dropped,
-//! and a receiver that compresses SACKs.
+//! The data that a TCP sender believes to be in the network compared with the data that is there,
+//! the causes of packet drops, and a receiver that compresses SACKs.
 
 use crate::hosts;
 

@@ -1,5 +1,5 @@
-//! Mistakes that other simulators and emulators have made, as tests that we do not (numbers T3, T8,
-//! T9, T12 of our list).
+//! Mistakes that other simulators and emulators have made: tests that we do not make them (numbers
+//! T3, T8, T9, T12 of our list).
 
 use crate::rig;
 

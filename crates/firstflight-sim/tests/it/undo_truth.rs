@@ -1,10 +1,11 @@
-//! Every proof that an episode was a false alarm, held against what the path did with each packet.
+//! Every proof that an episode was a false alarm, compared with the path's treatment of each
+//! packet.
 //!
-//! The statements: QUIC, no undone episode has a packet that the path dropped. TCP, time stamps: the
-//! original of the segment at `una` when the episode opened had arrived; DSACKs: of every segment
-//! repeated since then the original had arrived, or the path doubled a repeat; F-RTO: a segment of
-//! the flight that was never repeated had arrived. On a path that keeps the order and loses no ACK
-//! no fast recovery is undone.
+//! The statements: QUIC: no undone episode contains a packet that the path dropped. TCP,
+//! timestamps: the original of the segment at `una` when the episode opened had arrived. DSACKs:
+//! the original of every segment retransmitted since then had arrived, or the path duplicated a
+//! retransmission. F-RTO: a segment of the flight that was never retransmitted had arrived. On a
+//! path that keeps the order and loses no ACK, no fast recovery is undone.
 
 use crate::hosts;
 

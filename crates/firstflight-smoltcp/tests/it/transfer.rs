@@ -1,4 +1,4 @@
-//! What a controller does to a transfer of smoltcp.
+//! The effect of a controller on a transfer of smoltcp.
 
 use crate::link::{Link, MSS, transfer};
 use firstflight::{Arm, ExitReason, Phase};

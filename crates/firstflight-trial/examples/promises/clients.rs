@@ -1,4 +1,4 @@
-//! Connections of clients who differ from each other, for trials that are only simulated.
+//! Connections of clients that differ from each other, for simulated trials.
 
 /// Random numbers (splitmix64, Steele et al. 2014).
 pub(crate) struct Random(pub(crate) u64);
@@ -12,7 +12,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to 1, both excluded.
+    /// A number from 0 to 1, both excluded.
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Columns of simulated connections, in the order in which they came.
+/// Columns of simulated connections, in order of arrival.
 pub(crate) struct Clients {
     pub(crate) unit: Vec<u32>,
     pub(crate) stratum: Vec<u32>,
@@ -31,8 +31,8 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// `units` clients with 1 to hundreds of connections each (Pareto with index 1.5), who have a
-    /// path of their own; sizes in four strata.
+    /// `units` clients with 1 to hundreds of connections each (Pareto with index 1.5), each with
+    /// its own path; sizes in four strata.
     pub(crate) fn heavy(units: u32, random: &mut Random) -> Clients {
         let mut rows = Vec::new();
         for unit in 0..units {
@@ -44,7 +44,7 @@ impl Clients {
                 rows.push((random.next(), unit, stratum, y));
             }
         }
-        // In any order, as they come on a server.
+        // In mixed order, as they arrive at a server.
         rows.sort_by_key(|row| row.0);
         Clients {
             unit: rows.iter().map(|row| row.1).collect(),
@@ -53,7 +53,7 @@ impl Clients {
         }
     }
 
-    /// Connections that have nothing to do with each other.
+    /// Independent connections.
     pub(crate) fn apart(units: u32, random: &mut Random) -> Clients {
         let stratum: Vec<u32> = (0..units).map(|_| (random.next() >> 63) as u32).collect();
         let y = stratum.iter().map(|stratum| f64::from(*stratum) + random.normal()).collect();

@@ -1,5 +1,6 @@
-//! How often the intervals cover the truth, and how often somebody who looks all the time is
-//! misled: 1 000 simulated trials of each kind, in minutes. A smaller number is the argument.
+//! Measures how often the intervals cover the truth, and how often an observer who looks all the
+//! time is misled: 1 000 simulated trials of each kind, in minutes. The argument is a smaller
+//! number of trials.
 //!
 //! `cargo run --release -p firstflight-trial --features statistics --example promises`
 
@@ -42,7 +43,7 @@ fn main() {
     println!("\nSample-ratio mismatch, false alarms with 200 looks: {alarms} of {trials}");
 }
 
-/// Fresh clients for every trial.
+/// Rehearses with new clients for every trial.
 fn rehearse(make: Make, units: u32, effect: f64, trials: u32) -> Rehearsed {
     let rehearsal =
         Rehearsal { trials: 1, effect, every: 100, tau: 0.05, alpha: 0.05, paired: false };
@@ -61,7 +62,7 @@ fn rehearse(make: Make, units: u32, effect: f64, trials: u32) -> Rehearsed {
     sum
 }
 
-/// Whether 20 000 units of fair shares raise an alarm at any of 200 looks.
+/// Whether 20 000 units with correct shares raise an alarm at any of 200 looks.
 fn alarm(random: &mut Random) -> bool {
     let mut counts = [0; 2];
     (0..200).any(|_| {

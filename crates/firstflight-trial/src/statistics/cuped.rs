@@ -1,23 +1,24 @@
-//! Less variance with what was known before (CUPED: Deng, Xu, Kohavi, Walker, WSDM 2013): the part
-//! of `y` that a covariate explains is taken out. Only what the arm cannot have touched may be
-//! used: the handshake's round trip, and a returning client's mean before the test.
+//! Variance reduction with pre-experiment data (CUPED: Deng, Xu, Kohavi, Walker, WSDM 2013):
+//! removes the part of `y` that a covariate explains. Only covariates that the arm cannot have
+//! influenced may be used: the handshake's round trip, and a returning client's mean before the
+//! test.
 
 use super::Sample;
 
-/// Adjustment of the variance.
+/// The adjusted values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adjusted {
-    /// `y` less what the covariates explain.
+    /// `y` minus the part that the covariates explain.
     pub y: Vec<f64>,
     /// Slope on each covariate.
     pub slopes: Vec<f64>,
-    /// Variance within arm and stratum, after over before.
+    /// Variance within arm and stratum, after the adjustment divided by before.
     pub remaining: f64,
 }
 
-/// Takes out of `y` what one or two covariates explain, with slopes within arm and stratum that
-/// all arms share. A covariate that is not known (NaN) counts as its mean. With other numbers of
-/// covariates, and where they say nothing, `y` stays.
+/// Removes from `y` the part that one or two covariates explain, with slopes within arm and stratum
+/// that are common to all arms. An unknown covariate (NaN) counts as its mean. With any other
+/// number of covariates, or if they explain nothing, `y` is unchanged.
 pub fn adjust(sample: Sample<'_>, y: &[f64], covariates: &[&[f64]]) -> Adjusted {
     let filled: Vec<Vec<f64>> = covariates.iter().map(|column| filled(column)).collect();
     let of_y = within(sample, y);
@@ -29,7 +30,7 @@ pub fn adjust(sample: Sample<'_>, y: &[f64], covariates: &[&[f64]]) -> Adjusted 
             let (aa, ab, bb) = (dot(one, one), dot(one, other), dot(other, other));
             let (ay, by) = (dot(one, &of_y), dot(other, &of_y));
             let determinant = aa * bb - ab * ab;
-            // Two that say the same: one of them.
+            // Two collinear covariates: only one is used.
             if determinant <= 1e-9 * aa * bb {
                 vec![divided(ay, aa), 0.0]
             } else {
@@ -54,14 +55,14 @@ fn divided(above: f64, below: f64) -> f64 {
     if below > 0.0 { above / below } else { 0.0 }
 }
 
-/// Less its mean; 0 where it is not known.
+/// The column minus its mean; 0 for unknown values.
 fn filled(column: &[f64]) -> Vec<f64> {
     let known = column.iter().filter(|value| value.is_finite());
     let mean = known.clone().sum::<f64>() / known.count().max(1) as f64;
     column.iter().map(|value| if value.is_finite() { value - mean } else { 0.0 }).collect()
 }
 
-/// Less its mean in arm and stratum.
+/// The column minus its mean within arm and stratum.
 fn within(sample: Sample<'_>, column: &[f64]) -> Vec<f64> {
     let arms = sample.arm.iter().max().map_or(0, |last| usize::from(*last) + 1);
     let mut cells = vec![(0.0, 0.0); arms * sample.strata()];

@@ -1,42 +1,42 @@
 //! The effect of an arm at equal size: the mean of the logarithm of busy time within strata.
 //!
 //! theta = sum over strata h of w_h (mean_1h - mean_0h), with w_h the share of the stratum among
-//! the rows of *all* arms: weights that an arm could move would mix what is transferred with how
-//! fast. The variance is that of sums over units:
-//! psi_c = sum over the rows of unit c of +-w_h (y - mean_ah) / n_ah, V = G/(G-1) sum psi_c^2.
+//! the rows of *all* arms: weights that an arm could influence would mix the size of transfers with
+//! their speed. The variance is that of sums over units: psi_c = sum over the rows of unit c of
+//! +-w_h (y - mean_ah) / n_ah, V = G/(G-1) sum psi_c^2.
 //!
-//! Departure from the plain formula: what unit c adds within a stratum is divided by 1 - n_c/n, its
-//! share of the rows there, as if the unit had been left out (the jackknife of units). Few or very
-//! unequal units pull the mean towards themselves; without it, intervals of 400 heavy-tailed units
-//! cover 92.6 % instead of 95 (`examples/promises`).
+//! Departure from the plain formula: the contribution of unit c within a stratum is divided by 1 -
+//! n_c/n, where n_c/n is its share of the rows there, as if the unit had been left out (the
+//! jackknife of units). Few or very unequal units pull the mean towards themselves; without this
+//! division, intervals of 400 heavy-tailed units cover 92.6 % instead of 95 (`examples/promises`).
 
 use super::{Sample, effective_units};
 
-/// A stratum needs this many units of either arm.
+/// Number of units of each arm that a stratum needs.
 pub const LEAST_UNITS: u32 = 2;
 
 /// An effect on the scale of natural logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// The arm's mean less the baseline's, at equal stratum.
+    /// The arm's mean minus the baseline's, compared within strata.
     pub value: f64,
     /// Its variance.
     pub variance: f64,
     /// Degrees of freedom for Student's t.
     pub degrees: f64,
-    /// Units with rows that count, of either arm.
+    /// Units of either arm with rows that count.
     pub units: usize,
     /// Effective units ([`effective_units`]) of the arm and of the baseline.
     pub effective_units: [f64; 2],
     /// Rows of the two arms that count.
     pub rows: u64,
-    /// Rows of the two arms in strata where the other one is missing.
+    /// Rows of the two arms in strata where the other arm is missing.
     pub rows_left_out: u64,
     /// Strata that count.
     pub strata: usize,
 }
 
-/// Units, rows and sum of a stratum, per side; rows of all arms.
+/// Units, rows and sum of a stratum per side, and rows of all arms.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     units: [u32; 2],
@@ -82,7 +82,7 @@ fn parts(sample: Sample<'_>, y: &[f64], arm: u16, baseline: u16) -> Vec<Part> {
     parts
 }
 
-/// Which side of the comparison a row is on: 0 the arm, 1 the baseline.
+/// The side of the comparison that a row is on: 0 the arm, 1 the baseline.
 fn side(of: u16, arm: u16, baseline: u16) -> Option<usize> {
     if of == arm {
         Some(0)
@@ -93,8 +93,8 @@ fn side(of: u16, arm: u16, baseline: u16) -> Option<usize> {
     }
 }
 
-/// The effect of `arm` against `baseline` on `y`. `None` without a stratum that has both, or with
-/// fewer than three effective units of either.
+/// The effect of `arm` against `baseline` on `y`. `None` if no stratum has both arms, or if either
+/// arm has fewer than three effective units.
 pub fn effect(sample: Sample<'_>, y: &[f64], arm: u16, baseline: u16) -> Option<Effect> {
     let mut cells = vec![Cell::default(); sample.strata()];
     for stratum in sample.stratum.iter().take(y.len()) {
@@ -129,7 +129,7 @@ pub fn effect(sample: Sample<'_>, y: &[f64], arm: u16, baseline: u16) -> Option<
         let (n, own) = (f64::from(cell.n[part.side]), f64::from(part.n));
         let residual = part.sum - own * mean(cell, part.side);
         let signed = if part.side == 0 { weight(cell) } else { -weight(cell) };
-        // Its share of the rows is below 1: there are other units.
+        // Its share of the rows is below 1, because there are other units.
         psi[part.unit as usize][part.side] += signed * residual / (n - own);
         rows[part.unit as usize][part.side] += part.n;
     }
@@ -140,7 +140,7 @@ pub fn effect(sample: Sample<'_>, y: &[f64], arm: u16, baseline: u16) -> Option<
     })
 }
 
-/// Variance and degrees of freedom from what each unit adds.
+/// Variance and degrees of freedom from the contribution of each unit.
 fn spread(value: f64, psi: &[[f64; 2]], rows: &[[u32; 2]]) -> Option<Effect> {
     let of = |side: usize| effective_units(rows.iter().map(|rows| f64::from(rows[side])));
     let worth = [of(0), of(1)];
@@ -155,8 +155,8 @@ fn spread(value: f64, psi: &[[f64; 2]], rows: &[[u32; 2]]) -> Option<Effect> {
     let degrees = if crosses {
         both - 2.0
     } else {
-        // Welch and Satterthwaite: with equal arms the effective units less two, with a small arm
-        // what that arm has.
+        // Welch and Satterthwaite: with equal arms the effective units minus two, with a small arm
+        // about those of that arm.
         let of = |side: usize| psi.iter().map(|psi| psi[side].powi(2)).sum::<f64>();
         let (one, other) = (of(0), of(1));
         let below = one.powi(2) / (worth[0] - 1.0) + other.powi(2) / (worth[1] - 1.0);
@@ -174,8 +174,8 @@ fn spread(value: f64, psi: &[[f64; 2]], rows: &[[u32; 2]]) -> Option<Effect> {
     })
 }
 
-/// Variance of the mean of `y` over all rows, at equal stratum, and the units it is of: what a test
-/// that has not begun can be planned with.
+/// Variance of the mean of `y` over all rows, within strata, and its number of units: for planning
+/// a test before it starts.
 pub fn spread_of_mean(sample: Sample<'_>, y: &[f64]) -> Option<(f64, usize)> {
     let all = vec![0; y.len()];
     let parts = parts(Sample { arm: &all, ..sample }, y, 0, 1);
@@ -213,7 +213,7 @@ mod tests {
         let sample = Sample { arm: &arm, unit: &unit, stratum: &[0; 8] };
         let found = effect(sample, &y, 1, 0).expect("enough");
         assert!((found.value - 3.5).abs() < 1e-12, "{found:?}");
-        // Leaving a unit out moves a mean by residual / 3.
+        // Leaving out a unit moves a mean by residual / 3.
         let jackknife = (5.0 + 14.0) / 9.0;
         assert!((found.variance - 8.0 / 7.0 * jackknife).abs() < 1e-12, "{found:?}");
         // (5/12 + 14/12)^2 / ((5/12)^2 / 3 + (14/12)^2 / 3).
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn strata_keep_sizes_apart() {
-        // The arm is 1 faster in either stratum, but has more of the slow one.
+        // The arm is 1 faster in both strata, but has more rows of the slow one.
         let mut rows = Vec::new();
         for unit in 0..40 {
             let arm = u16::from(unit < 20);
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn rows_of_one_unit_know_no_more_than_one() {
-        // Each unit says the same ten times.
+        // Each unit has ten equal rows.
         let (mut arm, mut unit, mut y) = (Vec::new(), Vec::new(), Vec::new());
         for index in 0..400_u32 {
             arm.push(u16::from(index / 10 % 2 == 0));

@@ -1,17 +1,19 @@
-//! Sample-ratio mismatch: did the arms get the units that were planned? If not, rows were lost or
-//! arms changed who comes, and no effect means anything (Fabijan et al., KDD 2019).
+//! Sample-ratio mismatch: checks that the arms got the planned numbers of units. If not, rows were
+//! lost or arms changed which clients arrive, and no effect is meaningful (Fabijan et al., KDD
+//! 2019).
 //!
-//! Counted in units, never in rows, which a client with many connections moves. A chi-square test
-//! at every look is not one at its level; the Bayes factor of a Dirichlet alternative around the
-//! plan may be looked at at any time (Lindon, Malek 2022).
+//! Units are counted, never rows, which a client with many connections would distort. A chi-square
+//! test repeated at every look does not keep its level; the Bayes factor of a Dirichlet alternative
+//! around the plan is valid at any time (Lindon, Malek 2022).
 
-/// How close to the plan the alternative lies; the larger, the smaller the deviations it is for.
+/// Concentration of the alternative around the plan; a larger value detects smaller deviations.
 const CONCENTRATION: f64 = 100.0;
-/// Above this Bayes factor a verdict is withheld.
+/// Bayes factor above which a verdict is withheld.
 pub const LIMIT: f64 = 1000.0;
 
 /// The natural logarithm of the Bayes factor against the planned shares, which are positive and add
-/// up to 1. Its chance of ever exceeding [`LIMIT`] by bad luck is below one in a thousand.
+/// up to 1. With correct shares, the probability that it ever exceeds [`LIMIT`] is below one in a
+/// thousand.
 pub fn ln_bayes_factor(units: &[u64], shares: &[f64]) -> f64 {
     let n: u64 = units.iter().sum();
     let k = CONCENTRATION;
@@ -22,7 +24,7 @@ pub fn ln_bayes_factor(units: &[u64], shares: &[f64]) -> f64 {
     libm::lgamma(k) - libm::lgamma(k + n as f64) + each.sum::<f64>()
 }
 
-/// Whether the arms got other units than planned.
+/// Whether the arms' units deviate from the plan.
 pub fn is_mismatch(units: &[u64], shares: &[f64]) -> bool {
     ln_bayes_factor(units, shares) > libm::log(LIMIT)
 }
@@ -34,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_tenth_of_an_arm_that_is_missing_is_found() {
-        // After about 6 000 units of equal arms, or 24 000 of an arm of 10 %.
+        // Detected after about 6 000 units with equal arms, or 24 000 with an arm of 10 %.
         assert!(is_mismatch(&[3_500, 3_150], &[0.5, 0.5]));
         assert!(!is_mismatch(&[1_000, 900], &[0.5, 0.5]));
         assert!(is_mismatch(&[25_200, 2_520], &[0.9, 0.1]));
@@ -50,7 +52,7 @@ mod tests {
     fn of_two_arms_it_is_the_beta_binomial() {
         // K = 100 and equal shares: B(50 + 1, 50) / B(50, 50) / (1/2) = 1 for a single unit.
         assert!(ln_bayes_factor(&[1, 0], &[0.5, 0.5]).abs() < 1e-9);
-        // Two alike: 2 * (50 * 51) / (100 * 101) * 2 = 1.0099.
+        // Two units in the same arm: 2 * (50 * 51) / (100 * 101) * 2 = 1.0099.
         let two = ln_bayes_factor(&[2, 0], &[0.5, 0.5]).exp();
         assert!((two - 4.0 * 50.0 * 51.0 / (100.0 * 101.0)).abs() < 1e-9, "{two}");
     }

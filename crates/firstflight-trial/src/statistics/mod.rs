@@ -1,8 +1,8 @@
 //! Statistics of a field test: pure functions over columns of equal length.
 //!
-//! Rows of one unit (a client with many connections) are not independent of each other, so every
-//! variance here is one over units. Operators look at a test while it runs, so there are two
-//! intervals: one for the end, fixed before ([`student`]), and one that holds at every look
+//! Rows of one unit (a client with many connections) are not independent, so every variance here is
+//! a variance over units. Operators look at a test while it runs, so there are two intervals: one
+//! for an end that was fixed in advance ([`student`]), and one that holds at every look
 //! ([`sequence`]).
 
 pub mod cuped;
@@ -17,15 +17,14 @@ pub mod student;
 pub mod switchback;
 pub mod totals;
 
-/// Which arm, unit and stratum each row belongs to. Units and strata are numbered from 0 without
-/// gaps.
+/// The arm, unit and stratum of each row. Units and strata are numbered from 0 without gaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     /// The arm of each row.
     pub arm: &'a [u16],
-    /// Its unit.
+    /// The unit of each row.
     pub unit: &'a [u32],
-    /// Its stratum.
+    /// The stratum of each row.
     pub stratum: &'a [u32],
 }
 
@@ -39,7 +38,8 @@ impl Sample<'_> {
     }
 }
 
-/// Number of equally large units with the same information: (sum n)^2 / sum n^2 of their rows.
+/// Number of equally large units that carry the same information: (sum n)^2 / sum n^2, with n the
+/// rows of a unit.
 pub fn effective_units(rows: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, squares) =
         rows.into_iter().fold((0.0, 0.0), |(sum, squares), n| (sum + n, squares + n * n));

@@ -1,28 +1,28 @@
-//! How long a test has to run: units until the interval that holds at every look is as narrow as
-//! the effect one wants to see.
+//! The required duration of a test: the number of units until the interval that holds at every look
+//! is as narrow as the effect to be detected.
 
 use super::{sequence, student};
 
 /// Sample size for an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
-    /// Units of both arms until the sequence's half-width is the effect.
+    /// Units of both arms until the sequence's half-width equals the effect.
     pub units: f64,
-    /// The same for a 95 % interval at an end that was fixed before.
+    /// The number of units for a 95 % interval at an end that was fixed in advance.
     pub units_fixed: f64,
 }
 
-/// For an effect on the logarithmic scale, where `units` gave an estimate this `variance`.
-/// Variances fall as 1/units.
+/// The sample size for an effect on the logarithmic scale, if `units` units gave an estimate with
+/// this `variance`. Variances fall as 1/units.
 pub fn need(effect: f64, variance: f64, units: f64, tau: f64, alpha: f64) -> Need {
     let wanted = variance_of(effect, tau, alpha);
     let fixed = (effect / student::quantile(1.0 - alpha / 2.0, 1e6)).powi(2);
     Need { units: units * variance / wanted, units_fixed: units * variance / fixed }
 }
 
-/// The variance at which the sequence's half-width is this.
+/// The variance at which the sequence's half-width is `half`.
 fn variance_of(half: f64, tau: f64, alpha: f64) -> f64 {
-    // Half-widths grow with the variance; both ends are far outside.
+    // Half-widths grow with the variance; both bounds are far outside the range.
     let (mut low, mut high) = (1e-18_f64, 1e6_f64);
     for _ in 0..200 {
         let middle = libm::sqrt(low * high);

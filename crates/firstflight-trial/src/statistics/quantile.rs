@@ -1,26 +1,28 @@
-//! Effects on quantiles (p50, p90, p99) from a bootstrap of units: the wider of its percentiles and of
-//! Student's t with effective units. Where few units have most of the rows, percentiles alone cover
-//! 92 %, the t 92 % at p99 of 100 units, a normal interval 88 % (`tests/it/coverage.rs`).
+//! Effects on quantiles (p50, p90, p99) from a bootstrap of units: the interval is the wider one of
+//! its percentiles and Student's t with effective units. If few units have most of the rows,
+//! percentiles alone cover 92 %, the t 92 % at p99 of 100 units, and a normal interval 88 %
+//! (`tests/it/coverage.rs`).
 //!
-//! Quantiles are of all rows of an arm as they are, without strata.
+//! Quantiles are those of all rows of an arm, without strata.
 
 use super::{effective_units, student};
 
 /// A quantile of two arms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
-    /// Which, from 0 to 1.
+    /// The quantile's level, from 0 to 1.
     pub p: f64,
-    /// Of the arm, of the baseline.
+    /// Values of the arm and of the baseline.
     pub values: [f64; 2],
-    /// 95 % interval of ln of their ratio; `None` with fewer than [`LEAST_REPLICATES`].
+    /// 95 % interval of the logarithm of their ratio; `None` with fewer than [`LEAST_REPLICATES`]
+    /// replicates.
     pub interval: Option<[f64; 2]>,
 }
 
-/// Replicates that a percentile of 2.5 % needs.
+/// Number of replicates that a percentile of 2.5 % needs.
 pub const LEAST_REPLICATES: usize = 40;
 
-/// Weights of units in a block of four replicates: unit and block in, four counts out.
+/// Weights of units in a block of four replicates: maps unit and block to four counts.
 pub type Weights<'a> = &'a dyn Fn(u32, usize) -> [u8; 4];
 
 /// Quantiles `p` of `y`, `arm` against `baseline`, with `4 * blocks` replicates. `None` for an arm
@@ -71,7 +73,8 @@ pub fn quantiles(
     Some(p.iter().enumerate().map(quantile).collect())
 }
 
-/// Quantiles of sorted rows that count so often: the smallest value with at least `p` at or below.
+/// Quantiles of sorted rows with weights: the smallest value with at least the share `p` at or
+/// below it.
 fn weighted(rows: &[(f64, u32)], p: &[f64], count: impl Fn(u32) -> u8) -> Vec<f64> {
     let whole: u64 = rows.iter().map(|(_, unit)| u64::from(count(*unit))).sum();
     let mut wanted = p.iter().map(|p| ((p * whole as f64).ceil() as u64).max(1)).peekable();
@@ -97,7 +100,7 @@ fn interval(value: f64, replicates: &[f64], worth: [f64; 2]) -> Option<[f64; 2]>
     let (low, high) = (known[beyond - 1], known[known.len() - beyond]);
     let mean = known.iter().sum::<f64>() / known.len() as f64;
     let squares: f64 = known.iter().map(|value| (value - mean).powi(2)).sum();
-    // Replicates of n units spread by (n - 1) / n too little.
+    // Replicates of n units have a variance that is too small by the factor (n - 1) / n.
     let least = worth[0].min(worth[1]);
     let variance = squares / (known.len() as f64 - 1.0) * least / (least - 1.0);
     let half = student::half_width(variance, worth[0] + worth[1] - 2.0, 0.95);

@@ -1,6 +1,6 @@
-//! Trials made from rows that exist: their units are given to two arms by a coin, one arm is made
-//! faster by a known amount, and the analysis is asked what it sees. How often its intervals cover
-//! the truth is then counted, not believed.
+//! Trials simulated from existing rows: the units are assigned to two arms at random, one arm is
+//! made faster by a known amount, and the analysis is run. This measures how often its intervals
+//! cover the truth.
 
 use super::effect::{Effect, effect};
 use super::{Sample, sequence, student, switchback};
@@ -9,38 +9,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Input of a rehearsal.
 #[derive(Clone, Copy, Debug)]
 pub struct Rehearsal {
-    /// Trials.
+    /// Number of trials.
     pub trials: u32,
-    /// The effect that is put in, on the logarithmic scale.
+    /// The effect added to one arm, on the logarithmic scale.
     pub effect: f64,
     /// Rows between two looks.
     pub every: usize,
     /// tau of the sequence.
     pub tau: f64,
-    /// Chance of being wrong that is allowed.
+    /// Allowed error probability.
     pub alpha: f64,
-    /// Units are pairs of slots, of which the coin says the order.
+    /// Whether units are pairs of slots, whose order is random.
     pub paired: bool,
 }
 
 /// Outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rehearsed {
-    /// Trials with an answer.
+    /// Trials with a result.
     pub trials: u32,
-    /// Of these, how many final intervals covered the truth.
+    /// Trials whose final interval covered the truth.
     pub covered: u32,
-    /// In how many the sequence covered the truth at every look.
+    /// Trials in which the sequence covered the truth at every look.
     pub always_covered: u32,
-    /// In how many a plain interval, looked at as often, did.
+    /// Trials in which a plain interval covered the truth at every look.
     pub plain_covered: u32,
-    /// Looks of all trials: from 100 effective units of either arm on.
+    /// Looks taken in all trials, counted once each arm has 100 effective units.
     pub looks: u32,
 }
 
 impl Rehearsal {
-    /// Rehearses on rows in the order in which they came. `coin` gives random numbers. What was
-    /// found so far is the result once `stop` is set.
+    /// Rehearses on rows in order of arrival. `coin` returns random numbers. Once `stop` is set,
+    /// the result covers only the trials finished by then.
     pub fn run(
         &self,
         sample: Sample<'_>,
@@ -80,7 +80,7 @@ impl Rehearsal {
         let (mut always, mut plain) = (true, true);
         let ends = (self.every..y.len()).step_by(self.every.max(1)).chain([y.len()]);
         for end in ends {
-            // A trial that was not looked at to its end says nothing.
+            // A trial that is not followed to its end does not count.
             if stop.load(Ordering::Relaxed) {
                 *found = before;
                 return;

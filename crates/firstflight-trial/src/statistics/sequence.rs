@@ -1,20 +1,20 @@
 //! An interval that holds at every look: the asymptotic confidence sequence with a normal mixture
 //! (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas, Annals of Statistics 2024; Howard et al. 2021).
 //!
-//! With a plain 95 % interval, somebody who looks a thousand times finds a difference between two
-//! equal arms every second time. This one costs 1.6 to 1.7 times the width, and the chance of ever
-//! excluding the truth stays below alpha however often one looks.
+//! With a plain 95 % interval, an observer who looks a thousand times finds a difference between
+//! two equal arms every second time. This interval is 1.6 to 1.7 times as wide, and the probability
+//! that it ever excludes the truth stays below alpha however often one looks.
 
-/// The effect one hopes for on the logarithmic scale, 5 %: where the interval is narrowest. Chosen
+/// The expected effect on the logarithmic scale, 5 %, at which the interval is narrowest. Fixed
 /// before the start.
 pub const TAU: f64 = 0.05;
-/// The same for ratios of rare events, of which a stop rule asks whether they double.
+/// The expected effect for ratios of rare events, for stop rules that ask whether these double.
 pub const TAU_STOP: f64 = 0.5;
-/// Units of each arm from which on the sequence holds.
+/// Number of units per arm from which the sequence is valid.
 pub const LEAST_UNITS: f64 = 100.0;
 
-/// Half of the interval around an estimate with this variance now. Infinite if the variance is not
-/// known.
+/// Half-width of the interval around an estimate with this variance. Infinite if the variance is
+/// unknown.
 pub fn half_width(variance: f64, tau: f64, alpha: f64) -> f64 {
     if !(variance.is_finite() && variance >= 0.0) {
         return f64::INFINITY;

@@ -1,8 +1,8 @@
-//! Stop rules: when an arm does so much harm that it gets no more connections.
+//! Stop rules: when an arm is so harmful that it gets no more connections.
 
 use super::{sequence, totals::Totals};
 
-/// Units of either arm from which on a hard limit counts.
+/// Number of units per arm from which a hard limit applies.
 pub const LEAST_UNITS: usize = 100;
 
 /// A rule on a ratio of totals: the arm's over the baseline's.
@@ -10,7 +10,7 @@ pub const LEAST_UNITS: usize = 100;
 pub struct Rule {
     /// Name of the compared measure, as the user gave it.
     pub measure: String,
-    /// The ratio of ratios above which it stops.
+    /// The rule stops the arm if the arm's ratio over the baseline's exceeds this factor.
     pub factor: f64,
 }
 
@@ -18,7 +18,7 @@ impl Rule {
     /// Reads `retransmitted > 2x`.
     ///
     /// # Errors
-    /// What is wrong with it, and what is allowed.
+    /// A message with the problem and the allowed values.
     pub fn parse(text: &str) -> Result<Rule, String> {
         let allowed = "allowed: MEASURE > FACTORx with a factor above 1, as `retransmitted > 2x`";
         let (measure, factor) = text.split_once('>').ok_or(allowed)?;
@@ -30,15 +30,16 @@ impl Rule {
         }
     }
 
-    /// Whether the arm is beyond the rule for sure: the lower end of the sequence for ln of the
-    /// ratio lies above ln of the factor. `alpha` is this rule's part of it.
+    /// Whether the arm certainly exceeds the limit: the lower end of the sequence for the logarithm
+    /// of the ratio lies above that of the factor. `alpha` is this rule's part of the error
+    /// probability.
     pub fn stops(&self, found: &Totals, alpha: f64) -> bool {
         let half = sequence::half_width(found.variance, sequence::TAU_STOP, alpha);
         found.value - half > libm::log(self.factor)
     }
 
-    /// Whether the plain ratio is above the factor with [`LEAST_UNITS`] of either side: safety does
-    /// not wait for significance.
+    /// Whether the plain ratio exceeds the factor, with at least [`LEAST_UNITS`] on either side:
+    /// safety does not wait for significance.
     pub fn stops_hard(&self, found: &Totals) -> bool {
         let enough = found.units.iter().all(|units| *units >= LEAST_UNITS);
         enough && found.value > libm::log(self.factor)

@@ -2,20 +2,20 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The t below which `p` of the distribution with these degrees of freedom lie. Infinite below one
-/// degree, where there is nothing to tell.
+/// The value t below which the part `p` of the distribution with these degrees of freedom lies.
+/// Infinite below one degree, where nothing is known.
 pub fn quantile(p: f64, degrees: f64) -> f64 {
     let found = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees >= 1.0);
     // The last digits depend on the machine's logarithm.
     found.map_or(f64::INFINITY, |t| (t.inverse_cdf(p) * 1e9).round() / 1e9)
 }
 
-/// Half of the interval that covers `level` of what could be, e.g. 0.95.
+/// Half-width of the interval with coverage `level`, e.g. 0.95.
 pub fn half_width(variance: f64, degrees: f64, level: f64) -> f64 {
     quantile(0.5 + level / 2.0, degrees) * libm::sqrt(variance)
 }
 
-/// The probability of a value as far from 0 by chance, two-sided.
+/// Two-sided p-value: the probability of a value at least as far from 0 if the true value is 0.
 pub fn two_sided(value: f64, variance: f64, degrees: f64) -> f64 {
     if variance <= 0.0 {
         return if value == 0.0 { 1.0 } else { 0.0 };
@@ -23,13 +23,13 @@ pub fn two_sided(value: f64, variance: f64, degrees: f64) -> f64 {
     tails(2.0, value.abs() / libm::sqrt(variance), degrees).unwrap_or(1.0)
 }
 
-/// The probability of a larger value than `t` by chance; one half below one degree, where there is
-/// nothing to tell.
+/// One-sided p-value: the probability of a value above `t`; one half below one degree, where
+/// nothing is known.
 pub fn above(t: f64, degrees: f64) -> f64 {
     tails(1.0, t, degrees).unwrap_or(0.5)
 }
 
-/// So many tails beyond `t`.
+/// The probability in `tails` tails beyond `t`.
 fn tails(tails: f64, t: f64, degrees: f64) -> Option<f64> {
     let found = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees >= 1.0)?;
     Some(((tails * found.sf(t)).min(1.0) * 1e12).round() / 1e12)
@@ -77,7 +77,8 @@ mod tests {
         assert!(two_sided(1.0, 0.0, 10.0).abs() < 1e-9);
     }
 
-    /// One and two degrees have tails in closed form (Abramowitz and Stegun 26.7.3 and 26.7.4).
+    /// One and two degrees of freedom have tails in closed form (Abramowitz and Stegun 26.7.3 and
+    /// 26.7.4).
     #[test]
     fn tails_of_one_and_two_degrees_are_what_can_be_written_down() {
         for t in [-30.0, -1.0, -0.01, 0.0, 0.3, 2.0, 12.706, 400.0] {

@@ -1,10 +1,10 @@
-//! The effect where arms took turns: slots of time in pairs, one of each arm, the order by chance.
+//! The effect in a switchback: time slots in pairs, one per arm in random order.
 //!
 //! The unit of analysis is the pair, and the effect is the mean of the pairs' own differences, so
-//! that what the hour of the day does falls out. Sizes are kept apart before: from each row the
-//! middle of the two arms' means in its stratum is taken. A pair weighs as much as it has rows;
+//! that the time of day cancels out. Sizes are separated first: the midpoint of the two arms' means
+//! in a row's stratum is subtracted from the row. A pair's weight is proportional to its rows;
 //! theta = sum w_p d_p, V = sum w_p^2 (d_p - theta)^2 / (1 - w_p), with weights that add up to 1
-//! (of equal pairs the paired t test), and t has (effective pairs - 1) degrees of freedom.
+//! (for equal pairs the paired t test), and t has (effective pairs - 1) degrees of freedom.
 
 use super::effect::Effect;
 use super::{Sample, effective_units};
@@ -34,8 +34,8 @@ impl Cell {
     }
 }
 
-/// The effect of `arm` against `baseline` on `y`, where units are pairs of slots. `None` with fewer
-/// than three pairs that have both.
+/// The effect of `arm` against `baseline` on `y`, where units are pairs of slots. `None` if fewer
+/// than three pairs have both arms.
 pub fn effect(sample: Sample<'_>, y: &[f64], arm: u16, baseline: u16) -> Option<Effect> {
     let side = |row: usize| match sample.arm[row] {
         of if of == arm => Some(0),
@@ -101,7 +101,7 @@ mod tests {
         assert!(effect(Sample { unit: &[0, 0, 1, 1, 1, 1, 1, 1], ..sample }, &y, 1, 0).is_none());
     }
 
-    /// A day with its hours: slots of few and many connections, slow ones at noon.
+    /// A day with its hours: slots with few and with many connections, and slow ones at noon.
     fn day(pairs: u32, truth: f64, state: &mut u64) -> (Vec<u16>, Vec<u32>, Vec<u32>, Vec<f64>) {
         let mut unit = || {
             *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,30 +1,30 @@
-//! Ratios of totals: retransmitted over sent segments, timeouts over connections. Means of
-//! connections' own ratios are never taken: a connection of two segments would count as one of a
+//! Ratios of totals: retransmitted over sent segments, timeouts over connections. Ratios of single
+//! connections are never averaged: a connection of two segments would count as much as one of a
 //! million.
 //!
 //! r = sum X / sum Y per arm; the effect is the difference of ln r of two arms. Its variance is the
-//! jackknife of units: psi_c = ln r - ln r without unit c, V = G/(G-1) sum psi_c^2. Linear terms
-//! cover 84 to 92 % where few units have most of the connections, the jackknife 93 to 95
+//! jackknife of units: psi_c = ln r - ln r without unit c, V = G/(G-1) sum psi_c^2. Linearisation
+//! covers 84 to 92 % if few units have most of the connections, the jackknife 93 to 95
 //! (`tests/it/coverage.rs`).
 
 use super::{effective_units, student};
 
-/// Events of either arm from which on there is an effect to speak of.
+/// Number of events per arm from which an effect is reported.
 pub const LEAST_EVENTS: f64 = 50.0;
 
 /// A ratio of totals of two arms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
-    /// The ratios: of the arm, of the baseline; NaN where there is nothing below.
+    /// The ratios of the arm and of the baseline; NaN if the denominator is zero.
     pub ratios: [f64; 2],
-    /// The totals above: of the arm, of the baseline.
+    /// The numerators of the arm and of the baseline.
     pub events: [f64; 2],
     /// ln of the arm's ratio over the baseline's.
     pub value: f64,
-    /// Its variance; infinite with fewer than [`LEAST_EVENTS`] of either arm.
+    /// Its variance; infinite if either arm has fewer than [`LEAST_EVENTS`] events.
     pub variance: f64,
-    /// Degrees of freedom for Student's t, by Welch and Satterthwaite from effective units; as many
-    /// as effective units less two where units are on both sides.
+    /// Degrees of freedom for Student's t, by Welch and Satterthwaite from effective units; the
+    /// number of effective units minus two if units are on both sides.
     pub degrees: f64,
     /// Units of each side.
     pub units: [usize; 2],
@@ -46,7 +46,8 @@ struct Sums {
     rows: u32,
 }
 
-/// Of `x` over `y`, `arm` against `baseline`. Rows in which either is NaN are left out.
+/// The ratio of totals of `x` over `y`, for `arm` against `baseline`. Rows in which either is NaN
+/// are left out.
 pub fn totals(arms: &[u16], units: &[u32], [x, y]: [&[f64]; 2], arm: u16, baseline: u16) -> Totals {
     let last = units.iter().max().map_or(0, |last| *last as usize + 1);
     let mut of = vec![[Sums::default(); 2]; last];
@@ -68,7 +69,8 @@ pub fn totals(arms: &[u16], units: &[u32], [x, y]: [&[f64]; 2], arm: u16, baseli
     }
     let ratios = whole.map(|sums| if sums.y > 0.0 { sums.x / sums.y } else { f64::NAN });
     let count = of.iter().filter(|of| of[0].rows + of[1].rows > 0).count() as f64;
-    // What leaving the unit out moves ln r by. A unit with all events of a side is the whole side.
+    // The change of ln r if the unit is left out. A unit with all events of a side is the whole
+    // side.
     let left = |of: &[Sums; 2], side: usize| {
         let (x, y) = (whole[side].x - of[side].x, whole[side].y - of[side].y);
         if of[side].rows == 0 { 0.0 } else { libm::log(ratios[side] * y / x) }

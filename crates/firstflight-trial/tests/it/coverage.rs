@@ -1,5 +1,5 @@
-//! Intervals of ratios of totals and of quantiles cover what is true, with few clients of which some
-//! have most of the connections and losses of their own.
+//! Intervals of ratios of totals and of quantiles cover the true value, with few clients, some of
+//! which have most of the connections and their own loss rates.
 
 use crate::clients::Random;
 use firstflight_trial::statistics::quantile::quantiles;

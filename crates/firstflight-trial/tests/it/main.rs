@@ -1,4 +1,4 @@
-//! What the statistics promise, counted over simulated trials.
+//! The guarantees of the statistics, counted over simulated trials.
 #![cfg(feature = "statistics")]
 
 #[path = "../../examples/promises/clients.rs"]

@@ -1,4 +1,4 @@
-//! Reports with the simulator inside.
+//! Reports that contain the simulator.
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Comparison, Hosts, Plan, Scenario, hosts_of_tcp, parse_arms};

@@ -1,5 +1,5 @@
 //! The engine without a browser: the same requests, natively. `tests/web` compares it with the
-//! program, `tests/browser/test_playground.py` looks at the page.
+//! program, `tests/browser/test_playground.py` checks the page.
 
 mod game;
 mod inside;

@@ -1,4 +1,4 @@
-//! A server that runs, and a foreign client: quinn with its own binding to h3.
+//! A running server, and an independent client: quinn with its own binding to h3.
 
 #[path = "../../../../firstflight-quic/tests/it/anyone.rs"]
 mod anyone;

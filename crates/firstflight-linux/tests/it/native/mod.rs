@@ -1,4 +1,4 @@
-//! The controllers of the kernel as native code: one connection, and the kernel's calls on it.
+//! The kernel controllers as native code: one connection, and the kernel's calls for it.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;

@@ -1,4 +1,4 @@
-//! What `native.c` has in place of the kernel's CUBIC, for the core: one packet per window
+//! The substitute that `native.c` has for the kernel's CUBIC, for the core: one packet per window
 //! acknowledged, beta 717/1024.
 
 use firstflight::avoidance::{Avoidance, Cut, Reduced};

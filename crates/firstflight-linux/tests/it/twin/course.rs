@@ -1,4 +1,4 @@
-//! What kind of connection a random course is.
+//! The kinds of connections from which a random sequence is drawn.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! One random course of a connection, told to the kernel's controller and to the core's at once.
+//! One random sequence of events of a connection, given to the kernel's controller and to the
+//! core's in parallel.
 
 mod course;
 

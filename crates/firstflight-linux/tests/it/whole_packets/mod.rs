@@ -1,5 +1,5 @@
-//! A startup as the kernel has it, whose thresholds are whole packets: what the startup aims at is
-//! rounded down, and it is shown as its own aim again.
+//! A startup as in the kernel, whose thresholds are whole packets: the threshold that the startup
+//! sets is rounded down, and the startup then sees the rounded value as its own.
 
 use firstflight::event::{Ack, Context, Signal, Timeout, Window};
 use firstflight::recovery::OwnRecovery;

@@ -1,5 +1,5 @@
-//! Hearing ACKs and the timer: what is acknowledged, what is lost, and what the controller hears of
-//! it.
+//! Processing of ACKs and of the timer: acknowledged packets, losses, and the record for the
+//! controller.
 
 use super::Sender;
 use crate::instrumented::{Combined, Company};
@@ -7,7 +7,7 @@ use crate::quic::loss::{Carries, State, detect};
 use crate::quic::{AckPacket, Receiver};
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};
 
-/// The last of some packets, and when it left.
+/// The last packet of a group, and its departure time.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     last: u64,
@@ -15,15 +15,16 @@ struct Run {
 }
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
-    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
-    /// new.
+    /// An ACK arrives. Returns the record given to the controller, or `None` if the ACK contained
+    /// nothing new.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
         let mut ack = Ack::default();
         self.hear(now, packet, receiver, &mut ack).then_some(ack)
     }
 
-    /// The same with the record in a fresh `ack`. Returns whether it said anything new.
+    /// Like [`Sender::on_ack`], with the record in `ack`, which must be the default. Returns
+    /// whether the ACK contained anything new.
     #[inline(always)]
     pub(in crate::quic) fn hear(
         &mut self,
@@ -32,8 +33,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         receiver: &mut Receiver,
         ack: &mut Ack,
     ) -> bool {
-        // The position in the log that is nearest: ACKs may overtake each other, but not by 2^31
-        // packets.
+        // The nearest position in the log: ACKs may overtake each other, but not by 2^31 packets.
         let new = packet.log_end.wrapping_sub(self.log_seen as u32) as i32;
         if new <= 0 {
             return false;
@@ -45,7 +45,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         {
             self.measure(now, packet, largest, ack);
             ack.flight = self.inflight;
-            // Below the largest acknowledged nothing is in flight: nothing can be lost.
+            // No packet below the largest acknowledged one is in flight, so none can be lost.
             (self.loss_time, self.lost_this_pass, self.hole_this_pass) = (None, 0, 0);
             if self.inflight == 0 {
                 self.idle_since = Some(now);
@@ -60,7 +60,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
-    /// An ACK of anything.
+    /// Processes any ACK.
     #[inline(never)]
     fn hear_each(
         &mut self,
@@ -124,8 +124,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.note_probe_timeout();
     }
 
-    /// An ACK of the oldest packets in flight, in order, sent with the next bytes of the object and
-    /// unmarked: the usual one, as one run. `None` if it is not, and nothing has happened.
+    /// Processes the usual ACK as one run: it acknowledges the oldest packets in flight, in order,
+    /// which carried the next bytes of the object and are unmarked. Returns `None` for any other
+    /// ACK and changes nothing.
     #[inline(always)]
     fn acknowledge_run(
         &mut self,
@@ -136,7 +137,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     ) -> Option<Run> {
         let first = self.oldest;
         let (end, chunk) = (first + count, self.acked.low());
-        // Nothing above it was acknowledged: so nothing above it is lost either.
+        // No packet above it was acknowledged, so none above it is lost.
         let news = self.largest_acked.is_none_or(|largest| largest < first);
         if !(news
             && self.acked.is_whole()
@@ -175,7 +176,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if self.sent.base() == first {
             self.sent.skip(count);
         } else {
-            // Lost ones before it are still remembered.
+            // Lost packets before it are still stored.
             for number in first..end {
                 self.sent.get_mut(number).set_state(State::Acked);
             }
@@ -190,8 +191,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Some(Run { last: end - 1, sent })
     }
 
-    /// Declares losses, tells the controller everything, and then of persistent congestion if that
-    /// is what the losses add up to.
+    /// Declares losses, gives the controller its record, and reports persistent congestion if the
+    /// losses amount to it.
     fn settle(&mut self, now: Time, ack: &mut Ack) {
         let persistent = self.find_losses(now, ack);
         debug_assert_eq!(
@@ -227,7 +228,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         match state {
             State::Acked | State::Skipped => return,
             State::Lost => {
-                // Too late for the loss, in time for the truth.
+                // The loss was declared before; it now counts as spurious.
                 self.counters.spurious_losses += 1;
                 self.late.on_late_ack(loss);
             }
@@ -243,8 +244,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.recorder().on_acked(number);
     }
 
-    /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether
-    /// persistent congestion showed.
+    /// RFC 9002 section 6.1 for the packets in flight below the largest acknowledged one. Returns
+    /// whether they show persistent congestion.
     fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
         let Some(largest) = self.largest_acked else { return false };
         let pieces = self.pieces;
@@ -280,8 +281,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 *inflight -= bytes;
                 packet.set_loss(late.on_lost());
                 counters.packets_lost += u64::from(packet.dropped());
-                // The original of a probe may be waiting for its repeat already: one repeat is
-                // enough.
+                // The original of a probe may already be queued for retransmission; one
+                // retransmission is enough.
                 let waiting = packet.carries() == Carries::Probe && repeats.contains(&chunk);
                 if !acked.contains(chunk) && !waiting {
                     repeats.push(chunk);
@@ -324,7 +325,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.late.open(self.lost_this_pass);
         }
         self.controller.on_stream(ack.now, self.hole_this_pass, self.acked.low());
-        // RFC9438 4.9: all losses of the episode came back.
+        // RFC9438 4.9: all losses of the episode were acknowledged after all.
         if let Some(proof) = self.late.proof() {
             self.controller.recorder().on_proof(proof);
             self.controller.on_spurious(ack.now);
@@ -332,7 +333,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// Drops settled packets from the front of the ring; lost ones are remembered for two probe
+    /// Removes settled packets from the front of the ring; lost ones are kept for two probe
     /// timeouts, to recognise a false alarm.
     fn forget_settled(&mut self, now: Time) {
         let rtt = self.rtt;
@@ -351,7 +352,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.oldest = self.oldest.max(self.sent.base());
     }
 
-    /// The timer fires: time-threshold losses are declared, or probes are owed.
+    /// The timer fires: time-threshold losses are declared, or probes become due.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         if self.loss_time.is_some_and(|due| due <= now) {
             let mut ack = Ack {

@@ -1,4 +1,4 @@
-//! What leaves next, whether it may, and that it has left.
+//! Choice of the next packet, permission to send it, and its departure.
 
 use super::{Blocked, Sender, Transmit};
 use crate::instrumented::{Combined, Company, Pace};
@@ -6,7 +6,7 @@ use crate::quic::loss::{Carries, SentPacket, State};
 use firstflight::{Nanos, Ready, Sent, Seq, Time};
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
-    /// The next number is skipped if it is its turn.
+    /// Skips the next number if it is due to be skipped.
     fn skip(&mut self, now: Time) {
         let number = self.sent.end();
         if let Some(skips) = self.skips.as_mut().filter(|skips| skips.next == number) {
@@ -45,8 +45,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Some(self.send(now, chunk, bytes, carries))
     }
 
-    /// How many packets may leave now, at most `most`, each with the next whole chunk and each as
-    /// [`Sender::poll`] would give it; none where that must be asked for each.
+    /// Number of packets, at most `most`, that may leave now, each with the next whole chunk and
+    /// each as [`Sender::poll`] would return it; `None` if each packet must be polled.
     #[inline(always)]
     pub(in crate::quic) fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         let plain = self.controller.is_settled()
@@ -75,7 +75,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Some(many)
     }
 
-    /// Whether the packet that the pacer holds may leave; `None` where the whole burst must be asked for.
+    /// Whether the packet that the pacer holds may leave; `None` if the whole burst must be
+    /// queried.
     #[inline(always)]
     fn is_due(&mut self, now: Time, len: u64, most: u64) -> Option<bool> {
         let due = self.pacer.is_due(now, self.controller.settled_rate())?;
@@ -91,8 +92,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.written_whole.saturating_sub(self.next_chunk)
     }
 
-    /// After a burst: whether nothing more may leave now, as [`Sender::poll`] would say it. `false` where
-    /// that must be asked.
+    /// After a burst: whether nothing more may leave now, with the same effect as [`Sender::poll`].
+    /// `false` if [`Sender::poll`] must be called to find out.
     #[inline(always)]
     pub(in crate::quic) fn is_blocked(&mut self, now: Time) -> bool {
         if self.whole_chunks() == 0 {
@@ -114,7 +115,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
-    /// The next one.
+    /// The next packet of the burst.
     #[inline(always)]
     pub(in crate::quic) fn next_of_burst(&mut self, now: Time) -> Transmit {
         let (number, chunk) = (self.sent.end(), self.next_chunk);
@@ -123,7 +124,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Transmit { number, chunk, bytes: self.pieces.whole() as u32 }
     }
 
-    /// The next ones together.
+    /// Takes the next `count` packets of the burst together.
     #[inline(always)]
     pub(in crate::quic) fn take_burst(&mut self, now: Time, count: u64) {
         let chunk = self.next_chunk;
@@ -131,7 +132,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.sent.extend(count, |at| SentPacket::new(now, chunk + at, Carries::New));
     }
 
-    /// So many have left.
+    /// Ends a burst of `count` packets.
     #[inline(always)]
     pub(in crate::quic) fn end_burst(&mut self, now: Time, count: u64) {
         self.count_sent(now, count, self.pieces.whole());
@@ -150,7 +151,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.tell_sent(now, len, 0);
     }
 
-    /// A packet has left, and so many after it.
+    /// Reports the departure of a packet and of `later` more.
     #[inline(always)]
     fn tell_sent(&mut self, now: Time, len: u64, later: u64) {
         self.controller.on_sent(&Sent {
@@ -162,11 +163,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         });
     }
 
-    /// What to send next: lost bytes, then new ones, then, if probes are owed, a copy of what is
-    /// outstanding (RFC9002 6.2.4-2).
+    /// Chooses the next data: lost bytes, then new ones, then, if probes are owed, a copy of
+    /// outstanding data (RFC9002 6.2.4-2).
     #[inline(always)]
     fn next(&mut self) -> Option<(u64, Carries)> {
-        // A chunk whose first copy turned up after all needs no repeat.
+        // A chunk whose first copy arrived after all is not retransmitted.
         while self.repeats.front().is_some_and(|&chunk| self.acked.contains(chunk)) {
             self.repeats.pop();
         }
@@ -187,7 +188,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     /// The oldest outstanding chunk that this probe timeout has not copied yet: two probes with the
-    /// same bytes would tell no more than one.
+    /// same bytes would reveal no more than one.
     fn unprobed_chunk(&mut self) -> Option<u64> {
         for number in self.probed.max(self.oldest)..self.sent.end() {
             let packet = self.sent.get(number);
@@ -231,7 +232,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// The window admits a packet: does the pacer?
+    /// Whether the pacer releases a packet that the window admits.
     #[inline(always)]
     fn passes(&mut self, now: Time, len: u64, pace: Option<Pace>) -> bool {
         let wait = self.pacer.admit(now, len, self.inflight, pace);
@@ -242,7 +243,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         wait == Nanos::ZERO
     }
 
-    /// The window admits none.
+    /// The window is full.
     fn is_full(&mut self) -> bool {
         self.blocked = Blocked::Window;
         self.app_limited = false;

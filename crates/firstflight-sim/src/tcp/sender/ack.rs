@@ -1,4 +1,4 @@
-//! Hearing an ACK, in the order of work of [`firstflight::detection`].
+//! Processing of an ACK, in the order of steps of [`firstflight::detection`].
 
 use super::marker::{Delivered, Heard, Marker, opens};
 use super::{Episode, Sender};
@@ -16,23 +16,25 @@ use firstflight::detection::undo::Proof;
 use firstflight::detection::{Flags, Id, Losses, Scoreboard, SendOrder, mark_head};
 use firstflight::{Ack, Nanos, Seq, Time};
 
-/// What one ACK newly delivers.
+/// The data that one ACK newly delivers.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
-    /// Bytes, each counted once.
+    /// Bytes delivered, each counted once.
     bytes: u64,
-    /// Of segments sent once, when the latest left.
+    /// Departure time of the latest delivered segment that was sent once.
     sent_once: Option<Time>,
-    /// The acknowledgement number passes a repeat.
+    /// Whether the acknowledgement number passes a retransmission.
     repeat: bool,
-    /// The latest transmission.
+    /// Ordinal of the latest delivered transmission.
     ordinal: Option<u64>,
-    /// Something was SACKed.
+    /// Whether anything was SACKed.
     sacked: bool,
-    /// Something sent before the last timeout, and something of it that was never repeated.
+    /// Whether it delivers data sent before the last timeout, and whether some of that was never
+    /// retransmitted.
     fresh: bool,
     fresh_original: bool,
-    /// The lowest that was sent once and lies below what earlier ACKs delivered.
+    /// The lowest delivered segment that was sent once and lies below data that earlier ACKs
+    /// delivered.
     late: Option<Seq>,
 }
 
@@ -43,30 +45,31 @@ struct Before {
     pipe: u64,
     fack: Seq,
     min_rtt: Option<Nanos>,
-    /// What had been sent at the last timeout, while its recovery lasts.
+    /// The end of the data sent at the last timeout, while the timeout recovery lasts.
     loss_end: Option<Seq>,
 }
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
-    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
-    /// new.
+    /// An ACK arrives. Returns the record given to the controller, or `None` if the ACK contained
+    /// nothing new.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let mut ack = Ack::default();
         self.hear(now, packet, &mut ack).then_some(ack)
     }
 
-    /// The same with the record in a fresh `ack`. Returns whether it said anything new.
+    /// Like [`Sender::on_ack`], with the record in `ack`, which must be the default. Returns
+    /// whether the ACK contained anything new.
     #[inline(always)]
     pub(in crate::tcp) fn hear(&mut self, now: Time, packet: &AckPacket, ack: &mut Ack) -> bool {
         self.hear_run(now, packet, ack)
             || self.hear_any(now, packet).map(|any| *ack = any).is_some()
     }
 
-    /// An ACK that only moves `una`, over whole segments sent once, while nothing is SACKed, lost or
-    /// repeated and nothing is tested or waited for: the usual one, as one run. The same as
-    /// [`Sender::hear_any`], of which it leaves out what does nothing then. `false` if it is another,
-    /// and nothing has happened.
+    /// Processes the usual ACK as one run: it only moves `una`, over whole segments sent once,
+    /// while no segment is SACKed, lost or retransmitted and no test or probe is pending. The
+    /// result is that of [`Sender::hear_any`] without the steps that do nothing in this case.
+    /// Returns `false` for any other ACK and changes nothing.
     #[inline(always)]
     fn hear_run(&mut self, now: Time, packet: &AckPacket, ack: &mut Ack) -> bool {
         let quiet = packet.count == 0
@@ -87,9 +90,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if !rack.follows(run.sent, Seq(packet.ack), Seq(self.board.una())) {
             return false;
         }
-        // Of a clean ledger the pipe is what is outstanding.
+        // With a clean ledger, the pipe equals the outstanding data.
         (ack.now, ack.inflight_before) = (now, self.board.ledger().outstanding());
-        // It acknowledges new data: see `take_window`.
+        // The ACK acknowledges new data: see `take_window`.
         (self.peer_window, self.right_edge) = (packet.window, packet.ack + packet.window);
         self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));
         if L::records() {
@@ -127,9 +130,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
-    /// The receiver's window, as Linux takes it (`tcp_may_update_window`): an ACK of new data says how
-    /// far it reaches, even if that is less far than before; then nothing new may leave beyond it (RFC
-    /// 9293 section 3.8.6). An ACK of the same data may be an old one, and only opens or closes it.
+    /// The receiver's window, as Linux takes it (`tcp_may_update_window`): an ACK of new data sets
+    /// the right edge, even if it moves back; then no new data may leave beyond it (RFC 9293
+    /// section 3.8.6). An ACK of the same data may be old, so it may only open the window or close
+    /// it.
     #[inline]
     fn take_window(&mut self, packet: &AckPacket) {
         let (una, edge) = (self.board.una(), packet.ack + packet.window);
@@ -140,7 +144,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.peer_window = packet.window;
     }
 
-    /// Any ACK.
+    /// Processes any ACK.
     #[inline(never)]
     fn hear_any(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let before = Before {
@@ -197,7 +201,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
 
         ack.ce = packet.marks > self.marks_seen;
-        // As Accurate ECN counts: packets, of which the sender takes none for smaller than the others.
+        // As Accurate ECN counts: in packets, each of which the sender takes to be of full size.
         ack.ce_bytes = ack.ce.then(|| {
             let marked = u64::from(packet.marks - self.marks_seen) * u64::from(self.host.mss);
             marked.min(ack.acked)
@@ -207,8 +211,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         ack.repeat_acked = news.repeat;
         ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         ack.lost = losses.bytes + repaired;
-        // `tcp_may_raise_cwnd`: where reordering of more than three segments was seen SACKs grow the
-        // window, too. To the controller `una` has moved.
+        // `tcp_may_raise_cwnd`: after reordering by more than three segments, SACKs grow the
+        // window, too. For the controller, `una` has moved.
         ack.advanced |= news.sacked
             && ack.lost == 0
             && !self.controller.core().in_recovery()
@@ -226,7 +230,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (linux.waits, linux.believes) = (false, false);
         let Some(range) = packet.duplicate() else { return false };
         linux.dsacks += 1;
-        // The path has made what exceeds the repeats.
+        // Reports in excess of the retransmissions are due to copies that the path made.
         linux.believes = linux.dsacks <= self.counters.retransmissions;
         if !linux.believes {
             return false;
@@ -236,13 +240,13 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.marker.has_seen_reordering() && !of_probe
     }
 
-    /// Step 2: what the blocks say. Each block costs what is new in it: a run known before is
-    /// skipped.
+    /// Step 2: the SACK blocks. The cost of a block is proportional to its new part: a run known
+    /// before is skipped.
     fn take_sacks(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
         let mut blocks = packet.blocks;
         let blocks = &mut blocks[usize::from(packet.dsack)..usize::from(packet.count)];
         if self.linux.is_some() {
-            // In order of sequence, since the RTT of the last one counts.
+            // In order of sequence, because the RTT of the last one counts.
             blocks.sort_unstable_by_key(|block| block.from);
         }
         for block in &*blocks {
@@ -250,7 +254,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 continue;
             }
             let mut id = self.board.find(Seq(block.from));
-            // Whole segments only: one that begins before the block is not in it.
+            // Whole segments only: a segment that starts before the block is not in it.
             if self.board.holds(id) && self.board.start(id).0 < block.from {
                 id = id.next();
             }
@@ -270,13 +274,13 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// The moment that an ACK's time stamp echoes, to its tick.
+    /// The time that an ACK's timestamp echoes, to its tick.
     #[inline]
     fn echo(&self, packet: &AckPacket) -> Option<Time> {
         self.host.timestamps.then(|| tick_start(packet.echo))
     }
 
-    /// Step 2: what the acknowledgement number says.
+    /// Step 2: the acknowledgement number.
     #[inline]
     fn take_cumulative(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
         let echo = self.echo(packet);
@@ -307,8 +311,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             news.fresh |= old;
             news.fresh_original |= old && once;
         }
-        // The stamp is a whole tick: one of the tick in which the segment left does not speak for
-        // an earlier copy.
+        // The timestamp is a whole tick: an echo of the tick in which the segment left does not
+        // prove an earlier copy.
         let echo = echo.map(|echo| {
             if echo.0 / crate::tcp::TICK < sent.0 / crate::tcp::TICK { echo } else { sent }
         });
@@ -320,7 +324,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.marker.on_delivered(&self.board, &delivered);
     }
 
-    /// Without SACK a duplicate ACK stands for a segment, and is set off when `una` passes it.
+    /// Without SACK a duplicate ACK stands for a segment, which is deducted when `una` passes it.
     #[inline]
     fn count_delivered(&mut self, advance: u64, duplicate: bool, news: &mut News) {
         if !self.host.preset.sack {
@@ -336,8 +340,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.delivered += news.bytes;
     }
 
-    /// Step 1 (D1): the sample for the controller; the estimator also takes what only a time stamp
-    /// can tell.
+    /// Step 1 (D1): the sample for the controller; the estimator also takes samples that only a
+    /// timestamp can provide.
     #[inline]
     fn sample(
         &mut self,
@@ -346,15 +350,15 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         advanced: bool,
         news: &News,
     ) -> Option<Nanos> {
-        // RFC6298 3-1: what a repeat lets `una` pass may have waited at the receiver for as long as
-        // the hole was there.
+        // RFC6298 3-1: data that `una` passes thanks to a retransmission may have waited at the
+        // receiver for as long as the gap existed.
         if let Some(sent) = news.sent_once.filter(|_| !news.repeat) {
             let rtt = now.since(sent);
             self.rtt.on_sample(rtt);
             self.rto.on_sample();
             return Some(rtt);
         }
-        // RFC7323 4.1: the time stamp tells which copy it answers.
+        // RFC7323 4.1: the timestamp identifies the copy that the ACK answers.
         if advanced && let Some(echo) = self.echo(packet) {
             self.rtt.on_sample(now.since(echo));
             self.rto.on_sample();
@@ -362,7 +366,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         None
     }
 
-    /// `una` moved: timers restart, and a recovery may be over. Returns whether one is.
+    /// `una` moved: timers restart, and a recovery may be over. Returns whether one ended.
     #[inline(always)]
     fn advance(&mut self, now: Time) -> bool {
         let una = self.board.una();
@@ -377,7 +381,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let ended = match self.episode {
             Episode::None => false,
-            // RFC6582 3.2-recover, as the controller has it.
+            // RFC6582 3.2-recover, as in the controller.
             Episode::Fast => {
                 una > self.recover_end
                     || (una == self.recover_end && (self.host.preset.sack || !outstanding))
@@ -391,7 +395,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         ended
     }
 
-    /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
+    /// Step 3: DSACKs and timestamps may prove that the last episode was a false alarm.
     fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool, before: &Before) {
         let mut proof = None;
         let reported = packet
@@ -402,7 +406,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             && self.linux.is_some()
             && range.to <= before.una
         {
-            // Below `una` the kernel does not know what was repeated, and counts.
+            // Below `una` the kernel does not know which segments were retransmitted; it counts the
+            // DSACK.
             proof = self.undo.on_dsack(Seq(range.from));
         }
         if let Some((range, _)) = reported {
@@ -443,16 +448,16 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// Segments of which a repeat is under way and not believed lost (`retrans_out`). The copy that a
-    /// probe sent does not count.
+    /// Number of segments with a retransmission in flight that is not considered lost
+    /// (`retrans_out`). A copy sent by a probe does not count.
     fn repeats_out(&self) -> u64 {
         let none = Flags::SACKED.with(Flags::LOST).with(Flags::REPEATED).bits();
         let out = |&id: &Id| self.board.tx_count(id) > 1 && self.board.flags(id).bits() & none == 0;
         (self.board.first().0..self.board.next().0).map(Id).filter(out).count() as u64
     }
 
-    /// LINUX reordering-both: a duplicate of a repeated segment that is SACKed shows that the original
-    /// was late (`tcp_sacktag_one`).
+    /// LINUX reordering-both: a duplicate of a retransmitted segment that is SACKed shows that the
+    /// original was late (`tcp_sacktag_one`).
     fn note_both_copies(&mut self, start: Seq) {
         let id = self.board.find(start);
         let known = self.board.holds(id)
@@ -468,8 +473,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// A time stamp shows that the segment at `una` was late, not lost: reordering. Returns whether
-    /// this sender follows Linux in that.
+    /// A timestamp shows that the segment at `una` was late, not lost: reordering. Returns whether
+    /// this sender follows Linux in this respect.
     fn note_late_original(&mut self, before: &Before) -> bool {
         let Some(linux) = &mut self.linux else { return false };
         let fack = self.board.ledger().fack();
@@ -480,11 +485,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
-    /// The last episode was a false alarm: the controller gives the window back, and what a timeout
-    /// marked is no longer lost.
+    /// The last episode was a false alarm: the controller restores the window, and segments marked
+    /// by a timeout are no longer lost.
     fn take_back(&mut self, now: Time, proof: Proof) {
-        // What cannot be given back (a timeout inside an episode) is still no reason to go on
-        // repeating.
+        // Even if the window cannot be restored (a timeout inside an episode), there is no reason
+        // to continue retransmitting.
         if self.undo.is_open() {
             self.controller.recorder().on_proof(proof);
             self.controller.on_spurious(now);
@@ -528,8 +533,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Verdict::None | Verdict::Ordinary { cap: None } => {}
             Verdict::SendNew => self.owed.f_rto = 2,
             Verdict::Spurious => {
-                // After the ACK that ends timeout recovery there are no marks to take back any
-                // more.
+                // After the ACK that ends timeout recovery there are no marks left to undo.
                 self.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
                 self.take_back(now, Proof::FRto);
             }
@@ -543,7 +547,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         news.bytes
     }
 
-    /// Step 4: what is lost now.
+    /// Step 4: the segments that are now lost.
     #[inline]
     fn mark(&mut self, now: Time, heard: Heard, dsack: bool, ends_recovery: bool) -> Losses {
         if heard.duplicate {
@@ -568,15 +572,16 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let (losses, deadline) = self.marker.detect(&mut self.board, now, heard, &facts, self.mss);
         self.reordering_at = deadline;
-        // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it
-        // delivered has been counted before.
+        // RFC6582 3.2-3: a partial ACK shows the next hole, which is retransmitted at once; the
+        // data it delivered has already been counted.
         self.owed.head |=
             !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
         losses
     }
 
-    /// RFC6582 3.2-recover: without SACK duplicates at the end of a recovery may answer needless
-    /// repeats. They mark nothing, and neither does the ACK that reached the end.
+    /// RFC6582 3.2-recover: without SACK, duplicate ACKs at the end of a recovery may answer
+    /// unnecessary retransmissions. They mark nothing, and neither does the ACK that reached the
+    /// end.
     fn holds_recovery(&self) -> bool {
         !self.host.preset.sack
             && self.episode == Episode::Fast
@@ -622,7 +627,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.counters.early_retransmits_spurious += u64::from(!self.board.was_dropped(head));
     }
 
-    /// The probe's fate. Returns the bytes of a loss that it repaired.
+    /// Processes the ACK for an outstanding probe. Returns the bytes of a loss that the probe
+    /// repaired.
     fn settle_probe(&mut self, packet: &AckPacket, duplicate: bool) -> u64 {
         if !self.tlp.is_outstanding() {
             return 0;
@@ -654,7 +660,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// The record for the controller is completed and given; what it opens is opened here too.
+    /// Completes the record and gives it to the controller; opens the sender's episode if the
+    /// record opens one.
     #[inline(never)]
     pub(super) fn report(&mut self, ack: &mut Ack, losses: &Losses) {
         self.tell(ack, losses);
@@ -677,7 +684,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if self.episode == Episode::Fast {
             ack.lost_again = losses.lost_again(self.first_of_episode);
             if !ack.lost_again && self.board.lost_end() <= self.recover_end {
-                // Originals from before the episode, even where a repeat of one is on its way.
+                // Originals from before the episode, even if a retransmission of one is in flight.
                 ack.tx_lost =
                     ack.tx_lost.map(|latest| latest.min(self.first_of_episode.saturating_sub(1)));
             }
@@ -692,7 +699,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.open(ack, losses);
         }
         if ack.ce {
-            // The cut that marks ask for is never taken back.
+            // A cut in response to ECN marks is never undone.
             self.undo.discard();
         }
         let lost_end = self.board.take_lost_end();
@@ -709,7 +716,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// An episode opens: what the detectors do at its start.
+    /// Starts an episode in the detectors.
     fn open(&mut self, ack: &Ack, losses: &Losses) {
         let episodes = self.controller.loss_episodes();
         let by_controller = episodes != self.loss_episodes;
@@ -723,7 +730,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if let Some(early) = &mut self.early {
             early.cancel();
         }
-        // D4: a loss that a probe repaired leaves nothing to repeat, and nothing to take back.
+        // D4: a loss that a probe repaired leaves nothing to retransmit and nothing to undo.
         if by_controller && ack.lost == losses.bytes {
             self.watch_for_proof(ack.una);
         } else {
@@ -732,9 +739,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.tlp.forget();
     }
 
-    /// From here on evidence against the episode counts, beside repeats that are in flight already.
-    /// LINUX undo-init: a repeat that was SACKed or believed lost is not in flight, and the copy of a
-    /// probe is while its fate is open (`tcp_init_undo`, `tcp_any_retrans_done`).
+    /// Starts watching for proof against the episode, also from retransmissions that are in flight
+    /// already. LINUX undo-init: a SACKed retransmission, or one considered lost, is not in flight;
+    /// the copy of a probe is in flight while its fate is open (`tcp_init_undo`,
+    /// `tcp_any_retrans_done`).
     pub(super) fn watch_for_proof(&mut self, una: Seq) {
         let (repeats, undelivered) = if self.linux.is_some() {
             let out = self.repeats_out();
@@ -748,7 +756,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 }
 
-/// Limited transmit is for what comes before an episode.
+/// Limited transmit applies only before an episode.
 fn opens_limited(episode: Episode, losses: &Losses) -> bool {
     episode == Episode::None && losses.is_empty()
 }

@@ -1,5 +1,5 @@
-//! What a trial counts at its sender beside what the controller has been through. Nothing here is
-//! looked at by any rule.
+//! Counters that a trial keeps at its sender in addition to the controller's history. No rule reads
+//! them.
 
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,11 +10,11 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Their bytes.
     pub retransmitted_bytes: u64,
-    /// Of these, segments that the path dropped.
+    /// Retransmitted segments that the path dropped.
     pub lost_retransmissions: u64,
     /// Expiries of the retransmission timer, backoffs included.
     pub rtos: u64,
-    /// Timeouts proven needless, by F-RTO or otherwise.
+    /// Timeouts proven spurious, by F-RTO or otherwise.
     pub spurious_timeouts: u64,
     /// Tail loss probes.
     pub probes: u64,
@@ -24,6 +24,6 @@ pub struct Counters {
     pub undone: u64,
     /// Heads declared lost by early retransmit.
     pub early_retransmits: u64,
-    /// Of these, not dropped by the path.
+    /// Early retransmits of segments that the path had not dropped.
     pub early_retransmits_spurious: u64,
 }

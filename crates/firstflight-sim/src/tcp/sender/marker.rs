@@ -1,4 +1,4 @@
-//! What marks segments lost, and what is remembered of recent repeats.
+//! The rules that mark segments lost, and the record of recent retransmissions.
 
 use crate::ring::Ring;
 use crate::tcp::Board;
@@ -10,7 +10,7 @@ use firstflight::detection::reordering::Reordering;
 use firstflight::detection::{Episode, Id, Losses, Scoreboard};
 use firstflight::{Nanos, Seq, Time};
 
-/// A counting rule with what it needs, or RACK.
+/// A counting rule with its state, or RACK.
 #[derive(Clone, Debug)]
 pub(super) enum Marker {
     Counting { rule: DupAck, reordering: Reordering, lost_repeats: Option<LostRepeats> },
@@ -38,7 +38,7 @@ impl Marker {
                 lost_repeats: (preset.lost_repeats == LostRepeat::BySacks)
                     .then(LostRepeats::default),
             },
-            // QUIC's own rule is for packet numbers; its nearest kin here is RACK.
+            // QUIC's own rule needs packet numbers; RACK is the closest rule here.
             Marking::Rack | Marking::Quic if !preset.linux => Marker::Rack(Rack::default()),
             Marking::Rack | Marking::Quic => Marker::Rack(Rack::linux()),
         }
@@ -62,7 +62,7 @@ impl Marker {
         }
     }
 
-    /// Right after the scoreboard was told of a SACK.
+    /// Called right after the scoreboard recorded a SACK.
     #[inline]
     pub(super) fn on_sacked(&mut self, board: &Board, id: Id) {
         if let Marker::Counting { rule, .. } = self {
@@ -70,7 +70,7 @@ impl Marker {
         }
     }
 
-    /// Right before a segment that is cumulatively acknowledged leaves the scoreboard.
+    /// Called right before a cumulatively acknowledged segment leaves the scoreboard.
     #[inline]
     pub(super) fn on_acked(&mut self, board: &Board, id: Id) {
         if let Marker::Counting { rule, .. } = self {
@@ -93,7 +93,7 @@ impl Marker {
         }
     }
 
-    /// What an ACK marks. For counting rules also the head, if an episode opens.
+    /// The segments that an ACK marks; with counting rules also the head, if an episode opens.
     #[inline(always)]
     pub(super) fn detect(
         &mut self,
@@ -113,8 +113,8 @@ impl Marker {
                 rule.count(heard.advanced, heard.duplicate);
                 let found =
                     rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
-                // What counting marks is an original, also where a repeat of it is on its way
-                // (NextSeg rule 3): no repeat was lost.
+                // Counting marks an original, even if a retransmission of it is in flight (NextSeg
+                // rule 3): no retransmission was lost.
                 let mut losses = Losses { latest_repeat: None, ..found };
                 if let Some(lost_repeats) = lost_repeats {
                     let highest = board.ledger().fack();
@@ -131,7 +131,7 @@ impl Marker {
         }
     }
 
-    /// What an ACK says, where nothing may be marked.
+    /// Processes an ACK on which no segment may be marked.
     pub(super) fn note(&mut self, facts: &Facts) {
         if let Marker::Rack(rack) = self {
             rack.on_ack(facts);
@@ -149,7 +149,7 @@ impl Marker {
         }
     }
 
-    /// RACK has seen reordering.
+    /// Whether RACK has seen reordering.
     pub(super) fn has_seen_reordering(&self) -> bool {
         matches!(self, Marker::Rack(rack) if rack.reordering_seen())
     }
@@ -161,7 +161,7 @@ impl Marker {
         }
     }
 
-    /// Marks were taken back.
+    /// Called after marks were removed.
     pub(super) fn rewind(&mut self, board: &Board) {
         match self {
             Marker::Counting { rule, .. } => rule.rewind(board),
@@ -169,7 +169,7 @@ impl Marker {
         }
     }
 
-    /// A DSACK proved a repeat needless.
+    /// A DSACK proved a retransmission unnecessary.
     pub(super) fn on_needless_repeat(&mut self, repeat: &Repeat, mss: u64) {
         if let Marker::Counting { reordering, .. } = self {
             reordering.on_needless_repeat(Seq(repeat.start), Seq(repeat.fack), mss);
@@ -177,33 +177,33 @@ impl Marker {
     }
 }
 
-/// What counting rules look at.
+/// The properties of an ACK that counting rules use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
     pub advanced: bool,
     pub duplicate: bool,
 }
 
-/// A repeat, as it was when it left.
+/// A retransmission, as it was when it left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Repeat {
     pub start: u64,
-    /// The highest delivered end then.
+    /// The highest delivered end at that time.
     pub fack: u64,
-    /// Early retransmit caused it.
+    /// Whether early retransmit caused it.
     pub early: bool,
-    /// A duplicate of it was reported.
+    /// Whether a duplicate of it was reported.
     pub reported: bool,
 }
 
-/// The latest repeats: a DSACK comes when the segment has long left the scoreboard.
+/// The latest retransmissions: a DSACK arrives long after its segment has left the scoreboard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeats {
     ring: Ring<Repeat>,
 }
 
 impl Repeats {
-    /// Older ones are forgotten: a DSACK comes within a round trip or two.
+    /// Older entries are dropped: a DSACK arrives within a round trip or two.
     const MOST: u64 = 512;
 
     pub(super) fn add(&mut self, repeat: Repeat) {
@@ -213,8 +213,8 @@ impl Repeats {
         }
     }
 
-    /// A duplicate of the segment that starts at `start` is reported: the latest repeat of it that
-    /// this may be about. None if the path made the copy.
+    /// A duplicate of the segment that starts at `start` is reported. Returns the latest
+    /// retransmission that may have caused it, or `None` if the path made the copy.
     pub(super) fn report(&mut self, start: u64) -> Option<Repeat> {
         let number = (self.ring.base()..self.ring.end()).rev().find(|&number| {
             let repeat = self.ring.get(number);
@@ -226,7 +226,8 @@ impl Repeats {
     }
 }
 
-/// Whether an episode may open: detectors that mark outside one always name the head.
+/// Whether the losses may open an episode: detectors that mark outside an episode always include
+/// the head.
 pub(super) fn opens(losses: &Losses, episode: Episode) -> bool {
     episode == Episode::None && !losses.is_empty()
 }

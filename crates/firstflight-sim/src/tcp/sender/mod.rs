@@ -1,26 +1,26 @@
 //! The data sender: sequence space, scoreboard, detectors and one timer around one controller.
 //!
-//! An ACK is worked through in the order of [`firstflight::detection`]; what it means for the
-//! window is the controller's business, what to send next the detectors', how much the recovery
-//! policy's. The parts of this file: [`ack`] hears ACKs, [`timer`] the timer, [`send`] chooses and
-//! sends, [`counters`] is what a trial counts.
+//! An ACK is processed in the order of [`firstflight::detection`]. The controller decides how it
+//! affects the window, the detectors choose what to send next, and the recovery policy how much.
+//! The parts of this module: [`ack`] processes ACKs, [`timer`] the timer, [`send`] chooses and
+//! sends segments, [`counters`] holds the counters of a trial.
 //!
 //! Departures: D1 the RTT sample is that of the latest sent segment newly delivered that was sent
 //! once, to the nanosecond, as Linux gives it to congestion control; the estimator gets the same.
-//! Where an ACK brings only repeats the time stamp tells, to its tick, and only the estimator hears
-//! of it. D2 a time stamp counts as an answer to a repeat only on an ACK that moves `una`: a
-//! duplicate ACK echoes the last segment in order. D3 outside episodes counting presets hold new
-//! data against the flight, so that what SACKs free is limited transmit's alone; with RACK
-//! it is the pipe, as in Linux, and limited transmit is contained in that.
-//! D4 a loss that a probe repaired is given to the controller as a loss, which opens an episode
-//! with nothing to repeat. D5 a timeout inside an episode that keeps its target is given to the
-//! controller as a repeated one: both leave the threshold alone. D6 F-RTO's caps on the window
-//! after a timeout that was real are kept by counting less growth on the ACK that decides.
-//! D7 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry
-//! had segments: a recovery of hundreds of round trips sends far more new data than that, and would
-//! stall. Nobody forges duplicates here. D8 (Linux, where the preset has its timeouts) repeating
+//! Where an ACK delivers only retransmissions, the timestamp provides a sample, to its tick, for
+//! the estimator only. D2 a timestamp counts as the answer to a retransmission only on an ACK that
+//! moves `una`: a duplicate ACK echoes the last segment in order. D3 outside episodes, counting
+//! presets compare new data with the flight, so that only limited transmit uses the room that SACKs
+//! free; with RACK it is the pipe, as in Linux, which includes limited transmit. D4 a loss that a
+//! probe repaired is given to the controller as a loss, which opens an episode with nothing to
+//! retransmit. D5 a timeout inside an episode that keeps its target is given to the controller as a
+//! repeated one: both leave the threshold alone. D6 F-RTO's caps on the window after a genuine
+//! timeout are enforced by counting less growth on the ACK that decides. D7 without SACK, every
+//! duplicate ACK is deducted from the pipe, not only as many as the flight at entry had segments: a
+//! recovery of hundreds of round trips sends far more new data than that and would stall. No
+//! receiver forges duplicates here. D8 (Linux, where the preset has its timeouts) retransmitting
 //! the head in fast recovery restarts the timeout, as RFC 6675 section 6 allows: a recovery that
-//! needs a second repeat would otherwise not outlast it.
+//! needs a second retransmission would otherwise not outlast it.
 
 mod ack;
 mod counters;
@@ -53,11 +53,11 @@ use marker::{Marker, Repeats};
 /// A segment that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Which segment of the connection.
+    /// The segment's position in the connection.
     pub id: Id,
     /// The segment in transit.
     pub segment: super::Segment,
-    /// It was sent before.
+    /// Whether it was sent before.
     pub repeat: bool,
 }
 
@@ -66,33 +66,35 @@ pub struct Transmit {
 enum Blocked {
     Window,
     Pacer(Time),
-    /// No data, or none that the buffers of either end let go.
+    /// No data, or the buffer of either end blocks it.
     NoData,
 }
 
-/// Segments to send whatever the window says.
+/// Segments to send regardless of the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Owed {
-    /// The head again: the timer expired.
+    /// Retransmission of the head: the timer expired.
     head: bool,
     /// A tail loss probe.
     probe: bool,
     /// A new segment, by limited transmit.
     limited: bool,
-    /// New segments in F-RTO's test; these do heed the window.
+    /// New segments for F-RTO's test; these do respect the window.
     f_rto: u8,
 }
 
-/// What [`Preset::LINUX`](firstflight::detection::presets::Preset::LINUX) keeps beside the documents.
+/// State that [`Preset::LINUX`](firstflight::detection::presets::Preset::LINUX) keeps beyond the
+/// RFCs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linux {
     /// The degree of reordering.
     reordering: Reordering,
-    /// Duplicates of repeats that were reported.
+    /// Reported duplicates of retransmissions.
     dsacks: u64,
-    /// The last ACK answers an original while repeats are out: nothing is marked or repeated.
+    /// Whether the last ACK answers an original while retransmissions are in flight: nothing is
+    /// marked or retransmitted.
     waits: bool,
-    /// The DSACK of the last ACK may be about a repeat.
+    /// Whether the DSACK of the last ACK may concern a retransmission.
     believes: bool,
 }
 
@@ -102,7 +104,7 @@ pub struct Sender<S: Combined, L = Nobody> {
     host: Host,
     mss: u64,
     object: u64,
-    /// Of it, what the application has written.
+    /// Bytes of the object that the application has written.
     written: u64,
     controller: Instrumented<S, L>,
     rtt: Rfc6298Rtt,
@@ -124,14 +126,14 @@ pub struct Sender<S: Combined, L = Nobody> {
     rto: Rto,
 
     episode: Episode,
-    /// Where the present fast recovery ends, and the first transmission that belongs to it.
+    /// The end of the current fast recovery, and the first transmission that belongs to it.
     recover_end: u64,
     first_of_episode: u64,
     loss_episodes: u32,
     dupacks: u32,
 
     reordering_at: Option<Time>,
-    /// When new data was last sent or `una` last moved: a tail begins there.
+    /// When new data was last sent or `una` last moved: the start of a possible tail.
     tail_at: Time,
     timer: Option<Armed>,
 
@@ -144,7 +146,7 @@ pub struct Sender<S: Combined, L = Nobody> {
 
     owed: Owed,
     in_burst: bool,
-    /// The last burst filled the window.
+    /// Whether the last burst filled the window.
     filled: bool,
     blocked: Blocked,
     app_limited: bool,
@@ -183,7 +185,7 @@ impl<S: Combined> Sender<S> {
 }
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
-    /// The same with somebody who hears what its controller is told.
+    /// Like [`Sender::new`], with a recorder of the controller's events.
     pub fn recorded(
         host: Host,
         controller: Core<S>,
@@ -197,30 +199,29 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         sender
     }
 
-    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the
-    /// controller was made to start.
+    /// The handshake is complete at `now` and gave an RTT sample. `late`: `now` differs from the
+    /// start time that the controller was created for.
     pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         (self.tail_at, self.last_sent_at) = (now, now);
         self.rtt.on_sample(handshake_rtt);
         if late {
             self.controller.restart(now);
         }
-        // The kernel's congestion control begins after the handshake.
+        // The kernel's congestion control starts after the handshake.
         if self.linux.is_none() {
             self.controller.on_handshake_rtt(now, handshake_rtt);
         }
     }
 
-    /// The same in this company. Before anything was asked of it.
+    /// Adds followers of the controller, before any query.
     pub(crate) fn in_company(self, company: L) -> Sender<S, L> {
         let mut sender = Sender { controller: self.controller.in_company(company), ..self };
-        // Those who came later are asked, too.
+        // The query must reach the new followers, too.
         sender.window.follow(|| sender.controller.cwnd());
         sender
     }
 
-    /// A sender whose handshake is not over: nothing may be asked of it before
-    /// [`Sender::establish`].
+    /// A sender whose handshake is not complete: it must not be used before [`Sender::establish`].
     pub fn unopened(
         host: Host,
         controller: Core<S>,
@@ -232,7 +233,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         let mut controller = Instrumented::<S, L>::new(controller, mss);
         let (rtt, now) = (estimator(&host), Time(0));
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
-        // The window that the receiver's SYN would have told.
+        // The window that the receiver's SYN would have advertised.
         let peer_window = super::ReceiveWindow::new(host.receive_buffer, mss).bytes();
         let mut window = SendWindow::new(host.send_buffer, mss);
         window.follow(|| controller.cwnd());
@@ -318,7 +319,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.early.map_or_else(Counts::default, |early| early.counts())
     }
 
-    /// History of its controller.
+    /// History of the controller.
     pub fn account(&self) -> &Account<Vec<Kept>> {
         self.controller.account()
     }
@@ -328,12 +329,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.episode
     }
 
-    /// The degree of reordering that loss detection goes by.
+    /// The degree of reordering that loss detection uses.
     pub fn reordering(&self) -> Reordering {
         self.linux.map_or_else(|| self.marker.reordering(), |linux| linux.reordering)
     }
 
-    /// RACK has seen reordering.
+    /// Whether RACK has seen reordering.
     pub fn reordering_seen(&self) -> bool {
         self.marker.has_seen_reordering()
     }
@@ -353,18 +354,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.board.una()
     }
 
-    /// Every byte of the object is acknowledged.
+    /// Whether every byte of the object is acknowledged.
     #[inline]
     pub fn complete(&self) -> bool {
         self.board.una() >= self.object
     }
 
-    /// The application has written the object up to here. What was sent stays sent.
+    /// The application has written the object up to here. Never withdraws data that was sent.
     pub fn write(&mut self, written: u64) {
         self.written = written.clamp(self.board.nxt(), self.object);
     }
 
-    /// Bytes from the oldest unacknowledged one that the send buffer holds.
+    /// Bytes that the send buffer holds, counted from the oldest unacknowledged byte.
     pub fn send_window(&self) -> u64 {
         self.window.bytes()
     }
@@ -381,7 +382,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.timer.map(Armed::deadline)
     }
 
-    /// When the pacer releases the next segment, if that is what the sender waits for.
+    /// When the pacer releases the next segment, if the sender is waiting for it.
     #[inline]
     pub fn release_at(&self) -> Option<Time> {
         match self.blocked {
@@ -397,7 +398,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if self.host.preset.sack {
             return ledger.pipe();
         }
-        // D7: all duplicates count.
+        // D7: every duplicate counts.
         ledger.pipe_without_sack(ledger.outstanding(), self.credit.credit())
     }
 

@@ -8,21 +8,21 @@ use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
 use firstflight::{Nanos, Ready, Sent, Seq, Time};
 
-/// Why a segment leaves.
+/// The reason for sending a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     /// The window admits it.
     Window,
-    /// It is owed.
+    /// The segment is owed.
     Owed,
-    /// It is a probe.
+    /// The segment is a probe.
     Probe,
 }
 
-/// Which segment leaves, and whether it did before.
+/// A segment to send, and whether it was sent before.
 type Chosen = (Id, bool);
 
-/// A segment that leaves: which, its bytes, and whether it left before.
+/// A segment that leaves: its identifier, its bytes, and whether it was sent before.
 struct Leaving {
     id: Id,
     from: u64,
@@ -42,20 +42,21 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.arm();
             return None;
         };
-        // Put together in one place: what is written piece by piece in several is read as a whole too early.
+        // Built in one place: a value that is written in several parts would be read as a whole
+        // before the writes complete.
         let (len, stamp, echo) = (len as u32, ticks(now), self.peer_stamp);
         Some(Transmit { id, segment: Segment { from, len, stamp, echo, marked: false }, repeat })
     }
 
-    /// A segment that has left, by the scoreboard.
+    /// The scoreboard's entry of a segment that has left.
     #[inline(always)]
     fn known(&self, (id, repeat): Chosen) -> Leaving {
         let (start, end) = (self.board.start(id).0, self.board.end(id).0);
         Leaving { id, from: start, len: end - start, repeat }
     }
 
-    /// How many segments may leave now, at most `most`, each new and of full size and each as
-    /// [`Sender::poll`] would give it; none where that must be asked for each.
+    /// Number of segments, at most `most`, that may leave now, each new, of full size, and as
+    /// [`Sender::poll`] would return it; `None` if each segment must be polled.
     #[inline(always)]
     pub(in crate::tcp) fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         let owed = &self.owed;
@@ -99,8 +100,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         many
     }
 
-    /// Whether the segment that the pacer holds may leave; `None` where the whole burst must be asked
-    /// for.
+    /// Whether the segment that the pacer holds may leave; `None` if the whole burst must be
+    /// queried.
     #[inline(always)]
     fn is_due(&mut self, now: Time, pipe: u64, most: u64) -> Option<bool> {
         let due = self.pacer.is_due(now, self.controller.settled_rate())?;
@@ -110,15 +111,15 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (!due || open(self)).then_some(due)
     }
 
-    /// New bytes that data and buffers allow.
+    /// New bytes that the written data and the buffers allow.
     #[inline(always)]
     fn allowed(&self) -> u64 {
         let end = self.right_edge.min(self.board.una().saturating_add(self.window.bytes()));
         self.written.min(end).saturating_sub(self.board.nxt())
     }
 
-    /// After a burst: whether nothing more may leave now, as [`Sender::poll`] would say it. `false` where
-    /// that must be asked.
+    /// After a burst: whether nothing more may leave now, with the same effect as [`Sender::poll`].
+    /// `false` if [`Sender::poll`] must be called to find out.
     #[inline(always)]
     pub(in crate::tcp) fn is_blocked(&mut self, now: Time) -> bool {
         if self.allowed() < self.mss {
@@ -141,7 +142,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
-    /// The next one.
+    /// The next segment of the burst.
     #[inline(always)]
     pub(in crate::tcp) fn next_of_burst(&mut self, now: Time) -> Transmit {
         let (from, len) = (self.board.nxt(), self.mss as u32);
@@ -150,7 +151,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         Transmit { id, segment: Segment { from, len, stamp, echo, marked: false }, repeat: false }
     }
 
-    /// The next ones together.
+    /// Takes the next `count` segments of the burst together.
     #[inline(always)]
     pub(in crate::tcp) fn take_burst(&mut self, now: Time, count: u64) {
         self.board.push_run(now, count);
@@ -162,18 +163,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.mss as u32
     }
 
-    /// So many have left.
+    /// Ends a burst of `count` segments.
     #[inline(always)]
     pub(in crate::tcp) fn end_burst(&mut self, now: Time, count: u64) {
         self.tail_at = now;
         self.count_sent(now, self.board.nxt(), count * self.mss, self.mss);
     }
 
-    /// Bytes of the next new segment; `None` if there is no data, or the receiver or the own buffer
-    /// does not let it go.
+    /// Bytes of the next new segment; `None` if there is no data, or the receiver or the send
+    /// buffer does not allow it.
     ///
-    /// Whole segments only (RFC 1122 section 4.2.3.4): a window that is not a multiple of them
-    /// leaves a rest unused.
+    /// Whole segments only (RFC 1122 section 4.2.3.4): if the window is not a multiple of the
+    /// segment size, the remainder stays unused.
     #[inline]
     pub(super) fn new_len(&self) -> Option<u64> {
         let nxt = self.board.nxt();
@@ -202,8 +203,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         None
     }
 
-    /// RFC8985 7.3: new data, else the highest segment; afterwards the retransmission timer runs
-    /// from now.
+    /// RFC8985 7.3: new data, or else the highest segment; then the retransmission timer is
+    /// restarted.
     fn send_probe(&mut self, now: Time) -> Chosen {
         let kind = Tlp::kind(self.new_len().is_some());
         let sent = match kind {
@@ -221,7 +222,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         sent
     }
 
-    /// What to send next, if the window admits it.
+    /// Chooses the next segment, if the window admits it.
     #[inline]
     fn choose(&mut self, new_data: bool) -> Choice {
         if self.linux.is_some_and(|linux| linux.waits) {
@@ -278,7 +279,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             }
         }
         let pipe = self.inflight();
-        // D3: before an episode what a SACK frees belongs to limited transmit.
+        // D3: before an episode, only limited transmit uses the room that a SACK frees.
         let held = self.episode == Episode::None && choice == Choice::New && !self.marker.is_rack();
         let inflight = if held { pipe.max(self.board.ledger().outstanding()) } else { pipe };
         if !self.controller.admits(len, inflight) {
@@ -348,7 +349,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         id
     }
 
-    /// What ends at `end` has left, of `bytes` together, the last segment with `len` of them.
+    /// Counts the sent data up to `end`: `bytes` in total, the last segment with `len` bytes.
     #[inline(always)]
     fn count_sent(&mut self, now: Time, end: u64, bytes: u64, len: u64) {
         self.marker.on_sent(now, Seq(end));
@@ -365,7 +366,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.tell_sent(now, len, 0);
     }
 
-    /// A segment has left, and so many after it.
+    /// Reports the departure of a segment and of `later` more.
     #[inline(always)]
     fn tell_sent(&mut self, now: Time, len: u64, later: u64) {
         self.controller.on_sent(&Sent {
@@ -379,9 +380,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
 
     fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
         let start = self.board.start(id).0;
-        // It is compared with what an ACK echoes: the tick, not the moment. A probe is a repeat
-        // like any other here: its answer must not pass for that of the original. In Linux it is
-        // none (`tcp_send_loss_probe`).
+        // It is compared with an echo, so it is the tick, not the exact time. Here a probe is a
+        // retransmission like any other: its answer must not be taken for that of the original.
+        // Linux does not count it as one (`tcp_send_loss_probe`).
         if reason != Reason::Probe || self.linux.is_none() {
             self.undo.on_repeat(tick_start(ticks(now)));
         }
@@ -399,8 +400,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.counters.retransmitted_bytes += self.board.len(id);
     }
 
-    /// The path dropped what [`Sender::poll`] gave at `left` (ground truth; the sender itself does
-    /// not know).
+    /// The path dropped the segment that [`Sender::poll`] returned at `left` (ground truth; the
+    /// sender itself does not know).
     pub fn on_dropped(&mut self, sent: &Transmit, left: Time) {
         self.board.on_dropped(sent.id, left);
         self.counters.packets_dropped += 1;

@@ -1,4 +1,4 @@
-//! The one timer: what it is armed for, and what it does when it fires.
+//! The sender's only timer: when it is armed, and what happens when it fires.
 
 use super::{Episode, Sender};
 use crate::instrumented::{Combined, Company};
@@ -60,12 +60,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    /// A timer found losses: the record of an event that acknowledges nothing.
+    /// A timer found losses: reports them in a record that acknowledges nothing.
     fn lose(&mut self, now: Time, losses: &Losses) -> Option<Ack> {
         if losses.is_empty() {
             return None;
         }
-        // What is lost now was in flight before.
+        // Data that is lost now was in flight before.
         let inflight_before = self.inflight() + losses.bytes;
         let mut ack = Ack { now, inflight_before, lost: losses.bytes, ..Ack::default() };
         self.report(&mut ack, losses);
@@ -75,7 +75,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     fn time_out(&mut self, now: Time) {
         if let Some(linux) = &mut self.linux {
             linux.waits = false;
-            // `tcp_enter_loss`: with that many SACKs the degree was estimated too high.
+            // `tcp_enter_loss`: with this many SACKs, the degree of reordering was overestimated.
             let sacked = self.board.ledger().sacked_segments();
             if self.episode == Episode::None && sacked >= u64::from(INITIAL_REORDERING) {
                 linux.reordering = Reordering::default();
@@ -99,7 +99,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.controller.on_hole(lost_end);
         let timeout = match response {
             Response::Cut => Timeout::Rto,
-            // D5: an episode has cut already.
+            // D5: the episode has already reduced the window.
             Response::KeepTarget | Response::Again => Timeout::RtoAgain,
         };
         self.name_losses();
@@ -118,7 +118,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         match response {
             Response::Cut if self.f_rto.is_some() => self.watch_for_proof(una),
             Response::Again if self.f_rto.is_some() => {}
-            // Without the test nothing is taken back; inside an episode the loss before stays real.
+            // Without the test nothing is undone; inside an episode, the earlier loss remains
+            // genuine.
             Response::Cut | Response::Again | Response::KeepTarget => self.undo.discard(),
         }
     }

@@ -1,5 +1,4 @@
-//! Flows for tests: controllers by name, plans, and everything about an outcome that can be
-//! compared.
+//! Flows for tests: controllers by name, plans, and all comparable parts of an outcome.
 #![allow(dead_code, reason = "every test file uses its part")]
 
 use firstflight::arm::{Arm, ArmController};

@@ -1,5 +1,5 @@
-//! Trials for tests: an arm on a path, run whole or step by step with a look at the flow after
-//! each.
+//! Trials for tests: an arm on a path, run to the end or step by step, with a look at the flow
+//! after each step.
 #![allow(dead_code, reason = "every test file uses its part of the rig")]
 
 use firstflight::arm::{Arm, ArmController};

@@ -1,4 +1,4 @@
-//! Two TCP hosts on a wire whose every drop and delay a test decides: constant delay each way, a
+//! Two TCP hosts on a wire whose drops and delays are all set by a test: constant delay each way, a
 //! fixed time per segment, and a fate for each transmission by its number.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
