@@ -59,3 +59,4 @@ mod scalable;
 mod search;
 mod size;
 mod sounding;
+mod told;
