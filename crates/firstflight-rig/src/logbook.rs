@@ -225,7 +225,6 @@ impl Recorder<ArmController> for Logbook {
 
     fn on_event(&mut self, event: &Event, after: &ArmController) {
         self.flight.on_event(event);
-        debug_assert_eq!(after.misfed(), None, "the adapter reports what cannot be: {event:?}");
         self.account.take(event, after);
         if let Event::Sent(sent) = event {
             self.on_sent(sent.now, sent.nxt.0.saturating_sub(1), sent.bytes);
