@@ -203,7 +203,7 @@ impl Driver {
             mss,
             core,
             before: core,
-            ack: Ack::default(),
+            ack: Ack::blank(Time(0)),
             persistent: false,
             stage: Stage::Quiet,
             newest: None,
@@ -378,8 +378,7 @@ impl Driver {
         }
         self.inflight = end.inflight;
         self.counts.acked = self.counts.acked.saturating_add(self.ack.acked);
-        self.ack.advanced = rose;
-        self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
+        self.ack.una = self.una();
         self.ack.inflight_before = end.inflight.saturating_add(self.ack.acked);
         self.ack.flight = end.inflight;
         self.ack.inflight = end.inflight;
@@ -415,7 +414,7 @@ impl Driver {
             self.counts.replays = self.counts.replays.saturating_add(1);
         } else {
             self.begin(now, self.app_limited);
-            self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
+            self.ack.una = self.una();
             (self.ack.inflight_before, self.ack.flight, self.ack.inflight) =
                 (self.inflight, self.inflight, self.inflight);
             self.complete_record();
@@ -518,7 +517,7 @@ impl Driver {
     /// The ACK that is open, as far as it is complete: the last one of a log is never settled.
     pub(crate) fn record_open(&self) {
         if self.stage == Stage::Open {
-            self.record(&Event::Ack(self.ack));
+            self.record(&Event::Ack(self.ack, *self.core.so_far()));
             if self.persistent {
                 self.record(&Event::Congestion(self.persistent_congestion()));
             }
@@ -528,12 +527,18 @@ impl Driver {
     fn begin(&mut self, now: Time, app_limited: bool) {
         self.settle();
         self.app_limited = app_limited;
-        self.ack = Ack { now, app_limited, cwnd_limited: !app_limited, ..Ack::default() };
+        self.ack = Ack { app_limited, cwnd_limited: !app_limited, ..Ack::blank(now) };
         self.before = self.core;
         self.recovery_began_before = self.recovery_began;
         self.persistent = false;
         self.newest = None;
         self.stage = Stage::Collecting;
+    }
+
+    /// A new packet number space takes nothing back of what the one before acknowledged.
+    fn una(&self) -> Seq {
+        let of_space = self.largest.map_or(0, |largest| largest.saturating_add(1));
+        self.core.so_far().una.max(Seq(of_space))
     }
 
     fn sample(&mut self, rtt: Nanos) {
@@ -546,8 +551,6 @@ impl Driver {
         self.ack.nxt = Seq(self.next);
         self.ack.tx_next = self.next;
         self.ack.srtt = self.srtt;
-        self.ack.min_rtt = self.rtt.min();
-        self.ack.delivered = self.counts.acked;
         self.ack.sent = self.counts.sent;
     }
 

@@ -214,7 +214,7 @@ impl Judge {
         (self.ours, self.theirs) = (Ours::of(core), theirs);
         let is = self.ours;
         let (mut acked, mut lost) = (0, 0);
-        if let Event::Ack(ack) = event {
+        if let Event::Ack(ack, _) = event {
             self.acks += 1;
             self.acks_apart += u64::from(self.gap() > self.tolerance);
             (acked, lost) = (ack.acked, ack.lost);
@@ -236,7 +236,7 @@ impl Judge {
         };
         let rule = Rule::of(event, &step, self.gradual);
         match (rule, event) {
-            (Rule::Avoidance, Event::Ack(ack)) => self.grow(ack, step),
+            (Rule::Avoidance, Event::Ack(ack, _)) => self.grow(ack, step),
             // A send that moves nothing is not worth a line.
             (Rule::Sending, _) if step.theirs.change() == 0 && step.ours.change() == 0 => {}
             (Rule::Sending, _) => self.note(rule, step),
@@ -428,7 +428,7 @@ fn off_by_factor(step: &Step, left: impl Fn(&Side) -> u64) -> u64 {
 
 fn flight(event: &Event) -> Option<u64> {
     match event {
-        Event::Ack(ack) => Some(ack.inflight_before),
+        Event::Ack(ack, _) => Some(ack.inflight_before),
         Event::Congestion(congestion) => Some(congestion.inflight_before),
         other => other.inflight(),
     }

@@ -54,16 +54,6 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// An ACK, before anything else is done with it.
-    #[inline(always)]
-    pub(super) fn note_acked(&mut self, ack: &Ack) {
-        if self.increase == Increase::Linux {
-            self.lower_unused();
-            self.usage.note_acked(ack, self.cx.transport, self.sent);
-        }
-        self.usage.on_ack(ack);
-    }
-
     /// Whether the next [`Ready`] is needed for its timeout.
     #[inline]
     pub(super) fn heeds_timeout(&self) -> bool {
