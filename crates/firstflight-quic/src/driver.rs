@@ -24,6 +24,8 @@
 //!   begins, and once more with the first RTT sample, the controller starts afresh with that
 //!   sample, as one that only sees data would; but not once half an initial window was sent or
 //!   something was lost.
+//! * D6 (probes): quinn does not say that it sends a probe of the path's MTU (RFC 9000, section 14.4). What is acknowledged counts as
+//!   sent.
 
 use crate::plan::Plan;
 use firstflight::arm::{Arm, ArmController};
@@ -359,6 +361,8 @@ impl Driver {
         let rose = end.largest.is_some() && end.largest > self.largest;
         if rose {
             self.largest = end.largest;
+            // D6.
+            self.next = self.next.max(end.largest.map_or(0, |largest| largest.saturating_add(1)));
         }
         let newest = self.newest.take();
         let first_sample = self.rtt.srtt().is_none();
@@ -378,6 +382,8 @@ impl Driver {
         }
         self.inflight = end.inflight;
         self.counts.acked = self.counts.acked.saturating_add(self.ack.acked);
+        // D6.
+        self.counts.sent = self.counts.sent.max(self.counts.acked);
         self.ack.una = self.una();
         self.ack.inflight_before = end.inflight.saturating_add(self.ack.acked);
         self.ack.flight = end.inflight;

@@ -344,7 +344,20 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     #[inline(never)]
     fn take_as_linux(&mut self, ack: &Ack) {
+        if self.is_unused() {
+            return self.take_after_unused(ack);
+        }
+        self.note_and_act(ack);
+    }
+
+    #[cold]
+    fn take_after_unused(&mut self, ack: &Ack) {
         self.lower_unused();
+        self.note_and_act(ack);
+    }
+
+    #[inline(always)]
+    fn note_and_act(&mut self, ack: &Ack) {
         self.usage.note_acked(ack, self.cx.transport, self.sent);
         self.usage.on_ack(ack);
         self.act(ack);

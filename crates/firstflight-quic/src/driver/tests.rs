@@ -106,6 +106,18 @@ fn an_ack_reaches_the_core_once_with_the_losses_that_follow_it() {
     assert_eq!(driver.status().stats.loss_episodes, 1, "the loss opens one episode");
 }
 
+/// Departure D6.
+#[test]
+fn a_probe_of_the_mtu_that_no_call_told_of_counts_as_sent() {
+    let (mut driver, ear) = connected("slowstart/reno/prr");
+    send(&mut driver, ms(30), 2);
+    ack(&mut driver, ms(60), &[(1, ms(30)), (2, ms(30)), (3, ms(30))], 0);
+    driver.settle();
+    let ack = records(&ear)[0];
+    assert_eq!((ack.una.0, ack.nxt.0, ack.tx_next, ack.sent), (4, 4, 4, 4 * MSS));
+    assert_eq!(driver.core().misfed(), None, "nothing that was not sent is acknowledged");
+}
+
 #[test]
 fn marks_behind_losses_join_the_same_ack() {
     let (mut driver, ear) = connected("slowstart/reno/prr");

@@ -146,15 +146,16 @@ impl Usage {
         self.full
     }
 
-    /// The last send found a window that had not been the limit for a timeout: the most that was
-    /// used of it meanwhile. Told once.
+    /// The last send found a window that had not been the limit for a timeout.
     #[inline]
-    pub(super) fn take_unused(&mut self) -> Option<u64> {
-        if self.sent_at.since(self.since) < self.timeout || self.timeout == Nanos::ZERO {
-            return None;
-        }
+    pub(super) fn is_unused(&self) -> bool {
+        self.timeout > Nanos::ZERO && self.sent_at.since(self.since) >= self.timeout
+    }
+
+    /// The most that was used of such a window meanwhile. Told once.
+    pub(super) fn take_unused(&mut self) -> u64 {
         self.since = self.sent_at;
-        Some(self.used)
+        self.used
     }
 
     /// The window was lowered to what is used of it.
