@@ -3,7 +3,7 @@
 //!
 //! What is measured is always the same number of ACKs; what brings a sender into the phase comes before and is not counted.
 
-use firstflight::{Ack, Nanos, Seq, Time};
+use firstflight::{Ack, AckDetail, Nanos, Seq, Time};
 
 /// ACKs measured.
 pub const ACKS: usize = 4_000;
@@ -38,14 +38,12 @@ pub struct Scenario {
 struct Maker {
     now: u64,
     acked: u64,
-    delivered: u64,
 }
 
 impl Maker {
     fn ack(&mut self) -> Step {
         self.now += EVERY;
         self.acked += 2;
-        self.delivered += 2 * PACKET;
         self.step(self.acked + FLIGHT)
     }
 
@@ -58,19 +56,21 @@ impl Maker {
             acked_fresh: 2 * PACKET,
             rtt,
             srtt: rtt,
-            min_rtt: rtt,
             una: Seq(self.acked),
             nxt: Seq(nxt),
-            advanced: true,
             flight,
             inflight_before: flight + 2 * PACKET,
             inflight: flight,
-            delivered: self.delivered,
             sent: nxt * PACKET,
             tx_acked: Some(self.acked - 1),
             tx_next: nxt,
             cwnd_limited: true,
-            ..Ack::default()
+            lost: 0,
+            ce: false,
+            sacked: 0,
+            tx_lost: None,
+            app_limited: false,
+            detail: AckDetail::default(),
         };
         Step { ack, sent: self.now - RTT }
     }
@@ -84,7 +84,6 @@ impl Maker {
             for k in 0..acks {
                 self.now += RTT / acks;
                 self.acked += 2;
-                self.delivered += 2 * PACKET;
                 // Every ACK releases what it acknowledges and as much again.
                 steps.push(self.step(end + 4 * (k + 1)));
             }
@@ -108,7 +107,7 @@ impl Maker {
 
 impl Scenario {
     pub fn named(name: &str) -> Scenario {
-        let mut m = Maker { now: 1_000_000_000, acked: 0, delivered: 0 };
+        let mut m = Maker { now: 1_000_000_000, acked: 0 };
         let round = (FLIGHT / 2 + 1) as usize;
         let (before, measured) = match name {
             "start" => {
@@ -126,6 +125,8 @@ impl Scenario {
                     step.ack.now = Time(first.ack.now.0 + i as u64);
                     step.ack.acked_fresh = 0;
                     step.ack.acked = 2 * PACKET;
+                    // What it delivers was sent.
+                    step.ack.sent = first.ack.sent + 2 * PACKET * (i as u64 + 1);
                     step
                 });
                 (before, measured.collect())

@@ -2,6 +2,8 @@
 //! and the invariants.
 #![no_main]
 
+#[path = "../../crates/firstflight/tests/it/told.rs"]
+mod told;
 #[path = "../../crates/firstflight/tests/it/history/mod.rs"]
 #[allow(
     dead_code,

@@ -155,33 +155,33 @@ pub(crate) struct Ack {
     receiver_ts: Option<u32>,
 }
 
-impl From<&event::Ack> for Ack {
-    fn from(ack: &event::Ack) -> Ack {
+impl Ack {
+    fn of(ack: &event::Ack, so_far: &event::SoFar) -> Ack {
         let ns = |time: Option<Nanos>| time.map(|time| time.0);
         Ack {
             now: ack.now.0,
             acked: ack.acked,
             lost: ack.lost,
             ce: ack.ce,
-            ce_bytes: ack.ce_bytes,
+            ce_bytes: ack.detail.ce_bytes,
             rtt: ns(ack.rtt),
             srtt: ns(ack.srtt),
-            min_rtt: ns(ack.min_rtt),
+            min_rtt: ns(so_far.min_rtt),
             una: ack.una.0,
             nxt: ack.nxt.0,
-            advanced: ack.advanced,
+            advanced: so_far.advanced,
             flight: ack.flight,
             sacked: ack.sacked,
             inflight_before: ack.inflight_before,
             inflight: ack.inflight,
-            delivered: ack.delivered,
+            delivered: so_far.delivered,
             sent: ack.sent,
             tx_acked: ack.tx_acked,
             tx_lost: ack.tx_lost,
             tx_next: ack.tx_next,
             cwnd_limited: ack.cwnd_limited,
             app_limited: ack.app_limited,
-            receiver_ts: ack.receiver_ts,
+            receiver_ts: ack.detail.receiver_ts,
         }
     }
 }
@@ -435,9 +435,13 @@ impl Startup for InPython {
 
     fn sample(&mut self, ack: &event::Ack, w: event::Window, cx: &event::Context) -> Verdict {
         let mut copy = w;
-        let found = self.with_window("sample", &mut copy, |object, window| {
-            verdict(&object.call_method1("sample", (Ack::from(ack), window, Context::from(cx)))?)
-        });
+        let found =
+            self.with_window("sample", &mut copy, |object, window| {
+                verdict(&object.call_method1(
+                    "sample",
+                    (Ack::of(ack, &cx.so_far), window, Context::from(cx)),
+                )?)
+            });
         found.map(|found| found.0).unwrap_or_default()
     }
 
@@ -452,9 +456,10 @@ impl Startup for InPython {
             return SlowStart.grow(ack, acked, w, cx);
         }
         let grown = self.with_window("grow", w, |object, window| {
-            verdict(
-                &object.call_method1("grow", (Ack::from(ack), acked, window, Context::from(cx)))?,
-            )
+            verdict(&object.call_method1(
+                "grow",
+                (Ack::of(ack, &cx.so_far), acked, window, Context::from(cx)),
+            )?)
         });
         grown
             .map(|(verdict, leftover)| Grown { leftover: leftover.min(acked), verdict })
@@ -472,7 +477,7 @@ impl Startup for InPython {
         let floor = self.with_window("beside_avoidance", &mut copy, |object, window| {
             let floor = object.call_method1(
                 "beside_avoidance",
-                (Ack::from(ack), acked, window, Context::from(cx)),
+                (Ack::of(ack, &cx.so_far), acked, window, Context::from(cx)),
             )?;
             if floor.is_none() { Ok(None) } else { amount(&floor).map(Some) }
         });
@@ -498,7 +503,10 @@ impl Startup for InPython {
         self.with_window("on_congestion", &mut copy, |object, window| {
             let name = if signal == Signal::Loss { "loss" } else { "ecn" };
             object
-                .call_method1("on_congestion", (name, Ack::from(ack), window, Context::from(cx)))
+                .call_method1(
+                    "on_congestion",
+                    (name, Ack::of(ack, &cx.so_far), window, Context::from(cx)),
+                )
                 .map(drop)
         });
         None

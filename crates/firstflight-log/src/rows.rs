@@ -4,7 +4,7 @@ use crate::estimate::Rtt;
 use crate::step::{Id, Opening, Sink, Stated, Step};
 use firstflight::event::Transport;
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, AckDetail, Event, Nanos, Sent, Seq, SoFar, Time};
 use std::collections::HashMap;
 
 /// Connections that rows of one file may be of, in turns.
@@ -114,6 +114,7 @@ struct Sender {
     mss: u64,
     standing: Standing,
     inflight_most: u64,
+    so_far: SoFar,
 }
 
 /// Rows in succession that state losses, none less than the one before.
@@ -239,6 +240,7 @@ impl About {
             mss,
             standing: Standing::default(),
             inflight_most: before,
+            so_far: SoFar::new(transport, Seq(first)),
         }
     }
 }
@@ -297,9 +299,10 @@ impl Sender {
         if !after {
             self.send(now, stated, lost, before, sink);
         }
-        let advanced = una > self.una;
         self.una = self.una.max(una);
         let inflight = before.saturating_sub(acked + lost);
+        let mut detail = AckDetail::default();
+        detail.receiver_ts = row.receiver_ts;
         let ack = Ack {
             now,
             acked,
@@ -308,24 +311,23 @@ impl Sender {
             ce: row.ce,
             rtt,
             srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
             una: Seq(una),
             nxt: Seq(nxt),
-            advanced,
             flight: inflight + lost,
             inflight_before: before,
             inflight,
-            delivered: self.delivered,
             sent: self.sent,
             // Ordinals of transmissions: what was delivered counts as sent in order.
             tx_acked: (acked > 0).then_some(self.delivered),
             tx_lost: (lost > 0).then_some(self.delivered.saturating_add(1)),
             tx_next: self.delivered.saturating_add(before.max(1)),
+            sacked: 0,
+            cwnd_limited: false,
             app_limited: row.app_limited,
-            receiver_ts: row.receiver_ts,
-            ..Ack::default()
+            detail,
         };
-        sink.step(self.id, &Step::Event(Event::Ack(ack), 0));
+        self.so_far.on_ack(&ack);
+        sink.step(self.id, &Step::Event(Event::Ack(ack, self.so_far), 0));
         if after {
             self.send(now, stated, lost, inflight, sink);
         }

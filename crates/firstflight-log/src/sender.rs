@@ -10,7 +10,7 @@ use crate::segment::{MOST_SCALE, Sacks, Segment};
 use crate::sizes::Sizes;
 use crate::step::{Id, Opening, Sink, Stated, Step, Unsure};
 use firstflight::event::{Timeout, Transport};
-use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, AckDetail, Congestion, Event, Nanos, Sent, Seq, SoFar, Time};
 use std::collections::BTreeMap;
 
 /// Pieces that are remembered while they are out.
@@ -93,6 +93,7 @@ pub(crate) struct Sender {
     out: Out,
     pieces: BTreeMap<u64, Piece>,
     pending: Option<Ack>,
+    so_far: SoFar,
     /// Sequence numbers without wrapping: the last one seen, and the same as it stood in the
     /// packet.
     anchor: Option<(u64, u32)>,
@@ -166,6 +167,7 @@ impl Sender {
             out: Out::default(),
             pieces: BTreeMap::new(),
             pending: None,
+            so_far: SoFar::default(),
             anchor: None,
             una: 0,
             nxt: 0,
@@ -662,10 +664,10 @@ impl Sender {
         if !at_once {
             self.flush(sink);
         }
-        let blank = Ack { now, inflight_before: self.inflight, ..Ack::default() };
+        let blank = Ack { inflight_before: self.inflight, ..Ack::blank(now) };
         let ack = self.pending.get_or_insert(blank);
         ack.lost += lost;
-        ack.lost_again |= again;
+        ack.detail.lost_again |= again;
         ack.tx_lost = ack.tx_lost.max(last_lost);
         self.flush(sink);
     }
@@ -739,18 +741,18 @@ impl Sender {
             self.see_needless(now, duplicate, sink);
             return;
         }
+        let mut detail = AckDetail::default();
+        detail.ce_bytes = self.marked_bytes(&marks, news.bytes);
+        detail.receiver_ts = segment.stamps.map(|stamps| stamps.0);
         self.pending = Some(Ack {
-            now,
             acked: news.bytes,
             acked_fresh: news.bytes,
             ce: marked,
-            ce_bytes: self.marked_bytes(&marks, news.bytes),
             rtt,
             inflight_before: before,
-            advanced,
             tx_acked: news.transmission,
-            receiver_ts: segment.stamps.map(|stamps| stamps.0),
-            ..Ack::default()
+            detail,
+            ..Ack::blank(now)
         });
         self.marked = marks.packets;
         self.open(sink);
@@ -840,14 +842,13 @@ impl Sender {
         ack.sacked = self.sacked;
         ack.inflight = self.inflight.saturating_sub(ack.lost);
         ack.srtt = self.rtt.srtt();
-        ack.min_rtt = self.rtt.min();
-        ack.delivered = self.delivered;
         ack.sent = self.sent;
         ack.app_limited = self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt);
         if marks > 1 {
             self.out.step(Step::Marks(marks), sink);
         }
-        self.out.step(Step::Event(Event::Ack(ack), 0), sink);
+        self.so_far.on_ack(&ack);
+        self.out.step(Step::Event(Event::Ack(ack, self.so_far), 0), sink);
         self.tell_edge(sink);
     }
 
@@ -889,6 +890,7 @@ impl Sender {
             inflight: self.inflight,
             srtt: self.handshake,
         };
+        self.so_far.una = Seq(first);
         self.out.held = Some((opening, vec![Step::Event(Event::Sent(sent), self.wire_before)]));
         self.release(false, sink);
     }

@@ -85,6 +85,7 @@ pub struct Recorded {
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a step is handed on at once, and most are events")]
 pub enum Step {
     /// Something that a controller is told (`Ready` and a new size only by logs of our own), with the
     /// bytes that a packet which left takes on the wire, IP header included; 0 for all else.

@@ -26,6 +26,8 @@
 //!   starts, and once more with the first RTT sample, the controller restarts with that sample, as
 //!   a controller that sees only data would; but not after half an initial window was sent or a
 //!   packet was lost.
+//! * D6 (probes): quinn does not report that it sends a probe of the path's MTU (RFC 9000, section
+//!   14.4). Acknowledged bytes count as sent.
 
 use crate::plan::Plan;
 use firstflight::arm::{Arm, ArmController};
@@ -206,7 +208,7 @@ impl Driver {
             mss,
             core,
             before: core,
-            ack: Ack::default(),
+            ack: Ack::blank(Time(0)),
             persistent: false,
             stage: Stage::Quiet,
             newest: None,
@@ -362,6 +364,8 @@ impl Driver {
         let rose = end.largest.is_some() && end.largest > self.largest;
         if rose {
             self.largest = end.largest;
+            // D6.
+            self.next = self.next.max(end.largest.map_or(0, |largest| largest.saturating_add(1)));
         }
         let newest = self.newest.take();
         let first_sample = self.rtt.srtt().is_none();
@@ -381,8 +385,9 @@ impl Driver {
         }
         self.inflight = end.inflight;
         self.counts.acked = self.counts.acked.saturating_add(self.ack.acked);
-        self.ack.advanced = rose;
-        self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
+        // D6.
+        self.counts.sent = self.counts.sent.max(self.counts.acked);
+        self.ack.una = self.una();
         self.ack.inflight_before = end.inflight.saturating_add(self.ack.acked);
         self.ack.flight = end.inflight;
         self.ack.inflight = end.inflight;
@@ -418,7 +423,7 @@ impl Driver {
             self.counts.replays = self.counts.replays.saturating_add(1);
         } else {
             self.begin(now, self.app_limited);
-            self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
+            self.ack.una = self.una();
             (self.ack.inflight_before, self.ack.flight, self.ack.inflight) =
                 (self.inflight, self.inflight, self.inflight);
             self.complete_record();
@@ -521,7 +526,7 @@ impl Driver {
     /// Records the open ACK in its current state: the last ACK of a log is never settled.
     pub(crate) fn record_open(&self) {
         if self.stage == Stage::Open {
-            self.record(&Event::Ack(self.ack));
+            self.record(&Event::Ack(self.ack, *self.core.so_far()));
             if self.persistent {
                 self.record(&Event::Congestion(self.persistent_congestion()));
             }
@@ -531,12 +536,18 @@ impl Driver {
     fn begin(&mut self, now: Time, app_limited: bool) {
         self.settle();
         self.app_limited = app_limited;
-        self.ack = Ack { now, app_limited, cwnd_limited: !app_limited, ..Ack::default() };
+        self.ack = Ack { app_limited, cwnd_limited: !app_limited, ..Ack::blank(now) };
         self.before = self.core;
         self.recovery_began_before = self.recovery_began;
         self.persistent = false;
         self.newest = None;
         self.stage = Stage::Collecting;
+    }
+
+    /// A new packet number space takes nothing back of what the one before acknowledged.
+    fn una(&self) -> Seq {
+        let of_space = self.largest.map_or(0, |largest| largest.saturating_add(1));
+        self.core.so_far().una.max(Seq(of_space))
     }
 
     fn sample(&mut self, rtt: Nanos) {
@@ -549,8 +560,6 @@ impl Driver {
         self.ack.nxt = Seq(self.next);
         self.ack.tx_next = self.next;
         self.ack.srtt = self.srtt;
-        self.ack.min_rtt = self.rtt.min();
-        self.ack.delivered = self.counts.acked;
         self.ack.sent = self.counts.sent;
     }
 

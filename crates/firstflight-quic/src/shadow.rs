@@ -90,14 +90,14 @@ impl Shadow {
     pub(crate) fn tell(&mut self, event: &Event) {
         let Some(controller) = self.controller.as_mut().filter(|_| !self.settled) else { return };
         match event {
-            Event::Ack(ack) if !self.exact => {
+            Event::Ack(ack, _) if !self.exact => {
                 // The limits of the real sender's window do not apply to this one.
                 controller.on_ack_of_another(ack);
             }
             event => controller.tell(event),
         }
         let now = match event {
-            Event::Ack(ack) => ack.now,
+            Event::Ack(ack, _) => ack.now,
             Event::Sent(sent) => {
                 self.start.get_or_insert(sent.now);
                 return;
@@ -106,7 +106,7 @@ impl Shadow {
             _ => return,
         };
         self.note(now);
-        self.acks += u64::from(matches!(event, Event::Ack(ack) if ack.acked > 0));
+        self.acks += u64::from(matches!(event, Event::Ack(ack, _) if ack.acked > 0));
     }
 
     fn note(&mut self, now: Time) {

@@ -315,12 +315,12 @@ impl Seen {
                 }
                 self.sent(sent.now, sent.bytes, sent.inflight);
             }
-            Event::Ack(ack) => {
+            Event::Ack(ack, so_far) => {
                 self.last = ack.now;
                 self.acked += ack.acked;
                 self.lost += ack.lost;
                 self.ce += u64::from(ack.ce);
-                self.min_rtt = ack.min_rtt.or(self.min_rtt);
+                self.min_rtt = so_far.min_rtt.or(self.min_rtt);
                 self.srtt = ack.srtt.or(self.srtt);
                 self.left(ack.now, ack.inflight);
             }

@@ -35,7 +35,7 @@ impl Events {
     pub(crate) fn see(&mut self, id: Id, opening: &Opening, mss: u64, step: &Step) {
         let Step::Event(event, _) = step else { return };
         match event {
-            Event::Ack(ack) => {
+            Event::Ack(ack, _) => {
                 let pending = self.pending.remove(&id).unwrap_or_default();
                 let written = self.write(opening, mss, ack, pending);
                 self.failed = self.failed.take().or(written.err());
@@ -72,7 +72,7 @@ impl Events {
             ack.lost,
             u8::from(ack.app_limited),
             u8::from(ack.ce),
-            text(ack.receiver_ts.map(u64::from)),
+            text(ack.detail.receiver_ts.map(u64::from)),
         )
     }
 

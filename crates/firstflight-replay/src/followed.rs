@@ -163,7 +163,7 @@ impl Followed {
 
     fn tell(&mut self, event: &Event, wire: u64) {
         match event {
-            Event::Ack(ack) => return self.on_ack(ack),
+            Event::Ack(ack, _) => return self.on_ack(ack),
             Event::Sent(sent) => self.on_sent(sent, wire),
             Event::Congestion(timeout) => {
                 self.timeouts += 1;

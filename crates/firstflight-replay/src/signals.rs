@@ -198,7 +198,7 @@ impl Signals {
             second.rtt = second.rtt.max(ack.rtt.map_or(0, |rtt| rtt.0));
             second.inflight = second.inflight.max(ack.inflight_before);
         }
-        if let Some(ticks) = ack.receiver_ts {
+        if let Some(ticks) = ack.detail.receiver_ts {
             self.clock.see(ack.now, ticks, ack.acked);
         }
         self.limit(ack);

@@ -87,7 +87,7 @@ mod on {
                     self.check_sent(sent.bytes, sent.inflight);
                     self.inflight = sent.inflight;
                 }
-                Event::Ack(ack) => {
+                Event::Ack(ack, _) => {
                     self.told[0] += ack.acked;
                     self.told[1] += ack.lost;
                     // A stack that names no packets also reports ACK-only packets as sent.

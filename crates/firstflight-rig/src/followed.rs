@@ -59,7 +59,7 @@ impl Followed {
                 self.first_send.get_or_insert(sent.now);
                 self.round_ends.get_or_insert(sent.nxt);
             }
-            Event::Ack(ack) => {
+            Event::Ack(ack, _) => {
                 if self.round_ends.is_some_and(|end| ack.una >= end) {
                     self.rounds += 1;
                     self.round_ends = Some(Seq(ack.nxt.0.max(ack.una.0 + 1)));

@@ -200,8 +200,8 @@ pub fn open(logbook: &Mutex<Logbook>) -> MutexGuard<'_, Logbook> {
 fn tell(record: Record, begin: Time, observer: &mut dyn Observer) {
     let cause = match &record.event {
         Event::Sent(_) => Some(Cause::Sent),
-        Event::Ack(ack) if ack.is_timer() => Some(Cause::Timer),
-        Event::Ack(_) => Some(Cause::Ack),
+        Event::Ack(ack, so_far) if so_far.is_timer(ack) => Some(Cause::Timer),
+        Event::Ack(..) => Some(Cause::Ack),
         _ => None,
     };
     let now = record.event.now();
@@ -228,6 +228,7 @@ impl Recorder<ArmController> for Logbook {
 
     fn on_event(&mut self, event: &Event, after: &ArmController) {
         self.flight.on_event(event);
+        debug_assert_eq!(after.misfed(), None, "the adapter reports what cannot be: {event:?}");
         self.account.take(event, after);
         if let Event::Sent(sent) = event {
             self.on_sent(sent.now, sent.nxt.0.saturating_sub(1), sent.bytes);
@@ -238,8 +239,8 @@ impl Recorder<ArmController> for Logbook {
         }
         let Some(seen) = &mut self.seen else { return };
         seen.inflight = event.inflight().unwrap_or(seen.inflight);
-        if let Event::Ack(ack) = event {
-            seen.min_rtt = ack.min_rtt.or(seen.min_rtt);
+        if let Event::Ack(_, so_far) = event {
+            seen.min_rtt = so_far.min_rtt.or(seen.min_rtt);
         }
         seen.tape.on_event(event, after);
         if let Some(record) = seen.tape.newest() {

@@ -163,9 +163,9 @@ impl<C: CongestionController> Startup for Steered<C> {
         Verdict::Hold { cwnd: self.window() }
     }
 
-    fn absorbs(&mut self, _signal: Signal, ack: &Ack, _cx: &Context) -> bool {
+    fn absorbs(&mut self, _signal: Signal, ack: &Ack, cx: &Context) -> bool {
         // The controller already knows of an ACK.
-        if ack.is_timer() {
+        if cx.so_far.is_timer(ack) {
             self.lost(ack);
         }
         true

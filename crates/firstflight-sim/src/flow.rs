@@ -345,7 +345,7 @@ impl<E: Ends> Flow<E> {
         if heard {
             while let Some(ack) = self.acks.take(self.due.acks <= now) {
                 self.due.acks = self.acks.next();
-                let mut record = Ack::default();
+                let mut record = Ack::blank(Time(0));
                 if self.ends.on_ack(time, &ack.what, &mut record) {
                     self.watch(time, Cause::Ack, Some(&record), forward, observer);
                 }

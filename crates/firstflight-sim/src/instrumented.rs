@@ -167,8 +167,14 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.controller.on_ack(ack);
+        debug_assert_eq!(
+            self.controller.misfed(),
+            None,
+            "the sender reports what cannot be: {ack:?}"
+        );
         let began = self.account.on_ack(ack, &self.controller);
-        self.record(|| Event::Ack(*ack));
+        let so_far = *self.controller.so_far();
+        self.record(|| Event::Ack(*ack, so_far));
         self.recorder.along(&began, |other| other.on_ack(ack));
         self.settle();
         began

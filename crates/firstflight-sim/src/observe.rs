@@ -199,13 +199,13 @@ impl Tape {
 impl<S: Startup, A: Avoidance, R: Policy> Recorder<Controller<S, A, R>> for Tape {
     fn on_event(&mut self, event: &Event, after: &Controller<S, A, R>) {
         let (mut acked, mut lost, mut signals) = (Vec::new(), Vec::new(), Vec::new());
-        if matches!(event, Event::Ack(_) | Event::Congestion(_)) {
+        if matches!(event, Event::Ack(..) | Event::Congestion(_)) {
             (acked, lost) = (take(&mut self.acked), take(&mut self.lost));
         }
         if !matches!(event, Event::Sent(_) | Event::Ready(_)) {
             after.signals(&mut |name, value| signals.push((name, value)));
         }
-        let ack = if let Event::Ack(ack) = event { Some(ack) } else { None };
+        let ack = if let Event::Ack(ack, _) = event { Some(ack) } else { None };
         self.records.push_back(Record {
             event: *event,
             state: State { inflight: event.inflight().unwrap_or(0), ..State::of(after, ack) },

@@ -11,7 +11,7 @@ use firstflight::arm::ArmController;
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::{DUP_THRESH, Header};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
+use firstflight::{Ack, AckDetail, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
 
 /// Maximum number of segments timed at once.
 pub(crate) const MARKS: usize = 32;
@@ -81,7 +81,6 @@ pub(crate) struct Flow {
     window: Option<u16>,
     transmissions: u64,
     sent: u64,
-    delivered: u64,
     idle_since: Option<Time>,
     pub(crate) app_limited: bool,
 }
@@ -107,7 +106,6 @@ impl Flow {
             window: None,
             transmissions: 0,
             sent: 0,
-            delivered: 0,
             idle_since: None,
             app_limited: false,
         }
@@ -255,22 +253,18 @@ impl Flow {
         self.last = self.last.max(ack);
         (self.duplicates, self.repeat_due, self.timeouts) = (0, false, 0);
         let acked = self.credit.on_advance(advance);
-        self.delivered += acked;
         if self.nxt == self.una {
             self.idle_since = Some(now);
             self.credit = DuplicateCredit::default();
         }
         let tx_acked = newest.map(|mark| mark.ordinal).or(self.transmissions.checked_sub(1));
-        let ack =
-            Ack { acked, advanced: true, rtt, tx_acked, repeat_acked, ..self.ack(now, before) };
-        self.tell(ack);
+        self.tell(Ack { acked, rtt, tx_acked, ..self.ack(now, before) }, repeat_acked);
     }
 
     fn on_duplicate(&mut self, now: Time) {
         let before = self.inflight();
         self.duplicates = self.duplicates.saturating_add(1);
         let acked = self.credit.on_duplicate(self.mss.min(before));
-        self.delivered += acked;
         // RFC 5681 section 3.2: the third one means that the head is lost, and smoltcp retransmits
         // it.
         let enter = self.duplicates == DUP_THRESH;
@@ -285,31 +279,39 @@ impl Flow {
             inflight: self.inflight() - lost,
             ..self.ack(now, before)
         };
-        self.tell(ack);
+        self.tell(ack, false);
     }
 
     /// The fields common to all records of an ACK.
     fn ack(&self, now: Time, inflight_before: u64) -> Ack {
         Ack {
             now,
+            acked: 0,
+            acked_fresh: 0,
+            lost: 0,
+            // smoltcp knows no ECN and sends no SACK.
+            ce: false,
+            sacked: 0,
+            rtt: None,
             srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
             una: Seq(self.una),
             nxt: Seq(self.nxt),
             flight: self.nxt - self.una,
             inflight_before,
             inflight: self.inflight(),
-            delivered: self.delivered,
             sent: self.sent,
+            tx_acked: None,
+            tx_lost: None,
             tx_next: self.transmissions,
             cwnd_limited: !self.app_limited,
             app_limited: self.app_limited,
-            ..Ack::default()
+            detail: AckDetail::default(),
         }
     }
 
-    fn tell(&mut self, mut ack: Ack) {
+    fn tell(&mut self, mut ack: Ack, repeat_acked: bool) {
         ack.acked_fresh = ack.acked;
+        ack.detail.repeat_acked = repeat_acked;
         self.controller.on_ack(&ack);
     }
 }

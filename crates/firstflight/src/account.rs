@@ -133,7 +133,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
                 self.on_ready(after);
             }
             Event::Sent(sent) => self.on_sent(sent.now),
-            Event::Ack(ack) => return self.on_ack(ack, after),
+            Event::Ack(ack, _) => return self.on_ack(ack, after),
             Event::Congestion(congestion) => self.on_congestion(congestion, after),
             Event::Spurious { .. } => self.on_spurious(after),
         }

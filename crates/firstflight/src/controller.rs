@@ -25,7 +25,7 @@ pub use config::{Config, Ending, Increase, Relapse};
 
 use crate::avoidance::{Avoidance, Cut, MAX_MSS, Sizes};
 use crate::event::{
-    Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
+    Ack, Congestion, Context, Misfed, Phase, Ready, Sent, Signal, SoFar, Timeout, Transport, Window,
 };
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
@@ -81,13 +81,14 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     after_timeout: bool,
     /// Something was sent, first at `first_sent`.
     sent: bool,
-    /// Something was acknowledged.
-    acked: bool,
     first_sent: Time,
     round_end: Seq,
     rounds: u32,
     ended: Option<Ended>,
     stats: Stats,
+    /// When the last ACK came.
+    heard: Time,
+    misfed: Option<Misfed>,
 }
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
@@ -115,6 +116,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             limited: true,
             young_epoch: false,
             newborn_epoch: false,
+            so_far: SoFar::new(config.transport, nxt),
         };
         let mut controller = Controller {
             startup,
@@ -137,12 +139,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             exit_in_doubt: false,
             after_timeout: false,
             sent: false,
-            acked: false,
             first_sent: now,
             round_end: nxt,
             rounds: 0,
             ended: None,
             stats: Stats::default(),
+            heard: now,
+            misfed: None,
         };
         controller.startup.start(now, nxt);
         controller
@@ -152,14 +155,24 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// longer. Only before the first RTT sample.
     pub fn restart(&mut self, now: Time, nxt: Seq) {
         (self.first_sent, self.round_end) = (now, nxt);
+        self.heard = now;
+        self.cx.so_far.una = SoFar::new(self.cx.transport, nxt).una;
         self.usage.restart(now, nxt);
         self.startup.start(now, nxt);
+    }
+
+    /// The RTT of a handshake that ended before this controller began, as a kernel tells those it calls: it counts for the smallest RTT
+    /// and for nothing else.
+    #[doc(hidden)]
+    pub fn recall_rtt(&mut self, rtt: Nanos) {
+        self.cx.so_far.on_rtt(rtt.in_ticks(None));
     }
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
         let rtt = rtt.in_ticks(None);
         self.cx.srtt = rtt;
+        self.cx.so_far.on_rtt(rtt);
         self.startup.on_rtt(now, rtt, &self.cx);
         self.avoidance.on_rtt(now, rtt, self.w, false);
         self.verify();
@@ -254,7 +267,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         // RFC9002 7.2-resize: the window of a connection whose first packets are not acknowledged is
         // the initial one, or what a startup made of that.
-        let untouched = !self.acked && self.stats.timeouts == 0 && self.episode.is_none();
+        let untouched =
+            self.cx.so_far.delivered == 0 && self.stats.timeouts == 0 && self.episode.is_none();
         // RFC5681 3.1-resize: a burst of smaller segments shall not be one of more segments.
         let kept = !untouched && self.cx.transport == Transport::Tcp && sizes.new < sizes.old;
         if untouched {
@@ -296,25 +310,57 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     pub fn on_ack(&mut self, ack: &Ack) {
         // Copying the record to cut it costs more than all else that most ACKs do, and only
         // nonsense needs it.
-        if ack.is_bounded() {
+        if ack.is_plain(&self.cx.so_far, self.heard) {
+            self.heard = ack.now;
+            self.cx.so_far.on_plain(ack);
             self.take(ack);
         } else {
-            self.take_clamped(ack);
+            self.take_odd(ack);
         }
         self.verify();
     }
 
     #[cold]
-    fn take_clamped(&mut self, ack: &Ack) {
-        self.take(&ack.clamped());
+    fn take_odd(&mut self, ack: &Ack) {
+        if let Some(rule) = ack.wrong(&self.cx.so_far, self.heard) {
+            let misfed = self.misfed.get_or_insert(Misfed { rule, at: ack.now, count: 0 });
+            misfed.count = misfed.count.saturating_add(1);
+        }
+        let ack = ack.clamped(self.cx.so_far.min_rtt);
+        self.heard = self.heard.max(ack.now);
+        self.cx.so_far.on_ack(&ack);
+        self.take(&ack);
     }
 
+    // Each way ends with a call, so that nothing has to be kept across one: it costs most ACKs a dozen instructions less.
     #[inline]
     fn take(&mut self, ack: &Ack) {
-        self.acked |= ack.acked > 0;
-        self.note_acked(ack);
+        if self.increase == Increase::Linux {
+            return self.take_as_linux(ack);
+        }
+        self.usage.on_ack(ack);
         self.act(ack);
-        self.usage.after_ack(ack);
+    }
+
+    #[inline(never)]
+    fn take_as_linux(&mut self, ack: &Ack) {
+        if self.is_unused() {
+            return self.take_after_unused(ack);
+        }
+        self.note_and_act(ack);
+    }
+
+    #[cold]
+    fn take_after_unused(&mut self, ack: &Ack) {
+        self.lower_unused();
+        self.note_and_act(ack);
+    }
+
+    #[inline(always)]
+    fn note_and_act(&mut self, ack: &Ack) {
+        self.usage.note_acked(ack, self.cx.transport, self.sent);
+        self.usage.on_ack(ack);
+        self.act(ack);
     }
 
     #[inline]
@@ -334,7 +380,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         self.avoidance.on_ack(ack, &self.cx);
         self.count_round(ack);
-        if self.episode.is_none() && self.w.in_slow_start() && !ack.is_timer() {
+        if self.episode.is_none() && self.w.in_slow_start() && !self.cx.so_far.is_timer(ack) {
             self.sample(ack);
         }
         let (mut may_grow, mut how) = (true, None);
@@ -357,7 +403,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // RFC5681 3.1-cumulative: in TCP only an ACK that moves `una` grows the window. What is
         // SACKed before that shows loss or reordering, and after a timeout, when no episode
         // may open, a stuck `una` would let the window grow without end.
-        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
+        if may_grow
+            && ack.acked > 0
+            && (self.cx.so_far.advanced || self.cx.transport == Transport::Quic)
+        {
             self.grow(ack);
         }
     }
@@ -601,6 +650,17 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             inflight,
             estimate: estimated.then_some(estimate),
         })
+    }
+
+    /// What the transport has reported that cannot be, if anything: the first such report and how many there were. They are taken as far
+    /// as they make sense, and never end the program.
+    pub fn misfed(&self) -> Option<Misfed> {
+        self.misfed
+    }
+
+    /// What the ACKs add up to.
+    pub fn so_far(&self) -> &SoFar {
+        &self.cx.so_far
     }
 
     /// Counters.

@@ -63,9 +63,10 @@ pub struct Sent {
     pub srtt: Option<Nanos>,
 }
 
-/// Everything one acknowledgement says, once per ACK; also the record of a loss timer (then `acked`
-/// is 0 and `rtt` is `None`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a transport reports of one ACK, once per ACK, and of a loss timer (then `acked` is 0 and `rtt` is `None`). It has no default, so
+/// that a fact which is forgotten does not compile; what only some transports know is [`detail`](Ack::detail). What follows from these
+/// facts the controller derives itself ([`SoFar`]), and it counts what cannot be ([`Misfed`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// Arrival time at the host, never the time the stack got round to it (OURS ack-arrival).
     pub now: Time,
@@ -81,22 +82,15 @@ pub struct Ack {
     pub lost: u64,
     /// This ACK newly reports congestion marks (ECN-CE).
     pub ce: bool,
-    /// Of `acked`, the bytes in packets that arrived marked, where the transport knows how many did
-    /// (QUIC's counts, Accurate ECN); `None` if it does not or if there were none.
-    pub ce_bytes: Option<u64>,
     /// At most one raw RTT sample: of the largest newly acknowledged packet (QUIC), of data sent
     /// once or time-stamped (TCP).
     pub rtt: Option<Nanos>,
     /// Smoothed RTT including this sample, if there ever was one.
     pub srtt: Option<Nanos>,
-    /// Smallest RTT of the connection including this sample, if there ever was one.
-    pub min_rtt: Option<Nanos>,
     /// Largest acknowledged packet number + 1 (QUIC), SND.UNA after the ACK (TCP).
     pub una: Seq,
     /// Next packet number to be used (QUIC), SND.NXT (TCP).
     pub nxt: Seq,
-    /// `una` moved with this ACK.
-    pub advanced: bool,
     /// TCP: `nxt - una` after the ACK. QUIC: bytes in flight after removing `acked`, before
     /// removing `lost`.
     pub flight: u64,
@@ -106,8 +100,6 @@ pub struct Ack {
     pub inflight_before: u64,
     /// Bytes outstanding after removing `acked` and `lost`: the pipe of RFC 6675 and 6937.
     pub inflight: u64,
-    /// Cumulative delivered bytes of the connection.
-    pub delivered: u64,
     /// Cumulative bytes put on the wire, repeats included.
     pub sent: u64,
     /// The latest transmission among what this ACK newly delivered, as an ordinal over all
@@ -117,53 +109,120 @@ pub struct Ack {
     /// The latest transmission among what was newly declared lost. TCP: where an original is
     /// declared lost whose repeat is already on its way, the original.
     pub tx_lost: Option<u64>,
-    /// The ordinal the next transmission will get.
+    /// The ordinal the next transmission will get (QUIC: `nxt`).
     pub tx_next: u64,
-    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout
-    /// only where that may open an episode
-    /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
-    pub lost_again: bool,
-    /// TCP: `una` moved past a segment that was sent more than once. QUIC repeats nothing: false.
-    pub repeat_acked: bool,
-    /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further
-    /// loss.
-    pub rescue_next: bool,
-    /// TCP: something declared lost is neither acknowledged nor SACKed after this ACK, whether or
-    /// not its repeat is on its way (Linux `lost_out`).
-    pub unrepaired: bool,
     /// The window, not the application or the peer, was the limit since the last ACK; waiting for
     /// the pacer counts as limited.
     pub cwnd_limited: bool,
     /// The application had nothing to send while the window was open.
     pub app_limited: bool,
-    /// The receiver's clock when it sent this ACK, in ticks (TCP TSval), where the transport has
-    /// it.
+    /// What only some transports know; [`AckDetail::default`] if this one knows none of it.
+    pub detail: AckDetail,
+}
+
+/// What an [`Ack`] may say beside its facts: whoever knows more assigns it to the fields of a default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AckDetail {
+    /// Of `acked`, the bytes in packets that arrived marked, where the transport knows how many did
+    /// (QUIC's counts, Accurate ECN); `None` if it does not or if there were none.
+    pub ce_bytes: Option<u64>,
+    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout
+    /// only where that may open an episode
+    /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)). QUIC repeats nothing.
+    pub lost_again: bool,
+    /// TCP: `una` moved past a segment that was sent more than once.
+    pub repeat_acked: bool,
+    /// TCP: the next send would be the rescue retransmission of RFC 6675 (rule 4), a sign of further
+    /// loss.
+    pub rescue_next: bool,
+    /// TCP: something declared lost is neither acknowledged nor SACKed after this ACK, whether or
+    /// not its repeat is on its way (Linux `lost_out`).
+    pub unrepaired: bool,
+    /// TCP: what this ACK SACKs grows the window as if `una` had moved (Linux `tcp_may_raise_cwnd`, where
+    /// reordering of more than three segments was seen).
+    pub sack_advances: bool,
+    /// The receiver's clock when it sent this ACK, in ticks (TCP TSval).
     pub receiver_ts: Option<u32>,
 }
 
 impl Ack {
-    /// The record is of a loss timer, not of an ACK.
-    #[inline]
-    pub const fn is_timer(&self) -> bool {
-        self.acked == 0 && !self.advanced && self.tx_acked.is_none()
+    /// The record of nothing, for parsers and for senders of ours that fill one step by step. A transport writes all facts at once, so
+    /// that the compiler misses what it forgets.
+    #[doc(hidden)]
+    pub const fn blank(now: Time) -> Ack {
+        Ack {
+            now,
+            acked: 0,
+            acked_fresh: 0,
+            lost: 0,
+            ce: false,
+            rtt: None,
+            srtt: None,
+            una: Seq(0),
+            nxt: Seq(0),
+            flight: 0,
+            sacked: 0,
+            inflight_before: 0,
+            inflight: 0,
+            sent: 0,
+            tx_acked: None,
+            tx_lost: None,
+            tx_next: 0,
+            cwnd_limited: false,
+            app_limited: false,
+            detail: AckDetail {
+                ce_bytes: None,
+                lost_again: false,
+                repeat_acked: false,
+                rescue_next: false,
+                unrepaired: false,
+                sack_advances: false,
+                receiver_ts: None,
+            },
+        }
     }
 
-    /// Cutting would change nothing that every ACK computes with; what only an episode's opening
-    /// looks at is cut there.
-    #[inline]
-    pub(crate) fn is_bounded(&self) -> bool {
+    /// Nothing about an ACK that comes after `so_far` and after `last` needs a closer look: it breaks no rule of [`Ack::wrong`], no
+    /// amount needs cutting, and its RTT is no new minimum, as one of zero always is.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self, so_far: &SoFar, last: Time) -> bool {
         // The bits of all amounts together are at least the largest of them.
         let bits = self.acked | self.lost | self.inflight_before | self.inflight;
-        let zero = self.rtt == Some(Nanos::ZERO) || self.min_rtt == Some(Nanos::ZERO);
-        bits <= MAX_BYTES && self.acked_fresh <= self.acked && !zero
+        let least = match (self.rtt, so_far.min_rtt) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(rtt), Some(min)) => rtt.0 < min.0,
+        };
+        bits < MAX_BYTES
+            && self.acked_fresh <= self.acked
+            && self.now.0 >= last.0
+            && self.una.0 >= so_far.una.0
+            && self.nxt.0 >= self.una.0
+            // Cannot wrap: both are bounded.
+            && so_far.delivered.wrapping_add(self.acked) <= self.sent
+            && !least
+    }
+
+    /// What it is that cannot be.
+    pub(crate) fn wrong(&self, so_far: &SoFar, last: Time) -> Option<Impossible> {
+        let amounts = [self.acked, self.lost, self.inflight_before, self.inflight];
+        let rules = [
+            (self.now < last, Impossible::TimeBack),
+            (self.una < so_far.una, Impossible::UnaBack),
+            (self.nxt < self.una, Impossible::UnaBeyondNxt),
+            (so_far.delivered.saturating_add(self.acked) > self.sent, Impossible::MoreDelivered),
+            (self.acked_fresh > self.acked, Impossible::MoreFresh),
+            (amounts.iter().any(|amount| *amount > MAX_BYTES), Impossible::TooLarge),
+        ];
+        rules.into_iter().find_map(|(broken, rule)| broken.then_some(rule))
     }
 
     /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow, and counts an RTT
-    /// of zero as one tick of the clock, so that no rate is of an empty span.
+    /// of zero as the smallest RTT so far, or else as one tick of the clock, so that no rate is of an empty span.
     #[must_use]
-    pub fn clamped(mut self) -> Ack {
-        let min_rtt = self.min_rtt;
-        for rtt in [&mut self.rtt, &mut self.srtt, &mut self.min_rtt] {
+    pub fn clamped(mut self, min_rtt: Option<Nanos>) -> Ack {
+        for rtt in [&mut self.rtt, &mut self.srtt] {
             *rtt = rtt.map(|rtt| rtt.in_ticks(min_rtt));
         }
         for amount in [
@@ -177,9 +236,101 @@ impl Ack {
             *amount = (*amount).min(MAX_BYTES);
         }
         self.acked_fresh = self.acked_fresh.min(self.acked);
-        self.ce_bytes = self.ce_bytes.map(|bytes| bytes.min(self.acked));
+        self.detail.ce_bytes = self.detail.ce_bytes.map(|bytes| bytes.min(self.acked));
         self
     }
+}
+
+/// What the ACKs of a connection add up to. The controller keeps it ([`Context::so_far`]); so does whoever reads a log and writes
+/// events of his own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoFar {
+    /// Bytes delivered.
+    pub delivered: u64,
+    /// Smallest RTT sample, the handshake's included, if there ever was one.
+    pub min_rtt: Option<Nanos>,
+    /// The highest `una`.
+    pub una: Seq,
+    /// `una` moved with the last ACK.
+    pub advanced: bool,
+}
+
+impl SoFar {
+    /// Nothing yet of a connection whose first packet or sequence number is `nxt`.
+    pub const fn new(transport: Transport, nxt: Seq) -> SoFar {
+        let una = match transport {
+            Transport::Quic => Seq(0),
+            Transport::Tcp => nxt,
+        };
+        SoFar { delivered: 0, min_rtt: None, una, advanced: false }
+    }
+
+    /// An RTT sample.
+    #[inline]
+    pub fn on_rtt(&mut self, rtt: Nanos) {
+        if self.min_rtt.is_none_or(|least| rtt < least) {
+            self.min_rtt = Some(rtt);
+        }
+    }
+
+    /// One ACK or loss timer.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        // One more amount still fits beside this.
+        let delivered = self.delivered.saturating_add(ack.acked).min(u64::MAX >> 1);
+        let una = self.una.max(ack.una);
+        if let Some(rtt) = ack.rtt {
+            self.on_rtt(rtt);
+        }
+        self.on_plain(ack);
+        (self.delivered, self.una) = (delivered, una);
+    }
+
+    /// One that [is plain](Ack::is_plain).
+    #[inline(always)]
+    pub(crate) fn on_plain(&mut self, ack: &Ack) {
+        self.delivered = self.delivered.wrapping_add(ack.acked);
+        self.advanced = ack.una > self.una || ack.detail.sack_advances;
+        self.una = ack.una;
+    }
+
+    /// `ack`, which was the last one, is of a loss timer and not of an ACK.
+    #[inline]
+    pub const fn is_timer(&self, ack: &Ack) -> bool {
+        ack.acked == 0 && !self.advanced && ack.tx_acked.is_none()
+    }
+}
+
+named! {
+    /// What a transport may report that cannot be.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Impossible {
+        /// An ACK is from before the one before it.
+        TimeBack = "time_back",
+        /// `una` is below that of an earlier ACK.
+        UnaBack = "una_back",
+        /// `una` is beyond `nxt`: what was never sent is acknowledged.
+        UnaBeyondNxt = "una_beyond_nxt",
+        /// More was delivered than was ever sent.
+        MoreDelivered = "more_delivered",
+        /// `acked_fresh` is more than `acked`.
+        MoreFresh = "more_fresh",
+        /// An amount is beyond what any connection has in flight.
+        TooLarge = "too_large",
+    }
+}
+
+/// Impossible reports of a transport: its mistake, not the network's
+/// ([`Controller::misfed`](crate::controller::Controller::misfed)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Misfed {
+    /// What was wrong with the first one.
+    pub rule: Impossible,
+    /// The time that the first one gave.
+    pub at: Time,
+    /// How many there were.
+    pub count: u32,
 }
 
 /// What the network did to the sender.
@@ -234,7 +385,9 @@ pub enum Event {
     /// [`on_sent`](crate::controller::Controller::on_sent).
     Sent(Sent),
     /// [`on_ack`](crate::controller::Controller::on_ack): an ACK or a loss timer.
-    Ack(Ack),
+    /// The second part is what the controller derived from it and those before; whoever tells a controller the event need not know
+    /// it.
+    Ack(Ack, SoFar),
     /// [`on_congestion`](crate::controller::Controller::on_congestion).
     Congestion(Congestion),
     /// [`on_spurious`](crate::controller::Controller::on_spurious).
@@ -260,7 +413,7 @@ impl Event {
             }
             Event::Ready(ready) => ready.now,
             Event::Sent(sent) => sent.now,
-            Event::Ack(ack) => ack.now,
+            Event::Ack(ack, _) => ack.now,
             Event::Congestion(congestion) => congestion.now,
         }
     }
@@ -270,7 +423,7 @@ impl Event {
         match self {
             Event::Ready(ready) => Some(ready.inflight),
             Event::Sent(sent) => Some(sent.inflight),
-            Event::Ack(ack) => Some(ack.inflight),
+            Event::Ack(ack, _) => Some(ack.inflight),
             _ => None,
         }
     }
@@ -281,8 +434,8 @@ impl Event {
             Event::HandshakeRtt { .. } => "handshake_rtt",
             Event::Ready(_) => "ready",
             Event::Sent(_) => "sent",
-            Event::Ack(ack) if ack.is_timer() && ack.lost > 0 => "timer",
-            Event::Ack(_) => "ack",
+            Event::Ack(ack, so_far) if so_far.is_timer(ack) && ack.lost > 0 => "timer",
+            Event::Ack(..) => "ack",
             Event::Congestion(_) => "timeout",
             Event::Spurious { .. } => "spurious",
             Event::Mss { .. } => "mss",
@@ -295,7 +448,7 @@ impl Event {
             "handshake_rtt" => Event::HandshakeRtt { now, rtt: Nanos::ZERO },
             "ready" => Event::Ready(Ready { now, ..Ready::default() }),
             "sent" => Event::Sent(Sent { now, ..Sent::default() }),
-            "ack" | "timer" => Event::Ack(Ack { now, ..Ack::default() }),
+            "ack" | "timer" => Event::Ack(Ack::blank(now), SoFar::default()),
             "timeout" => Event::Congestion(Congestion {
                 now,
                 timeout: Timeout::Rto,
@@ -369,6 +522,8 @@ pub struct Context {
     pub young_epoch: bool,
     /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
     pub newborn_epoch: bool,
+    /// What the ACKs add up to, the present one included.
+    pub so_far: SoFar,
 }
 
 impl Context {

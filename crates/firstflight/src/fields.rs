@@ -7,7 +7,7 @@
 //! tables of its own records with [`fields!`](crate::fields!), and says with a trait that has the
 //! methods of [`Datum`] what its own types are in a log.
 
-use crate::event::{Ack, Congestion, Event, Ready, Sent};
+use crate::event::{Ack, AckDetail, Congestion, Event, Ready, Sent, SoFar};
 use crate::exit::Exit;
 use crate::named::{Named, Wrong};
 use crate::units::{Nanos, Ratio, Seq, Time};
@@ -227,21 +227,21 @@ fields! {
     /// What a controller is told ([`Event`]).
     pub EVENT: Event {
         "nxt" Whole "" "next packet number (QUIC) or next new sequence number (TCP)" needed:
-            at in [Event::Ready(Ready { nxt: at, .. }), Event::Sent(Sent { nxt: at, .. }), Event::Ack(Ack { nxt: at, .. }),
+            at in [Event::Ready(Ready { nxt: at, .. }), Event::Sent(Sent { nxt: at, .. }), Event::Ack(Ack { nxt: at, .. }, _),
             Event::Congestion(Congestion { nxt: at, .. })];
         "inflight_before_bytes" Whole "bytes" "in flight just before the event":
-            at in [Event::Ready(Ready { inflight: at, .. }), Event::Ack(Ack { inflight_before: at, .. }),
+            at in [Event::Ready(Ready { inflight: at, .. }), Event::Ack(Ack { inflight_before: at, .. }, _),
             Event::Congestion(Congestion { inflight_before: at, .. })];
         "inflight_after_bytes" Whole "bytes" "in flight right after the event":
-            at in [Event::Sent(Sent { inflight: at, .. }), Event::Ack(Ack { inflight: at, .. })];
+            at in [Event::Sent(Sent { inflight: at, .. }), Event::Ack(Ack { inflight: at, .. }, _)];
         "backlog_bytes" Whole "bytes" "what the application and the peer's limits would let go at once":
             at in [Event::Ready(Ready { backlog: at, .. })];
         "rtt_ns" Whole "ns" "the RTT sample" needed:
-            at in [Event::HandshakeRtt { rtt: at, .. }, Event::Ack(Ack { rtt: at, .. })];
+            at in [Event::HandshakeRtt { rtt: at, .. }, Event::Ack(Ack { rtt: at, .. }, _)];
         "srtt_ns" Whole "ns" "smoothed RTT":
-            at in [Event::Ready(Ready { srtt: at, .. }), Event::Sent(Sent { srtt: at, .. }), Event::Ack(Ack { srtt: at, .. })];
+            at in [Event::Ready(Ready { srtt: at, .. }), Event::Sent(Sent { srtt: at, .. }), Event::Ack(Ack { srtt: at, .. }, _)];
         "min_rtt_ns" Whole "ns" "smallest RTT of the connection":
-            at in [Event::Ack(Ack { min_rtt: at, .. })];
+            at in [Event::Ack(_, SoFar { min_rtt: at, .. })];
         "idle_ns" Whole "ns" "how long nothing has been in flight":
             at in [Event::Ready(Ready { idle: at, .. })];
         "timeout_ns" Whole "ns" "retransmission or probe timeout in force":
@@ -249,51 +249,51 @@ fields! {
         "sent_bytes" Whole "bytes" "sent, as the window counts it" needed:
             at in [Event::Sent(Sent { bytes: at, .. })];
         "acked_bytes" Whole "bytes" "newly delivered":
-            at in [Event::Ack(Ack { acked: at, .. })];
+            at in [Event::Ack(Ack { acked: at, .. }, _)];
         "acked_fresh_bytes" Whole "bytes" "of these, sent since the last recovery began":
-            at in [Event::Ack(Ack { acked_fresh: at, .. })];
+            at in [Event::Ack(Ack { acked_fresh: at, .. }, _)];
         "lost_bytes" Whole "bytes" "newly declared lost":
-            at in [Event::Ack(Ack { lost: at, .. })];
+            at in [Event::Ack(Ack { lost: at, .. }, _)];
         "ce" Flag "" "the ACK newly reports congestion marks":
-            at in [Event::Ack(Ack { ce: at, .. })];
+            at in [Event::Ack(Ack { ce: at, .. }, _)];
         "ce_bytes" Whole "bytes" "of what was newly delivered, in packets that arrived marked":
-            at in [Event::Ack(Ack { ce_bytes: at, .. })];
+            at in [Event::Ack(Ack { detail: AckDetail { ce_bytes: at, .. }, .. }, _)];
         "una" Whole "" "largest acknowledged packet number + 1 (QUIC) or SND.UNA (TCP)" needed:
-            at in [Event::Ack(Ack { una: at, .. })];
+            at in [Event::Ack(Ack { una: at, .. }, _)];
         "advanced" Flag "" "`una` moved with this ACK":
-            at in [Event::Ack(Ack { advanced: at, .. })];
+            at in [Event::Ack(_, SoFar { advanced: at, .. })];
         "flight_bytes" Whole "bytes" "nxt - una (TCP) or in flight before losses are removed (QUIC)":
-            at in [Event::Ack(Ack { flight: at, .. })];
+            at in [Event::Ack(Ack { flight: at, .. }, _)];
         "sacked_bytes" Whole "bytes" "SACKed above `una` (TCP)":
-            at in [Event::Ack(Ack { sacked: at, .. })];
+            at in [Event::Ack(Ack { sacked: at, .. }, _)];
         "delivered_total_bytes" Whole "bytes" "delivered so far":
-            at in [Event::Ack(Ack { delivered: at, .. })];
+            at in [Event::Ack(_, SoFar { delivered: at, .. })];
         "sent_total_bytes" Whole "bytes" "sent so far, repeats included":
-            at in [Event::Ack(Ack { sent: at, .. })];
+            at in [Event::Ack(Ack { sent: at, .. }, _)];
         "tx_acked" Whole "" "latest transmission among what was newly delivered":
-            at in [Event::Ack(Ack { tx_acked: at, .. })];
+            at in [Event::Ack(Ack { tx_acked: at, .. }, _)];
         "tx_lost" Whole "" "latest transmission among what was newly declared lost":
-            at in [Event::Ack(Ack { tx_lost: at, .. })];
+            at in [Event::Ack(Ack { tx_lost: at, .. }, _)];
         "tx_next" Whole "" "ordinal of the next transmission":
-            at in [Event::Ack(Ack { tx_next: at, .. })];
+            at in [Event::Ack(Ack { tx_next: at, .. }, _)];
         "lost_again" Flag "" "a repeat was itself declared lost":
-            at in [Event::Ack(Ack { lost_again: at, .. })];
+            at in [Event::Ack(Ack { detail: AckDetail { lost_again: at, .. }, .. }, _)];
         "repeat_acked" Flag "" "`una` moved past a segment that was sent more than once (TCP)":
-            at in [Event::Ack(Ack { repeat_acked: at, .. })];
+            at in [Event::Ack(Ack { detail: AckDetail { repeat_acked: at, .. }, .. }, _)];
         "rescue_next" Flag "" "the next send would be the rescue retransmission of RFC 6675":
-            at in [Event::Ack(Ack { rescue_next: at, .. })];
+            at in [Event::Ack(Ack { detail: AckDetail { rescue_next: at, .. }, .. }, _)];
         "cwnd_limited" Flag "" "the window was the limit since the last ACK":
-            at in [Event::Ack(Ack { cwnd_limited: at, .. })];
+            at in [Event::Ack(Ack { cwnd_limited: at, .. }, _)];
         "app_limited" Flag "" "the application had nothing to send while the window was open":
-            at in [Event::Ack(Ack { app_limited: at, .. })];
+            at in [Event::Ack(Ack { app_limited: at, .. }, _)];
         "receiver_ts" Whole "" "the receiver's clock when it sent the ACK, in ticks":
-            at in [Event::Ack(Ack { receiver_ts: at, .. })];
+            at in [Event::Ack(Ack { detail: AckDetail { receiver_ts: at, .. }, .. }, _)];
         "timeout" Name "" "which timeout" needed:
             at in [Event::Congestion(Congestion { timeout: at, .. })];
         "mss" Whole "bytes" "largest packet" needed:
             at in [Event::Mss { mss: at, .. }];
         "unrepaired" Flag "" "something declared lost is neither acknowledged nor SACKed (TCP)":
-            at in [Event::Ack(Ack { unrepaired: at, .. })];
+            at in [Event::Ack(Ack { detail: AckDetail { unrepaired: at, .. }, .. }, _)];
     }
 }
 

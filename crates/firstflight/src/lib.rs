@@ -9,12 +9,12 @@
 //! # Driving it from your own stack
 //!
 //! ```
-//! use firstflight::{Ack, Arm, Config, Nanos, Ready, Sent, Seq, Time};
+//! use firstflight::{Ack, AckDetail, Arm, Config, Nanos, Ready, Sent, Seq, Time};
 //!
 //! // A QUIC sender with 1200-byte packets. `controller` makes any arm: "rapid", "best", "hystart/cubic/immediate@(pace=off)", ...
 //! let arm = Arm::parse("hystart++/cubic/prr").expect("a known arm");
 //! let mut sender = arm.controller(Config::quic(1200), 0, Time(0), Seq(0));
-//! let (mut next, mut inflight, rtt) = (0u64, 0u64, Nanos::from_millis(50));
+//! let (mut next, mut inflight, mut sent, rtt) = (0u64, 0u64, 0u64, Nanos::from_millis(50));
 //! for round in 0u64..8 {
 //!     let now = Time(round * rtt.0);
 //!     let before = inflight;
@@ -23,30 +23,39 @@
 //!     while sender.admits(1200, inflight) {
 //!         next += 1;
 //!         inflight += 1200;
+//!         sent += 1200;
 //!         sender.on_sent(&Sent { now, bytes: 1200, nxt: Seq(next), inflight, srtt: Some(rtt) });
 //!     }
 //!     assert!(inflight > before, "an open window admits packets");
-//!     // One round trip later everything is acknowledged at once. Losses found on the way would be in `lost`.
+//!     // One round trip later everything is acknowledged at once. Losses found on the way would be in `lost`. Every fact has to be
+//!     // there; what the ACKs add up to the controller keeps itself.
 //!     sender.on_ack(&Ack {
 //!         now: now + rtt,
 //!         acked: inflight,
 //!         acked_fresh: inflight,
-//!         inflight_before: inflight,
-//!         una: Seq(next),
-//!         nxt: Seq(next),
-//!         advanced: true,
-//!         tx_acked: Some(next - 1),
-//!         tx_next: next,
+//!         lost: 0,
+//!         ce: false,
 //!         rtt: Some(rtt),
 //!         srtt: Some(rtt),
-//!         min_rtt: Some(rtt),
+//!         una: Seq(next),
+//!         nxt: Seq(next),
+//!         flight: 0,
+//!         sacked: 0,
+//!         inflight_before: inflight,
+//!         inflight: 0,
+//!         sent,
+//!         tx_acked: Some(next - 1),
+//!         tx_lost: None,
+//!         tx_next: next,
 //!         cwnd_limited: true,
-//!         ..Ack::default()
+//!         app_limited: false,
+//!         detail: AckDetail::default(),
 //!     });
 //!     inflight = 0;
 //! }
 //! assert!(sender.cwnd() > 500_000, "slow start doubled the window in each of eight round trips: {}", sender.cwnd());
 //! assert!(sender.exit().is_none(), "and nothing told it to leave");
+//! assert_eq!(sender.misfed(), None, "nothing that was reported is impossible");
 //! ```
 //!
 //! # Your own algorithm
@@ -105,7 +114,8 @@ pub use account::{Account, Episode};
 pub use arm::Arm;
 pub use controller::{Config, Controller, Exit};
 pub use event::{
-    Ack, Congestion, Context, Event, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
+    Ack, AckDetail, Congestion, Context, Event, Impossible, Misfed, Phase, Ready, Sent, Signal,
+    SoFar, Timeout, Transport, Window,
 };
 pub use exit::ExitReason;
 pub use recorder::{Begin, Recorder};

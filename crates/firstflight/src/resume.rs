@@ -111,7 +111,11 @@ impl Observation {
         self.left_startup = after.exit().is_some();
         self.resumption = after.startup().resumption();
         match event {
-            Event::Ack(ack) => self.on_ack(ack, after.in_recovery()),
+            Event::Ack(ack, so_far) => {
+                // CR9959 observe-rtt.
+                self.rtt = so_far.min_rtt.or(self.rtt);
+                self.on_ack(ack, after.in_recovery());
+            }
             Event::Mss { mss, .. } => self.mss = (*mss).max(1),
             Event::Congestion(_) => self.end = None,
             _ => {}
@@ -119,8 +123,6 @@ impl Observation {
     }
 
     fn on_ack(&mut self, ack: &Ack, in_recovery: bool) {
-        // CR9959 observe-rtt.
-        self.rtt = ack.min_rtt.or(self.rtt);
         // CR9959 observe-over: nothing is learnt while what was saved is still on trial, nor of a
         // window that startup has overshot.
         if !self.left_startup || in_recovery || self.resumption == Resumption::Underway {

@@ -218,7 +218,7 @@ impl Judge {
         (self.ours, self.theirs) = (Ours::of(core), theirs);
         let is = self.ours;
         let (mut acked, mut lost) = (0, 0);
-        if let Event::Ack(ack) = event {
+        if let Event::Ack(ack, _) = event {
             self.acks += 1;
             self.acks_apart += u64::from(self.gap() > self.tolerance);
             (acked, lost) = (ack.acked, ack.lost);
@@ -433,7 +433,7 @@ fn off_by_factor(step: &Step, left: impl Fn(&Side) -> u64) -> u64 {
 
 fn flight(event: &Event) -> Option<u64> {
     match event {
-        Event::Ack(ack) => Some(ack.inflight_before),
+        Event::Ack(ack, _) => Some(ack.inflight_before),
         Event::Congestion(congestion) => Some(congestion.inflight_before),
         other => other.inflight(),
     }

@@ -12,7 +12,7 @@ use crate::arms::NamedArm;
 use crate::scenario::Scenario;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::event::{Congestion, Ready, Timeout, Transport};
-use firstflight::{Ack, Begin, Config, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, AckDetail, Begin, Config, Event, Nanos, Sent, Seq, SoFar, Time};
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{ARMS, AckRecord, KernelArm, Noted, Traced};
 use firstflight_linux::trial::{self, Source, Trial};
@@ -125,9 +125,7 @@ struct Reader {
     /// The kernel's time at the start, microseconds.
     origin_us: u64,
     una: u64,
-    min_rtt: Option<Nanos>,
     srtt: Option<Nanos>,
-    delivered: u64,
     sent: u64,
     /// In flight after the last event, plus packets sent since then.
     pipe: u32,
@@ -181,8 +179,12 @@ impl Reader {
         let mut core = begin.controller();
         // If recovery is the kernel's, the handshake affects a controller only through the smoothed
         // RTT.
-        if let Some(rtt) = rtt.filter(|_| kernels.own_recovery) {
-            core.tell(&Event::HandshakeRtt { now, rtt });
+        if let Some(rtt) = rtt {
+            if kernels.own_recovery {
+                core.tell(&Event::HandshakeRtt { now, rtt });
+            } else {
+                core.recall_rtt(rtt);
+            }
         }
         let backlog = scenario.bytes;
         core.tell(&Event::Ready(Ready { now, backlog, srtt: rtt, ..Ready::default() }));
@@ -192,9 +194,7 @@ impl Reader {
             mss,
             origin_us: first.at_us,
             una: 0,
-            min_rtt: rtt,
             srtt: rtt,
-            delivered: 0,
             sent: 0,
             pipe: 0,
             last: *first,
@@ -223,7 +223,11 @@ impl Reader {
     /// Passes the event to our controller and compares it with theirs.
     fn tell(&mut self, event: &Event, theirs: &AckRecord) {
         self.core.tell(event);
-        self.judge.step(event, &self.core, self.seen(theirs));
+        let event = match event {
+            Event::Ack(ack, _) => Event::Ack(*ack, *self.core.so_far()),
+            other => *other,
+        };
+        self.judge.step(&event, &self.core, self.seen(theirs));
     }
 
     fn take(&mut self, record: &AckRecord) {
@@ -250,10 +254,7 @@ impl Reader {
             sent: record.sent != last.sent,
         };
         self.una += u64::from(moved);
-        self.delivered += u64::from(self.news.acked);
         if record.noted == Noted::Acked {
-            let rtt = record.rtt_us.map(|us| Nanos::from_micros(u64::from(us)));
-            self.min_rtt = self.min_rtt.into_iter().chain(rtt).min();
             self.srtt = Some(srtt(record));
         }
         self.last = *record;
@@ -274,13 +275,14 @@ impl Reader {
         let inflight = record.pipe().saturating_sub(lost);
         let oldest = self.sent.checked_sub(u64::from(inflight) + 1);
         let News { acked, advanced, sent, .. } = self.news;
+        let mut detail = AckDetail::default();
+        detail.receiver_ts = record.receiver_ts;
         let ack = Ack {
             now,
             acked: self.bytes(acked),
             acked_fresh: self.bytes(acked),
             lost: self.bytes(lost),
             rtt: record.rtt_us.map(|us| Nanos::from_micros(u64::from(us))),
-            advanced,
             inflight_before: self.bytes(self.pipe),
             inflight: self.bytes(inflight),
             tx_acked: oldest.filter(|_| acked > 0),
@@ -289,12 +291,12 @@ impl Reader {
             // result of the last send is new.
             cwnd_limited: record.limited && sent,
             app_limited: record.app_limited,
-            receiver_ts: record.receiver_ts,
+            detail,
             ..self.situation(record)
         };
         self.pipe = inflight;
-        if ack.acked > 0 || ack.lost > 0 || ack.advanced {
-            self.tell(&Event::Ack(ack), next);
+        if ack.acked > 0 || ack.lost > 0 || advanced {
+            self.tell(&Event::Ack(ack, SoFar::default()), next);
         }
     }
 
@@ -312,14 +314,15 @@ impl Reader {
                 inflight_before,
             })
         } else {
-            Event::Ack(Ack {
+            let ack = Ack {
                 now,
                 lost: self.bytes(self.news.lost),
                 inflight_before,
                 inflight: self.bytes(self.pipe),
                 tx_lost: self.sent.checked_sub(1),
                 ..self.situation(record)
-            })
+            };
+            Event::Ack(ack, SoFar::default())
         };
         self.tell(&event, next);
     }
@@ -347,16 +350,14 @@ impl Reader {
         let flight = u64::from(record.nxt.wrapping_sub(record.una));
         Ack {
             srtt: self.srtt,
-            min_rtt: self.min_rtt,
             una: Seq(self.una),
             nxt: Seq(self.una + flight),
             flight,
             sacked: self.bytes(record.sacked_out),
-            delivered: self.delivered * self.mss,
             sent: self.sent * self.mss,
             tx_next: self.sent,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Ack::blank(self.time(record))
         }
     }
 }

@@ -130,7 +130,7 @@ impl Rule {
         match event {
             Event::Congestion(_) => Rule::Timeout,
             Event::Spurious { .. } => Rule::Undo,
-            Event::Ack(ack) => {
+            Event::Ack(ack, _) => {
                 let cut = is_cut(theirs) || is_cut(ours);
                 if step.episode_begins || cut && !(gradual && step.in_recovery) {
                     Rule::Reduction

@@ -57,7 +57,7 @@ fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
         for entry in &trace.entries {
             match &entry.what {
                 What::Event { event: Event::Sent(_), .. } => sent += 1,
-                What::Event { event: Event::Ack(ack), .. } => {
+                What::Event { event: Event::Ack(ack, _), .. } => {
                     acked += ack.acked;
                     lost += ack.lost;
                     smallest = ack.rtt.map_or(smallest, |rtt| rtt.0.min(smallest));

@@ -17,6 +17,9 @@ mod loopback;
 mod native;
 #[cfg(feature = "native")]
 mod stand_in;
+#[cfg(feature = "bpf")]
+#[path = "../../../firstflight/tests/it/told.rs"]
+mod told;
 #[cfg(target_os = "linux")]
 mod trial;
 #[cfg(feature = "native")]

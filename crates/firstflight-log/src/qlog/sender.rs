@@ -10,7 +10,7 @@ use super::loose::{Frames, Number};
 use crate::estimate::{Demand, Rtt};
 use crate::step::{Id, Opening, Sink, Stated, Step};
 use firstflight::event::Transport;
-use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, Event, Nanos, Sent, Seq, SoFar, Time};
 use std::collections::BTreeMap;
 
 /// Packets that are remembered while they are out. Ten times what fills a path of 10 Gbit/s and 30
@@ -63,6 +63,7 @@ pub(crate) struct Sender {
     /// Declared lost and not seen since, with the time of the declaration.
     lost: BTreeMap<u64, Time>,
     pending: Option<Ack>,
+    so_far: SoFar,
     told: Told,
     last: Last,
     reported: Option<u64>,
@@ -71,7 +72,6 @@ pub(crate) struct Sender {
     largest: Option<u64>,
     next: u64,
     inflight: u64,
-    delivered: u64,
     sent: u64,
     rtt: Rtt,
     demand: Demand,
@@ -103,6 +103,7 @@ impl Sender {
             ends_beyond: false,
             lost: BTreeMap::new(),
             pending: None,
+            so_far: SoFar::default(),
             told: Told::Nothing,
             last: Last::Sent,
             reported: None,
@@ -111,7 +112,6 @@ impl Sender {
             largest: None,
             next: 0,
             inflight: 0,
-            delivered: 0,
             sent: 0,
             rtt: Rtt::default(),
             demand: Demand::default(),
@@ -277,16 +277,13 @@ impl Sender {
             self.flush(sink);
         }
         let before = self.inflight;
-        let ack =
-            self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
+        let ack = self.pending.get_or_insert(Ack { inflight_before: before, ..Ack::blank(now) });
         ack.acked += bytes;
         ack.acked_fresh += bytes;
         ack.tx_acked = Some(number);
         self.inflight -= bytes;
-        self.delivered += bytes;
         if self.largest.is_none_or(|largest| number > largest) {
             self.largest = Some(number);
-            ack.advanced = true;
             ack.rtt = rtt;
             if let Some(rtt) = rtt {
                 self.rtt.add(rtt);
@@ -320,8 +317,7 @@ impl Sender {
             self.flush(sink);
         }
         let before = self.inflight;
-        let ack =
-            self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
+        let ack = self.pending.get_or_insert(Ack { inflight_before: before, ..Ack::blank(now) });
         ack.lost += bytes;
         ack.tx_lost = ack.tx_lost.max(Some(number));
         self.inflight -= bytes;
@@ -462,8 +458,6 @@ impl Sender {
         ack.inflight = self.inflight;
         ack.flight = self.inflight + ack.lost;
         ack.srtt = self.rtt.srtt();
-        ack.min_rtt = self.rtt.min();
-        ack.delivered = self.delivered;
         ack.sent = self.sent;
         ack.app_limited = match self.cwnd {
             Some(cwnd) => ack.inflight_before < cwnd / 2,
@@ -493,7 +487,8 @@ impl Sender {
         if self.blocked {
             sink.step(id, &Step::ReceiverLimited(ack.now));
         }
-        sink.step(id, &Step::Event(Event::Ack(ack), 0));
+        self.so_far.on_ack(&ack);
+        sink.step(id, &Step::Event(Event::Ack(ack, self.so_far), 0));
     }
 
     fn opened(&mut self, sink: &mut impl Sink) -> Id {

@@ -333,7 +333,7 @@ fn tell_state(
         sink(&Record { time, name: "recovery:congestion_state_updated", data })?;
     }
     let srtt = match &entry.what {
-        What::Event { event: Event::Ack(ack), .. } => ack.srtt,
+        What::Event { event: Event::Ack(ack, _), .. } => ack.srtt,
         What::Event { event: Event::HandshakeRtt { rtt, .. }, .. } => Some(*rtt),
         _ => None,
     };

@@ -12,7 +12,7 @@ use super::{Effort, Measured, Source, Values};
 use cell::{MSS, NAMES, RTTS};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params};
 use firstflight::startup::{Startup, Verdict as Concluded};
-use firstflight::{Ack, Config, Context, Nanos, Seq, Time, Window};
+use firstflight::{Ack, Config, Context, Nanos, Seq, SoFar, Time, Window};
 use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
@@ -341,6 +341,7 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
         limited: true,
         young_epoch: false,
         newborn_epoch: false,
+        so_far: SoFar::default(),
     };
     let mut w = Window { cwnd: window, ssthresh: u64::MAX };
     startup.start(Time(0), Seq(100));
@@ -355,7 +356,7 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
                 rtt: Some(Nanos::from_millis(rtt)),
                 una: Seq(una),
                 nxt: Seq(end),
-                ..Ack::default()
+                ..Ack::blank(Time(0))
             };
             w.cwnd = window;
             if let Concluded::Leave(leave) = startup.grow(&ack, 1, &mut w, &cx).verdict {
@@ -383,7 +384,8 @@ pub fn unit_values() -> Values {
         let mut acked = 0;
         while acked < before {
             una += 1;
-            let ack = Ack { acked: MSS, una: Seq(una), nxt: Seq(una + 1000), ..Ack::default() };
+            let ack =
+                Ack { acked: MSS, una: Seq(una), nxt: Seq(una + 1000), ..Ack::blank(Time(0)) };
             if let Some(window) = startup.beside_avoidance(&ack, MSS, w, &cx) {
                 w.cwnd = window;
             }
@@ -401,7 +403,7 @@ pub fn unit_values() -> Values {
     values.exact("core.quarter", told.join(" "), due, holds);
     // The larger of the two: a larger window of avoidance is not reduced.
     let high = Window { cwnd: w.cwnd * 4, ..w };
-    let ack = Ack { acked: MSS, una: Seq(una + 1), nxt: Seq(una + 1000), ..Ack::default() };
+    let ack = Ack { acked: MSS, una: Seq(una + 1), nxt: Seq(una + 1000), ..Ack::blank(Time(0)) };
     let beside = startup.beside_avoidance(&ack, MSS, high, &cx);
     let holds = beside.is_none_or(|window| window >= high.cwnd);
     values.exact(

@@ -4,7 +4,7 @@ use super::{AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
 use crate::plan::Plan;
 use firstflight::arm::ArmController;
-use firstflight::{Ack, Begin, Event, Nanos, Recorder, Time};
+use firstflight::{Ack, Begin, Event, Nanos, Recorder, SoFar, Time};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -26,8 +26,14 @@ impl Recorder<ArmController> for Ear {
 }
 
 fn records(ear: &Mutex<Ear>) -> Vec<Ack> {
-    let ack =
-        |event: &Option<Event>| if let Some(Event::Ack(ack)) = event { Some(*ack) } else { None };
+    told(ear).into_iter().map(|(ack, _)| ack).collect()
+}
+
+fn told(ear: &Mutex<Ear>) -> Vec<(Ack, SoFar)> {
+    let ack = |event: &Option<Event>| match event {
+        Some(Event::Ack(ack, so_far)) => Some((*ack, *so_far)),
+        _ => None,
+    };
     ear.lock().unwrap().0.iter().filter_map(ack).collect()
 }
 
@@ -100,6 +106,18 @@ fn an_ack_reaches_the_core_once_with_the_losses_that_follow_it() {
     assert_eq!(driver.status().stats.loss_episodes, 1, "the loss opens one episode");
 }
 
+/// Departure D6.
+#[test]
+fn a_probe_of_the_mtu_that_no_call_told_of_counts_as_sent() {
+    let (mut driver, ear) = connected("slowstart/reno/prr");
+    send(&mut driver, ms(30), 2);
+    ack(&mut driver, ms(60), &[(1, ms(30)), (2, ms(30)), (3, ms(30))], 0);
+    driver.settle();
+    let ack = records(&ear)[0];
+    assert_eq!((ack.una.0, ack.nxt.0, ack.tx_next, ack.sent), (4, 4, 4, 4 * MSS));
+    assert_eq!(driver.core().misfed(), None, "nothing that was not sent is acknowledged");
+}
+
 #[test]
 fn marks_behind_losses_join_the_same_ack() {
     let (mut driver, ear) = connected("slowstart/reno/prr");
@@ -161,12 +179,12 @@ fn a_loss_timer_is_a_record_without_an_ack() {
     ack(&mut driver, ms(60), &[(4, ms(30))], 3 * MSS);
     driver.damage(ms(64), loss(3 * MSS, 3));
     driver.settle();
-    let timers: Vec<bool> = records(&ear).iter().map(Ack::is_timer).collect();
+    let timers: Vec<bool> = told(&ear).iter().map(|(ack, so_far)| so_far.is_timer(ack)).collect();
     assert_eq!(timers, [false, true]);
     let timer = records(&ear)[1];
     assert_eq!(
-        (timer.acked, timer.rtt, timer.advanced, timer.tx_acked),
-        (0, None, false, None),
+        (timer.acked, timer.rtt, timer.tx_acked),
+        (0, None, None),
         "a timer acknowledges nothing"
     );
     assert_eq!(

@@ -38,7 +38,7 @@ impl Recorder<ArmController> for Heard {
 
     fn on_event(&mut self, event: &Event, after: &ArmController) {
         match event {
-            Event::Ack(ack) if !ack.is_timer() => {
+            Event::Ack(ack, so_far) if !so_far.is_timer(ack) => {
                 self.acks += 1;
                 self.lost += ack.lost;
             }

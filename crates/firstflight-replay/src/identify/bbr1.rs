@@ -2,7 +2,7 @@
 //! arm: it has no recovery of its own and never drains to measure the RTT, which takes ten seconds.
 
 use super::delivered::Sample;
-use firstflight::{Ack, Config, Nanos, Rate, Seq, Time};
+use firstflight::{Ack, Config, Nanos, Rate, Seq, SoFar, Time};
 
 /// 2/ln 2, the gain of startup, in thousandths.
 const HIGH: u64 = 2885;
@@ -110,9 +110,15 @@ impl Bbr1 {
     }
 
     /// An ACK, what it says of the delivery rate, and what would have been in flight before it.
-    pub(super) fn on_ack(&mut self, ack: &Ack, sample: Option<Sample>, inflight: u64) {
-        self.min_rtt = ack.min_rtt.unwrap_or(self.min_rtt);
-        let begins = self.round(ack, sample);
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &Ack,
+        so_far: &SoFar,
+        sample: Option<Sample>,
+        inflight: u64,
+    ) {
+        self.min_rtt = so_far.min_rtt.unwrap_or(self.min_rtt);
+        let begins = self.round(so_far, sample);
         self.measure(sample);
         self.aggregate(ack, begins);
         self.change_mode(ack, begins, sample, inflight);
@@ -121,13 +127,13 @@ impl Bbr1 {
         if known && (self.mode != Mode::Startup || rate > self.rate) {
             self.rate = rate;
         }
-        self.set_window(ack);
+        self.set_window(ack, so_far);
     }
 
-    fn round(&mut self, ack: &Ack, sample: Option<Sample>) -> bool {
+    fn round(&mut self, so_far: &SoFar, sample: Option<Sample>) -> bool {
         let begins = sample.is_some_and(|sample| sample.prior_delivered >= self.next_round);
         if begins {
-            self.next_round = ack.delivered;
+            self.next_round = so_far.delivered;
             self.rounds += 1;
             self.bandwidth[self.rounds % MEMORY] = 0;
             self.conserves = false;
@@ -230,7 +236,7 @@ impl Bbr1 {
         (packets.next_multiple_of(2) + if probes { 2 } else { 0 }) * mss
     }
 
-    fn set_window(&mut self, ack: &Ack) {
+    fn set_window(&mut self, ack: &Ack, so_far: &SoFar) {
         if self.repair.is_some_and(|(until, _)| ack.una >= until) {
             self.cwnd = self.cwnd.max(self.repair.take().map_or(0, |(_, before)| before));
             self.conserves = false;
@@ -239,7 +245,7 @@ impl Bbr1 {
         if ack.lost > 0 && self.repair.is_none() {
             self.repair = Some((ack.nxt, self.cwnd.saturating_add(ack.lost)));
             self.conserves = true;
-            self.next_round = ack.delivered;
+            self.next_round = so_far.delivered;
             self.cwnd = ack.inflight.saturating_add(ack.acked);
         }
         if ack.acked == 0 {
@@ -254,7 +260,7 @@ impl Bbr1 {
         let grown = self.cwnd.saturating_add(ack.acked);
         if self.mode != Mode::Startup {
             self.cwnd = grown.min(target);
-        } else if self.cwnd < target || ack.delivered < 10 * self.mss {
+        } else if self.cwnd < target || so_far.delivered < 10 * self.mss {
             self.cwnd = grown;
         }
         self.cwnd = self.cwnd.max(LEAST * self.mss);

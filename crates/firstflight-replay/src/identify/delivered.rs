@@ -2,7 +2,7 @@
 //! ACK acknowledges, what was delivered since it left over the longer of the spans of sends and of ACKs.
 //! What BBRv1 decides hangs on each of them; [`firstflight::signal::delivery`] keeps sixteen per flight.
 
-use firstflight::{Ack, Nanos, Rate, Sent, Time};
+use firstflight::{Ack, Nanos, Rate, Sent, SoFar, Time};
 use std::collections::VecDeque;
 
 /// Bursts out at most; beyond these, the oldest are forgotten.
@@ -63,9 +63,9 @@ impl Delivered {
         self.tx_next += sent.bytes.div_ceil(mss.max(1)).max(1);
     }
 
-    pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<Sample> {
+    pub(super) fn on_ack(&mut self, ack: &Ack, so_far: &SoFar) -> Option<Sample> {
         self.tx_next = self.tx_next.max(ack.tx_next);
-        self.bytes = ack.delivered;
+        self.bytes = so_far.delivered;
         if ack.app_limited {
             self.limited_until = Some(self.bytes.saturating_add(ack.inflight));
         }
@@ -81,7 +81,7 @@ impl Delivered {
         let rate = Rate::from_bytes_over(self.bytes.saturating_sub(burst.delivered), span);
         Some(Sample {
             prior_delivered: burst.delivered,
-            rate: rate.filter(|_| span >= ack.min_rtt.unwrap_or(Nanos::ZERO)),
+            rate: rate.filter(|_| span >= so_far.min_rtt.unwrap_or(Nanos::ZERO)),
             app_limited: burst.app_limited,
         })
     }

@@ -5,7 +5,7 @@ use super::bbr1::Bbr1;
 use super::delivered::Sample;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::event::Ready;
-use firstflight::{Ack, Config, Event, Nanos, Rate, Sent, Seq, Time};
+use firstflight::{Ack, Config, Event, Nanos, Rate, Sent, Seq, SoFar, Time};
 use firstflight_log::step::Opening;
 
 /// A pacer that was held up may catch up by so many packets.
@@ -178,13 +178,13 @@ impl Hypothesis {
     }
 
     /// An ACK or what a loss timer found.
-    pub(super) fn on_ack(&mut self, ack: &Ack, sample: Option<Sample>) {
+    pub(super) fn on_ack(&mut self, ack: &Ack, so_far: &SoFar, sample: Option<Sample>) {
         let before = self.virtual_flight;
         self.virtual_flight =
             self.virtual_flight.saturating_sub(ack.acked.saturating_add(ack.lost));
         match &mut self.sender {
             Sender::Arm(controller) => controller.on_ack_of_another(ack),
-            Sender::Bbr1(bbr) => bbr.on_ack(ack, sample, before),
+            Sender::Bbr1(bbr) => bbr.on_ack(ack, so_far, sample, before),
         }
     }
 

@@ -21,7 +21,7 @@ use bbr1::{GROWTHS, PHASES};
 use delivered::Delivered;
 use firstflight::arm::{Arm, AvoidanceSpec, StartupSpec};
 use firstflight::startup::rapid_start;
-use firstflight::{Ack, Config, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, Config, Event, Nanos, Sent, Seq, SoFar, Time};
 use firstflight_log::step::Opening;
 use hypothesis::{Hypothesis, Kind};
 use score::Seen;
@@ -113,7 +113,7 @@ impl Identifier {
         }
         match event {
             Event::Sent(sent) => self.on_sent(sent),
-            Event::Ack(ack) => self.on_ack(ack),
+            Event::Ack(ack, so_far) => self.on_ack(ack, so_far),
             Event::HandshakeRtt { rtt, .. } if self.hypotheses.is_empty() => {
                 self.handshake = Some(*rtt);
             }
@@ -170,8 +170,8 @@ impl Identifier {
         self.hypotheses.iter_mut().for_each(|one| one.on_sent(sent, before));
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
-        let sample = self.delivered.on_ack(ack);
+    fn on_ack(&mut self, ack: &Ack, so_far: &SoFar) {
+        let sample = self.delivered.on_ack(ack, so_far);
         if self.hypotheses.is_empty() {
             if ack.acked == 0 {
                 return;
@@ -193,7 +193,7 @@ impl Identifier {
         if self.repair.is_some_and(|until| ack.una >= until) {
             self.repair = None;
         }
-        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack, sample));
+        self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack, so_far, sample));
     }
 
     /// The first ACK is here: what may have sent the first flight.

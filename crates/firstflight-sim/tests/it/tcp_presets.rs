@@ -479,6 +479,6 @@ fn a_repeat_by_rule_3_whose_original_is_then_judged_lost_was_not_lost_again() {
             (1, 0),
             "{name}: one episode repairs it all"
         );
-        assert!(wire.heard().all(|(_, ack)| !ack.lost_again), "{name}: no repeat was lost");
+        assert!(wire.heard().all(|(_, ack)| !ack.detail.lost_again), "{name}: no repeat was lost");
     }
 }

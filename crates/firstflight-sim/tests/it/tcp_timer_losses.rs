@@ -18,7 +18,7 @@ const ARMS: [&str; 3] = [
 
 /// No ACK was processed.
 fn timer(ack: &Ack) -> bool {
-    ack.acked == 0 && ack.lost > 0 && !ack.advanced
+    ack.acked == 0 && ack.lost > 0 && ack.detail.receiver_ts.is_none()
 }
 
 /// Segment 0 is lost and 1 overtaken by three others, so that the episode opens at once and RACK

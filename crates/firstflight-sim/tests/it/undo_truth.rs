@@ -169,7 +169,7 @@ impl Observer for Watch<'_> {
                     },
                 );
             }
-            Event::Ack(ack) => {
+            Event::Ack(ack, _) => {
                 self.una = ack.una.0;
                 let timeouts = after.timeouts != before.timeouts;
                 if after.loss_episodes != before.loss_episodes && !timeouts {

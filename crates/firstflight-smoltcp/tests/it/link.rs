@@ -150,6 +150,7 @@ pub(crate) fn transfer(link: Link, arm: &str, bytes: usize) -> Done {
             received.extend(socket.recv(|all| (all.len(), all.to_vec())).expect("data"));
         }
         interface.poll(now, &mut device, &mut sockets);
+        assert_eq!(device.controller().misfed(), None, "what the adapter reports can be");
         windows.push((now, device.controller().cwnd(), device.inflight()));
         now += Duration::from_micros(250);
     }

@@ -6,7 +6,7 @@
 
 use core::panic::PanicInfo;
 use firstflight::arm::{AVOIDANCES, Arm, ArmController, RECOVERIES, STARTUPS};
-use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::{Ack, AckDetail, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
 
 const MSS: u64 = 1_200;
 
@@ -44,20 +44,20 @@ fn ack(round: u64, lost: u64) -> Ack {
         lost,
         rtt,
         srtt: rtt,
-        min_rtt: Some(Nanos::from_millis(30)),
         una: Seq(2 * round + 2),
         nxt: Seq(2 * round + 12),
-        advanced: true,
         flight: 10 * MSS,
         inflight_before: 12 * MSS,
         inflight: 10 * MSS - lost,
-        delivered: (2 * round + 2) * MSS,
         sent: (2 * round + 12) * MSS,
         tx_acked: Some(2 * round + 1),
         tx_lost: (lost > 0).then_some(2 * round),
         tx_next: 2 * round + 12,
         cwnd_limited: true,
-        ..Ack::default()
+        app_limited: false,
+        ce: false,
+        sacked: 0,
+        detail: AckDetail::default(),
     }
 }
 

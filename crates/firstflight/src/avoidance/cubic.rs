@@ -397,7 +397,7 @@ impl Cubic {
                 }
             }
             Epoch::Linux(e) if cx.limited => {
-                let min_rtt = ack.min_rtt.unwrap_or_default();
+                let min_rtt = cx.so_far.min_rtt.unwrap_or_default();
                 let segments = e.grow(ack.now, cwnd / mss, acked, min_rtt, mss, self.params.beta);
                 cwnd.saturating_add(segments.saturating_mul(mss))
             }

@@ -8,7 +8,7 @@
 //!
 //! Departures:
 //! * D1 (RFC8257 3.2-ece): the receiver's rule for delayed ACKs, which tells the sender how many
-//!   segments were marked, is the transport's: it fills [`Ack::ce_bytes`].
+//!   segments were marked, is the transport's: it fills [`AckDetail::ce_bytes`](crate::AckDetail::ce_bytes).
 //! * D2 (RFC8257 3.5-loss): the base of the cut after a loss is the largest flight of the last round
 //!   trip, as in our Reno; marks cut the window, by their share.
 
@@ -61,7 +61,7 @@ impl Avoidance for Dctcp {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Context) {
-        self.share.on_ack(ack, Nanos::ZERO, self.params.gain, segment(cx));
+        self.share.on_ack(ack, Nanos::ZERO, self.params.gain, cx);
     }
 
     #[inline]

@@ -126,7 +126,7 @@ impl Avoidance for Prague {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Context) {
         // PRAGUE alpha-once: once per virtual and real round trip.
-        if self.share.on_ack(ack, self.virtual_rtt(cx), self.params.gain, segment(cx)) {
+        if self.share.on_ack(ack, self.virtual_rtt(cx), self.params.gain, cx) {
             self.rest.wait = self.rest.wait.saturating_sub(1);
         }
     }
@@ -137,7 +137,7 @@ impl Avoidance for Prague {
             return;
         }
         // PRAGUE ack-increase: only what arrives unmarked grows the window.
-        let unmarked = acked.min(MAX_BYTES).saturating_sub(ack.ce_bytes.unwrap_or(0));
+        let unmarked = acked.min(MAX_BYTES).saturating_sub(ack.detail.ce_bytes.unwrap_or(0));
         let cwnd = window(*w);
         // acks * mss / W * step * (srtt / vrtt)^2, in units of 2^-20 bytes.
         let virtual_rtt = self.virtual_rtt(cx).0;

@@ -31,7 +31,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             // at its end.
             (Some(_), Transport::Tcp) if !self.is_past_mark(ack) => {
                 self.ends.set_relapsed(self.ends.relapsed() || ack.lost > 0);
-                (ack.lost > 0 && ack.lost_again, false)
+                (ack.lost > 0 && ack.detail.lost_again, false)
             }
             // RFC3168 6.1.2-1: one reduction for the marks of a window of data. An ACK that ends an
             // episode acknowledges what was sent before it began.
@@ -46,7 +46,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// RFC3168 6.1.2-2: all marks that a QUIC ACK reports may be of packets sent before the mark.
     fn marks_are_old(ack: &Ack) -> bool {
-        ack.ce_bytes.is_some_and(|marked| marked <= ack.acked.saturating_sub(ack.acked_fresh))
+        ack.detail
+            .ce_bytes
+            .is_some_and(|marked| marked <= ack.acked.saturating_sub(ack.acked_fresh))
     }
 
     /// TCP: everything sent before the last episode or timeout is acknowledged; after marks and
@@ -65,9 +67,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.ends.set_relapsed(false);
         match self.ends.relapse() {
             // RFC5681 4.3-new: a loss in another window of data is another sign of congestion.
-            Relapse::Declared => declared && (ended || ack.unrepaired),
+            Relapse::Declared => declared && (ended || ack.detail.unrepaired),
             // LINUX lost-out: the state after a recovery follows from what is marked lost then.
-            Relapse::Outstanding => (declared || ended) && ack.unrepaired,
+            Relapse::Outstanding => (declared || ended) && ack.detail.unrepaired,
         }
     }
 
@@ -126,7 +128,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             self.episode = Some(Episode::Own);
         } else {
             self.w.ssthresh = reduced.ssthresh;
-            let timer = ack.is_timer();
+            let timer = self.cx.so_far.is_timer(ack);
             self.episode = Some(Episode::Policy);
             let mss = self.cx.mss;
             let entry = Entry {
@@ -160,7 +162,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             && self.ends.relapse() == Relapse::Outstanding
             && self.episode == Some(Episode::Policy)
             && self.w.in_slow_start()
-            && !ack.is_timer();
+            && !self.cx.so_far.is_timer(ack);
         if !asks {
             return;
         }
@@ -189,7 +191,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if self.cx.transport == Transport::Tcp
             && self.ends.sack()
             && !past_mark
-            && !ack.lost_again
+            && !ack.detail.lost_again
             && ack.lost > 0
             && ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark)
         {
@@ -200,7 +202,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 self.end_policy(End::Complete, ack);
                 (grows, Some(End::Complete))
             }
-            Some(Episode::Policy) if ack.lost_again && self.restarts_on_lost_repeat() => {
+            Some(Episode::Policy) if ack.detail.lost_again && self.restarts_on_lost_repeat() => {
                 // RFC5681 4.3-1: the loss of a repeat counts as a second sign of congestion.
                 self.end_policy(End::Replaced, ack);
                 self.stats.replaced = self.stats.replaced.saturating_add(1);
@@ -262,18 +264,18 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     fn feed_policy(&mut self, ack: &Ack) {
-        let mss = self.cx.mss;
+        let (mss, so_far) = (self.cx.mss, self.cx.so_far);
         let Repairer::Policy(policy) = &mut self.repairer else { return };
         policy.on_ack(&Progress {
             delivered: ack.acked,
-            advanced: ack.advanced,
+            advanced: so_far.advanced,
             newly_lost: ack.lost,
-            rescue_next: ack.rescue_next,
-            repeat_acked: ack.repeat_acked,
-            repeat_lost: ack.lost_again,
+            rescue_next: ack.detail.rescue_next,
+            repeat_acked: ack.detail.repeat_acked,
+            repeat_lost: ack.detail.lost_again,
             pipe: ack.inflight,
             mss,
-            timer: ack.is_timer(),
+            timer: so_far.is_timer(ack),
         });
         let cwnd = policy.cwnd();
         self.install(cwnd);

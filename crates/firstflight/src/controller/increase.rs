@@ -54,16 +54,6 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// An ACK, before anything else is done with it.
-    #[inline(always)]
-    pub(super) fn note_acked(&mut self, ack: &Ack) {
-        if self.increase == Increase::Linux {
-            self.lower_unused();
-            self.usage.note_acked(ack, self.cx.transport, self.sent);
-        }
-        self.usage.on_ack(ack);
-    }
-
     /// Whether the next [`Ready`] is needed for its timeout.
     #[inline]
     pub(super) fn heeds_timeout(&self) -> bool {
@@ -76,14 +66,20 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.episode.is_none() && !repairs && !self.startup.is_whole()
     }
 
+    /// [`Self::lower_unused`] has something to do.
+    #[inline]
+    pub(super) fn is_unused(&self) -> bool {
+        self.idle_restart && self.usage.is_unused()
+    }
+
     /// LINUX unused-lowered: a window that was not the limit for a timeout falls half of the way to
     /// what was used of it, or to the initial window; the threshold keeps three quarters of it.
     /// Judged with the last send, done before what follows it.
     pub(super) fn lower_unused(&mut self) {
-        if !self.idle_restart {
+        if !self.is_unused() {
             return;
         }
-        let Some(used) = self.usage.take_unused() else { return };
+        let used = self.usage.take_unused();
         if !self.is_open() {
             return;
         }

@@ -13,7 +13,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             Event::HandshakeRtt { now, rtt } => self.on_handshake_rtt(*now, *rtt),
             Event::Ready(ready) => self.before_send(ready),
             Event::Sent(sent) => self.on_sent(sent),
-            Event::Ack(ack) => self.on_ack(ack),
+            Event::Ack(ack, _) => self.on_ack(ack),
             Event::Congestion(congestion) => self.on_congestion(congestion),
             Event::Spurious { .. } => self.on_spurious(),
             Event::Mss { mss, .. } => self.set_mss(*mss),

@@ -20,6 +20,7 @@ pub(super) struct Usage {
     pub(super) most: u64,
     /// `cwnd_usage_seq`.
     until: Seq,
+    /// Of a TCP that follows Linux alone.
     una: Seq,
     /// The largest flight in the round trip that ends at `mark` and in the one before it, bytes.
     flight: u64,
@@ -75,12 +76,6 @@ impl Usage {
         if ack.una > self.mark {
             (self.before, self.flight, self.mark) = (self.flight, ack.inflight, ack.nxt);
         }
-        self.una = self.una.max(ack.una);
-    }
-
-    /// The same ACK has been acted on.
-    #[inline(always)]
-    pub(super) fn after_ack(&mut self, ack: &Ack) {
         self.empty = ack.inflight == 0;
     }
 
@@ -134,6 +129,7 @@ impl Usage {
         if (ack.cwnd_limited || !reported) && outstanding > 0 {
             self.note(ack.cwnd_limited, outstanding, ack.nxt);
         }
+        self.una = self.una.max(ack.una);
     }
 
     /// LINUX used-half: a window counts as used that was full, and in slow start one that is less
@@ -150,15 +146,16 @@ impl Usage {
         self.full
     }
 
-    /// The last send found a window that had not been the limit for a timeout: the most that was
-    /// used of it meanwhile. Told once.
+    /// The last send found a window that had not been the limit for a timeout.
     #[inline]
-    pub(super) fn take_unused(&mut self) -> Option<u64> {
-        if self.sent_at.since(self.since) < self.timeout || self.timeout == Nanos::ZERO {
-            return None;
-        }
+    pub(super) fn is_unused(&self) -> bool {
+        self.timeout > Nanos::ZERO && self.sent_at.since(self.since) >= self.timeout
+    }
+
+    /// The most that was used of such a window meanwhile. Told once.
+    pub(super) fn take_unused(&mut self) -> u64 {
         self.since = self.sent_at;
-        Some(self.used)
+        self.used
     }
 
     /// The window was lowered to what is used of it.

@@ -15,7 +15,7 @@
 //! * D2 (BBR rate-limited): the transport's word on its ACKs that the application is the limit
 //!   stands for the draft's own test.
 
-use crate::event::{Ack, Context, Sent, Transport};
+use crate::event::{Ack, Context, Sent, SoFar, Transport};
 use crate::units::{Nanos, Rate, Time};
 
 /// Marks in flight.
@@ -159,8 +159,8 @@ impl Delivery {
 
     /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
     /// other than the path and the window kept the sender from sending.
-    pub fn on_ack(&mut self, ack: &Ack, limited: bool) -> Option<Sample> {
-        self.reach(ack, limited, |_| {})
+    pub fn on_ack(&mut self, ack: &Ack, limited: bool, so_far: &SoFar) -> Option<Sample> {
+        self.reach(ack, limited, so_far, |_| {})
     }
 }
 
@@ -321,6 +321,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         &mut self,
         ack: &Ack,
         limited: bool,
+        so_far: &SoFar,
         each: impl FnMut(Remembered<E>),
     ) -> Option<Sample> {
         self.tx_next = self.tx_next.max(ack.tx_next);
@@ -342,7 +343,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         let spans = [mark.sent.wrapping_sub(mark.first_sent), now.wrapping_sub(mark.delivered_at)];
         let span = Nanos(u64::from(spans[0].max(spans[1])) << 10);
         // BBR rate-short: a span below the smallest RTT is one of a repeat that was not needed.
-        let least = ack.min_rtt.unwrap_or_default().0 >> 10 << 10;
+        let least = so_far.min_rtt.unwrap_or_default().0 >> 10 << 10;
         let rate = Rate::from_bytes_over(delivered, span).filter(|_| span.0 >= least);
         let prior_delivered = self.delivered.saturating_sub(delivered);
         Some(Sample { delivered, prior_delivered, rate, app_limited })

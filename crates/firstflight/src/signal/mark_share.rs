@@ -3,7 +3,8 @@
 //!
 //! Follows: RFC 8257 section 3.3 (October 2017). State: 48 bytes.
 
-use crate::event::Ack;
+use crate::avoidance::segment;
+use crate::event::{Ack, Context};
 use crate::units::{Nanos, Ratio, Seq, Time};
 
 /// All bytes are marked. A share is a whole number of 2^-20.
@@ -46,18 +47,19 @@ impl MarkShare {
 
     /// An ACK, in whatever phase. Returns whether it ended a period: a round trip, and no less than
     /// `least`. Then the share moves by `gain` (RFC8257 3.3-g) of the way to what the period has
-    /// shown. Marks of which no number is known count as one packet of `mss` bytes.
+    /// shown. Marks of which no number is known count as one packet.
     #[inline]
-    pub fn on_ack(&mut self, ack: &Ack, least: Nanos, gain: Ratio, mss: u64) -> bool {
+    pub fn on_ack(&mut self, ack: &Ack, least: Nanos, gain: Ratio, cx: &Context) -> bool {
         if ack.ce {
-            self.marked = self.marked.saturating_add(ack.ce_bytes.unwrap_or(mss));
+            self.marked =
+                self.marked.saturating_add(ack.detail.ce_bytes.unwrap_or_else(|| segment(cx)));
         }
         // RFC8257 3.3-window: once per window of data. PRAGUE vrtt-25ms: and per virtual round trip.
         let lasts = |since| ack.una <= self.end || ack.now.since(since) < least;
         if self.since.is_some_and(lasts) {
             return false;
         }
-        let delivered = ack.delivered.saturating_sub(self.delivered);
+        let delivered = cx.so_far.delivered.saturating_sub(self.delivered);
         if delivered == 0 {
             return false;
         }
@@ -69,7 +71,7 @@ impl MarkShare {
             self.alpha - part(self.alpha - share, gain)
         };
         self.marked = 0;
-        (self.delivered, self.end, self.since) = (ack.delivered, ack.nxt, Some(ack.now));
+        (self.delivered, self.end, self.since) = (cx.so_far.delivered, ack.nxt, Some(ack.now));
         true
     }
 

@@ -7,7 +7,7 @@
 //! Follows: ours; prior art is BEST and delay-based transports (RFC 6817). State: 40 bytes.
 
 use super::sounding::Arrival;
-use crate::event::Ack;
+use crate::event::{Ack, SoFar};
 use crate::units::{Nanos, Time};
 
 /// A tick, as nearly all stacks have it. Another length is noticed, and the clock not used.
@@ -38,8 +38,8 @@ enum State {
 
 impl ReceiverClock {
     /// One ACK. `None` if it has no time stamp or no RTT, or if the clock is of no use.
-    pub fn on_ack(&mut self, ack: &Ack) -> Option<Reading> {
-        let (stamp, sample) = (ack.receiver_ts?, Arrival::of(ack)?);
+    pub fn on_ack(&mut self, ack: &Ack, so_far: &SoFar) -> Option<Reading> {
+        let (stamp, sample) = (ack.detail.receiver_ts?, Arrival::of(ack, so_far)?);
         match self.state {
             State::Wrong => return None,
             State::Read => {}

@@ -6,7 +6,7 @@
 //!
 //! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 152 bytes.
 
-use crate::event::Ack;
+use crate::event::{Ack, SoFar};
 use crate::units::{Nanos, Rate, Time, mul_div};
 
 /// ACKs no further apart than this are one arrival: a host that reads its socket late hears of
@@ -34,9 +34,9 @@ pub struct Arrival {
 
 impl Arrival {
     /// The arrival of `ack`; `None` if it has no RTT sample or acknowledges nothing.
-    pub fn of(ack: &Ack) -> Option<Arrival> {
+    pub fn of(ack: &Ack, so_far: &SoFar) -> Option<Arrival> {
         let rtt = ack.rtt.filter(|_| ack.acked > 0)?;
-        Some(Arrival { at: ack.now, rtt, delivered: ack.delivered })
+        Some(Arrival { at: ack.now, rtt, delivered: so_far.delivered })
     }
 
     /// When the packet of the sample left.

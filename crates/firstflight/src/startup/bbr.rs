@@ -335,10 +335,10 @@ impl Startup for Bbr {
         if self.state == State::Over {
             return Verdict::Stay;
         }
-        self.min_rtt = ack.min_rtt.unwrap_or(self.min_rtt);
+        self.min_rtt = cx.so_far.min_rtt.unwrap_or(self.min_rtt);
         // BBR rate-rwnd: who is limited by neither window nor application is so by the peer.
         let by_peer = self.params.rwnd && ack.acked > 0 && !ack.cwnd_limited;
-        let sample = self.delivery.on_ack(ack, ack.app_limited || by_peer);
+        let sample = self.delivery.on_ack(ack, ack.app_limited || by_peer, &cx.so_far);
         let begins = self.round(sample);
         // BBR bw-1: what the application limited counts only if it is more; until it leaves, nothing is
         // forgotten, and so does everything else.
@@ -376,7 +376,7 @@ impl Startup for Bbr {
     fn absorbs(&mut self, _signal: Signal, ack: &Ack, cx: &Context) -> bool {
         // BBR loss-absorbed: the model answers to losses, not the window. The sample hook has
         // counted those of ACKs, and does not run for a timer.
-        if ack.is_timer() && self.state != State::Over {
+        if cx.so_far.is_timer(ack) && self.state != State::Over {
             self.count_losses(ack, cx);
         }
         self.state != State::Over

@@ -391,7 +391,7 @@ impl Startup for Bbr3 {
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let kept = &mut self.kept;
-        let sample = self.delivery.reach(ack, ack.app_limited, |mark| {
+        let sample = self.delivery.reach(ack, ack.app_limited, &cx.so_far, |mark| {
             kept.rotate_right(1);
             kept[0] = mark;
         });
@@ -419,7 +419,7 @@ impl Startup for Bbr3 {
 
     fn absorbs(&mut self, _signal: Signal, ack: &Ack, cx: &Context) -> bool {
         // BBR3 loss-absorbed: the model answers. The sample hook has seen those of ACKs, and does not run for a timer.
-        if ack.is_timer() {
+        if cx.so_far.is_timer(ack) {
             self.note_losses(ack, self.cwnd, cx);
         }
         true

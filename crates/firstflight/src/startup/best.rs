@@ -275,7 +275,7 @@ impl Best {
         }
         self.round_min =
             ack.rtt.map_or(self.round_min, |rtt| self.round_min.min(ShortRtt::new(rtt)));
-        if let Some(ts) = ack.receiver_ts {
+        if let Some(ts) = ack.detail.receiver_ts {
             self.clock.check_tick(ack.now, ts, rtt_min);
         }
         let reassigned = self.near_reassignment(ack.now);
@@ -293,7 +293,7 @@ impl Best {
             return verdict;
         }
         self.arrivals.on_ack(ack.now, ack.acked, rtt_min, &mut self.pairs);
-        if let Some(ts) = ack.receiver_ts {
+        if let Some(ts) = ack.detail.receiver_ts {
             self.clock.on_ack(ts, ack.acked);
         }
         verdict

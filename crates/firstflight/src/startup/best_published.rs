@@ -264,7 +264,7 @@ impl Startup for BestPublished {
             };
         }
         let now = now_us(ack.now);
-        let bytes = ack.delivered.saturating_sub(ack.sacked) as u32;
+        let bytes = cx.so_far.delivered.saturating_sub(ack.sacked) as u32;
         if !self.found {
             let rate =
                 estimate(bytes.wrapping_sub(self.prev_bytes), now.wrapping_sub(self.last_ack));

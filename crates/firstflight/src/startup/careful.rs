@@ -276,7 +276,7 @@ impl Startup for Careful {
             hystart.on_congestion(signal, beta, ack, w, cx);
         }
         // A timer's losses have not passed the sample hook.
-        if ack.is_timer() {
+        if cx.so_far.is_timer(ack) {
             self.count(ack);
         }
         // CR9959 retreat-1: loss or marks before the jump is validated.

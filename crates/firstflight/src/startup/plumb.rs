@@ -130,7 +130,7 @@ impl Plumb {
     /// PLUMB 4-land: what the path delivers in its smallest RTT, and two packets; not below two
     /// initial windows, never above the window. `None` if no rate is known.
     fn landing_window(&self, ack: &Ack, min: Nanos, cwnd: u64, cx: &Context) -> Option<u64> {
-        let delivered = self.rounds.best(ack, min);
+        let delivered = self.rounds.best(ack, min, &cx.so_far);
         let rate = match self.estimate() {
             Some(e) if e.sure => delivered.max(e.rate.0),
             // One sounding may be a false one: it counts up to twice what was delivered.
@@ -165,7 +165,7 @@ impl Plumb {
             self.floor.on_rtt(ack.now, rtt);
         }
         let min = self.floor.min_rtt().filter(|_| self.data)?;
-        if self.rounds.on_ack(ack, min) {
+        if self.rounds.on_ack(ack, min, &cx.so_far) {
             let calm = self.calm();
             self.growth.next_round(calm);
             // PLUMB 5-anew: each round is judged anew.
@@ -174,12 +174,12 @@ impl Plumb {
             self.clocked.next_round();
         }
         if self.params.clock {
-            self.clocked.on_ack(ack, min, self.rounds.number, cx.mss);
+            self.clocked.on_ack(ack, min, self.rounds.number, cx);
             if let Some(rtt) = ack.rtt {
                 self.floor.on_rtt(ack.now, self.clocked.forward(rtt, min));
             }
         }
-        if let Some(arrival) = Arrival::of(ack) {
+        if let Some(arrival) = Arrival::of(ack, &cx.so_far) {
             let grain = Nanos::from_micros(100 * u64::from(self.params.grain));
             self.bunches.on_arrival_by(grain, arrival, Nanos(min.0 / 4), cx.mss);
             self.sounding.on_arrival(arrival, min, self.rounds.number, cx.mss);
@@ -399,7 +399,7 @@ impl Startup for Plumb {
         if !self.on || signal != Signal::Loss || ack.ce {
             return false;
         }
-        if ack.is_timer() {
+        if cx.so_far.is_timer(ack) {
             self.rounds.on_loss(ack.lost);
         }
         let (lost, flight) = (self.rounds.lost(), ack.inflight_before);

@@ -40,7 +40,7 @@ use super::slow_start::double;
 use super::{
     EpochUse, ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
 };
-use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use crate::event::{Ack, Context, Phase, Signal, SoFar, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
@@ -286,14 +286,14 @@ impl Search {
         self.forget();
     }
 
-    fn reference_counter(&self, ack: &Ack) -> u64 {
+    fn reference_counter(&self, ack: &Ack, so_far: &SoFar) -> u64 {
         match self.params.version {
-            Version::V3_1 | Version::V3_1In2025 => ack.delivered,
+            Version::V3_1 | Version::V3_1In2025 => so_far.delivered,
             Version::V4_0 => ack.sent,
         }
     }
 
-    fn begin(&mut self, ack: &Ack, rtt: Nanos) {
+    fn begin(&mut self, ack: &Ack, rtt: Nanos, so_far: &SoFar) {
         // SEARCH start-1: the first sample is the initial RTT; bins are not recomputed while the
         // record runs.
         (self.recording, self.initial_rtt, self.end, self.idx) =
@@ -305,13 +305,13 @@ impl Search {
         // start of the connection, always.
         self.bins.delivered_base = match self.params.version {
             Version::V3_1 | Version::V3_1In2025 => 0,
-            Version::V4_0 => ack.delivered.saturating_sub(ack.acked),
+            Version::V4_0 => so_far.delivered.saturating_sub(ack.acked),
         };
         self.bins.reference_base = match self.params.version {
             Version::V3_1 | Version::V3_1In2025 => self.bins.delivered_base,
             Version::V4_0 => ack.sent.saturating_sub(ack.inflight_before),
         };
-        self.bins.store(0, ack.delivered, self.reference_counter(ack), self.params.bits);
+        self.bins.store(0, so_far.delivered, self.reference_counter(ack, so_far), self.params.bits);
     }
 
     /// Every ACK while armed: closes the bins that ended before it and evaluates once.
@@ -331,7 +331,7 @@ impl Search {
             return Verdict::Stay;
         }
         if !self.recording {
-            self.begin(ack, rtt);
+            self.begin(ack, rtt, &cx.so_far);
             return Verdict::Stay;
         }
         // Asked on every ACK, and no for most: before the length of a bin is worked out.
@@ -363,14 +363,15 @@ impl Search {
             if self.params.version != Version::V4_0 {
                 let keeps =
                     matches!(self.params.missed_bins, MissedBins::Initial(_)) && passed <= WINDOW;
-                self.begin(ack, if keeps { grid.initial_rtt } else { rtt });
+                self.begin(ack, if keeps { grid.initial_rtt } else { rtt }, &cx.so_far);
             }
             return Verdict::Stay;
         }
         let idx = grid.idx.saturating_add(passed);
         // SEARCH missed-2: shorter gaps are filled with the counters before them.
         self.bins.copy_forward(grid.idx, idx);
-        self.bins.store(idx, ack.delivered, self.reference_counter(ack), self.params.bits);
+        let counter = self.reference_counter(ack, &cx.so_far);
+        self.bins.store(idx, cx.so_far.delivered, counter, self.params.bits);
         let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
         // Of several bins that end with this ACK the last one has it.
         let shifted = u32::try_from(passed).ok().and_then(|by| self.idle_bins.checked_shl(by));

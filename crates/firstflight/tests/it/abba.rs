@@ -2,10 +2,11 @@
 //! growth is added to what it stands on.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::abba::{Abba, Over, Params};
 use firstflight::avoidance::abba_model::{Gain, Line, Point, micros};
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
-use firstflight::event::{Ack, Context, Signal, Window};
+use firstflight::event::{Context, Signal, Window};
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time};
 use proptest::prelude::*;
 
@@ -59,8 +60,8 @@ impl Rig {
     fn grow(&mut self, acked: u64) -> u64 {
         let before = self.w.cwnd;
         let ack =
-            Ack { now: self.now, acked, srtt: Some(Nanos::from_millis(100)), ..Ack::default() };
-        self.abba.grow(&ack, acked, &mut self.w, &context());
+            Told { now: self.now, acked, srtt: Some(Nanos::from_millis(100)), ..Told::default() };
+        self.abba.grow(&ack.ack(), acked, &mut self.w, &context());
         self.w.cwnd - before
     }
 
@@ -333,13 +334,13 @@ fn cubics_growth_counts_where_it_is_the_larger() {
         let due = rig.abba.line().at(rig.w.cwnd).expect("a line");
         rig.sample(f64::from(due) / 1e3 - if tenth % 2 == 0 { 1.0 } else { 8.0 }, false);
         let mut beside = rig.w;
-        let ack = Ack {
+        let ack = Told {
             now: rig.now,
             acked: 10_000,
             srtt: Some(Nanos::from_millis(100)),
-            ..Ack::default()
+            ..Told::default()
         };
-        plain.grow(&ack, 10_000, &mut beside, &context());
+        plain.grow(&ack.ack(), 10_000, &mut beside, &context());
         rig.grow(10_000);
         assert!(rig.w.cwnd >= beside.cwnd, "{} at {tenth}, CUBIC's {}", rig.w.cwnd, beside.cwnd);
         larger += u32::from(rig.w.cwnd > beside.cwnd);
@@ -424,8 +425,8 @@ proptest! {
                 }
                 _ => {
                     let mut beside = avoiding(before);
-                    let ack = Ack { now: rig.now, acked: amount, srtt: Some(Nanos::from_millis(100)), ..Ack::default() };
-                    plain.grow(&ack, amount, &mut beside, &context());
+                    let ack = Told { now: rig.now, acked: amount, srtt: Some(Nanos::from_millis(100)), ..Told::default() };
+                    plain.grow(&ack.ack(), amount, &mut beside, &context());
                     rig.grow(amount);
                     prop_assert!(rig.w.cwnd <= before + before / 2 + amount, "half, or what slow ACKs add up to");
                     if !cuback {

@@ -2,10 +2,11 @@
 //! slow start has to look for the full queue again.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::abba::{Abba, Over, Params, Version};
 use firstflight::avoidance::abba_first::Queue;
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
-use firstflight::event::{Ack, Context, Signal, Window};
+use firstflight::event::{Context, Signal, Window};
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
 
@@ -35,16 +36,16 @@ impl Rig {
     }
 
     /// An ACK with a sample, and the smoothed RTT after it.
-    fn ack(&mut self, rtt_ms: f64, srtt_ms: f64, in_recovery: bool) -> Ack {
+    fn ack(&mut self, rtt_ms: f64, srtt_ms: f64, in_recovery: bool) -> Told {
         self.now += Nanos::from_millis(1);
-        let ack = Ack {
+        let ack = Told {
             now: self.now,
             rtt: Some(millis(rtt_ms)),
             srtt: Some(millis(srtt_ms)),
-            ..Ack::default()
+            ..Told::default()
         };
         self.abba.on_rtt(self.now, millis(rtt_ms), self.w, in_recovery);
-        self.abba.on_ack(&ack, &context::quic(MSS));
+        self.abba.on_ack(&ack.ack(), &context::quic(MSS));
         ack
     }
 
@@ -62,8 +63,8 @@ impl Rig {
     /// Growth by so many bytes on an ACK that brings this sample.
     fn grow(&mut self, acked: u64, rtt_ms: f64) -> u64 {
         let before = self.w.cwnd;
-        let ack = Ack { acked, ..self.ack(rtt_ms, rtt_ms, false) };
-        self.abba.grow(&ack, acked, &mut self.w, &context::quic(MSS));
+        let ack = Told { acked, ..self.ack(rtt_ms, rtt_ms, false) };
+        self.abba.grow(&ack.ack(), acked, &mut self.w, &context::quic(MSS));
         self.w.cwnd - before
     }
 
@@ -219,8 +220,8 @@ fn a_small_window_is_back_in_renos_time() {
         rig.cut(Signal::Loss, false);
         rig.abba.on_recovery_end(rig.w);
         assert_eq!(rig.w.cwnd, 7_000);
-        let marked = Ack { now: rig.now, ce: true, ..Ack::default() };
-        rig.abba.on_ack(&marked, &context::quic(MSS));
+        let marked = Told { now: rig.now, ce: true, ..Told::default() };
+        rig.abba.on_ack(&marked.ack(), &context::quic(MSS));
         let since = rig.now;
         rig.grow(0, 65.0);
         rig.now = since + millis(after_ms);
@@ -253,8 +254,8 @@ fn a_queue_that_was_seen_or_marked_starts_the_time_anew_and_a_loss_does_not() {
                 rig.grow(0, 70.0);
             }
             Seen::Marks => {
-                let ack = Ack { now: rig.now, ce: true, ..Ack::default() };
-                rig.abba.on_ack(&ack, &context::quic(MSS));
+                let ack = Told { now: rig.now, ce: true, ..Told::default() };
+                rig.abba.on_ack(&ack.ack(), &context::quic(MSS));
             }
             Seen::Loss => {
                 rig.w.cwnd = 100_000;
@@ -275,8 +276,8 @@ fn a_false_alarm_gives_back_all_but_the_time_of_the_last_queue() {
     let mut rig = Rig::full(Params::default(), 60.0);
     rig.sample(50.0);
     let (saved, before) = (rig.abba.save(), *rig.queue());
-    let marked = Ack { now: rig.now + Nanos::from_secs(3), ce: true, ..Ack::default() };
-    rig.abba.on_ack(&marked, &context::quic(MSS));
+    let marked = Told { now: rig.now + Nanos::from_secs(3), ce: true, ..Told::default() };
+    rig.abba.on_ack(&marked.ack(), &context::quic(MSS));
     rig.cut(Signal::Loss, false);
     assert_ne!(rig.queue().threshold(), before.threshold());
     rig.abba.restore(saved);
@@ -298,8 +299,8 @@ fn a_false_alarm_takes_back_no_sample_and_no_queue() {
     rig.grow(0, 65.0);
     let (saved, w) = (rig.abba.save(), rig.w);
     rig.now = since + Nanos::from_secs(5);
-    let marked = Ack { now: rig.now, ce: true, srtt: Some(millis(65.0)), ..Ack::default() };
-    rig.abba.on_ack(&marked, &context::quic(MSS));
+    let marked = Told { now: rig.now, ce: true, srtt: Some(millis(65.0)), ..Told::default() };
+    rig.abba.on_ack(&marked.ack(), &context::quic(MSS));
     rig.cut(Signal::Loss, false);
     rig.abba.restore(saved);
     rig.w = w;
@@ -324,8 +325,8 @@ fn a_false_alarm_takes_back_no_sample_and_no_queue() {
         let saved = rig.abba.save();
         rig.ack(rtt_ms, 60.0, true);
         rig.abba.restore(saved);
-        let ack = Ack { now: rig.now, acked: 1_000, srtt: Some(millis(60.0)), ..Ack::default() };
-        rig.abba.grow(&ack, 1_000, &mut rig.w, &context::quic(MSS));
+        let ack = Told { now: rig.now, acked: 1_000, srtt: Some(millis(60.0)), ..Told::default() };
+        rig.abba.grow(&ack.ack(), 1_000, &mut rig.w, &context::quic(MSS));
         assert_eq!(rig.w.cwnd - 100_000 > CUBICS, faster, "after {rtt_ms} ms");
     }
 
@@ -382,8 +383,8 @@ proptest! {
                     let mut beside = before;
                     rig.grow(amount, rtt_ms);
                     let srtt = Some(millis(rtt_ms));
-                    let ack = Ack { now: rig.now, acked: amount, srtt, ..Ack::default() };
-                    plain.grow(&ack, amount, &mut beside, &cx);
+                    let ack = Told { now: rig.now, acked: amount, srtt, ..Told::default() };
+                    plain.grow(&ack.ack(), amount, &mut beside, &cx);
                     let anew = rig.w.in_slow_start();
                     if anew {
                         plain = Cubic::default();

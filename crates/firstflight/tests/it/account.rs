@@ -1,11 +1,10 @@
 //! The account of a connection: episodes and counters as a fold over what its controller was told.
 
 use crate::hand_fed::{Fed, MS, MSS, Usual, config, usual};
+use crate::told::Told as Record;
 use firstflight::account::Kept;
 use firstflight::startup::SlowStart;
-use firstflight::{
-    Account, Ack, Congestion, Episode, Event, Nanos, Sent, Seq, Time, event::Timeout,
-};
+use firstflight::{Account, Congestion, Episode, Event, Nanos, Sent, Seq, Time, event::Timeout};
 
 /// A connection and its account, told the same.
 struct Told {
@@ -37,7 +36,7 @@ impl Told {
     fn loss(&mut self, ms: u64, lost: u64) -> bool {
         self.at(ms);
         let ack = self.fed.lost(MSS, lost);
-        self.tell(&Event::Ack(ack))
+        self.tell(&Event::Ack(ack.ack(), ack.so_far()))
     }
 
     /// An ACK of everything that had left, which ends recovery.
@@ -46,7 +45,7 @@ impl Told {
         self.fed.send(10);
         self.fed.una = self.fed.nxt;
         let ack = self.fed.acked(MSS);
-        self.tell(&Event::Ack(ack));
+        self.tell(&Event::Ack(ack.ack(), ack.so_far()));
     }
 
     fn sent(&mut self, ms: u64) {
@@ -94,7 +93,7 @@ fn the_largest_window_counts_before_and_after_an_ack() {
     let mut told = Told::new(false, 40);
     told.at(100);
     let ack = told.fed.acked(2 * MSS);
-    told.tell(&Event::Ack(ack));
+    told.tell(&Event::Ack(ack.ack(), ack.so_far()));
     assert_eq!(told.account.cwnd_max(), 42 * MSS, "after");
     told.timeout(200, Timeout::PersistentCongestion);
     assert_eq!(told.account.cwnd_max(), 42 * MSS, "a smaller one changes nothing");
@@ -190,16 +189,16 @@ fn recoveries_with_no_more_in_flight_than_the_threshold_are_counted() {
     for (inflight, below) in [(28 * MSS, 1), (28 * MSS + 1, 0), (MSS, 1), (39 * MSS, 0)] {
         let mut told = Told::new(false, 40);
         told.at(100);
-        let ack = Ack { inflight, ..told.fed.lost(MSS, MSS) };
-        told.tell(&Event::Ack(ack));
+        let ack = Record { inflight, ..told.fed.lost(MSS, MSS) };
+        told.tell(&Event::Ack(ack.ack(), ack.so_far()));
         assert_eq!(told.fed.c.ssthresh(), Some(28 * MSS), "the threshold this test is about");
         let counted = told.account.recoveries_below_ssthresh();
         assert_eq!(counted, below, "with {inflight} bytes in flight");
     }
     let mut marked = Told::new(false, 40);
     marked.at(100);
-    let ack = Ack { ce: true, inflight: MSS, ..marked.fed.acked(MSS) };
-    assert!(marked.tell(&Event::Ack(ack)), "a mark begins an episode, too");
+    let ack = Record { ce: true, inflight: MSS, ..marked.fed.acked(MSS) };
+    assert!(marked.tell(&Event::Ack(ack.ack(), ack.so_far())), "a mark begins an episode, too");
     assert_eq!(marked.account.recoveries_below_ssthresh(), 0, "and no recovery from loss");
 }
 

@@ -2,12 +2,13 @@
 //! model what it stands on, and growth gets as far as `reach` says.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::abba::{self, Over, Version};
 use firstflight::avoidance::{
     Abba, AnyAvoidance, Avoidance, Cuback, Cubic, Cut, Dctcp, Prague, Reno, cuback, cubic, dctcp,
     prague,
 };
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
 use proptest::prelude::*;
@@ -54,7 +55,7 @@ impl<A: Avoidance> Sender<A> {
         let cx = Context { srtt, ..context::quic(MSS) };
         self.now += Nanos::from_millis(after_ms);
         self.acked += amount;
-        let ack = Ack {
+        let ack = Told {
             now: self.now,
             acked: amount,
             ce: kind > 9,
@@ -64,7 +65,7 @@ impl<A: Avoidance> Sender<A> {
             una: Seq(self.acked / MSS),
             nxt: Seq((self.acked + self.w.cwnd) / MSS),
             delivered: self.acked,
-            ..Ack::default()
+            ..Told::default()
         };
         let mut answered = None;
         match kind {
@@ -101,12 +102,12 @@ impl<A: Avoidance> Sender<A> {
             }
             _ => {
                 self.avoidance.on_rtt(self.now, rtt, self.w, false);
-                self.avoidance.on_ack(&ack, &cx);
+                self.avoidance.on_ack(&ack.ack(), &ack.within(&cx));
                 if ack.ce {
-                    answered = self.avoidance.answer_marks(&ack, self.w, &cx);
+                    answered = self.avoidance.answer_marks(&ack.ack(), self.w, &ack.within(&cx));
                 }
                 let cx = Context { limited: kind != 5, ..cx };
-                self.avoidance.grow(&ack, amount, &mut self.w, &cx);
+                self.avoidance.grow(&ack.ack(), amount, &mut self.w, &ack.within(&cx));
             }
         }
         let mut signals = Vec::new();
@@ -114,7 +115,7 @@ impl<A: Avoidance> Sender<A> {
         let beta = |signal, start| self.avoidance.beta(signal, start);
         Seen {
             w: self.w,
-            reach: self.avoidance.reach(&ack, amount, self.w, &cx),
+            reach: self.avoidance.reach(&ack.ack(), amount, self.w, &ack.within(&cx)),
             betas: [
                 beta(Signal::Loss, false),
                 beta(Signal::Loss, true),
@@ -188,10 +189,10 @@ fn a_round<A: Avoidance>(avoidance: &mut A, now: Time, cwnd: u64, rtt: Nanos) ->
     let mut w = Window { cwnd, ssthresh: cwnd / 2 };
     let packets = cwnd / MSS;
     let ack =
-        |k: u64| Ack { now: now + Nanos(rtt.0 * k / packets), srtt: Some(rtt), ..Ack::default() };
-    let reach = avoidance.reach(&ack(0), cwnd, w, &cx);
+        |k: u64| Told { now: now + Nanos(rtt.0 * k / packets), srtt: Some(rtt), ..Told::default() };
+    let reach = avoidance.reach(&ack(0).ack(), cwnd, w, &cx);
     for k in 1..=packets {
-        avoidance.grow(&Ack { acked: MSS, ..ack(k) }, MSS, &mut w, &cx);
+        avoidance.grow(&Told { acked: MSS, ..ack(k) }.ack(), MSS, &mut w, &cx);
     }
     (w.cwnd, reach)
 }
@@ -255,7 +256,7 @@ fn a_flight_of_the_window_grows_it_to_its_reach() {
     abba.on_recovery_end(left);
     abba.on_rtt(Time(0), rtt, left, false);
     let reach = |abba: &Abba, cwnd, max_fs| {
-        abba.reach(&Ack::default(), max_fs, Window { cwnd, ssthresh: cwnd / 2 }, &cx)
+        abba.reach(&Told::default().ack(), max_fs, Window { cwnd, ssthresh: cwnd / 2 }, &cx)
     };
     assert_eq!(reach(&abba, 900_000, 900_000), 1_033_333, "two thirds of 200 000 bytes of room");
     assert_eq!(reach(&abba, 900_000, 450_000), 516_666, "by half of that, of half a window");

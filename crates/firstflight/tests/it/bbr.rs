@@ -3,14 +3,15 @@
 
 use crate::context;
 use crate::rig::{MSS, Rig};
+use crate::told::{Hear, Told};
 
+use firstflight::SoFar;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
 use firstflight::startup::{Handover, Leave, Startup, Verdict};
 use firstflight::{
-    Ack, Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport,
-    Window,
+    Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport, Window,
 };
 use std::collections::VecDeque;
 
@@ -172,7 +173,7 @@ impl Pipe {
         self.inflight -= acked + lost;
         self.min_rtt = self.min_rtt.min(rtt.unwrap_or(u64::MAX));
         let limited = !self.offered();
-        let ack = Ack {
+        let ack = Told {
             now: Time(self.now),
             acked,
             acked_fresh: acked,
@@ -191,9 +192,9 @@ impl Pipe {
             inflight: self.inflight + self.hidden,
             cwnd_limited: !limited,
             app_limited: limited && !self.hides_limit && self.inflight < self.c.cwnd(),
-            ..Ack::default()
+            ..Told::default()
         };
-        self.c.on_ack(&ack);
+        self.c.hear(&ack);
         if self.c.phase() == Phase::Drain && self.drain.is_none() {
             self.drain = Some((self.now, self.c.rounds()));
             self.rate = self.rate_in_drain;
@@ -360,7 +361,7 @@ fn full_behind_a_peer(params: Params, rates: &[u64], from: usize) -> Option<usiz
         let nxt = Seq(round as u64);
         bbr.on_sent(&Sent { now: sent, bytes, nxt, inflight: bytes, srtt: None }, w, &cx);
         now += rtt;
-        let ack = Ack {
+        let ack = Told {
             now: Time(now),
             acked: bytes,
             min_rtt: Some(Nanos(rtt)),
@@ -368,9 +369,9 @@ fn full_behind_a_peer(params: Params, rates: &[u64], from: usize) -> Option<usiz
             tx_next: nxt.0,
             inflight: 100_000_000,
             cwnd_limited: round < from,
-            ..Ack::default()
+            ..Told::default()
         };
-        bbr.sample(&ack, w, &cx);
+        bbr.sample(&ack.ack(), w, &ack.within(&cx));
         if bbr.phase() == Phase::Drain {
             return Some(round);
         }
@@ -426,13 +427,13 @@ fn six_ranges_of_more_than_two_percent_fill_the_pipe() {
             let ack = rig.record(MSS);
             let hit = k < events;
             let lost = if hit && !marks { packets * MSS } else { 0 };
-            let ack = Ack { lost, ce: hit && marks, app_limited: true, ..ack };
+            let ack = Told { lost, ce: hit && marks, app_limited: true, ..ack };
             rig.deliver(&ack);
         }
         (0..40).for_each(|_| rig.send(MSS));
         rig.wait(30);
         for _ in 0..20 {
-            let ack = Ack { app_limited: true, ..rig.record(MSS) };
+            let ack = Told { app_limited: true, ..rig.record(MSS) };
             rig.deliver(&ack);
         }
         let left = rig.c.phase() == Phase::Drain || rig.c.exit().is_some();
@@ -484,7 +485,7 @@ impl<S: Startup> Flights<S> {
         for k in 0..packets {
             self.now += MS / 10;
             let lost = if losses.contains(&k) { lost } else { 0 };
-            let ack = Ack {
+            let ack = Told {
                 now: Time(self.now),
                 acked: 1_000,
                 lost,
@@ -494,11 +495,11 @@ impl<S: Startup> Flights<S> {
                 inflight_before: flight,
                 inflight: (self.sent - self.acked - 1) * 1_000,
                 app_limited: true,
-                ..Ack::default()
+                ..Told::default()
             };
             self.acked += 1;
             let w = Window { cwnd: 100_000, ssthresh: u64::MAX };
-            if let Verdict::Leave(leave) = self.bbr.sample(&ack, w, &self.cx) {
+            if let Verdict::Leave(leave) = self.bbr.sample(&ack.ack(), w, &ack.within(&self.cx)) {
                 (self.drained, self.left) = (true, Some(leave));
             }
             self.drained |= self.bbr.phase() != Phase::Startup;
@@ -582,11 +583,16 @@ fn what_is_handed_over_after_losses_and_after_a_plateau() {
 }
 
 /// The window up to which this ACK would still let it grow.
-pub(crate) fn grows_up_to<S: Startup + Copy>(bbr: &S, ack: &Ack, cx: &firstflight::Context) -> u64 {
+pub(crate) fn grows_up_to<S: Startup + Copy>(
+    bbr: &S,
+    ack: &Told,
+    cx: &firstflight::Context,
+) -> u64 {
     let (mut grows, mut stays) = (0, 1 << 30);
     while stays - grows > 1 {
         let cwnd = u64::midpoint(grows, stays);
-        let verdict = { *bbr }.sample(ack, Window { cwnd, ssthresh: u64::MAX }, cx);
+        let verdict =
+            { *bbr }.sample(&ack.ack(), Window { cwnd, ssthresh: u64::MAX }, &ack.within(cx));
         if verdict == Verdict::Stay { stays = cwnd } else { grows = cwnd }
     }
     stays
@@ -608,7 +614,7 @@ fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
             let sent = Sent { now: Time(now), bytes, nxt: Seq(nxt), inflight: bytes, srtt: None };
             bbr.on_sent(&sent, Window { cwnd: 1_000, ..w }, &cx);
             now += rtt;
-            let ack = Ack {
+            let ack = Told {
                 now: Time(now),
                 acked: bytes,
                 min_rtt: Some(Nanos(rtt)),
@@ -616,21 +622,21 @@ fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
                 tx_next: nxt,
                 inflight: 1_000_000,
                 app_limited: true,
-                ..Ack::default()
+                ..Told::default()
             };
-            bbr.sample(&ack, w, &cx);
+            bbr.sample(&ack.ack(), w, &ack.within(&cx));
         }
         // (ms later, bytes of an ACK, the most beyond the bandwidth so far)
         for (later, acked, beyond) in [(0, 3_000, 4_024), (1, 2_000, 5_024), (10, 1_000, 5_024)] {
             now += later * MS;
-            let ack = Ack {
+            let ack = Told {
                 now: Time(now),
                 acked,
                 min_rtt: Some(Nanos(rtt)),
                 tx_next: 4,
                 inflight: 1_000_000,
                 app_limited: true,
-                ..Ack::default()
+                ..Told::default()
             };
             let due = 204_800 + if aggregation { beyond } else { 0 };
             assert_eq!(
@@ -638,7 +644,7 @@ fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
                 due,
                 "aggregation {aggregation}, {acked} bytes"
             );
-            bbr.sample(&ack, w, &cx);
+            bbr.sample(&ack.ack(), w, &ack.within(&cx));
         }
     }
 }
@@ -654,16 +660,16 @@ fn next_to_nothing_is_known_until_the_initial_window_is_delivered() {
         let sent = Sent { now: Time(0), bytes: 10_000, nxt: Seq(10), inflight: 10_000, srtt: None };
         bbr.on_sent(&sent, w, &cx);
         let rtt = Some(Nanos(30 * MS));
-        let ack = Ack {
+        let ack = Told {
             now: Time(30 * MS),
             acked,
             min_rtt: rtt,
             tx_acked: Some(9),
             tx_next: 10,
-            ..Ack::default()
+            ..Told::default()
         };
         let due = if grows { Verdict::Hold { cwnd: 500_000 + acked } } else { Verdict::Stay };
-        assert_eq!(bbr.sample(&ack, w, &cx), due, "{acked} of 10000 bytes");
+        assert_eq!(bbr.sample(&ack.ack(), w, &ack.within(&cx)), due, "{acked} of 10000 bytes");
     }
 }
 
@@ -700,8 +706,8 @@ fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
     rig.wait(30);
     rig.ack(MSS);
     let before = rig.c.cwnd();
-    let timer = Ack { lost: MSS, tx_lost: Some(1), rtt: None, ..rig.record(0) };
-    rig.c.on_ack(&timer);
+    let timer = Told { lost: MSS, tx_lost: Some(1), rtt: None, ..rig.record(0) };
+    rig.c.hear(&timer);
     assert_eq!(
         (rig.c.cwnd(), rig.c.in_recovery(), rig.signal("bbr_lost_in_round")),
         (before, false, Some(MSS))
@@ -712,7 +718,7 @@ fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
 fn nothing_is_said_before_anything_was_sent() {
     let mut bbr = Bbr::new(Params::default());
     let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
-    assert_eq!(bbr.sample(&Ack::default(), w, &context::quic(1_000)), Verdict::Stay);
+    assert_eq!(bbr.sample(&Told::default().ack(), w, &context::quic(1_000)), Verdict::Stay);
 }
 
 /// Shows BBR rate-short.
@@ -727,15 +733,16 @@ fn a_span_below_the_smallest_rtt_gives_no_rate() {
             &cx,
         );
         let sample = delivery.on_ack(
-            &Ack {
+            &Told {
                 now: Time(30 * MS),
                 acked: 1_000,
-                min_rtt: Some(Nanos(min_ms * MS)),
                 tx_acked: Some(0),
                 tx_next: 1,
-                ..Ack::default()
-            },
+                ..Told::default()
+            }
+            .ack(),
             false,
+            &SoFar { min_rtt: Some(Nanos(min_ms * MS)), ..SoFar::default() },
         );
         let sample = sample.expect("the ACK of a marked packet");
         assert_eq!(sample.rate.is_some(), rate.is_some(), "a smallest RTT of {min_ms} ms");
@@ -759,14 +766,16 @@ fn marks_are_reached_one_after_the_other() {
     let ack = |delivery: &mut Delivery, at_ms: u64, packet: u64| {
         delivery
             .on_ack(
-                &Ack {
+                &Told {
                     now: Time(at_ms * MS),
                     acked: 1_000,
                     tx_acked: Some(packet),
                     tx_next: packet + 2,
-                    ..Ack::default()
-                },
+                    ..Told::default()
+                }
+                .ack(),
                 false,
+                &SoFar::default(),
             )
             .map(|sample| (sample.prior_delivered, sample.delivered))
     };

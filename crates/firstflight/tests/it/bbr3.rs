@@ -4,12 +4,12 @@
 use crate::bbr::{Flights, Pipe, Policer, grows_up_to};
 use crate::context;
 use crate::rig::{MSS, Rig};
+use crate::told::{Hear, Told};
 
 use firstflight::startup::bbr3::{Bbr3, Params, State};
 use firstflight::startup::{Startup, Verdict};
 use firstflight::{
-    Ack, Context, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport,
-    Window,
+    Context, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -290,7 +290,7 @@ fn the_bound_is_the_flight_in_which_the_loss_rate_was_still_two_percent() {
         reach(&mut pipe, State::Up, 20_000);
         pipe.go(pipe.now / MS + 60, |pipe| state(pipe) != State::Up);
         for lost in [before, last] {
-            let ack = Ack {
+            let ack = Told {
                 now: Time(pipe.now),
                 lost,
                 tx_lost: Some(pipe.acked),
@@ -299,9 +299,9 @@ fn the_bound_is_the_flight_in_which_the_loss_rate_was_still_two_percent() {
                 nxt: Seq(pipe.sent),
                 inflight_before: pipe.inflight,
                 inflight: pipe.inflight,
-                ..Ack::default()
+                ..Told::default()
             };
-            pipe.c.on_ack(&ack);
+            pipe.c.hear(&ack);
         }
         bound(&pipe, "bbr_inflight_longterm").expect("a bound") as f64
     };
@@ -338,7 +338,7 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
             let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
             let sent = Sent { now: Time(0), bytes, nxt: Seq(1), inflight: bytes, srtt: None };
             bbr.on_sent(&sent, w, &cx);
-            let ack = Ack {
+            let ack = Told {
                 now: Time(ns),
                 acked: bytes,
                 rtt: Some(Nanos(ns)),
@@ -347,13 +347,16 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
                 una: Seq(1),
                 nxt: Seq(1),
                 inflight_before: bytes,
-                ..Ack::default()
+                ..Told::default()
             };
             assert_eq!(grows_up_to(&bbr, &ack, &cx), due, "{transport:?}, {bytes} bytes");
             // Less than the initial window is delivered: whatever the model says.
             let cx = Context { iw: bytes + 1, ..cx };
             let w = Window { cwnd: 10_000_000, ..w };
-            assert_eq!(bbr.sample(&ack, w, &cx), Verdict::Hold { cwnd: 10_000_000 + bytes });
+            assert_eq!(
+                bbr.sample(&ack.ack(), w, &ack.within(&cx)),
+                Verdict::Hold { cwnd: 10_000_000 + bytes }
+            );
         }
     }
 }
@@ -710,7 +713,7 @@ fn rates_and_windows_of_the_formulas() {
     let now = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
     // 2.77 * 14480 / 60 ms.
     assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493));
-    let ack = Ack {
+    let ack = Told {
         now: Time(now),
         acked: 1_448,
         rtt: Some(Nanos(60 * MS)),
@@ -721,10 +724,10 @@ fn rates_and_windows_of_the_formulas() {
         nxt: Seq(10),
         inflight_before: 14_480,
         inflight: 13_032,
-        ..Ack::default()
+        ..Told::default()
     };
     // Less than the initial window is delivered: it grows by what is acknowledged.
-    assert_eq!(bbr.sample(&ack, w, &cx), Verdict::Hold { cwnd: 15_928 });
+    assert_eq!(bbr.sample(&ack.ack(), w, &ack.within(&cx)), Verdict::Hold { cwnd: 15_928 });
 }
 
 /// Shows BBR3 too-high, BBR3 ce-1.
@@ -737,7 +740,7 @@ fn losses_and_marks_go_past_two_percent_alike() {
         pipe.go(pipe.now / MS + 31, |_| false);
         let share = pipe.inflight * lost / packets;
         let bytes = if lost == 1 { share / 2 } else { share };
-        let ack = Ack {
+        let ack = Told {
             now: Time(pipe.now),
             acked: MSS,
             lost: if marks { 0 } else { bytes },
@@ -750,12 +753,13 @@ fn losses_and_marks_go_past_two_percent_alike() {
             nxt: Seq(pipe.sent),
             inflight_before: pipe.inflight,
             inflight: pipe.inflight,
+            sent: pipe.sent * MSS,
             min_rtt: Some(Nanos(30 * MS)),
-            ..Ack::default()
+            ..Told::default()
         };
         let before = state(&pipe);
         assert_eq!(before, State::Up);
-        pipe.c.on_ack(&ack);
+        pipe.c.hear(&ack);
         assert_eq!(
             state(&pipe) == State::Down,
             lost == 2,
@@ -773,8 +777,8 @@ fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
     rig.wait(30);
     rig.ack(MSS);
     let before = rig.c.cwnd();
-    let timer = Ack { lost: MSS, tx_lost: Some(1), rtt: None, ..rig.record(0) };
-    rig.c.on_ack(&timer);
+    let timer = Told { lost: MSS, tx_lost: Some(1), rtt: None, ..rig.record(0) };
+    rig.c.hear(&timer);
     assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (before, false));
 }
 
@@ -796,7 +800,7 @@ fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
         (10_101, 70, 70),
     ];
     for (k, (after, rtt, least)) in (0..).zip(acks) {
-        let ack = Ack {
+        let ack = Told {
             now: Time(start + after * MS),
             acked: 1_000,
             rtt: Some(Nanos(rtt * MS)),
@@ -807,9 +811,9 @@ fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
             inflight_before: 10_000 - k * 1_000,
             inflight: 9_000 - k * 1_000,
             delivered: (k + 1) * 1_000,
-            ..Ack::default()
+            ..Told::default()
         };
-        bbr.sample(&ack, w, &cx);
+        bbr.sample(&ack.ack(), w, &ack.within(&cx));
         bbr.signals(&mut |name, value| {
             if name == "bbr_min_rtt" {
                 due.push((value / MS, least));
@@ -824,7 +828,7 @@ fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
 fn nothing_is_said_before_anything_was_sent() {
     let mut bbr = Bbr3::new(Params::default());
     let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
-    assert_eq!(bbr.sample(&Ack::default(), w, &context::quic(1_000)), Verdict::Stay);
+    assert_eq!(bbr.sample(&Told::default().ack(), w, &context::quic(1_000)), Verdict::Stay);
 }
 
 /// Shows BBR3 probe-rtt: more than five seconds without a sample as small, not five.
@@ -836,7 +840,7 @@ fn after_five_seconds_without_a_smaller_rtt_it_drains() {
         let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
         let start = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
         for (k, ms) in [(0, 0), (1, after)] {
-            let ack = Ack {
+            let ack = Told {
                 now: Time(start + ms * MS),
                 acked: 1_000,
                 rtt: Some(Nanos(60 * MS)),
@@ -846,9 +850,9 @@ fn after_five_seconds_without_a_smaller_rtt_it_drains() {
                 nxt: Seq(10),
                 inflight_before: 10_000 - k * 1_000,
                 inflight: 9_000 - k * 1_000,
-                ..Ack::default()
+                ..Told::default()
             };
-            bbr.sample(&ack, w, &cx);
+            bbr.sample(&ack.ack(), w, &ack.within(&cx));
         }
         assert_eq!(bbr.state(), state, "{after} ms after the smallest");
     }

@@ -2,14 +2,13 @@
 //! return paths on which it has to be silent, and its properties.
 
 use crate::ack_clock;
+use crate::told::Told;
 
 use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Return, context, lose, run};
 use firstflight::signal::rate_histogram::{BINS, FineRate, RateHistogram};
 use firstflight::startup::best::{Best, Counts, FallbackParams, Outcome, Params, Why};
 use firstflight::startup::{ExitReason, Startup, Verdict, hystart_plus_plus, search};
-use firstflight::{
-    Ack, Context, Nanos, Phase, Rate, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window,
-};
+use firstflight::{Context, Nanos, Phase, Rate, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
 const US: u64 = 1_000;
@@ -49,16 +48,16 @@ impl Rig {
     fn ack(&mut self, gap: u64, bytes: u64, rtt: u64, nxt: u64) -> Verdict {
         self.now += gap;
         self.una += 1;
-        let ack = Ack {
+        let ack = Told {
             now: Time(self.now),
             acked: bytes,
             rtt: Some(Nanos(rtt)),
             una: Seq(self.una),
             nxt: Seq(nxt),
             receiver_ts: self.ts,
-            ..Ack::default()
+            ..Told::default()
         };
-        let verdict = self.best.sample(&ack, self.w, &self.cx);
+        let verdict = self.best.sample(&ack.ack(), self.w, &self.cx);
         if let Verdict::Aim { ssthresh } = verdict {
             self.w.ssthresh = ssthresh;
         }
@@ -479,24 +478,24 @@ fn the_threshold_follows_later_rounds_until_slow_start_ends() {
 /// Shows BEST skip-1.
 #[test]
 fn holes_application_limits_and_sacks_give_no_samples() {
-    let plain = Ack {
+    let plain = Told {
         now: Time(9_001 * MS),
         acked: MSS,
         rtt: Some(Nanos(100 * MS)),
         nxt: Seq(1000),
-        ..Ack::default()
+        ..Told::default()
     };
     #[rustfmt::skip]
     let table = [
-        ("64 segments",      true,  Ack { acked: 64 * MSS, ..plain }),
-        ("more, a hole",     false, Ack { acked: 64 * MSS + 1, ..plain }),
-        ("application",      false, Ack { app_limited: true, ..plain }),
-        ("SACK outstanding", false, Ack { sacked: 1, ..plain }),
+        ("64 segments",      true,  Told { acked: 64 * MSS, ..plain }),
+        ("more, a hole",     false, Told { acked: 64 * MSS + 1, ..plain }),
+        ("application",      false, Told { app_limited: true, ..plain }),
+        ("SACK outstanding", false, Told { sacked: 1, ..plain }),
     ];
     for (name, counts, ack) in table {
         let mut rig = Rig::new(ALONE, 100);
         rig.ack(0, MSS, 100 * MS, 1000);
-        rig.best.sample(&ack, rig.w, &rig.cx);
+        rig.best.sample(&ack.ack(), rig.w, &rig.cx);
         assert_eq!(rig.best.pairs().offered() == 1, counts, "{name}: counts = {counts}");
         assert_eq!(
             rig.best.counts().skipped_acks,
@@ -661,7 +660,7 @@ fn the_fallback_decides_where_best_is_silent() {
     let mut w = Window { cwnd: 1000 * MSS, ssthresh: UNSET_SSTHRESH };
     let mut verdict = Verdict::Stay;
     for i in 0..40u64 {
-        let ack = Ack {
+        let ack = Told {
             now: Time(9_000 * MS + i * 35 * MS),
             acked: MSS,
             rtt: Some(Nanos(100 * MS)),
@@ -670,9 +669,9 @@ fn the_fallback_decides_where_best_is_silent() {
             delivered: i * MSS,
             sent: 2 * i * i * MSS,
             inflight: 900 * MSS,
-            ..Ack::default()
+            ..Told::default()
         };
-        verdict = best.sample(&ack, w, &context());
+        verdict = best.sample(&ack.ack(), w, &context());
         if verdict != Verdict::Stay {
             break;
         }
@@ -683,12 +682,12 @@ fn the_fallback_decides_where_best_is_silent() {
         (false, Phase::Drain, Ratio::new(5, 4)),
         "BEST is over, its fallback is not"
     );
-    let ack = Ack { acked: MSS, inflight: 800 * MSS, ..Ack::default() };
-    let Verdict::Hold { cwnd } = best.sample(&ack, w, &context()) else {
+    let ack = Told { acked: MSS, inflight: 800 * MSS, ..Told::default() };
+    let Verdict::Hold { cwnd } = best.sample(&ack.ack(), w, &context()) else {
         panic!("draining goes on")
     };
     w.cwnd = cwnd;
-    let grown = best.grow(&ack, MSS, &mut w, &context());
+    let grown = best.grow(&ack.ack(), MSS, &mut w, &context());
     assert_eq!((w.cwnd, grown.leftover), (800 * MSS, 0), "and nothing grows meanwhile");
 }
 
@@ -928,7 +927,7 @@ fn a_train_on_the_receivers_clock_needs_sixteen_ticks() {
 }
 
 /// Anything at all, in any order.
-fn nonsense() -> impl Strategy<Value = Ack> {
+fn nonsense() -> impl Strategy<Value = Told> {
     let amount =
         || prop_oneof![Just(0), Just(u64::MAX), 0u64..1 << 20, 0u64..10_000_000_000, any::<u64>()];
     (
@@ -937,7 +936,7 @@ fn nonsense() -> impl Strategy<Value = Ack> {
     )
         .prop_map(
             |((now, rtt, acked, una, nxt), (delivered, sent, receiver_ts, app_limited, sacked))| {
-                Ack {
+                Told {
                     now: Time(now),
                     rtt: rtt.map(Nanos),
                     acked,
@@ -948,7 +947,7 @@ fn nonsense() -> impl Strategy<Value = Ack> {
                     receiver_ts,
                     app_limited,
                     sacked: u64::from(sacked),
-                    ..Ack::default()
+                    ..Told::default()
                 }
             },
         )
@@ -978,7 +977,7 @@ proptest! {
         let cx = Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..context() };
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
         for ack in &acks {
-            match best.sample(ack, w, &cx) {
+            match best.sample(&ack.ack(), w, &cx) {
                 Verdict::Stay => {}
                 Verdict::Aim { ssthresh } => {
                     prop_assert!(ssthresh >= w.cwnd, "a threshold of {ssthresh} below the window {}", w.cwnd);
@@ -1038,7 +1037,7 @@ proptest! {
         let replay = || {
             let mut best = Best::default();
             best.start(Time(1_000_000_000), Seq(0));
-            let verdicts: Vec<_> = log.iter().map(|(ack, w)| (best.sample(ack, *w, &context()), best.last_outcome())).collect();
+            let verdicts: Vec<_> = log.iter().map(|(ack, w)| (best.sample(&ack.ack(), *w, &ack.within(&context())), best.last_outcome())).collect();
             (best, verdicts)
         };
         let (again, verdicts) = replay();

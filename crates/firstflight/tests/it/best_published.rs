@@ -2,13 +2,14 @@
 //! slides.
 
 use crate::ack_clock;
+use crate::told::Told;
 
 use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Report, Return, context, lose, run};
 use firstflight::startup::best_published::{
     BestPublished, CAPACITY, Params, estimate, percentile_index, threshold_packets,
 };
 use firstflight::startup::{ExitReason, Leave, Startup, Verdict};
-use firstflight::{Ack, Context, Nanos, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
+use firstflight::{Context, Nanos, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -53,18 +54,18 @@ impl Rig {
             Inside => self.mark,
             Crossing => self.mark + 1,
         };
-        let ack = Ack {
+        let ack = Told {
             now: Time(self.now),
             acked: bytes,
             rtt: Some(Nanos::from_micros(rtt_us)),
             una: Seq(una),
             nxt: Seq(una + 1000),
             delivered: self.delivered,
-            ..Ack::default()
+            ..Told::default()
         };
-        let verdict = self.best.sample(&ack, self.w, &self.cx);
+        let verdict = self.best.sample(&ack.ack(), self.w, &ack.within(&self.cx));
         let mut w = self.w;
-        self.best.grow(&ack, bytes, &mut w, &self.cx);
+        self.best.grow(&ack.ack(), bytes, &mut w, &ack.within(&self.cx));
         if matches!(place, Crossing) && self.cx.limited {
             self.mark = una + 1000;
         }
@@ -375,15 +376,16 @@ fn the_clock_wraps_after_71_minutes() {
     let mut best = BestPublished::default();
     let wrap = (1u64 << 32) * US;
     let w = Window { cwnd: 16 * MSS, ssthresh: UNSET_SSTHRESH };
-    let ack = |now: u64, delivered: u64| Ack {
+    let ack = |now: u64, delivered: u64| Told {
         now: Time(now),
         rtt: Some(Nanos(MS)),
         delivered,
-        ..Ack::default()
+        ..Told::default()
     };
     best.start(Time(wrap - 100 * US), Seq(0));
-    best.sample(&ack(wrap - 80 * US, 10_000), w, &context());
-    best.sample(&ack(wrap + 80 * US, 12_896), w, &context());
+    for ack in [ack(wrap - 80 * US, 10_000), ack(wrap + 80 * US, 12_896)] {
+        best.sample(&ack.ack(), w, &ack.within(&context()));
+    }
     assert_eq!(best.rates().last(), Some(&4000), "10 000 bytes in the first 20 us");
     assert_eq!(best.rates().first(), Some(&144), "2896 bytes in the 160 us across the wrap");
 }
@@ -391,16 +393,18 @@ fn the_clock_wraps_after_71_minutes() {
 #[test]
 fn bytes_sacked_out_of_order_count_when_the_hole_is_filled() {
     let mut rig = Rig::new(Params::PUBLISHED);
-    let ack = |now: u64, delivered: u64, sacked: u64| Ack {
+    let ack = |now: u64, delivered: u64, sacked: u64| Told {
         now: Time(now),
         rtt: Some(Nanos(30 * MS)),
         delivered,
         sacked,
-        ..Ack::default()
+        ..Told::default()
     };
     let (now, delivered) = (rig.now, rig.delivered);
-    rig.best.sample(&ack(now + MS, delivered + 9 * MSS, 9 * MSS), rig.w, &rig.cx);
-    rig.best.sample(&ack(now + 2 * MS, delivered + 10 * MSS, 0), rig.w, &rig.cx);
+    let hole = ack(now + MS, delivered + 9 * MSS, 9 * MSS);
+    for ack in [hole, ack(now + 2 * MS, delivered + 10 * MSS, 0)] {
+        rig.best.sample(&ack.ack(), rig.w, &ack.within(&rig.cx));
+    }
     // 10 x 1448 x 8 / 1000 us.
     assert_eq!(
         rig.best.rates(),
@@ -591,8 +595,8 @@ proptest! {
             let mut best = BestPublished::default();
             best.start(Time(1_000_000_000), Seq(0));
             for (ack, w) in &log {
-                best.sample(ack, *w, &context());
-                best.grow(ack, ack.acked, &mut w.clone(), &context());
+                best.sample(&ack.ack(), *w, &ack.within(&context()));
+                best.grow(&ack.ack(), ack.acked, &mut w.clone(), &ack.within(&context()));
             }
             best
         };
@@ -609,10 +613,10 @@ proptest! {
         let mut best = BestPublished::new(Params { percentile, ..Params::PUBLISHED });
         let cx = Context { mss, ..context() };
         for (now, rtt, una, nxt, delivered) in rows {
-            let ack = Ack { now: Time(now), rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), delivered, ..Ack::default() };
+            let ack = Told { now: Time(now), rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), delivered, ..Told::default() };
             let mut w = Window { cwnd: delivered, ssthresh: UNSET_SSTHRESH };
-            best.sample(&ack, w, &cx);
-            best.grow(&ack, delivered % (1 << 30), &mut w, &context());
+            best.sample(&ack.ack(), w, &ack.within(&cx));
+            best.grow(&ack.ack(), delivered % (1 << 30), &mut w, &ack.within(&context()));
         }
     }
 }

@@ -3,10 +3,9 @@
 
 use crate::bbr::Pipe;
 use crate::rig::{MSS, Rig};
+use crate::told::Told;
 
-use firstflight::{
-    Ack, Congestion, ExitReason, Nanos, Phase, Ready, Seq, Time, Timeout, Transport,
-};
+use firstflight::{Congestion, ExitReason, Nanos, Phase, Ready, Seq, Time, Timeout, Transport};
 use proptest::prelude::*;
 
 const ARM: &str = "careful(saved=300,rtt=600)";
@@ -108,12 +107,12 @@ fn the_ack_of_older_packets_and_the_first_of_the_jump_checks_it() {
 fn row_5_a_loss_retreats_to_half_of_the_pipe() {
     let mut rig = jumping(ARM, Transport::Quic, 121);
     rig.ack(63 * MSS);
-    let timer = Ack { lost: MSS, tx_lost: Some(FIRST + 63), rtt: None, ..rig.record(0) };
+    let timer = Told { lost: MSS, tx_lost: Some(FIRST + 63), rtt: None, ..rig.record(0) };
     rig.deliver(&timer);
     assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (31_500, true), "PS 63");
     rig.ack(85 * MSS);
     assert_eq!((rig.c.cwnd(), rig.c.in_recovery()), (31_500, true), "one window for all of it");
-    let last = Ack { una: Seq(FIRST + 150), ..rig.record(MSS) };
+    let last = Told { una: Seq(FIRST + 150), ..rig.record(MSS) };
     rig.deliver(&last);
     assert_eq!((rig.c.cwnd(), rig.c.ssthresh()), (31_500, Some(74_500)), "PS 149");
     assert!(!rig.c.in_recovery(), "over with the last packet of the jump");
@@ -161,7 +160,7 @@ fn row_8_congestion_before_the_jump_prevents_it() {
             rig.rtt = Nanos::from_millis(600);
             rig.fill();
             rig.ack(4 * MSS);
-            let hit = Ack { lost, ce, tx_lost: (lost > 0).then_some(4), ..rig.record(MSS) };
+            let hit = Told { lost, ce, tx_lost: (lost > 0).then_some(4), ..rig.record(MSS) };
             rig.deliver(&hit);
             rig.complete_after_losses();
         }
@@ -230,7 +229,7 @@ fn an_ack_of_the_handshake_is_not_the_first_round_trip() {
     let mut rig = Rig::quic(ARM, FIRST * MSS);
     rig.rtt = Nanos::from_millis(600);
     rig.send(MSS);
-    let ack = Ack { rtt: None, ..rig.record(MSS) };
+    let ack = Told { rtt: None, ..rig.record(MSS) };
     rig.deliver(&ack);
     rig.fill();
     assert_eq!((rig.c.cwnd(), rig.c.phase()), ((FIRST + 1) * MSS, Phase::Startup));

@@ -3,12 +3,13 @@
 
 use crate::detection_board::Board;
 use crate::rig::{MSS, config};
+use crate::told::{Hear, Told};
 
 use firstflight::arm::{self, Arm};
 use firstflight::detection::rack::{Arrival, Facts, Rack};
 use firstflight::detection::{Id, RepeatRule, Scoreboard};
 use firstflight::signal::rtt::{GRANULARITY, Rfc6298Rtt, Rfc9002Rtt, RtoParams};
-use firstflight::{Ack, Nanos, Ready, Sent, Seq, Time, Transport};
+use firstflight::{Nanos, Ready, Sent, Seq, Time, Transport};
 use std::collections::VecDeque;
 
 const US: u64 = 1_000;
@@ -106,7 +107,7 @@ fn completion(arm: &str, transport: Transport, rtt: u64, tick: u64, phase: u64) 
         }
         let sample = Nanos(clock - left);
         estimator.on_sample(sample, Nanos::ZERO, None);
-        c.on_ack(&Ack {
+        c.hear(&Told {
             now: Time(clock),
             acked: count * MSS,
             acked_fresh: count * MSS,
@@ -124,7 +125,7 @@ fn completion(arm: &str, transport: Transport, rtt: u64, tick: u64, phase: u64) 
             tx_acked: Some(acked - 1),
             tx_next: sent,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         });
     }
     panic!("{arm}: {acked} packets after {} ns", now - start);

@@ -1,8 +1,8 @@
 //! A sender as the tests of algorithms see it.
 
 use firstflight::avoidance::Cut;
-use firstflight::event::{Context, Signal, Transport, Window};
-use firstflight::units::{Nanos, Time};
+use firstflight::event::{Context, Signal, SoFar, Transport, Window};
+use firstflight::units::{Nanos, Seq, Time};
 
 /// Of QUIC, paced, limited by its window, ten packets of `mss` bytes to begin with.
 pub(crate) const fn quic(mss: u64) -> Context {
@@ -18,6 +18,7 @@ pub(crate) const fn quic(mss: u64) -> Context {
         limited: true,
         young_epoch: false,
         newborn_epoch: false,
+        so_far: SoFar::new(Transport::Quic, Seq(0)),
     }
 }
 

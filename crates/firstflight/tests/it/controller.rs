@@ -3,11 +3,10 @@
 //! undo, properties).
 
 use crate::rig;
+use crate::told::{Hear, Told};
 
 use firstflight::arm::{Arm, SHORT_NAMES, STARTUPS};
-use firstflight::{
-    Ack, Config, ExitReason, Nanos, Phase, Ready, Seq, State, Time, Timeout, Transport,
-};
+use firstflight::{Config, ExitReason, Nanos, Phase, Ready, Seq, State, Time, Timeout, Transport};
 use proptest::prelude::*;
 use rig::{MSS, RTT, Rig, START, config};
 
@@ -295,7 +294,7 @@ proptest! {
         straight.fill();
         let mut alarmed = straight.clone();
         // The alarm comes with an ACK that grows nothing on its own.
-        let alarm = Ack { acked: 0, acked_fresh: 0, rtt: None, lost: MSS, tx_lost: Some(alarmed.nxt().0), advanced: false, tx_acked: None,
+        let alarm = Told { acked: 0, acked_fresh: 0, rtt: None, lost: MSS, tx_lost: Some(alarmed.nxt().0), advanced: false, tx_acked: None,
             ..alarmed.record(0) };
         alarmed.deliver(&alarm);
         prop_assert!(alarmed.c.in_recovery(), "the alarm is taken seriously");
@@ -310,7 +309,7 @@ proptest! {
                 r.fill();
                 let bytes = (segments * MSS).min(r.inflight());
                 // No sample: HyStart++ and BEST count those, and the alarm brought one less.
-                let ack = Ack { acked_fresh: bytes, rtt: None, ..r.record(bytes) };
+                let ack = Told { acked_fresh: bytes, rtt: None, ..r.record(bytes) };
                 r.deliver(&ack);
             }
             prop_assert_eq!(alarmed.c.cwnd(), straight.c.cwnd(), "the windows part later");
@@ -342,7 +341,7 @@ proptest! {
         }
         let mut whole = r.clone();
         let total = cuts.iter().sum::<u64>().min(r.inflight() / MSS) * MSS;
-        let quiet = |r: &Rig, bytes| Ack { rtt: None, ..r.record(bytes) };
+        let quiet = |r: &Rig, bytes| Told { rtt: None, ..r.record(bytes) };
         let before = r.c.cwnd();
         let ack = quiet(&whole, total);
         whole.deliver(&ack);
@@ -394,7 +393,7 @@ proptest! {
         r.loss(MSS, MSS);
         let threshold = r.c.ssthresh();
         for (acked, lost, ce) in losses {
-            let ack = Ack { ce, lost: lost * MSS, tx_lost: (lost > 0).then_some(r.nxt().0 - 1), ..r.record(acked * MSS) };
+            let ack = Told { ce, lost: lost * MSS, tx_lost: (lost > 0).then_some(r.nxt().0 - 1), ..r.record(acked * MSS) };
             r.deliver(&ack);
             prop_assert_eq!(r.c.ssthresh(), threshold, "the threshold of the period");
         }
@@ -687,7 +686,7 @@ fn bottleneck(arm: &str) -> Rig {
             let rtt = back.since(sent);
             srtt = Nanos((7 * srtt.0 + rtt.0) / 8);
             r.rtt = rtt;
-            let ack = Ack { srtt: Some(srtt), min_rtt: Some(RTT + per_packet), ..r.record(MSS) };
+            let ack = Told { srtt: Some(srtt), min_rtt: Some(RTT + per_packet), ..r.record(MSS) };
             r.deliver(&ack);
         } else {
             r.now = next_send;
@@ -716,11 +715,7 @@ fn positions_are_only_compared() {
             shifted.fill();
             let ack = shifted.record(MSS);
             shifted.deliver(&ack);
-            far.c.on_ack(&Ack {
-                una: Seq(ack.una.0 + offset),
-                nxt: Seq(ack.nxt.0 + offset),
-                ..ack
-            });
+            far.c.hear(&Told { una: Seq(ack.una.0 + offset), nxt: Seq(ack.nxt.0 + offset), ..ack });
             assert_eq!(
                 far.c.cwnd(),
                 shifted.c.cwnd(),
@@ -737,7 +732,7 @@ fn a_state_is_what_the_controller_and_the_ack_say() {
     let mut r = Rig::tcp("hystart++/cubic/immediate", 10 * MSS);
     r.grow_to(30 * MSS);
     r.loss(3 * MSS, MSS);
-    let ack = Ack { lost: MSS, ..r.record(2 * MSS) };
+    let ack = Told { lost: MSS, ..r.record(2 * MSS) };
     let of_controller = State {
         cwnd: r.c.cwnd(),
         ssthresh: r.c.ssthresh(),
@@ -748,5 +743,5 @@ fn a_state_is_what_the_controller_and_the_ack_say() {
     assert!(of_controller.ssthresh.is_some() && of_controller.pacing_rate.is_some());
     assert_eq!(State::of(&r.c, None), of_controller, "of no ACK");
     let with_ack = State { rtt: Some(RTT), lost: MSS, ..of_controller };
-    assert_eq!(State::of(&r.c, Some(&ack)), with_ack);
+    assert_eq!(State::of(&r.c, Some(&ack.ack())), with_ack);
 }

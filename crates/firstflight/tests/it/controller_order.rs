@@ -1,5 +1,6 @@
 //! The order of work within one ACK, seen by parts that only write down when they are called.
 
+use crate::told::{Hear, Told};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -144,8 +145,8 @@ fn watched(transport: Transport) -> Watched {
 
 /// An ACK of one segment, of 10 in flight, of everything below `una`; the mark of an episode it
 /// opens is 100.
-fn ack(una: u64) -> Ack {
-    Ack {
+fn ack(una: u64) -> Told {
+    Told {
         now: Time(una * 1_000_000),
         acked: MSS,
         acked_fresh: MSS,
@@ -160,17 +161,17 @@ fn ack(una: u64) -> Ack {
         inflight: 9 * MSS,
         flight: 9 * MSS,
         cwnd_limited: true,
-        ..Ack::default()
+        ..Told::default()
     }
 }
 
-fn losing(una: u64, tx_lost: u64) -> Ack {
-    Ack { lost: MSS, tx_lost: Some(tx_lost), ..ack(una) }
+fn losing(una: u64, tx_lost: u64) -> Told {
+    Told { lost: MSS, tx_lost: Some(tx_lost), ..ack(una) }
 }
 
 /// The record of a loss timer.
-fn timer(una: u64, tx_lost: u64) -> Ack {
-    Ack {
+fn timer(una: u64, tx_lost: u64) -> Told {
+    Told {
         acked: 0,
         acked_fresh: 0,
         rtt: None,
@@ -182,9 +183,9 @@ fn timer(una: u64, tx_lost: u64) -> Ack {
 
 impl Watched {
     /// What one ACK called, in order.
-    fn calls(&mut self, ack: &Ack) -> Vec<String> {
+    fn calls(&mut self, ack: &Told) -> Vec<String> {
         self.log.borrow_mut().clear();
-        self.c.on_ack(ack);
+        self.c.hear(ack);
         self.log.borrow().clone()
     }
 }
@@ -261,7 +262,7 @@ fn a_sample_that_leaves_makes_avoidance_grow_on_the_same_ack_by_the_stricter_tes
     {
         let mut w = watched(Transport::Quic);
         w.verdict.replace(Verdict::Leave(leave));
-        let calls = w.calls(&Ack { cwnd_limited, ..ack(1) });
+        let calls = w.calls(&Told { cwnd_limited, ..ack(1) });
         assert_eq!(calls, ["rtt", "sample at 10000", "hand over LossFree", growth]);
     }
 }
@@ -309,7 +310,7 @@ fn an_ack_that_continues_an_episode_neither_samples_nor_grows() {
             "{transport:?}, more of the same loss"
         );
         assert_eq!(
-            w.calls(&Ack { ce: true, ..ack(7) }),
+            w.calls(&Told { ce: true, ..ack(7) }),
             ["rtt", "recovery of 1000"],
             "{transport:?}, marks of before the episode"
         );
@@ -331,7 +332,7 @@ fn the_ack_that_completes_grows_by_its_news_in_tcp_and_fresh_packets_in_quic() {
     for (transport, una, fresh, expected) in rows {
         let mut w = watched(transport);
         w.calls(&losing(4, 0));
-        let calls = w.calls(&Ack { acked_fresh: fresh, ..ack(una) });
+        let calls = w.calls(&Told { acked_fresh: fresh, ..ack(una) });
         assert_eq!(calls, expected, "{transport:?}, una {una}, {fresh} bytes fresh");
     }
 }
@@ -347,7 +348,7 @@ fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_los
     ] {
         let mut w = watched(transport);
         w.calls(&losing(4, 0));
-        let calls = w.calls(&Ack { acked_fresh: 0, ..losing(una, tx_lost) });
+        let calls = w.calls(&Told { acked_fresh: 0, ..losing(una, tx_lost) });
         let mut expected = vec!["rtt", "end Complete"];
         if again {
             expected.extend(["reduce on Loss", "startup hit", "enter by Ack", "recovery of 1000"]);
@@ -375,7 +376,7 @@ fn a_loss_timer_is_no_sample_and_no_growth() {
 fn a_repeat_lost_again_replaces_the_episode() {
     let mut w = watched(Transport::Tcp);
     w.calls(&losing(4, 0));
-    let calls = w.calls(&Ack { lost_again: true, ..losing(5, 101) });
+    let calls = w.calls(&Told { lost_again: true, ..losing(5, 101) });
     assert_eq!(
         calls,
         [
@@ -400,7 +401,7 @@ fn late_losses_of_an_old_episode_do_not_hide_new_marks() {
     let mut w = watched(Transport::Quic);
     w.calls(&losing(4, 0));
     w.calls(&ack(101));
-    let calls = w.calls(&Ack { ce: true, nxt: Seq(200), ..losing(102, 99) });
+    let calls = w.calls(&Told { ce: true, nxt: Seq(200), ..losing(102, 99) });
     assert_eq!(
         calls,
         ["rtt", "reduce on Ecn", "startup hit", "enter by Ecn", "recovery of 1000"],
@@ -431,10 +432,10 @@ fn a_timeout_ends_the_episode_and_slow_start_hands_over_once_as_after_a_timeout(
         "one segment, and half of the halved window"
     );
     assert_eq!(
-        w.calls(&Ack { acked: 1_000, ..ack(50) }),
+        w.calls(&Told { acked: 1_000, ..ack(50) }),
         ["rtt", "sample at 1000", "slow start by 1000"]
     );
-    let calls = w.calls(&Ack { acked: 1_000, ..ack(51) });
+    let calls = w.calls(&Told { acked: 1_000, ..ack(51) });
     assert_eq!(
         calls,
         [
@@ -452,7 +453,7 @@ fn a_timeout_ends_the_episode_and_slow_start_hands_over_once_as_after_a_timeout(
 fn an_ack_of_nothing_grows_nothing() {
     let mut w = watched(Transport::Tcp);
     let duplicate =
-        Ack { acked: 0, acked_fresh: 0, rtt: None, advanced: false, tx_acked: Some(3), ..ack(4) };
+        Told { acked: 0, acked_fresh: 0, rtt: None, advanced: false, tx_acked: Some(3), ..ack(4) };
     assert_eq!(
         w.calls(&duplicate),
         ["sample at 10000"],

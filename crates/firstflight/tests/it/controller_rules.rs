@@ -2,6 +2,7 @@
 //! period, undo, timeouts, idling, growth gates, pacing, and where TCP and QUIC differ. Any history
 //! at all is `any_history.rs`; here the right answer is known.
 
+use crate::told::Told;
 use crate::{context, hand_fed};
 
 use firstflight::avoidance::{Cubic, Reno, reno};
@@ -37,7 +38,7 @@ fn lose<A: firstflight::avoidance::Avoidance, R: firstflight::recovery::Policy>(
 fn complete(flow: &mut Usual<SlowStart>) -> u64 {
     flow.send(1);
     flow.una = flow.nxt;
-    let ack = Ack { acked_fresh: 0, inflight: 0, flight: 0, ..flow.acked(MSS) };
+    let ack = Told { acked_fresh: 0, inflight: 0, flight: 0, ..flow.acked(MSS) };
     flow.ack(ack)
 }
 
@@ -81,7 +82,7 @@ fn fast_retransmit_halves_the_window_and_inflates_nothing() {
     );
     flow.c.on_sent(&Sent { bytes: MSS, ..Sent::default() });
     for n in 1..=20 {
-        let duplicate = Ack { advanced: false, sacked: n * MSS, ..flow.acked(MSS) };
+        let duplicate = Told { advanced: false, sacked: n * MSS, ..flow.acked(MSS) };
         assert_eq!(flow.ack(duplicate), half, "duplicate ACK {n} inflates nothing");
     }
     assert!(
@@ -146,10 +147,10 @@ fn hooks_come_in_the_order_of_the_contract_and_see_the_window_before_growth() {
         Some(("on_congestion", iw)),
     );
     let flow = usual(Diary::default(), config(false));
-    let timer = Ack { lost: MSS, tx_lost: Some(0), ..flow.base() };
+    let timer = Told { lost: MSS, tx_lost: Some(0), ..flow.base() };
     let rows = [
         ("an ACK", flow.acked(MSS), vec![rtt, sample, grow]),
-        ("without a sample", Ack { rtt: None, ..flow.acked(MSS) }, vec![sample, grow]),
+        ("without a sample", Told { rtt: None, ..flow.acked(MSS) }, vec![sample, grow]),
         ("of nothing new", flow.acked(0), vec![rtt, sample]),
         ("that reveals a loss", flow.lost(MSS, MSS), vec![rtt, sample, congestion]),
         ("a loss timer", timer, vec![congestion]),
@@ -191,7 +192,7 @@ fn a_period_cuts_once_however_much_is_lost_in_it() {
         assert_eq!(threshold, Some(PACKETS * MSS * 7 / 10), "the cut");
         let mark = flow.nxt;
         for _ in 0..20 {
-            let more = Ack { tx_lost: Some(mark - 1), ce: true, ..flow.lost(MSS, MSS) };
+            let more = Told { tx_lost: Some(mark - 1), ce: true, ..flow.lost(MSS, MSS) };
             flow.ack(more);
         }
         assert_eq!(
@@ -209,10 +210,10 @@ fn in_quic_only_a_packet_sent_after_the_last_entry_begins_another_period() {
     lose(&mut flow);
     let mark = flow.nxt;
     complete(&mut flow);
-    let late = Ack { tx_lost: Some(mark - 1), ..flow.lost(0, MSS) };
+    let late = Told { tx_lost: Some(mark - 1), ..flow.lost(0, MSS) };
     flow.ack(late);
     assert_eq!(flow.c.stats().loss_episodes, 1, "packet {} was sent before entry", mark - 1);
-    let fresh = Ack { tx_lost: Some(mark), ..flow.lost(0, MSS) };
+    let fresh = Told { tx_lost: Some(mark), ..flow.lost(0, MSS) };
     flow.ack(fresh);
     assert_eq!(flow.c.stats().loss_episodes, 2, "packet {mark} after it");
 }
@@ -230,7 +231,7 @@ fn recovery_ends_at_its_mark_in_tcp_and_beyond_it_in_quic() {
         flow.ack(ack);
         assert!(flow.c.in_recovery(), "tcp {tcp}: una {} with the mark at {mark}", flow.una);
         flow.una += 1;
-        let ack = Ack { acked_fresh: 0, ..flow.acked(MSS) };
+        let ack = Told { acked_fresh: 0, ..flow.acked(MSS) };
         flow.ack(ack);
         assert!(!flow.c.in_recovery(), "tcp {tcp}: una {} with the mark at {mark}", flow.una);
         // In TCP the same ACK grows it by the segment that it delivers.
@@ -259,7 +260,7 @@ fn the_ack_that_ends_recovery_grows_by_its_news_in_tcp_and_only_by_later_packets
         lose(&mut flow);
         flow.send(60);
         flow.una = flow.nxt;
-        let ack = Ack { acked_fresh: fresh * MSS, ..flow.acked(60 * MSS) };
+        let ack = Told { acked_fresh: fresh * MSS, ..flow.acked(60 * MSS) };
         let window = flow.ack(ack);
         let expected = 50 * MSS + if grows { MSS * 60 / 50 } else { 0 };
         assert_eq!(
@@ -301,7 +302,7 @@ fn a_repeat_lost_again_cuts_again_if_the_policy_says_so() {
         flow.grow_to(PACKETS * MSS);
         flow.send(PACKETS);
         lose(&mut flow);
-        let again = Ack { lost_again: true, ..flow.lost(MSS, MSS) };
+        let again = Told { lost_again: true, ..flow.lost(MSS, MSS) };
         flow.ack(again);
         let stats = *flow.c.stats();
         assert_eq!(
@@ -316,7 +317,7 @@ fn a_repeat_lost_again_cuts_again_if_the_policy_says_so() {
 #[test]
 fn marks_open_an_episode_that_forces_no_packet() {
     let mut flow = at_hundred(false);
-    let marked = Ack { ce: true, ..flow.acked(0) };
+    let marked = Told { ce: true, ..flow.acked(0) };
     flow.ack(marked);
     assert_eq!(
         (flow.c.stats().ecn_episodes, flow.c.stats().loss_episodes),
@@ -346,7 +347,7 @@ fn the_immediate_cut_of_quic_lets_one_packet_through() {
 #[test]
 fn inside_an_episode_it_does_not_matter_what_may_be_sent_at_the_moment() {
     let mut flow = at_hundred(false);
-    let first_repeat = Ack { inflight: PACKETS * MSS, ..flow.lost(0, MSS) };
+    let first_repeat = Told { inflight: PACKETS * MSS, ..flow.lost(0, MSS) };
     assert!(flow.ack(first_repeat) > PACKETS * MSS, "the whole flight and a forced repeat");
     flow.c.on_spurious();
     assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (PACKETS * MSS, None), "all back");
@@ -398,7 +399,7 @@ fn marks_void_the_memory_of_an_earlier_loss_and_a_new_loss_replaces_it() {
     complete(&mut flow);
     flow.send(10);
     flow.una = flow.nxt;
-    let marked = Ack { ce: true, ..flow.acked(MSS) };
+    let marked = Told { ce: true, ..flow.acked(MSS) };
     flow.ack(marked);
     let window = flow.c.cwnd();
     flow.c.on_spurious();
@@ -429,7 +430,7 @@ fn a_false_alarm_resumes_the_phase_of_the_startup() {
         }
         flow.una = packet;
         let rtt = Nanos(if packet <= 20 { 100 } else { 150 } * MS);
-        let ack = Ack { rtt: Some(rtt), ..flow.acked(MSS) };
+        let ack = Told { rtt: Some(rtt), ..flow.acked(MSS) };
         flow.ack(ack);
     }
     assert_eq!(flow.c.phase(), Phase::Css, "the RTT has risen");
@@ -464,7 +465,7 @@ fn persistent_congestion_leaves_two_packets_the_threshold_and_no_recovery() {
         "the threshold is the loss's"
     );
     assert!(!flow.c.in_recovery());
-    let old = Ack { tx_lost: Some(0), ..flow.lost(0, MSS) };
+    let old = Told { tx_lost: Some(0), ..flow.lost(0, MSS) };
     flow.ack(old);
     assert_eq!(flow.c.stats().loss_episodes, 2, "the memory of the period is gone with it");
 }
@@ -478,7 +479,7 @@ fn slow_start_after_a_timeout_grows_by_repeated_data() {
     for (una, window) in [(1, 2), (3, 4), (7, 8)] {
         let acked = (una - flow.una) * MSS;
         flow.una = una;
-        let ack = Ack { acked_fresh: 0, ..flow.acked(acked) };
+        let ack = Told { acked_fresh: 0, ..flow.acked(acked) };
         assert_eq!(flow.ack(ack), window * MSS, "una {una}");
     }
 }
@@ -489,7 +490,7 @@ fn a_timeout_inside_an_episode_cuts_its_target_not_what_was_left_of_the_window()
     let mut flow = at_hundred(true);
     lose(&mut flow);
     // Most of the flight turns out to be lost: PRR shows little more than the pipe.
-    let heavy = Ack { inflight: 5 * MSS, ..flow.lost(MSS, 80 * MSS) };
+    let heavy = Told { inflight: 5 * MSS, ..flow.lost(MSS, 80 * MSS) };
     assert!(flow.ack(heavy) < 10 * MSS, "the window is what may be sent now");
     flow.c.on_congestion(&timeout(&flow, Timeout::Rto));
     assert_eq!(flow.c.ssthresh(), Some(49 * MSS), "beta times the target of 70 packets");
@@ -507,7 +508,7 @@ fn in_timeout_recovery_no_loss_opens_an_episode_but_that_of_a_repeat() {
         0,
         "una has not reached what was sent before the timeout"
     );
-    let again = Ack { lost_again: true, ..flow.lost(MSS, MSS) };
+    let again = Told { lost_again: true, ..flow.lost(MSS, MSS) };
     flow.ack(again);
     assert_eq!(
         flow.c.stats().loss_episodes,
@@ -575,11 +576,11 @@ fn growth_needs_a_window_that_is_used_and_in_slow_start_half_of_it_is_use_enough
             lose(&mut flow);
             flow.send(1);
             flow.una = flow.nxt;
-            let ends = Ack { acked_fresh: 0, ..flow.acked(MSS) };
+            let ends = Told { acked_fresh: 0, ..flow.acked(MSS) };
             flow.ack(ends);
         }
         let before = flow.c.cwnd();
-        let ack = Ack { cwnd_limited, inflight_before: inflight * MSS, ..flow.acked(10 * MSS) };
+        let ack = Told { cwnd_limited, inflight_before: inflight * MSS, ..flow.acked(10 * MSS) };
         let grown = flow.ack(ack) > before;
         assert_eq!(
             grown, grows,
@@ -732,18 +733,18 @@ fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble()
         oracle.before_send(&ready(100), &mut w, &cx);
         assert!(!oracle.heeds_sending(), "the jump has left");
         assert_eq!((w.cwnd, w.ssthresh), (60 * MSS, 300 * MSS));
-        let ack = |una| Ack { una: Seq(una), nxt: Seq(60), acked: MSS, ..Ack::default() };
-        assert_eq!(oracle.grow(&ack(1), MSS, &mut w, &cx), Grown::default());
+        let ack = |una| Told { una: Seq(una), nxt: Seq(60), acked: MSS, ..Told::default() };
+        assert_eq!(oracle.grow(&ack(1).ack(), MSS, &mut w, &cx), Grown::default());
         assert_eq!(w.cwnd, 299 * MSS);
         (oracle, w, ack)
     };
     let gain = |oracle: &Oracle| (oracle.pacing_gain().num(), oracle.pacing_gain().den());
     let (mut oracle, mut w, ack) = jumped();
     for una in [2, 59, 60] {
-        oracle.grow(&ack(una), MSS, &mut w, &cx);
+        oracle.grow(&ack(una).ack(), MSS, &mut w, &cx);
         assert_eq!((w.cwnd, gain(&oracle)), (299 * MSS, (1, 1)), "{una} of 60 are back");
     }
-    oracle.grow(&ack(61), MSS / 2, &mut w, &cx);
+    oracle.grow(&ack(61).ack(), MSS / 2, &mut w, &cx);
     assert_eq!((w.cwnd, gain(&oracle)), (299 * MSS + MSS / 2, (2, 1)), "and slow start again");
     let ends: [fn(&mut Oracle); 4] = [
         |oracle| oracle.on_timeout(Timeout::Rto, Time(0), Seq(60)),
@@ -751,8 +752,13 @@ fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble()
         |oracle| assert_eq!(oracle.reached(), ExitReason::Oracle),
         |oracle| {
             let (w, cx) = (Window { cwnd: MSS, ssthresh: MSS }, context::quic(MSS));
-            let none =
-                oracle.on_congestion(Signal::Loss, Ratio::new(1, 2), &Ack::default(), w, &cx);
+            let none = oracle.on_congestion(
+                Signal::Loss,
+                Ratio::new(1, 2),
+                &Told::default().ack(),
+                w,
+                &cx,
+            );
             assert!(none.is_none(), "the arm's own recovery");
         },
     ];
@@ -812,7 +818,7 @@ fn in_tcp_only_what_moves_una_grows_the_window() {
     for (tcp, grown) in [(true, 0), (false, MSS)] {
         let mut flow = at_hundred(tcp);
         let before = flow.c.cwnd();
-        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
+        let sacked = Told { advanced: false, sacked: MSS, ..flow.acked(MSS) };
         assert_eq!(
             flow.ack(sacked) - before,
             grown,
@@ -827,7 +833,7 @@ fn while_a_repeat_is_missing_after_a_timeout_the_window_stays_small() {
     let mut flow = at_hundred(true);
     flow.c.on_congestion(&timeout(&flow, Timeout::Rto));
     for _ in 0..1_000 {
-        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
+        let sacked = Told { advanced: false, sacked: MSS, ..flow.acked(MSS) };
         flow.ack(sacked);
     }
     assert_eq!(flow.c.cwnd(), MSS, "a thousand segments SACKed, none of them acknowledged");

@@ -2,11 +2,12 @@
 //! on how ACKs come.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::cuback::{Alpha, Params};
 use firstflight::avoidance::cuback_curve::AckCurve;
 use firstflight::avoidance::cubic_curve::k_us;
 use firstflight::avoidance::{Avoidance, Cuback, Cut};
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time};
 use proptest::prelude::*;
@@ -36,7 +37,7 @@ fn after_loss(before: u64, params: Params, cx: &Context) -> (Cuback, Window) {
 }
 
 fn acked(cuback: &mut Cuback, w: &mut Window, bytes: u64, cx: &Context) {
-    cuback.grow(&Ack { acked: bytes, ..Ack::default() }, bytes, w, cx);
+    cuback.grow(&Told { acked: bytes, ..Told::default() }.ack(), bytes, w, cx);
 }
 
 fn curve(epoch: u64, prior: u64, plateau: u64, srtt_ms: u64, mss: u64) -> AckCurve {
@@ -265,7 +266,7 @@ fn how_far_growth_gets_is_asked_of_any_window() {
     let (mut cuback, mut w) = after_loss(100 * MSS, Params::default(), &cx);
     acked(&mut cuback, &mut w, 20 * MSS, &cx);
     let flight = 1_000 * MSS;
-    let reach = |cuback: &Cuback, w: Window| cuback.reach(&Ack::default(), flight, w, &cx);
+    let reach = |cuback: &Cuback, w: Window| cuback.reach(&Told::default().ack(), flight, w, &cx);
     for packets in [75, 90, 99, 150] {
         let mut other = avoiding(packets * MSS);
         let (asked, mut seen) = (reach(&cuback, other), cuback);
@@ -467,7 +468,7 @@ proptest! {
                 0..=2 => {
                     acked(&mut cuback, &mut w, amount, &cx);
                     prop_assert!((before..=MAX_BYTES.max(before)).contains(&w.cwnd));
-                    cuback.reach(&Ack::default(), amount, w, &cx);
+                    cuback.reach(&Told::default().ack(), amount, w, &cx);
                 }
                 3 => {
                     let left = cuback.reduce(&cut(Signal::Loss, amount), w, &cx);

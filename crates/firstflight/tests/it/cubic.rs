@@ -2,10 +2,11 @@
 //! random input: `cubic_properties.rs`.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::cubic::Params;
 use firstflight::avoidance::cubic_curve::{Curve, MAX_US, icbrt, k_us, rise};
 use firstflight::avoidance::{Avoidance, Base, Cubic, Cut};
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 
@@ -40,7 +41,7 @@ fn grow_at(
     cx: &Context,
 ) -> u64 {
     let before = w.cwnd;
-    cubic.grow(&Ack { now, acked, srtt: Some(srtt), ..Ack::default() }, acked, w, cx);
+    cubic.grow(&Told { now, acked, srtt: Some(srtt), ..Told::default() }.ack(), acked, w, cx);
     w.cwnd - before
 }
 

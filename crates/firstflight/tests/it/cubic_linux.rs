@@ -1,9 +1,10 @@
 //! CUBIC with Linux's arithmetic: whole segments and ticks of 1/1024 s.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::cubic::Params;
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{Nanos, Time};
 
@@ -32,12 +33,8 @@ fn cut(cubic: &mut Cubic, from: u64) -> Window {
 
 fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Nanos, acked: u64) -> u64 {
     let before = w.cwnd;
-    cubic.grow(
-        &Ack { now, acked, srtt: Some(rtt * 3), min_rtt: Some(rtt), ..Ack::default() },
-        acked,
-        w,
-        &context(),
-    );
+    let told = Told { now, acked, srtt: Some(rtt * 3), min_rtt: Some(rtt), ..Told::default() };
+    cubic.grow(&told.ack(), acked, w, &told.within(&context()));
     w.cwnd - before
 }
 
@@ -280,7 +277,7 @@ fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
     grow(&mut cubic, &mut w, START, Nanos::from_millis(100), MSS);
     let now = START + Nanos::from_secs(5);
     cubic.grow(
-        &Ack { now, ..Ack::default() },
+        &Told { now, ..Told::default() }.ack(),
         700 * MSS,
         &mut w,
         &Context { limited: false, ..context() },

@@ -1,10 +1,11 @@
 //! What holds for CUBIC whatever happens to it, and the known exceptions.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::cubic::{Params, Profile};
 use firstflight::avoidance::cubic_curve::{MAX_US, icbrt, rise};
 use firstflight::avoidance::{Avoidance, Base, Cubic, Cut};
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -22,8 +23,8 @@ fn avoiding(cwnd: u64) -> Window {
 
 fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, srtt: Nanos, acked: u64) -> u64 {
     let before = w.cwnd;
-    let ack = Ack { now, acked, srtt: Some(srtt), min_rtt: Some(srtt), ..Ack::default() };
-    cubic.grow(&ack, acked, w, &context());
+    let ack = Told { now, acked, srtt: Some(srtt), min_rtt: Some(srtt), ..Told::default() };
+    cubic.grow(&ack.ack(), acked, w, &ack.within(&context()));
     w.cwnd - before
 }
 
@@ -154,7 +155,7 @@ proptest! {
                 Step::Grow { now, acked, srtt, limited } => {
                     cx.limited = limited;
                     let rtt = srtt.map(Nanos);
-                    cubic.grow(&Ack { now: Time(now), acked, srtt: rtt, min_rtt: rtt, ..Ack::default() }, acked, &mut w, &cx);
+                    cubic.grow(&Told { now: Time(now), acked, srtt: rtt, min_rtt: rtt, ..Told::default() }.ack(), acked, &mut w, &cx);
                     prop_assert!(w.cwnd >= before, "growth lowers {before} to {}", w.cwnd);
                     prop_assert!(limited || w.cwnd == before.max(1), "an unused window grows from {before} to {}", w.cwnd);
                 }
@@ -242,7 +243,7 @@ proptest! {
         grow(&mut cubic, &mut w, now, Nanos::ZERO, MSS);
         for gap in gaps {
             now += Nanos(gap);
-            cubic.grow(&Ack { now, ..Ack::default() }, MSS, &mut w, &Context { limited: false, ..context() });
+            cubic.grow(&Told { now, ..Told::default() }.ack(), MSS, &mut w, &Context { limited: false, ..context() });
             let got = cubic.epoch_start().map(|start| now.since(start));
             prop_assert_eq!(got, Some(age), "the epoch is as old as before");
         }

@@ -4,9 +4,10 @@
 use crate::context;
 use crate::history::arms::STARTUPS;
 use crate::rig::{MSS, Rig};
+use crate::told::Told;
 
 use firstflight::signal::delivery::{Delivery, Sample};
-use firstflight::{Ack, Context, Ready, Sent, Seq, Time, Transport};
+use firstflight::{Context, Ready, Sent, Seq, Time, Transport};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -82,15 +83,15 @@ impl<const N: usize> Both<N> {
         if limited {
             self.limited = Some((self.delivered + self.inflight.len() as u64 * MSS).max(1));
         }
-        let ack = Ack {
+        let ack = Told {
             now: Time(self.now * US),
             acked: packets * MSS,
             inflight: self.inflight.len() as u64 * MSS,
             tx_acked: Some(self.sent - self.inflight.len() as u64 - 1),
             tx_next: self.sent,
-            ..Ack::default()
+            ..Told::default()
         };
-        (self.ours.reach(&ack, limited, |_| {}), each)
+        (self.ours.reach(&ack.ack(), limited, &ack.so_far(), |_| {}), each)
     }
 }
 
@@ -189,7 +190,7 @@ proptest! {
                 let left = rig.inflight() / MSS;
                 let count = if nth + 1 == acks { left } else { packets / acks };
                 let ack = rig.record(count * MSS);
-                rig.deliver(&Ack { cwnd_limited: false, app_limited: true, ..ack });
+                rig.deliver(&Told { cwnd_limited: false, app_limited: true, ..ack });
             }
             prop_assert!(rig.c.exit().is_none(), "{arm} left: {:?}", rig.c.exit());
         }
@@ -216,14 +217,14 @@ fn samples_of_doubling_flights(packet: u64) -> Vec<(u64, u64, u64)> {
         let (flight, upto) = (end - acked, end);
         while acked < upto {
             acked += 2;
-            let ack = Ack {
+            let ack = Told {
                 now: Time(now * US),
                 acked: 2 * packet,
                 tx_acked: Some(acked - 1),
                 tx_next: end,
-                ..Ack::default()
+                ..Told::default()
             };
-            let sample = delivery.reach(&ack, false, |_| {});
+            let sample = delivery.reach(&ack.ack(), false, &ack.so_far(), |_| {});
             samples.extend(sample.map(|sample| {
                 let rate = sample.rate.map_or(0, |rate| rate.0);
                 (sample.prior_delivered, sample.delivered, rate)

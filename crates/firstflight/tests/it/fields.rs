@@ -1,13 +1,47 @@
 //! The table of fields: what is written of an event is all that there is to it, and reading it back
 //! gives the same event.
 
+use crate::told::Told;
 use firstflight::event::{Ready, Timeout};
 use firstflight::fields::{Datum, EVENT, EXIT, Value};
 use firstflight::named::Wrong;
-use firstflight::{Ack, Congestion, Event, Nanos, Ratio, Sent, Seq, Time};
+use firstflight::{Congestion, Event, Nanos, Ratio, Sent, Seq, SoFar, Time};
 
 fn events() -> [Event; 8] {
     let now = Time(7);
+    let full = Told {
+        now,
+        acked: 1,
+        acked_fresh: 2,
+        lost: 3,
+        ce: true,
+        ce_bytes: Some(1),
+        rtt: Some(Nanos(4)),
+        srtt: Some(Nanos(5)),
+        min_rtt: Some(Nanos(6)),
+        una: Seq(7),
+        nxt: Seq(8),
+        advanced: true,
+        flight: 9,
+        sacked: 10,
+        inflight_before: 11,
+        inflight: 12,
+        delivered: 13,
+        sent: 14,
+        tx_acked: Some(15),
+        tx_lost: Some(16),
+        tx_next: 17,
+        lost_again: true,
+        repeat_acked: true,
+        rescue_next: true,
+        unrepaired: true,
+        cwnd_limited: true,
+        app_limited: true,
+        receiver_ts: Some(18),
+    };
+    // The highest `una` so far is no field of its own.
+    let so_far = SoFar { una: Seq(0), ..full.so_far() };
+    let timer = Told { now, lost: 3, ..Told::default() };
     [
         Event::HandshakeRtt { now, rtt: Nanos(31) },
         Event::Ready(Ready {
@@ -20,37 +54,8 @@ fn events() -> [Event; 8] {
             timeout: Nanos(9),
         }),
         Event::Sent(Sent { now, bytes: 1200, nxt: Seq(4), inflight: 2400, srtt: None }),
-        Event::Ack(Ack {
-            now,
-            acked: 1,
-            acked_fresh: 2,
-            lost: 3,
-            ce: true,
-            ce_bytes: Some(1),
-            rtt: Some(Nanos(4)),
-            srtt: Some(Nanos(5)),
-            min_rtt: Some(Nanos(6)),
-            una: Seq(7),
-            nxt: Seq(8),
-            advanced: true,
-            flight: 9,
-            sacked: 10,
-            inflight_before: 11,
-            inflight: 12,
-            delivered: 13,
-            sent: 14,
-            tx_acked: Some(15),
-            tx_lost: Some(16),
-            tx_next: 17,
-            lost_again: true,
-            repeat_acked: true,
-            rescue_next: true,
-            unrepaired: true,
-            cwnd_limited: true,
-            app_limited: true,
-            receiver_ts: Some(18),
-        }),
-        Event::Ack(Ack { now, lost: 3, ..Ack::default() }),
+        Event::Ack(full.ack(), so_far),
+        Event::Ack(timer.ack(), timer.so_far()),
         Event::Congestion(Congestion {
             now,
             timeout: Timeout::RtoAgain,

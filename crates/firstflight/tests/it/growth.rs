@@ -1,12 +1,11 @@
 //! What a window grows by and what it falls to where ACKs are merged, the application is the limit,
 //! the connection is silent, or packets change their size.
 
+use crate::told::{Hear, Told};
 use firstflight::arm::{Arm, ArmController, STARTUPS};
 use firstflight::avoidance::{Avoidance, Reno, reno};
 use firstflight::event::Context;
-use firstflight::{
-    Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport, Window,
-};
+use firstflight::{Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport, Window};
 use proptest::prelude::*;
 
 const MSS: u64 = 1_000;
@@ -81,10 +80,10 @@ impl Sender {
         count
     }
 
-    fn record(&self, packets: u64, lost: u64) -> Ack {
+    fn record(&self, packets: u64, lost: u64) -> Told {
         let bytes = packets * self.mss;
         let una = self.acked + packets + lost;
-        Ack {
+        Told {
             now: Time(self.now),
             acked: bytes,
             acked_fresh: bytes,
@@ -105,17 +104,17 @@ impl Sender {
             tx_next: self.sent,
             cwnd_limited: self.limited,
             app_limited: !self.limited,
-            ..Ack::default()
+            ..Told::default()
         }
     }
 
-    fn deliver(&mut self, ack: &Ack, packets: u64) {
+    fn deliver(&mut self, ack: &Told, packets: u64) {
         self.acked += packets;
         self.out -= packets;
         if self.out == 0 {
             self.empty_since = self.now;
         }
-        self.c.on_ack(ack);
+        self.c.hear(ack);
     }
 
     fn ack(&mut self, packets: u64) {
@@ -300,8 +299,8 @@ fn a_window_beside_another_sender_is_used_by_what_that_has_in_flight() {
         assert_eq!(before, 20 * MSS, "{arm}");
         sender.send(flight);
         // What limited the other one is of its window.
-        let ack = Ack { cwnd_limited: true, ..sender.record(1, 0) };
-        sender.c.on_ack_of_another(&ack);
+        let ack = Told { cwnd_limited: true, ..sender.record(1, 0) };
+        sender.c.on_ack_of_another(&ack.ack());
         assert_eq!(sender.c.cwnd() > before, grows, "{arm}: {flight} in flight");
     }
 }
@@ -427,7 +426,7 @@ impl Kernel {
         }
         if acked > 0 {
             let mut w = Window { cwnd: self.bytes, ssthresh: self.bytes };
-            self.reno.grow(&Ack::default(), acked, &mut w, cx);
+            self.reno.grow(&Told::default().ack(), acked, &mut w, cx);
             self.bytes = w.cwnd;
         }
     }

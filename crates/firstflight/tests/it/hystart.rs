@@ -2,7 +2,8 @@
 //! sides of each equality, and the properties that must hold on any history.
 
 use crate::context;
-use firstflight::event::{Ack, Context, Signal, Timeout, Transport, Window};
+use crate::told::Told;
+use firstflight::event::{Context, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::{
     HyStart, Looking, Params, Profile, RollAt, ack_delay, linux_rate, rise,
 };
@@ -67,7 +68,7 @@ impl Flow {
     }
 
     fn deliver(&mut self, now: u64, rtt: u64) -> Option<Leave> {
-        let ack = Ack {
+        let ack = Told {
             now: Time(now),
             acked: MSS,
             rtt: Some(Nanos(rtt)),
@@ -76,13 +77,13 @@ impl Flow {
             nxt: Seq(self.nxt),
             inflight: 7 * MSS,
             advanced: true,
-            ..Ack::default()
+            ..Told::default()
         };
         self.alg.on_rtt(ack.now, Nanos(rtt), &self.cx);
         if !self.w.in_slow_start() {
             return None;
         }
-        match self.alg.sample(&ack, self.w, &self.cx) {
+        match self.alg.sample(&ack.ack(), self.w, &self.cx) {
             Verdict::Leave(leave) => {
                 self.w =
                     Window { cwnd: leave.cwnd.unwrap_or(self.w.cwnd), ssthresh: leave.ssthresh };
@@ -429,15 +430,15 @@ fn inside_a_recovery_linux_finds_the_threshold_to_end_it_with() {
         f.w.ssthresh = 200 * MSS;
         let found = (1..=20).find_map(|count| {
             f.una += 1;
-            let ack = Ack {
+            let ack = Told {
                 now: Time(T0 + count * MS),
                 acked: MSS,
                 rtt: Some(Nanos(50 * MS)),
                 una: Seq(f.una),
                 nxt: Seq(f.nxt),
-                ..Ack::default()
+                ..Told::default()
             };
-            Some((count, f.alg.sample_in_recovery(&ack, f.w, &f.cx)?))
+            Some((count, f.alg.sample_in_recovery(&ack.ack(), f.w, &f.cx)?))
         });
         assert_eq!(found, expected, "{:?}", params.profile);
     }
@@ -588,8 +589,8 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
         f.cx.limited = limited;
         f.roll(T0, 40 * MS);
         let ack =
-            Ack { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Ack::default() };
-        f.alg.grow(&ack, MSS, &mut f.w, &f.cx);
+            Told { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Told::default() };
+        f.alg.grow(&ack.ack(), MSS, &mut f.w, &f.cx);
         assert_eq!(
             f.alg.rounds(),
             Some(u32::from(rolls)),
@@ -817,17 +818,17 @@ proptest! {
                 young_epoch: kind == 7 && Context::is_young(Some(Nanos(una))), ..context()
             };
             let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
-            let ack = Ack { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), srtt: Some(Nanos(una)), flight: cwnd, una: Seq(una), nxt: Seq(nxt), ..Ack::default() };
+            let ack = Told { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), srtt: Some(Nanos(una)), flight: cwnd, una: Seq(una), nxt: Seq(nxt), ..Told::default() };
             match kind {
                 0 => alg.start(Time(now), Seq(nxt)),
                 1 => alg.on_timeout(Timeout::Rto, Time(now), Seq(nxt)),
                 2 => alg.on_idle(Time(now), Seq(nxt)),
                 3 => alg.restore(Looking(flag)),
-                4 => { alg.grow(&ack, acked, &mut w, &cx); prop_assert!(w.cwnd >= cwnd, "the growth hook shrank the window"); }
-                5 => { alg.on_congestion(Signal::Loss, Ratio::new(7, 10), &ack, w, &cx); }
+                4 => { alg.grow(&ack.ack(), acked, &mut w, &cx); prop_assert!(w.cwnd >= cwnd, "the growth hook shrank the window"); }
+                5 => { alg.on_congestion(Signal::Loss, Ratio::new(7, 10), &ack.ack(), w, &cx); }
                 _ => {
                     alg.on_rtt(Time(now), Nanos(rtt), &cx);
-                    if let Verdict::Leave(l) = alg.sample(&ack, w, &cx) {
+                    if let Verdict::Leave(l) = alg.sample(&ack.ack(), w, &cx) {
                         prop_assert_eq!((l.cwnd, l.ssthresh), (None, cwnd), "an exit leaves the window and takes it as threshold");
                     }
                 }

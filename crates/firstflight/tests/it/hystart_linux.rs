@@ -4,8 +4,9 @@
 //! window per smoothed RTT, which is kept in eighths of a microsecond), not from the crate or its C
 //! twin: a mistake that those two share shows here.
 
+use crate::told::{Hear, Told};
 use firstflight::avoidance::Cubic;
-use firstflight::event::{Ack, Congestion, Timeout};
+use firstflight::event::{Congestion, Timeout};
 use firstflight::recovery::Immediate;
 use firstflight::startup::{ExitReason, HyStart};
 use firstflight::{Config, Controller, Nanos, Seq, Time};
@@ -191,7 +192,7 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
             cwnd,
             slow_start,
         );
-        core.on_ack(&Ack {
+        core.hear(&Told {
             now: Time(now * 1_000),
             acked: acked * MSS,
             rtt: Some(Nanos::from_micros(rtt)),
@@ -203,7 +204,7 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
             inflight_before: before * MSS,
             inflight: (nxt - una) * MSS,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         });
         model.set_rate(
             (core.cwnd() / MSS) as u32,

@@ -3,7 +3,8 @@
 //! on any history.
 
 use crate::context;
-use firstflight::event::{Ack, Context, Phase, Sent, Signal, Timeout, Transport, Window};
+use crate::told::Told;
+use firstflight::event::{Context, Phase, Sent, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::rise;
 use firstflight::startup::hystart_plus_plus::{
     Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd, SavedStage,
@@ -92,21 +93,21 @@ impl Flow {
     }
 
     fn deliver(&mut self, acked: u64, rtt: Option<u64>) -> Verdict {
-        let ack = Ack {
+        let ack = Told {
             acked,
             rtt: rtt.map(Nanos),
             una: Seq(self.una),
             nxt: Seq(self.nxt),
             inflight: 7 * MSS,
-            ..Ack::default()
+            ..Told::default()
         };
         if !self.w.in_slow_start() {
-            if let Some(window) = self.alg.beside_avoidance(&ack, acked, self.w, &self.cx) {
+            if let Some(window) = self.alg.beside_avoidance(&ack.ack(), acked, self.w, &self.cx) {
                 self.w.cwnd = window;
             }
             return Verdict::Stay;
         }
-        let grown = self.alg.grow(&ack, acked, &mut self.w, &self.cx);
+        let grown = self.alg.grow(&ack.ack(), acked, &mut self.w, &self.cx);
         if let Verdict::Leave(leave) = grown.verdict {
             assert_eq!(leave.cwnd, None, "no exit of HyStart++ changes the window");
             self.w.ssthresh = leave.ssthresh;
@@ -147,8 +148,8 @@ impl Flow {
     /// A loss or mark as the controller answers it: the algorithm hears of it, the window is cut by
     /// 7/10.
     fn congestion(&mut self, signal: Signal) {
-        let ack = Ack { nxt: Seq(self.nxt), ..Ack::default() };
-        let own = self.alg.on_congestion(signal, Ratio::new(7, 10), &ack, self.w, &self.cx);
+        let ack = Told { nxt: Seq(self.nxt), ..Told::default() };
+        let own = self.alg.on_congestion(signal, Ratio::new(7, 10), &ack.ack(), self.w, &self.cx);
         assert!(own.is_none(), "HyStart++ brings no recovery of its own");
         let cut = self.w.cwnd * 7 / 10;
         self.w = Window { cwnd: cut, ssthresh: cut };
@@ -559,7 +560,7 @@ fn row_19_lss_with_an_integer_k_is_faster_at_first() {
 fn row_20_a_faster_avoidance_wins_and_the_remainder_moves_on() {
     let mut f = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
     f.ack(1_200, None);
-    let beside = f.alg.beside_avoidance(&Ack::default(), 1_200, f.w, &f.cx);
+    let beside = f.alg.beside_avoidance(&Told::default().ack(), 1_200, f.w, &f.cx);
     assert_eq!(beside, Some(24_300 + 296), "limited slow start alone");
     f.w.cwnd = beside.unwrap_or(0).max(24_300 + 400);
     assert_eq!((f.w.cwnd, f.signal("hspp_lss_rest")), (24_700, Some(28_800)), "avoidance adds 400");
@@ -589,7 +590,7 @@ fn row_22_congestion_ends_lss_for_good() {
         let mut f = Flow::in_lss(Params { rearm, ..Params::DRAFT03 }, MSS, 100 * MSS);
         f.congestion(Signal::Ecn);
         assert_eq!(
-            f.alg.beside_avoidance(&Ack::default(), MSS, f.w, &f.cx),
+            f.alg.beside_avoidance(&Told::default().ack(), MSS, f.w, &f.cx),
             None,
             "no limited slow start after a mark"
         );
@@ -786,7 +787,7 @@ fn a_threshold_set_by_somebody_else_ends_the_search() {
 fn growth_stops_at_a_threshold_and_hands_on_what_it_did_not_use() {
     for (mut f, leftover) in [(Flow::after_round(RFC, 40 * MS), 3 * MSS), (Flow::in_css(RFC), 0)] {
         f.w.ssthresh = 101 * MSS;
-        let grown = f.alg.grow(&Ack::default(), 4 * MSS, &mut f.w, &f.cx);
+        let grown = f.alg.grow(&Told::default().ack(), 4 * MSS, &mut f.w, &f.cx);
         assert_eq!(
             (f.w.cwnd, grown.leftover),
             (101 * MSS, leftover),
@@ -796,7 +797,7 @@ fn growth_stops_at_a_threshold_and_hands_on_what_it_did_not_use() {
     }
     let mut f = Flow::in_css(RFC);
     f.w.ssthresh = 101 * MSS;
-    let grown = f.alg.grow(&Ack::default(), 12 * MSS, &mut f.w, &f.cx);
+    let grown = f.alg.grow(&Told::default().ack(), 12 * MSS, &mut f.w, &f.cx);
     assert_eq!(
         grown.leftover,
         8 * MSS,
@@ -958,8 +959,8 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
                 .iter()
                 .enumerate()
                 .map(|(step, &(una, nxt, rtt))| {
-                    let ack = Ack { acked: MSS, rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Ack::default() };
-                    alg.grow(&ack, MSS, &mut w, &context());
+                    let ack = Told { acked: MSS, rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
+                    alg.grow(&ack.ack(), MSS, &mut w, &context());
                     let expected = (model.ack(una, nxt, rtt), model.over);
                     let found = (alg.phase(), alg.stats().css_exits > 0);
                     assert_eq!(found, expected, "course {seed}, ACK {step}, {end:?}, {fresh:?}: phase, and whether startup is over");
@@ -990,14 +991,14 @@ fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
         // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the
         // eleventh.
         let rounds = [9, 10, 10, 11].map(|una| {
-            let ack = Ack {
+            let ack = Told {
                 acked: MSS,
                 rtt: Some(Nanos(40 * MS)),
                 una: Seq(una),
                 nxt: Seq(una.max(10) + 10),
-                ..Ack::default()
+                ..Told::default()
             };
-            alg.grow(&ack, MSS, &mut w, &context());
+            alg.grow(&ack.ack(), MSS, &mut w, &context());
             alg.stats().rounds
         });
         assert_eq!(rounds, expected, "{end:?}");
@@ -1111,11 +1112,11 @@ proptest! {
                 break;
             }
             f.step(step);
-            let ack = Ack {
+            let ack = Told {
                 now: Time(now), acked: step.0, rtt: step.1.map(|r| Nanos(r * 100 * US)), una: Seq(f.una), nxt: Seq(f.nxt),
-                inflight: 7 * MSS, ..Ack::default()
+                inflight: 7 * MSS, ..Told::default()
             };
-            if let Verdict::Leave(leave) = alg.grow(&ack, step.0, &mut w, &f.cx).verdict {
+            if let Verdict::Leave(leave) = alg.grow(&ack.ack(), step.0, &mut w, &f.cx).verdict {
                 w.ssthresh = leave.ssthresh;
             }
             prop_assert_eq!((alg, w), (f.alg, f.w), "the same ACKs at other times");
@@ -1163,16 +1164,16 @@ proptest! {
         for (kind, [rtt, una, nxt, cwnd, acked, ssthresh], [paced, limited, sampled]) in events {
             let cx = Context { mss: rtt >> 48, paced, limited, ..context() };
             let mut w = Window { cwnd, ssthresh };
-            let ack = Ack { acked, rtt: sampled.then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Ack::default() };
+            let ack = Told { acked, rtt: sampled.then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
             match kind {
                 0 => alg.start(Time(rtt), Seq(nxt)),
                 1 => alg.on_timeout(Timeout::Rto, Time(rtt), Seq(nxt)),
                 2 => alg.on_idle(Time(rtt), Seq(nxt)),
                 3 => alg.restore(match una % 4 { 0 => SavedStage::SlowStart, 1 => SavedStage::Css { base: Nanos(rtt).into(), rounds: nxt as u8 }, 2 => SavedStage::Lss, _ => SavedStage::Over }),
-                4 => { alg.on_congestion(Signal::Ecn, Ratio::new(1, 2), &ack, w, &cx); }
-                5 => { let before = w.cwnd; let beside = alg.beside_avoidance(&ack, acked, w, &cx); prop_assert!(beside.is_none_or(|b| b >= before)); }
+                4 => { alg.on_congestion(Signal::Ecn, Ratio::new(1, 2), &ack.ack(), w, &cx); }
+                5 => { let before = w.cwnd; let beside = alg.beside_avoidance(&ack.ack(), acked, w, &cx); prop_assert!(beside.is_none_or(|b| b >= before)); }
                 _ => {
-                    let grown = alg.grow(&ack, acked, &mut w, &cx);
+                    let grown = alg.grow(&ack.ack(), acked, &mut w, &cx);
                     prop_assert!(w.cwnd >= cwnd && w.cwnd <= cwnd.max(ssthresh), "window {cwnd} became {} below {ssthresh}", w.cwnd);
                     prop_assert!(grown.leftover <= acked, "{} left over of {acked}", grown.leftover);
                 }

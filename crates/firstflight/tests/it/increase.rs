@@ -2,9 +2,10 @@
 //! what holds for every algorithm.
 
 use crate::rig::{MSS, Rig, config};
+use crate::told::{Hear, Told};
 
 use firstflight::arm::Arm;
-use firstflight::{Ack, Config, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::{Config, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
 use proptest::prelude::*;
 
 /// A sender of which the application offers `packets` in each round, all of them out before the
@@ -22,7 +23,7 @@ fn rounds(arm: &str, offered: &[u64]) -> Vec<Vec<u64>> {
                     rig.send(now * MSS);
                     left -= now;
                 }
-                let ack = Ack { cwnd_limited: left > 0, ..rig.record(MSS) };
+                let ack = Told { cwnd_limited: left > 0, ..rig.record(MSS) };
                 rig.deliver(&ack);
                 windows.push(rig.c.cwnd());
             }
@@ -163,7 +164,7 @@ fn filled(arm: &str, acks: usize) -> Vec<u64> {
             c.on_sent(&Sent { now, bytes: 1_200, nxt: Seq(sent), inflight, srtt: Some(rtt) });
         }
         una += 1;
-        c.on_ack(&Ack {
+        c.hear(&Told {
             now,
             acked: 1_200,
             acked_fresh: 1_200,
@@ -178,7 +179,7 @@ fn filled(arm: &str, acks: usize) -> Vec<u64> {
             inflight_before: (sent - una + 1) * 1_200,
             inflight: (sent - una) * 1_200,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         });
         windows.push(c.cwnd());
     }

@@ -1,9 +1,10 @@
 //! Jump start: the jump is Rapid Start's (`rapid_start.rs`); here what a loss in it does.
 
 use crate::hand_fed;
+use crate::told::Told;
 
 use firstflight::startup::jump_start::{JumpStart, Params};
-use firstflight::{Ack, Nanos, Phase, Ready};
+use firstflight::{Nanos, Phase, Ready};
 use hand_fed::{MSS, Usual, config, usual};
 
 /// A jump of 60 packets in the air, of which the first `acked` were acknowledged one by one.
@@ -82,7 +83,7 @@ fn a_loss_after_the_jump_was_validated_is_an_ordinary_one() {
 fn marks_on_the_jump_end_it_without_a_retreat() {
     let mut flow = jumping(10);
     let window = flow.c.cwnd();
-    let marked = Ack { ce: true, ..flow.acked(MSS) };
+    let marked = Told { ce: true, ..flow.acked(MSS) };
     flow.ack(marked);
     assert_eq!(
         flow.c.ssthresh(),
@@ -101,7 +102,7 @@ fn an_ack_of_older_packets_does_not_end_the_jump() {
     flow.send(40);
     for (una, phase) in [(4, Phase::Jump), (5, Phase::Jump), (6, Phase::Startup)] {
         flow.una = una;
-        let ack = Ack { inflight_before: 40 * MSS, ..flow.acked(MSS) };
+        let ack = Told { inflight_before: 40 * MSS, ..flow.acked(MSS) };
         flow.ack(ack);
         assert_eq!(flow.c.phase(), phase, "the jump began behind packet 4, {una} are back");
     }

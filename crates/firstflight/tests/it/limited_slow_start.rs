@@ -2,7 +2,8 @@
 //! and its bounds per round trip.
 
 use crate::context;
-use firstflight::event::{Ack, Context, Transport, Window};
+use crate::told::Told;
+use firstflight::event::{Context, Transport, Window};
 use firstflight::startup::limited_slow_start::{LimitedSlowStart, Params};
 use firstflight::startup::{Startup, Verdict};
 use firstflight::units::UNSET_SSTHRESH;
@@ -33,7 +34,8 @@ impl Flow {
     /// Acknowledges `acked` bytes; the bytes by which the window grew.
     fn ack(&mut self, acked: u64) -> u64 {
         let before = self.w.cwnd;
-        let grown = self.alg.grow(&Ack { acked, ..Ack::default() }, acked, &mut self.w, &self.cx);
+        let grown =
+            self.alg.grow(&Told { acked, ..Told::default() }.ack(), acked, &mut self.w, &self.cx);
         assert_eq!(
             (grown.leftover, grown.verdict),
             (0, Verdict::Stay),
@@ -158,7 +160,7 @@ fn it_ends_at_a_threshold_and_hands_on_what_it_did_not_use() {
     ] {
         let mut f = Flow::new(params, 200 * MSS);
         f.w.ssthresh = f.w.cwnd + room;
-        let grown = f.alg.grow(&Ack::default(), 4 * MSS, &mut f.w, &f.cx);
+        let grown = f.alg.grow(&Told::default().ack(), 4 * MSS, &mut f.w, &f.cx);
         assert_eq!(
             (f.w.cwnd, grown.leftover),
             (200 * MSS + room, leftover),
@@ -224,7 +226,7 @@ proptest! {
             let (acked, cwnd) = (acked >> shift, cwnd >> (63 - shift));
             let cx = Context { mss: mss.into(), paced, limited, ..context() };
             let mut w = Window { cwnd, ssthresh };
-            let grown = alg.grow(&Ack { acked, ..Ack::default() }, acked, &mut w, &cx);
+            let grown = alg.grow(&Told { acked, ..Told::default() }.ack(), acked, &mut w, &cx);
             prop_assert!(w.cwnd >= cwnd && w.cwnd - cwnd <= acked, "window {cwnd} became {} for {acked} bytes", w.cwnd);
             prop_assert!(w.cwnd <= cwnd.max(ssthresh), "window {} passed its threshold {ssthresh}", w.cwnd);
             prop_assert!(grown.leftover <= acked, "{} left over of {acked}", grown.leftover);

@@ -1,9 +1,10 @@
 //! One window of data, one reduction: any flight, any subset of its packets marked and lost, however
 //! few ACKs arrive; and a second one for new data that is lost before the recovery is over.
 
+use crate::told::{Hear, Told};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Relapse;
-use firstflight::{Ack, Config, Nanos, Sent, Seq, Time};
+use firstflight::{Config, Nanos, Sent, Seq, Time};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
@@ -158,7 +159,7 @@ impl Rig {
                 * MSS
         };
         let flight = if self.quic { before - acked } else { self.segments * MSS - self.una * MSS };
-        self.c.on_ack(&Ack {
+        self.c.hear(&Told {
             now: Time(self.now),
             acked,
             acked_fresh: if self.quic { fresh } else { acked },
@@ -182,7 +183,7 @@ impl Rig {
             tx_next: self.sent.len() as u64,
             unrepaired,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         });
     }
 

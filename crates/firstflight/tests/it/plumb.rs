@@ -4,6 +4,7 @@
 use crate::context;
 use crate::plumb_path::{MSS, Trip, signal};
 use crate::rig::{Rig, START};
+use crate::told::{Hear, Told};
 
 use firstflight::arm::Arm;
 use firstflight::avoidance::{Cubic, cubic};
@@ -11,8 +12,8 @@ use firstflight::recovery::{Immediate, OwnRecovery};
 use firstflight::startup::plumb::{Params, Plumb};
 use firstflight::startup::{ExitReason, Startup, Train};
 use firstflight::{
-    Ack, Config, Context, Controller, Nanos, Phase, Ratio, Ready, Seq, Signal, Time, Timeout,
-    Transport, UNSET_SSTHRESH, Window,
+    Config, Context, Controller, Nanos, Phase, Ratio, Ready, Seq, Signal, Time, Timeout, Transport,
+    UNSET_SSTHRESH, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -113,7 +114,7 @@ fn what_the_application_does_not_use_of_the_first_flight_is_not_kept() {
         r.c.before_send(&r.ready());
         r.send(used * MSS);
         r.wait(30);
-        let ack = Ack { cwnd_limited: false, inflight_before: used * MSS, ..r.record(2 * MSS) };
+        let ack = Told { cwnd_limited: false, inflight_before: used * MSS, ..r.record(2 * MSS) };
         r.deliver(&ack);
         // Half of the window in flight is use enough to grow by.
         let grown = if used * MSS >= kept * MSS / 2 { 4 } else { 0 };
@@ -449,9 +450,9 @@ fn marks_are_answered_as_the_arm_does() {
     for arm in ["plumb", "plumb(clock=on)", "plumb(saved=500)"] {
         let mut trip = Trip::new(arm, 100, 30, 375);
         trip.run(6);
-        let ack = Ack { ce: true, ..trip.next_ack().expect("an ACK") };
+        let ack = Told { ce: true, ..trip.next_ack().expect("an ACK") };
         let window = trip.c.cwnd();
-        trip.c.on_ack(&ack);
+        trip.c.hear(&ack);
         assert!(trip.c.in_recovery() && trip.lost == 0, "{arm}: an episode without a loss");
         let left = BETA.of(ack.inflight_before)..=BETA.of(window);
         let ssthresh = trip.c.ssthresh().expect("a threshold");
@@ -468,7 +469,7 @@ fn an_application_that_is_the_limit_grows_no_window() {
     for _ in 0..20 {
         let before = r.c.cwnd();
         r.wait(30);
-        let ack = Ack { cwnd_limited: false, app_limited: true, ..r.record(4 * MSS) };
+        let ack = Told { cwnd_limited: false, app_limited: true, ..r.record(4 * MSS) };
         r.deliver(&ack);
         assert!(r.c.cwnd() <= before, "{before} grew to {}", r.c.cwnd());
         assert_eq!(r.c.exit(), None, "nor does it end startup");
@@ -512,7 +513,7 @@ fn opened_after_trains(arm: &str, over: &[u64]) -> u64 {
     for (k, (at, over)) in (0..).zip(train.into_iter().chain(heads)) {
         let (now, rtt) = (Time(30 * MS + at * 1_000), Nanos(30 * MS + over * 1_000));
         plumb.on_rtt(now, rtt, &cx);
-        let ack = Ack {
+        let ack = Told {
             now,
             rtt: Some(rtt),
             srtt: Some(Nanos(30 * MS)),
@@ -522,11 +523,11 @@ fn opened_after_trains(arm: &str, over: &[u64]) -> u64 {
             nxt: Seq(20),
             inflight_before: 4 * MSS,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         };
-        plumb.sample(&ack, w, &cx);
+        plumb.sample(&ack.ack(), w, &ack.within(&cx));
         let before = w.cwnd;
-        plumb.grow(&ack, 2 * MSS, &mut w, &cx);
+        plumb.grow(&ack.ack(), 2 * MSS, &mut w, &ack.within(&cx));
         opened = w.cwnd - before;
     }
     opened / MSS
@@ -665,7 +666,7 @@ fn plumb_answers_every_loss_as_its_arm_does() {
             r.send(40 * MSS);
             r.wait(30);
             let loss =
-                Ack { lost: MSS, tx_lost: Some(0), cwnd_limited: false, ..r.record(2 * MSS) };
+                Told { lost: MSS, tx_lost: Some(0), cwnd_limited: false, ..r.record(2 * MSS) };
             r.deliver(&loss);
             (r.c.ssthresh(), r.c.in_recovery())
         });
@@ -696,7 +697,7 @@ fn many_losses_far_below_the_depth_of_trains_land_on_what_was_delivered() {
             let (now, rtt) = (Time(30 * MS + k * MS / 10), Nanos(30 * MS + k * MS / 10));
             plumb.on_rtt(now, rtt, &cx);
             let w = Window { cwnd: 20 * MSS, ssthresh: UNSET_SSTHRESH };
-            let ack = Ack {
+            let ack = Told {
                 now,
                 rtt: Some(rtt),
                 srtt: Some(rtt),
@@ -705,26 +706,26 @@ fn many_losses_far_below_the_depth_of_trains_land_on_what_was_delivered() {
                 una: Seq(2 * k + 2),
                 nxt: Seq(20),
                 inflight_before: 20 * MSS,
-                ..Ack::default()
+                ..Told::default()
             };
-            plumb.sample(&ack, w, &cx);
+            plumb.sample(&ack.ack(), w, &ack.within(&cx));
         }
         // A whole round trip of the present RTT.
         for quarter in 0..8 {
             plumb.on_rtt(Time(60 * MS + quarter * 8 * MS), ms(rtt), &cx);
         }
         let w = Window { cwnd: flight * MSS, ssthresh: UNSET_SSTHRESH };
-        let ack = Ack { rtt: Some(ms(rtt)), ..lossy(lost * MSS, 2 * MSS, flight * MSS) };
-        let own = plumb.on_congestion(Signal::Loss, BETA, &ack, w, &cx);
+        let ack = Told { rtt: Some(ms(rtt)), ..lossy(lost * MSS, 2 * MSS, flight * MSS) };
+        let own = plumb.on_congestion(Signal::Loss, BETA, &ack.ack(), w, &ack.within(&cx));
         let rapid = matches!(own, Some(OwnRecovery::Rapid(_)));
         assert_eq!(rapid, delivered, "{arm}: {lost} of {flight} packets lost at {rtt} ms");
     }
 }
 
-fn lossy(lost: u64, acked: u64, flight: u64) -> Ack {
+fn lossy(lost: u64, acked: u64, flight: u64) -> Told {
     let rtt = Some(Nanos(30 * MS));
     let (una, nxt) = (Seq(1), Seq(200));
-    Ack { lost, acked, inflight_before: flight, rtt, una, nxt, advanced: true, ..Ack::default() }
+    Told { lost, acked, inflight_before: flight, rtt, una, nxt, advanced: true, ..Told::default() }
 }
 
 /// Shows PLUMB 6-excuse, PLUMB 6-marks.
@@ -744,21 +745,30 @@ fn only_plumb_tolerant_excuses_two_percent_of_a_round() {
     ];
     for (arm, lost, ce, excused) in table {
         let mut plumb = Plumb::new(params(arm));
-        let ack = Ack { ce, ..lossy(lost * MSS, 2 * MSS, flight) };
-        plumb.sample(&ack, w, &cx);
-        let says = plumb.absorbs(Signal::Loss, &ack, &cx);
+        let ack = Told { ce, ..lossy(lost * MSS, 2 * MSS, flight) };
+        plumb.sample(&ack.ack(), w, &ack.within(&cx));
+        let says = plumb.absorbs(Signal::Loss, &ack.ack(), &ack.within(&cx));
         assert_eq!(says, excused, "{arm}: {lost} of 300 packets, marks {ce}");
-        assert!(!plumb.absorbs(Signal::Ecn, &ack, &cx), "marks are never excused");
+        assert!(
+            !plumb.absorbs(Signal::Ecn, &ack.ack(), &ack.within(&cx)),
+            "marks are never excused"
+        );
     }
     // The sum of a round decides, and a timer's losses count.
     let mut plumb = Plumb::new(params("plumb-tolerant"));
     for lost in [3, 6] {
         let ack = lossy(3 * MSS, 2 * MSS, flight);
-        plumb.sample(&ack, w, &cx);
-        assert!(plumb.absorbs(Signal::Loss, &ack, &cx), "{lost} packets of this round");
+        plumb.sample(&ack.ack(), w, &ack.within(&cx));
+        assert!(
+            plumb.absorbs(Signal::Loss, &ack.ack(), &ack.within(&cx)),
+            "{lost} packets of this round"
+        );
     }
-    let timer = Ack { lost: MSS, inflight_before: flight, ..Ack::default() };
-    assert!(!plumb.absorbs(Signal::Loss, &timer, &cx), "the seventh, found by a timer");
+    let timer = Told { lost: MSS, inflight_before: flight, ..Told::default() };
+    assert!(
+        !plumb.absorbs(Signal::Loss, &timer.ack(), &timer.within(&cx)),
+        "the seventh, found by a timer"
+    );
 }
 
 /// What remains of a window of 100 packets when the RTT is `now_ms` over a smallest of 30 ms.
@@ -770,8 +780,8 @@ fn kept(arm: &str, now_ms: u64, startup: bool) -> Option<u64> {
         plumb.on_timeout(Timeout::Rto, Time(0), Seq(0));
     }
     let w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
-    let ack = Ack { rtt: Some(Nanos(now_ms * MS)), ..lossy(MSS, 0, 100 * MSS) };
-    let mut own = plumb.on_congestion(Signal::Loss, BETA, &ack, w, &cx)?;
+    let ack = Told { rtt: Some(Nanos(now_ms * MS)), ..lossy(MSS, 0, 100 * MSS) };
+    let mut own = plumb.on_congestion(Signal::Loss, BETA, &ack.ack(), w, &ack.within(&cx))?;
     own.account(99 * MSS, 0, Seq(1));
     Some(own.cwnd())
 }
@@ -800,7 +810,7 @@ fn a_loss_while_a_landing_drains_does_not_cut_the_window_twice() {
     let (trip, before, after) = landed("plumb");
     let mut c = trip.c;
     let flight = before;
-    let ack = Ack {
+    let ack = Told {
         now: Time(trip.now + MS),
         tx_lost: Some(trip.una + 1),
         tx_acked: Some(trip.una + 2),
@@ -808,8 +818,8 @@ fn a_loss_while_a_landing_drains_does_not_cut_the_window_twice() {
         ..lossy(MSS, 2 * MSS, flight)
     };
     let ack =
-        Ack { una: Seq(trip.una + 2), nxt: Seq(trip.una + 500), tx_next: trip.una + 500, ..ack };
-    c.on_ack(&ack);
+        Told { una: Seq(trip.una + 2), nxt: Seq(trip.una + 500), tx_next: trip.una + 500, ..ack };
+    c.hear(&ack);
     let expected = BETA.of(before).min(after);
     assert!(c.in_recovery(), "an episode opens");
     assert_eq!(c.cwnd(), expected, "beta times the {before} before the landing, at most {after}");
@@ -865,7 +875,7 @@ fn after_a_false_alarm_it_still_finds_what_the_path_holds() {
     trip.run(120);
     let ack = trip.next_ack().expect("an ACK");
     assert_eq!((trip.c.exit(), trip.c.in_recovery()), (None, false));
-    trip.c.on_ack(&Ack { lost: MSS, tx_lost: ack.tx_acked.map(|tx| tx - 1), ..ack });
+    trip.c.hear(&Told { lost: MSS, tx_lost: ack.tx_acked.map(|tx| tx - 1), ..ack });
     assert!(trip.c.in_recovery());
     trip.c.on_spurious();
     let (trip, before, after) = lands(trip);
@@ -892,7 +902,7 @@ fn what_no_startup_excuses_opens_an_episode() {
     let plumb = Plumb::new(Params::default());
     let mut c =
         Controller::new(plumb, plain, Immediate::default(), Config::quic(MSS), Time(0), Seq(0));
-    let ack = Ack { tx_lost: Some(3), tx_next: 200, ..lossy(MSS, MSS, 10 * MSS) };
-    c.on_ack(&ack);
+    let ack = Told { tx_lost: Some(3), tx_next: 200, ..lossy(MSS, MSS, 10 * MSS) };
+    c.hear(&ack);
     assert!(c.in_recovery() && c.stats().loss_episodes == 1);
 }

@@ -2,7 +2,8 @@
 //! say the same. A packaged crate comes without the draft: then there is nothing to check.
 
 use crate::context;
-use firstflight::event::{Ack, Ready, Window};
+use crate::told::Told;
+use firstflight::event::{Ready, Window};
 use firstflight::signal::bunches::Bunches;
 use firstflight::signal::sounding::{Arrival, Sounding};
 use firstflight::startup::Startup;
@@ -114,8 +115,8 @@ fn thresholds_are_those_of_the_draft() {
         let (now, rtt) = (Time(10 * MS), Nanos(number(&row[0]) * US));
         plumb.start(Time(0), Seq(0));
         plumb.on_rtt(now, rtt, &cx);
-        let ack = Ack { now, rtt: Some(rtt), srtt: Some(rtt), acked: MSS, ..Ack::default() };
-        plumb.sample(&ack, w, &cx);
+        let ack = Told { now, rtt: Some(rtt), srtt: Some(rtt), acked: MSS, ..Told::default() };
+        plumb.sample(&ack.ack(), w, &ack.within(&cx));
         let mut threshold = None;
         plumb.signals(&mut |name, value| {
             if name == "rtt_threshold_ns" {

@@ -1,10 +1,11 @@
 //! Plumb over one bottleneck: a drop-tail queue, constant delay, an ACK for every second packet.
 //! What holds on every path, whatever its rate, delay and queue.
 
+use crate::told::{Hear, Told};
 use std::collections::VecDeque;
 
 use firstflight::arm::{Arm, ArmController};
-use firstflight::{Ack, Config, Nanos, Phase, Ready, Sent, Seq, Time};
+use firstflight::{Config, Nanos, Phase, Ready, Sent, Seq, Time};
 use proptest::prelude::*;
 
 pub(crate) const MSS: u64 = 1_000;
@@ -123,17 +124,17 @@ impl Trip {
     /// before, the record, and the controller after.
     pub(crate) fn step(
         &mut self,
-        check: &mut impl FnMut(&ArmController, &Ack, &ArmController),
+        check: &mut impl FnMut(&ArmController, &Told, &ArmController),
     ) -> bool {
         let Some(ack) = self.next_ack() else { return false };
         let before = self.c;
-        self.c.on_ack(&ack);
+        self.c.hear(&ack);
         check(&before, &ack, &self.c);
         true
     }
 
     /// Until the next ACK, which nobody has answered yet; `None` if there is none.
-    pub(crate) fn next_ack(&mut self) -> Option<Ack> {
+    pub(crate) fn next_ack(&mut self) -> Option<Told> {
         loop {
             let more = self.send();
             let Some(&(at, received, number)) = self.coming.front() else {
@@ -152,7 +153,7 @@ impl Trip {
 
     /// The ACK of `number` and the packet before it: what lies between the last one and these is
     /// lost.
-    fn record(&mut self, number: u64, received: u64) -> Ack {
+    fn record(&mut self, number: u64, received: u64) -> Told {
         let before = self.inflight();
         let missing = (number + 1 - self.una).saturating_sub(2);
         let acked = (number + 1 - self.una - missing) * MSS;
@@ -162,7 +163,7 @@ impl Trip {
         let rtt = Some(Nanos(self.now - self.sent_at[number as usize]));
         let stamp = received / 1_000_000;
         let fresh = self.c.recovery_mark().is_none_or(|mark| number >= mark.0);
-        Ack {
+        Told {
             now: Time(self.now),
             acked,
             acked_fresh: if fresh { acked } else { 0 },
@@ -182,7 +183,7 @@ impl Trip {
             tx_next: self.sent_at.len() as u64,
             cwnd_limited: true,
             receiver_ts: self.stamped.then_some(u32::MAX.wrapping_add(stamp as u32)),
-            ..Ack::default()
+            ..Told::default()
         }
     }
 
@@ -222,7 +223,7 @@ proptest! {
         let mut first_flight = true;
         for step in 0..2_000u64 {
             trip.others = if step % 7 < 3 { 0 } else { others_us * 1_000 };
-            let mut check = |before: &ArmController, ack: &Ack, after: &ArmController| {
+            let mut check = |before: &ArmController, ack: &Told, after: &ArmController| {
                 let (was, is) = (before.cwnd(), after.cwnd());
                 if first_flight && ack.inflight_before > 2 * IW {
                     failed = Some(format!("{} in the first flight", ack.inflight_before));

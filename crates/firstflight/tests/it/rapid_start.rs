@@ -4,10 +4,11 @@
 
 use crate::context;
 use crate::rig;
+use crate::told::Told;
 
 use firstflight::startup::Startup;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
-use firstflight::{Ack, Config, Context, Nanos, Phase, Ready, Time, Timeout, Transport};
+use firstflight::{Config, Context, Nanos, Phase, Ready, Time, Timeout, Transport};
 use proptest::prelude::*;
 use rig::{MSS, RTT, Rig};
 
@@ -58,7 +59,7 @@ fn probing(arm: &str, transport: Transport, iw: u64, cwnd: u64, flight: u64) -> 
     let excess = r.inflight() - flight;
     if excess > 0 {
         // Acknowledged without growth: the window was not the limit, nor half of it in flight.
-        let ack = Ack { cwnd_limited: false, inflight_before: 0, ..r.record(excess) };
+        let ack = Told { cwnd_limited: false, inflight_before: 0, ..r.record(excess) };
         r.deliver(&ack);
     }
     assert_eq!((r.c.cwnd(), r.inflight()), (cwnd, flight), "window and flight the test asked for");
@@ -204,7 +205,7 @@ proptest! {
                 break;
             }
             // Everything here was sent before the recovery began.
-            let ack = Ack { lost: lost * MSS, tx_lost: (lost > 0).then_some(0), tx_acked: (acked > 0).then_some(0), ..r.record(acked * MSS) };
+            let ack = Told { lost: lost * MSS, tx_lost: (lost > 0).then_some(0), tx_acked: (acked > 0).then_some(0), ..r.record(acked * MSS) };
             r.deliver(&ack);
             prop_assert!(r.c.in_recovery(), "nothing sent since has arrived");
             prop_assert!(r.c.cwnd() <= last, "the window rose from {last} to {}", r.c.cwnd());

@@ -4,12 +4,13 @@
 
 use crate::context;
 use crate::hand_fed;
+use crate::told::Told;
 
 use firstflight::event::Context;
 use firstflight::signal::rtt_floor::RttFloor;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
 use firstflight::startup::{Grown, Startup};
-use firstflight::{Ack, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Window};
+use firstflight::{ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Window};
 use hand_fed::{MS, MSS, RTT, Usual, config, usual};
 
 const IW: u64 = 30 * MSS;
@@ -30,7 +31,7 @@ fn growth(samples: &[(u64, u64)], cx: &Context) -> u64 {
         rapid.on_rtt(Time(at * MS), Nanos(rtt), cx);
     }
     let mut w = Window { cwnd: IW, ssthresh: u64::MAX };
-    let grown = rapid.grow(&Ack { acked: 1_000, ..Ack::default() }, 1_000, &mut w, cx);
+    let grown = rapid.grow(&Told { acked: 1_000, ..Told::default() }.ack(), 1_000, &mut w, cx);
     assert_eq!(grown, Grown::default(), "there is no threshold to stop at");
     w.cwnd - IW
 }
@@ -177,7 +178,7 @@ fn the_jump_needs_an_rtt_a_pacer_data_and_a_smaller_window() {
     let mut grown = usual(RapidStart::new(Params::default()), quic);
     let no_rtt = Ready { srtt: None, ..ready };
     grown.c.before_send(&no_rtt);
-    let ack = Ack { rtt: None, ..grown.acked(IW) };
+    let ack = Told { rtt: None, ..grown.acked(IW) };
     assert_eq!(grown.ack(ack), 2 * IW, "a round of doubling");
     grown.c.before_send(&no_rtt);
     grown.c.before_send(&ready);
@@ -194,10 +195,10 @@ fn row_17_the_first_ack_of_a_jump_packet_keeps_what_was_used() {
         flow.c.before_send(&flow.ready());
         flow.send(58);
         flow.una = 2;
-        let of_an_earlier_packet = Ack { inflight_before: inflight, rtt: None, ..flow.acked(0) };
+        let of_an_earlier_packet = Told { inflight_before: inflight, rtt: None, ..flow.acked(0) };
         assert_eq!(flow.ack(of_an_earlier_packet), 72_000, "packet 1 was sent before the jump");
         flow.una = 3;
-        let first = Ack { inflight_before: inflight, ..flow.acked(MSS) };
+        let first = Told { inflight_before: inflight, ..flow.acked(MSS) };
         assert_eq!(flow.ack(first), kept + 2 * MSS, "{inflight} bytes were in flight");
     }
 }
@@ -208,7 +209,7 @@ fn in_flight(bytes: u64, tcp: bool) -> Usual<RapidStart> {
     flow.ack(first);
     flow.c.on_handshake_rtt(Time(0), Nanos(200 * MS));
     while flow.c.cwnd() < bytes {
-        let ack = Ack { rtt: None, ..flow.acked((bytes - flow.c.cwnd()).div_ceil(2)) };
+        let ack = Told { rtt: None, ..flow.acked((bytes - flow.c.cwnd()).div_ceil(2)) };
         flow.ack(ack);
     }
     assert_eq!(flow.c.cwnd(), bytes, "the window this test starts from");
@@ -242,7 +243,7 @@ fn the_first_loss_charges_its_own_ack_and_nothing_grows_before() {
 #[test]
 fn row_11_an_unused_part_of_the_window_does_not_survive() {
     let mut flow = in_flight(120_000, false);
-    let ack = Ack { ce: true, inflight_before: 60_000, ..flow.acked(0) };
+    let ack = Told { ce: true, inflight_before: 60_000, ..flow.acked(0) };
     assert_eq!(flow.ack(ack), 54_000, "nine tenths of the 60 000 in flight");
 }
 
@@ -267,7 +268,7 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows
     assert!(!flow.c.in_recovery(), "over");
     assert_eq!(flow.c.phase(), Phase::Avoidance);
     // Charged no more, and not a new event either: these packets were sent before entry.
-    let late = Ack { tx_lost: Some(mark - 1), ..flow.lost(0, 12_000) };
+    let late = Told { tx_lost: Some(mark - 1), ..flow.lost(0, 12_000) };
     assert_eq!(flow.ack(late), window, "a late loss of before");
     let mut w_max = None;
     let grows = flow.acked(1_200);
@@ -295,11 +296,11 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
         let mut flow = in_flight(120_000, false);
         let ack = flow.lost(0, 1_200);
         flow.ack(ack);
-        let (mark, old) = (flow.nxt, Ack { acked_fresh: 0, ..flow.acked(60_000) });
+        let (mark, old) = (flow.nxt, Told { acked_fresh: 0, ..flow.acked(60_000) });
         let window = flow.ack(old);
         flow.send(1);
         flow.una = mark + 1;
-        let last = Ack { acked_fresh: fresh, ..flow.lost(acked, lost) };
+        let last = Told { acked_fresh: fresh, ..flow.lost(acked, lost) };
         assert_eq!(
             flow.ack(last),
             window - charge / 10,
@@ -313,10 +314,10 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
     let ack = flow.lost(0, 12_000);
     flow.ack(ack);
     let entry = flow.tx_next;
-    let old = Ack { tx_acked: Some(entry - 1), advanced: false, ..flow.acked(106_800) };
+    let old = Told { tx_acked: Some(entry - 1), advanced: false, ..flow.acked(106_800) };
     let window = flow.ack(old);
     flow.tx_next += 1;
-    let last = Ack { tx_acked: Some(entry), advanced: false, ..flow.acked(4_800) };
+    let last = Told { tx_acked: Some(entry), advanced: false, ..flow.acked(4_800) };
     assert_eq!(
         flow.ack(last),
         window - 240,
@@ -336,7 +337,7 @@ fn what_the_closing_ack_brings_of_the_next_flight_does_not_move_the_landing() {
             let ack = flow.lost(0, 60_000);
             flow.ack(ack);
             let (mark, entry) = (flow.nxt, flow.tx_next);
-            let old = Ack {
+            let old = Told {
                 acked_fresh: 0,
                 tx_acked: Some(entry - 1),
                 advanced: !tcp,
@@ -347,7 +348,7 @@ fn what_the_closing_ack_brings_of_the_next_flight_does_not_move_the_landing() {
             if !tcp {
                 flow.una = mark + later;
             }
-            let last = Ack { tx_acked: Some(entry), advanced: !tcp, ..flow.acked(later * MSS) };
+            let last = Told { tx_acked: Some(entry), advanced: !tcp, ..flow.acked(later * MSS) };
             assert_eq!(
                 flow.ack(last),
                 42_000,
@@ -365,10 +366,10 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     let ack = flow.lost(0, 12_000);
     flow.ack(ack);
     let (mark, entry) = (flow.nxt, flow.tx_next);
-    let original = Ack { tx_acked: Some(entry - 1), advanced: false, ..flow.acked(48_000) };
+    let original = Told { tx_acked: Some(entry - 1), advanced: false, ..flow.acked(48_000) };
     let before = flow.ack(original);
     flow.tx_next += 1;
-    let repeat = Ack { tx_acked: Some(entry), advanced: false, ..flow.acked(1_200) };
+    let repeat = Told { tx_acked: Some(entry), advanced: false, ..flow.acked(1_200) };
     let landed = flow.ack(repeat);
     assert_eq!(
         landed,
@@ -429,7 +430,7 @@ fn it_paces_at_three_while_growing_threefold_and_at_two_otherwise() {
         "no queue: {RTT:?} per window, gain 3"
     );
     flow.now += 400 * MS;
-    let queued = Ack { rtt: Some(Nanos(150 * MS)), ..flow.acked(0) };
+    let queued = Told { rtt: Some(Nanos(150 * MS)), ..flow.acked(0) };
     flow.ack(queued);
     assert_eq!((flow.c.phase(), gain(&flow)), (Phase::Startup, Some(20)), "a queue: gain 2");
     let loss = flow.lost(0, 1_200);
@@ -454,7 +455,7 @@ fn with_hystart(rtt_ms: u64) -> Usual<RapidStart> {
         flow.una = packet;
         flow.now += 400 * MS;
         let rtt = if packet <= 20 { 100 } else { rtt_ms };
-        let ack = Ack { rtt: Some(Nanos(rtt * MS)), ..flow.acked(MSS) };
+        let ack = Told { rtt: Some(Nanos(rtt * MS)), ..flow.acked(MSS) };
         flow.ack(ack);
     }
     flow
@@ -467,7 +468,7 @@ fn hystart_beside_it_slows_growth_before_a_loss_and_the_recovery_still_applies()
     assert_eq!(flow.c.phase(), Phase::Css, "the RTT has risen by half");
     let before = flow.c.cwnd();
     flow.send(10);
-    let ack = Ack { rtt: None, ..flow.acked(4 * MSS) };
+    let ack = Told { rtt: None, ..flow.acked(4 * MSS) };
     assert_eq!(flow.ack(ack), before + MSS, "a quarter");
     let loss = flow.lost(0, MSS);
     assert_eq!(
@@ -488,6 +489,6 @@ fn after_a_false_alarm_hystart_goes_on_where_it_was() {
     flow.c.on_spurious();
     assert_eq!((flow.c.cwnd(), flow.c.phase()), (before, Phase::Css), "the phase is back");
     flow.send(10);
-    let ack = Ack { rtt: None, ..flow.acked(4 * MSS) };
+    let ack = Told { rtt: None, ..flow.acked(4 * MSS) };
     assert_eq!(flow.ack(ack), before + MSS, "growth is that of the phase shown and paced for");
 }

@@ -1,9 +1,10 @@
 //! Reno: RFC 5681 section 3, RFC 9002 section 7, RFC 8511.
 
 use crate::context;
+use crate::told::Told;
 use firstflight::avoidance::reno::{Params, Profile};
 use firstflight::avoidance::{Avoidance, Base, Cut, Reno};
-use firstflight::event::{Ack, Context, Signal, Window};
+use firstflight::event::{Context, Signal, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{Nanos, Ratio, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -30,7 +31,7 @@ fn loss(inflight_before: u64) -> Cut {
 
 fn grow(reno: &mut Reno, w: &mut Window, acked: u64) -> u64 {
     let before = w.cwnd;
-    reno.grow(&Ack { acked, ..Ack::default() }, acked, w, &context());
+    reno.grow(&Told { acked, ..Told::default() }.ack(), acked, w, &context());
     w.cwnd - before
 }
 
@@ -87,7 +88,7 @@ fn small_acks_on_a_large_window_still_grow_it() {
 #[test]
 fn an_unused_window_does_not_grow() {
     let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
-    reno.grow(&Ack::default(), 2896, &mut w, &Context { limited: false, ..context() });
+    reno.grow(&Told::default().ack(), 2896, &mut w, &Context { limited: false, ..context() });
     assert_eq!(
         w.cwnd, 14_480,
         "the window stays at 14480 while it is not the limit, but is {}",
@@ -215,7 +216,7 @@ proptest! {
             let mut w = Window { cwnd, ssthresh: if flag { UNSET_SSTHRESH } else { a } };
             match what {
                 0 | 1 => {
-                    reno.grow(&Ack { now: Time(b), ..Ack::default() }, a, &mut w, &cx);
+                    reno.grow(&Told { now: Time(b), ..Told::default() }.ack(), a, &mut w, &cx);
                     prop_assert!(w.cwnd >= cwnd, "growth lowers {cwnd} to {}", w.cwnd);
                 }
                 2 => {

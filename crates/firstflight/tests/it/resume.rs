@@ -1,11 +1,12 @@
 //! What a connection leaves to the next one: amounts are packets of 1000 bytes.
 
 use crate::rig::{MSS, RTT, Rig};
+use crate::told::Told;
 
 use firstflight::arm::Arm;
 use firstflight::resume::{Observation, Saved, is_resumable, unsaved};
 use firstflight::startup::{Resumption, Startup};
-use firstflight::{Ack, Congestion, Event, Nanos, Timeout, Transport};
+use firstflight::{Congestion, Event, Nanos, Timeout, Transport};
 
 /// A connection with somebody who observes it.
 struct Observed {
@@ -18,16 +19,16 @@ impl Observed {
         Observed { rig: Rig::new(arm, transport, 10 * MSS), observation: Observation::new(MSS) }
     }
 
-    fn hear(&mut self, ack: &Ack) {
+    fn hear(&mut self, ack: &Told) {
         self.rig.deliver(ack);
-        self.observation.take(&Event::Ack(*ack), &self.rig.c);
+        self.observation.take(&Event::Ack(ack.ack(), ack.so_far()), &self.rig.c);
     }
 
     /// All that is in flight arrives, `packets` together.
     fn round(&mut self, packets: u64, app_limited: bool) {
         while self.rig.inflight() > 0 {
             let bytes = (packets * MSS).min(self.rig.inflight());
-            self.hear(&Ack { app_limited, ..self.rig.record(bytes) });
+            self.hear(&Told { app_limited, ..self.rig.record(bytes) });
         }
     }
 
@@ -55,7 +56,7 @@ fn in_slow_start_half_of_the_window_is_saved() {
 fn after_startup_the_largest_round_is_saved_and_a_small_one_lowers_nothing() {
     let mut one = Observed::new("careful/reno", Transport::Quic);
     one.rig.grow_to(80 * MSS);
-    let loss = Ack { lost: MSS, tx_lost: Some(0), ..one.rig.record(20 * MSS) };
+    let loss = Told { lost: MSS, tx_lost: Some(0), ..one.rig.record(20 * MSS) };
     one.hear(&loss);
     assert_eq!(one.saved(), Some((one.rig.c.cwnd() / 2 / MSS, false)), "no round is through");
     one.rig.complete_after_losses();
@@ -102,7 +103,7 @@ fn what_was_saved_is_confirmed_or_refuted_before_anything_else_is() {
         one.hear(&one.rig.record(out / 2 / MSS * MSS));
         assert_eq!(one.observation.resumption(), Resumption::Underway);
         assert_eq!(one.saved(), None, "the jump is not validated");
-        let hit = Ack { lost, tx_lost: Some(70), ..one.rig.record(MSS) };
+        let hit = Told { lost, tx_lost: Some(70), ..one.rig.record(MSS) };
         one.hear(&hit);
         let stands = if lost > 0 { Resumption::Refuted } else { Resumption::Underway };
         assert_eq!(one.observation.resumption(), stands, "{lost} lost");
@@ -164,7 +165,7 @@ fn a_round_is_one_round_trip_and_begins_anew_after_a_timeout() {
     let left = one.rig.inflight() - 10 * MSS;
     one.hear(&one.rig.record(left));
     for packet in 1..=9 {
-        one.hear(&Ack { app_limited: true, ..one.rig.record(MSS) });
+        one.hear(&Told { app_limited: true, ..one.rig.record(MSS) });
         assert_eq!(one.saved().map(|saved| saved.1), Some(false), "packet {packet} of ten");
     }
     one.hear(&one.rig.record(MSS));

@@ -2,10 +2,11 @@
 //! controller makes of marks that the avoidance answers itself.
 
 use crate::context;
+use crate::told::{Hear, Told};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::avoidance::{Avoidance, Cut, Dctcp, Prague, dctcp, prague};
 use firstflight::controller::Config;
-use firstflight::event::{Ack, Context, Sent, Signal, Window};
+use firstflight::event::{Context, Sent, Signal, Window};
 use firstflight::signal::mark_share::{MarkShare, ONE};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
@@ -33,10 +34,10 @@ struct Windows {
 }
 
 impl Windows {
-    fn next(&mut self, after: Nanos, packets: u64, marked: u64) -> Ack {
+    fn next(&mut self, after: Nanos, packets: u64, marked: u64) -> Told {
         self.now += after.0;
         self.packets += packets;
-        Ack {
+        Told {
             now: Time(self.now),
             acked: packets * MSS,
             ce: marked > 0,
@@ -44,9 +45,18 @@ impl Windows {
             una: Seq(self.packets),
             nxt: Seq(self.packets),
             delivered: self.packets * MSS,
-            ..Ack::default()
+            ..Told::default()
         }
     }
+}
+
+/// The share hears of an ACK; whether a period has ended.
+fn moves(share: &mut MarkShare, told: &Told, least: Nanos) -> bool {
+    share.on_ack(&told.ack(), least, GAIN, &told.within(&context(10)))
+}
+
+fn tell(avoidance: &mut impl Avoidance, told: &Told, cx: &Context) {
+    avoidance.on_ack(&told.ack(), &told.within(cx));
 }
 
 fn windows() -> Windows {
@@ -66,12 +76,7 @@ fn a_sixteenth_of_the_way_in_each_window() {
         (0, 0, 0),
     ] {
         let (mut share, mut acks) = (MarkShare::new(from), windows());
-        assert!(share.on_ack(
-            &acks.next(Nanos::from_millis(10), 10, marked),
-            Nanos::ZERO,
-            GAIN,
-            MSS
-        ));
+        assert!(moves(&mut share, &acks.next(Nanos::from_millis(10), 10, marked), Nanos::ZERO));
         assert_eq!(share.alpha(), expected, "from {from} with {marked} of 10 marked");
     }
 }
@@ -84,25 +89,25 @@ fn a_period_is_a_window_and_no_shorter_than_asked() {
     let mut ended = Vec::new();
     for _ in 0..10 {
         let ack = acks.next(Nanos::from_millis(10), 10, 10);
-        ended.push(share.on_ack(&ack, least, GAIN, MSS));
+        ended.push(moves(&mut share, &ack, least));
     }
     // The first ACK ends the first period, whenever it comes.
     assert_eq!(ended, [vec![true], [false, false, true].repeat(3)].concat());
     // An ACK of the same window ends no second one.
     let mut share = MarkShare::new(0);
-    let ack = Ack { nxt: Seq(40), ..windows().next(Nanos::from_millis(10), 10, 10) };
-    assert!(share.on_ack(&ack, Nanos::ZERO, GAIN, MSS));
-    let within = Ack { una: Seq(40), nxt: Seq(60), delivered: 40 * MSS, ..ack };
-    assert!(!share.on_ack(&within, Nanos::ZERO, GAIN, MSS));
-    let next = Ack { una: Seq(41), nxt: Seq(61), delivered: 41 * MSS, ..ack };
-    assert!(share.on_ack(&next, Nanos::ZERO, GAIN, MSS));
+    let ack = Told { nxt: Seq(40), ..windows().next(Nanos::from_millis(10), 10, 10) };
+    assert!(moves(&mut share, &ack, Nanos::ZERO));
+    let within = Told { una: Seq(40), nxt: Seq(60), delivered: 40 * MSS, ..ack };
+    assert!(!moves(&mut share, &within, Nanos::ZERO));
+    let next = Told { una: Seq(41), nxt: Seq(61), delivered: 41 * MSS, ..ack };
+    assert!(moves(&mut share, &next, Nanos::ZERO));
 }
 
 #[test]
 fn marks_without_a_number_count_as_one_packet() {
     let (mut share, mut acks) = (MarkShare::new(0), windows());
-    let ack = Ack { ce_bytes: None, ..acks.next(Nanos::from_millis(10), 10, 10) };
-    assert!(share.on_ack(&ack, Nanos::ZERO, GAIN, MSS));
+    let ack = Told { ce_bytes: None, ..acks.next(Nanos::from_millis(10), 10, 10) };
+    assert!(moves(&mut share, &ack, Nanos::ZERO));
     assert_eq!(share.alpha(), ONE / 10 / 16);
 }
 
@@ -133,10 +138,10 @@ fn dctcp_cuts_by_half_of_alpha_and_halves_after_a_loss() {
 fn dctcp_grows_like_reno() {
     let mut dctcp = Dctcp::new(dctcp::Params::default());
     let mut w = avoiding(20_000);
-    dctcp.grow(&Ack::default(), 20_000, &mut w, &context(10));
+    dctcp.grow(&Told::default().ack(), 20_000, &mut w, &context(10));
     assert_eq!(w.cwnd, 21_000);
     let unused = Context { limited: false, ..context(10) };
-    dctcp.grow(&Ack::default(), 20_000, &mut w, &unused);
+    dctcp.grow(&Told::default().ack(), 20_000, &mut w, &unused);
     assert_eq!(w.cwnd, 21_000, "an unused window does not grow");
 }
 
@@ -148,7 +153,7 @@ fn prague() -> Prague {
 fn grown(prague: &mut Prague, cwnd: u64, cx: &Context) -> u64 {
     let mut w = avoiding(cwnd);
     for _ in 0..cwnd / MSS {
-        prague.grow(&Ack { acked: MSS, ..Ack::default() }, MSS, &mut w, cx);
+        prague.grow(&Told { acked: MSS, ..Told::default() }.ack(), MSS, &mut w, cx);
     }
     w.cwnd - cwnd
 }
@@ -172,11 +177,11 @@ fn prague_grows_as_if_the_round_trip_were_25_ms() {
 #[test]
 fn marked_bytes_grow_nothing() {
     let mut w = avoiding(10 * MSS);
-    let ack = Ack { ce: true, ce_bytes: Some(10 * MSS), ..Ack::default() };
-    prague().grow(&ack, 10 * MSS, &mut w, &context(50));
+    let ack = Told { ce: true, ce_bytes: Some(10 * MSS), ..Told::default() };
+    prague().grow(&ack.ack(), 10 * MSS, &mut w, &context(50));
     assert_eq!(w.cwnd, 10 * MSS);
-    let ack = Ack { ce_bytes: Some(5 * MSS), ..ack };
-    prague().grow(&ack, 10 * MSS, &mut w, &context(50));
+    let ack = Told { ce_bytes: Some(5 * MSS), ..ack };
+    prague().grow(&ack.ack(), 10 * MSS, &mut w, &context(50));
     assert_eq!(w.cwnd, 10 * MSS + MSS / 2);
 }
 
@@ -190,18 +195,18 @@ fn long_without_marks_a_round_trip_adds_a_millisecond() {
     prague.hand_over(Handover::LossFree, w, &cx);
     assert_eq!(prague.wait(), 9);
     for left in (0..9).rev() {
-        prague.on_ack(&acks.next(cx.srtt, 10, 0), &cx);
+        tell(&mut prague, &acks.next(cx.srtt, 10, 0), &cx);
         assert_eq!(prague.wait(), left);
     }
-    let ack = Ack { acked: 250 * MSS, ..Ack::default() };
-    prague.grow(&ack, 250 * MSS, &mut w, &cx);
+    let ack = Told { acked: 250 * MSS, ..Told::default() };
+    prague.grow(&ack.ack(), 250 * MSS, &mut w, &ack.within(&cx));
     assert_eq!(w.cwnd, 255 * MSS, "a fiftieth of the window");
     let mut slow = Prague::new(prague::Params { fast: false, ..prague::Params::default() });
     let mut w = avoiding(250 * MSS);
     for _ in 0..20 {
-        slow.on_ack(&acks.next(cx.srtt, 10, 0), &cx);
+        tell(&mut slow, &acks.next(cx.srtt, 10, 0), &cx);
     }
-    slow.grow(&ack, 250 * MSS, &mut w, &cx);
+    slow.grow(&ack.ack(), 250 * MSS, &mut w, &ack.within(&cx));
     assert_eq!(w.cwnd, 251 * MSS);
 }
 
@@ -212,27 +217,33 @@ fn prague_cuts_once_per_virtual_round_trip() {
     let (mut prague, mut acks) = (prague(), windows());
     // Eight virtual round trips with everything marked: 1 - (15/16)^8.
     for _ in 0..8 {
-        prague.on_ack(&acks.next(Nanos::from_millis(25), 10, 10), &cx);
+        tell(&mut prague, &acks.next(Nanos::from_millis(25), 10, 10), &cx);
     }
     let alpha = prague.alpha();
     assert!((422_800..=422_900).contains(&alpha), "{alpha}");
     let marked = acks.next(Nanos::from_millis(10), 10, 10);
-    let left = prague.answer_marks(&marked, avoiding(100_000), &cx).map(|left| left.cwnd);
+    let left = prague
+        .answer_marks(&marked.ack(), avoiding(100_000), &marked.within(&cx))
+        .map(|left| left.cwnd);
     assert_eq!(left, Some(100_000 - 100_000 * u64::from(alpha) / u64::from(2 * ONE)));
     for after in [10, 20, 24] {
-        let ack = Ack {
+        let ack = Told {
             now: Time(marked.now.0 + Nanos::from_millis(after).0),
             una: Seq(marked.nxt.0 + 1),
             ..marked
         };
-        let left = prague.answer_marks(&ack, avoiding(80_000), &cx).map(|left| left.cwnd);
+        let left = prague
+            .answer_marks(&ack.ack(), avoiding(80_000), &ack.within(&cx))
+            .map(|left| left.cwnd);
         assert_eq!(left, Some(80_000), "{after} ms after a cut");
     }
-    let late = Ack { now: Time(marked.now.0 + Nanos::from_millis(25).0), ..marked };
-    let same_window = prague.answer_marks(&late, avoiding(80_000), &cx).map(|left| left.cwnd);
+    let late = Told { now: Time(marked.now.0 + Nanos::from_millis(25).0), ..marked };
+    let same_window =
+        prague.answer_marks(&late.ack(), avoiding(80_000), &late.within(&cx)).map(|left| left.cwnd);
     assert_eq!(same_window, Some(80_000), "of the window that was cut already");
-    let due = Ack { una: Seq(marked.nxt.0 + 1), ..late };
-    let left = prague.answer_marks(&due, avoiding(80_000), &cx).map(|left| left.cwnd);
+    let due = Told { una: Seq(marked.nxt.0 + 1), ..late };
+    let left =
+        prague.answer_marks(&due.ack(), avoiding(80_000), &due.within(&cx)).map(|left| left.cwnd);
     assert!(left.is_some_and(|left| left < 80_000), "{left:?}");
     let left = prague.reduce(&cut(Signal::Loss, false), avoiding(100_000), &cx);
     assert_eq!(left.cwnd, 50_000, "after a loss half");
@@ -278,12 +289,14 @@ fn marks_leave_two_packets() {
     let cx = context(10);
     let (mut prague, mut acks) = (prague(), windows());
     for _ in 0..40 {
-        prague.on_ack(&acks.next(Nanos::from_millis(25), 10, 10), &cx);
+        tell(&mut prague, &acks.next(Nanos::from_millis(25), 10, 10), &cx);
     }
     let marked = acks.next(Nanos::from_millis(25), 10, 10);
     for (cwnd, expected) in [(3_000, 2_000), (1_500, 1_500)] {
         let mut prague = prague;
-        let left = prague.answer_marks(&marked, avoiding(cwnd), &cx).map(|left| left.cwnd);
+        let left = prague
+            .answer_marks(&marked.ack(), avoiding(cwnd), &marked.within(&cx))
+            .map(|left| left.cwnd);
         assert_eq!(left, Some(expected), "of {cwnd} bytes, all marked");
     }
 }
@@ -316,7 +329,7 @@ impl Driven {
         let rtt = Nanos::from_millis(30);
         let ack = self.acks.next(rtt, 10, marked);
         let (cwnd, packets) = (self.controller.cwnd(), self.acks.packets);
-        self.controller.on_ack(&Ack {
+        self.controller.hear(&Told {
             rtt: Some(rtt),
             srtt: Some(rtt),
             min_rtt: Some(rtt),
@@ -382,7 +395,7 @@ proptest! {
     fn alpha_is_that_of_real_numbers(marks in prop::collection::vec(0_u64..=100, 1..200)) {
         let (mut share, mut acks, mut real) = (MarkShare::new(ONE), windows(), 1.0);
         for marked in marks {
-            share.on_ack(&acks.next(Nanos::from_millis(10), 100, marked), Nanos::ZERO, GAIN, MSS);
+            moves(&mut share, &acks.next(Nanos::from_millis(10), 100, marked), Nanos::ZERO);
             real += (marked as f64 / 100.0 - real) / 16.0;
             let got = f64::from(share.alpha()) / f64::from(ONE);
             // Every step rounds toward its start by less than a unit; 16 of them add up.
@@ -406,14 +419,14 @@ proptest! {
         let cx = context(srtt);
         let whole = {
             let (mut prague, mut w) = (prague(), avoiding(packets * MSS));
-            prague.grow(&Ack::default(), packets * MSS, &mut w, &cx);
+            prague.grow(&Told::default().ack(), packets * MSS, &mut w, &cx);
             w.cwnd
         };
         let (mut prague, mut w) = (prague(), avoiding(packets * MSS));
         let mut left = packets;
         while left > 0 {
             let now = each.min(left);
-            prague.grow(&Ack::default(), now * MSS, &mut w, &cx);
+            prague.grow(&Told::default().ack(), now * MSS, &mut w, &cx);
             left -= now;
         }
         // The window that grows meanwhile makes later ACKs count a little less.

@@ -2,14 +2,16 @@
 //! start, and its properties.
 
 use crate::ack_clock;
+use crate::told::Told;
 
 use ack_clock::{GEO, LEO, Link, MSS, Report, context, lose, run};
+use firstflight::Ack;
 use firstflight::startup::search::{
     Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Outcome, Params, Search, Version, Warmup,
     shift_to_fit,
 };
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
-use firstflight::{Ack, Nanos, Phase, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
+use firstflight::{Nanos, Phase, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -29,8 +31,9 @@ impl Rig {
     }
 
     fn ack(&mut self, now: u64, rtt: u64, delivered: u64, sent: u64) -> Verdict {
-        let ack = Ack { now: Time(now), rtt: Some(Nanos(rtt)), delivered, sent, ..Ack::default() };
-        self.search.sample(&ack, self.w, &context())
+        let ack =
+            Told { now: Time(now), rtt: Some(Nanos(rtt)), delivered, sent, ..Told::default() };
+        self.search.sample(&ack.ack(), self.w, &ack.within(&context()))
     }
 
     fn bin(&self) -> u64 {
@@ -305,7 +308,7 @@ fn draining() -> Rig {
 }
 
 fn drain_ack(acked: u64, inflight: u64) -> Ack {
-    Ack { acked: acked * MSS, inflight: inflight * MSS, ..Ack::default() }
+    Told { acked: acked * MSS, inflight: inflight * MSS, ..Told::default() }.ack()
 }
 
 /// Shows SEARCH drain-1, SEARCH drain-2, SEARCH drain-4.
@@ -350,8 +353,8 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
 fn draining_grows_nothing_and_paces_like_avoidance() {
     let mut rig = draining();
     let mut w = rig.w;
-    let ack = Ack { acked: 2 * MSS, ..Ack::default() };
-    let grown = rig.search.grow(&ack, 2 * MSS, &mut w, &context());
+    let ack = Told { acked: 2 * MSS, ..Told::default() };
+    let grown = rig.search.grow(&ack.ack(), 2 * MSS, &mut w, &ack.within(&context()));
     assert_eq!(
         (w, grown.leftover),
         (rig.w, 0),
@@ -448,14 +451,14 @@ fn the_kernel_counts_the_bin_before_the_first_as_zero() {
     // nothing to bin 9.
     let delivered = |i: u64| 1000 * (i + 1);
     let mut rig = Rig::new(Params::V3_1, 100);
-    let ack = Ack {
+    let ack = Told {
         now: Time(T0),
         rtt: Some(Nanos(100 * MS)),
         delivered: 1000,
         acked: 1000,
-        ..Ack::default()
+        ..Told::default()
     };
-    rig.search.sample(&ack, rig.w, &context());
+    rig.search.sample(&ack.ack(), rig.w, &ack.within(&context()));
     for i in 1..=12 {
         rig.ack(T0 + i * rig.bin(), 70 * MS, delivered(i), 0);
     }
@@ -633,15 +636,18 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
             let mut search = Search::new(params);
             let w = Window { cwnd: 1000 * MSS, ssthresh: UNSET_SSTHRESH };
             let end = course.iter().position(|&(now, rtt, bytes, app_limited)| {
-                let ack = Ack {
+                let ack = Told {
                     now: Time(now * 1000),
                     rtt: Some(Nanos(rtt * 1000)),
                     delivered: bytes,
                     app_limited,
                     acked: 1,
-                    ..Ack::default()
+                    ..Told::default()
                 };
-                let left = matches!(search.sample(&ack, w, &context()), Verdict::Leave(_));
+                let left = matches!(
+                    search.sample(&ack.ack(), w, &ack.within(&context())),
+                    Verdict::Leave(_)
+                );
                 assert_eq!(
                     left,
                     model.ack(now, rtt, bytes, app_limited),
@@ -673,13 +679,13 @@ fn an_application_limit_restarts_the_later_3_1_only() {
     {
         let mut rig = Rig::new(params, 100);
         rig.ack(T0, 100 * MS, 0, 0);
-        let ack = Ack {
+        let ack = Told {
             now: Time(T0 + MS),
             rtt: Some(Nanos(100 * MS)),
             app_limited: true,
-            ..Ack::default()
+            ..Told::default()
         };
-        rig.search.sample(&ack, rig.w, &context());
+        rig.search.sample(&ack.ack(), rig.w, &ack.within(&context()));
         assert_eq!(
             rig.search.bin_index().is_some(),
             kept,
@@ -706,16 +712,16 @@ fn an_application_limit_in_a_bin_that_is_compared_prevents_the_exit() {
         let mut rig = Rig::new(params, 100);
         let mut verdict = Verdict::Stay;
         for bin in 0..=20_u64 {
-            let ack = Ack {
+            let ack = Told {
                 now: Time(T0 + bin * rig.bin()),
                 rtt: Some(Nanos(100 * MS)),
                 delivered: 100_000 * bin.min(19),
                 sent: 100_000 * bin,
                 app_limited: limited == Some(bin),
-                ..Ack::default()
+                ..Told::default()
             };
             let armed = rig.search.armed();
-            let said = rig.search.sample(&ack, rig.w, &context());
+            let said = rig.search.sample(&ack.ack(), rig.w, &ack.within(&context()));
             verdict = if armed { said } else { verdict };
         }
         assert_eq!(
@@ -737,8 +743,8 @@ fn samples_of_a_young_epoch_are_skipped_on_request() {
             young_epoch: firstflight::Context::is_young(Some(Nanos::from_millis(age_ms))),
             ..context()
         };
-        let ack = Ack { now: Time(T0), rtt: Some(Nanos(100 * MS)), ..Ack::default() };
-        search.sample(&ack, Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH }, &cx);
+        let ack = Told { now: Time(T0), rtt: Some(Nanos(100 * MS)), ..Told::default() };
+        search.sample(&ack.ack(), Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH }, &ack.within(&cx));
         assert_eq!(
             search.bin_index().is_some(),
             taken,
@@ -906,7 +912,7 @@ struct Oracle {
 
 impl Oracle {
     /// Whether this ACK exits, and in which bin.
-    fn ack(&mut self, ack: &Ack) -> Option<u64> {
+    fn ack(&mut self, ack: &Told) -> Option<u64> {
         let rtt = ack.rtt?.0;
         let Some((bin, end)) = self.grid else {
             let bin = (rtt * 35 / 100).max(1);
@@ -952,7 +958,7 @@ fn history() -> impl Strategy<Value = Vec<(u64, u64, u64, u64)>> {
     )
 }
 
-fn acks(history: &[(u64, u64, u64, u64)]) -> Vec<Ack> {
+fn acks(history: &[(u64, u64, u64, u64)]) -> Vec<Told> {
     let (mut now, mut delivered, mut sent) = (T0, 0, 0);
     history
         .iter()
@@ -960,32 +966,32 @@ fn acks(history: &[(u64, u64, u64, u64)]) -> Vec<Ack> {
             now += dt;
             delivered += acked;
             sent += more;
-            Ack {
+            Told {
                 now: Time(now),
                 rtt: Some(Nanos(rtt_us * 1000)),
                 acked,
                 delivered,
                 sent: sent.max(delivered),
-                ..Ack::default()
+                ..Told::default()
             }
         })
         .collect()
 }
 
-fn exit_bin(params: Params, acks: &[Ack]) -> Option<u64> {
+fn exit_bin(params: Params, acks: &[Told]) -> Option<u64> {
     let mut search = Search::new(params);
     let w = Window { cwnd: 1 << 30, ssthresh: UNSET_SSTHRESH };
     acks.iter().find_map(|ack| {
-        matches!(search.sample(ack, w, &context()), Verdict::Leave(_))
+        matches!(search.sample(&ack.ack(), w, &ack.within(&context())), Verdict::Leave(_))
             .then(|| search.bin_index().unwrap())
     })
 }
 
 /// Anything at all, in any order.
-fn nonsense() -> impl Strategy<Value = Ack> {
+fn nonsense() -> impl Strategy<Value = Told> {
     let amount = || prop_oneof![Just(0), Just(u64::MAX), 0u64..1 << 20, any::<u64>()];
     (amount(), prop::option::of(amount()), amount(), amount(), amount(), amount(), any::<bool>())
-        .prop_map(|(now, rtt, acked, delivered, sent, inflight, app_limited)| Ack {
+        .prop_map(|(now, rtt, acked, delivered, sent, inflight, app_limited)| Told {
             now: Time(now),
             rtt: rtt.map(Nanos),
             acked,
@@ -993,7 +999,7 @@ fn nonsense() -> impl Strategy<Value = Ack> {
             sent,
             inflight,
             app_limited,
-            ..Ack::default()
+            ..Told::default()
         })
 }
 
@@ -1078,8 +1084,8 @@ proptest! {
         loop {
             inflight -= per_ack * MSS;
             acked += per_ack;
-            let ack = Ack { acked: per_ack * MSS, inflight, ..Ack::default() };
-            match rig.search.sample(&ack, w, &context()) {
+            let ack = Told { acked: per_ack * MSS, inflight, ..Told::default() };
+            match rig.search.sample(&ack.ack(), w, &ack.within(&context())) {
                 Verdict::Hold { cwnd } => {
                     prop_assert!((60 * MSS..=w.cwnd).contains(&cwnd), "from {} the window goes down, not below the target, not to {cwnd}", w.cwnd);
                     w.cwnd = cwnd;
@@ -1112,13 +1118,14 @@ proptest! {
                 for permille in &inside {
                     let now = before.now.0 + end_unknown * permille / 1000;
                     let mut probe = dense;
-                    probe.sample(&Ack { now: Time(now), ..before }, w, &context());
+                    let within = Told { now: Time(now), ..before };
+                    probe.sample(&within.ack(), w, &within.within(&context()));
                     if probe.bin_index() == dense.bin_index() && bin.0 > 0 {
                         dense = probe;
                     }
                 }
             }
-            if matches!(dense.sample(ack, w, &context()), Verdict::Leave(_)) {
+            if matches!(dense.sample(&ack.ack(), w, &ack.within(&context())), Verdict::Leave(_)) {
                 with_more = dense.bin_index();
                 break;
             }
@@ -1133,7 +1140,7 @@ proptest! {
         let mut search = Search::default();
         let w = Window { cwnd: 1 << 30, ssthresh: UNSET_SSTHRESH };
         for ack in acks(&history) {
-            search.sample(&ack, w, &context());
+            search.sample(&ack.ack(), w, &ack.within(&context()));
         }
         search.on_idle(Time(0), Seq(0));
         let once = search;
@@ -1150,8 +1157,8 @@ proptest! {
         // Sending in steps that shrink, deliveries never slower than that.
         for (i, ack) in acks(&history).iter().enumerate() {
             let total = 10_000_000 + 1000 * i as u64;
-            let ack = Ack { sent: total, delivered: (2000 + surplus) * i as u64, ..*ack };
-            prop_assert_eq!(search.sample(&ack, w, &context()), Verdict::Stay);
+            let ack = Told { sent: total, delivered: (2000 + surplus) * i as u64, ..*ack };
+            prop_assert_eq!(search.sample(&ack.ack(), w, &ack.within(&context())), Verdict::Stay);
         }
     }
 
@@ -1179,7 +1186,7 @@ proptest! {
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
         let cx = firstflight::Context { mss, ..context() };
         for ack in &acks {
-            match search.sample(ack, w, &cx) {
+            match search.sample(&ack.ack(), w, &ack.within(&cx)) {
                 Verdict::Stay => {}
                 Verdict::Hold { cwnd } => {
                     prop_assert!(cwnd <= w.cwnd, "draining raised the window from {} to {cwnd}", w.cwnd);

@@ -1,6 +1,7 @@
-//! What a connection reserves: every controller below 1536 bytes, a plain value without a destructor.
+//! What a connection reserves: every controller below 1600 bytes, a plain value without a destructor.
 //! `--nocapture` prints the parts.
 
+use crate::told::Told;
 use std::mem::{needs_drop, size_of};
 
 use firstflight::arm::ArmController;
@@ -16,7 +17,7 @@ use firstflight::startup::{
     AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
     LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart,
 };
-use firstflight::{Ack, Context, Controller, Exit};
+use firstflight::{Context, Controller, Exit};
 
 fn plain_value<T: Copy>() -> (usize, bool) {
     (size_of::<T>(), needs_drop::<T>())
@@ -65,7 +66,7 @@ fn every_part_is_a_plain_value() {
         OwnRecovery,
         Context,
         Exit,
-        Ack,
+        Told,
     ];
     for (name, (size, drops)) in parts {
         println!("{size:5} bytes  {name}");
@@ -75,9 +76,9 @@ fn every_part_is_a_plain_value() {
 
 /// The most that a connection may have to reserve for its controller, in bytes. Any arm's is as large
 /// as the largest of its parts together: BBR, and ABBA with its copy for undo.
-const BAR: usize = 1536;
+const BAR: usize = 1600;
 /// The same where the congestion avoidance is CUBIC.
-const WITH_CUBIC: usize = 1328;
+const WITH_CUBIC: usize = 1392;
 
 #[test]
 fn a_controller_stays_below_the_bar_whatever_its_startup() {

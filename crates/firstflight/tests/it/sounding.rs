@@ -1,10 +1,11 @@
 //! What Plumb reads from ACKs, each signal alone: soundings, bunches, and whose a queue is.
 
+use crate::told::Told;
 use firstflight::signal::bunches::Bunches;
 use firstflight::signal::drain_and_look::{DrainAndLook, Finding};
 use firstflight::signal::receiver_clock::{Reading, ReceiverClock};
 use firstflight::signal::sounding::{Arrival, Estimate, Sounding};
-use firstflight::{Ack, Nanos, Rate, Seq, Time};
+use firstflight::{Nanos, Rate, Seq, Time};
 
 const MSS: u64 = 1_000;
 const RTT: u64 = 30_000_000;
@@ -289,8 +290,8 @@ fn looked(over_us: &[u64]) -> Option<Finding> {
     let mut found = None;
     for (k, &over) in (0..).zip(over_us) {
         let (now, rtt) = (Time(k * 5 * MS), Some(Nanos(RTT + over * 1_000)));
-        let ack = Ack { now, rtt, una: Seq(9 + k), ..Ack::default() };
-        found = found.or(landing.on_ack(&ack, ack.rtt, Nanos(RTT), Nanos(MS)));
+        let ack = Told { now, rtt, una: Seq(9 + k), ..Told::default() };
+        found = found.or(landing.on_ack(&ack.ack(), ack.rtt, Nanos(RTT), Nanos(MS)));
     }
     assert_eq!(landing.is_active(), found.is_none());
     found
@@ -313,13 +314,14 @@ fn by_clock(acks: &[(u64, u64, u32)]) -> Vec<Option<(u64, bool)>> {
     let mut clock = ReceiverClock::default();
     acks.iter()
         .map(|&(at_us, rtt_us, stamp)| {
-            let reading = clock.on_ack(&Ack {
+            let told = Told {
                 now: Time(1_000 * MS + at_us * 1_000),
                 rtt: Some(Nanos(rtt_us * 1_000)),
                 acked: MSS,
                 receiver_ts: Some(stamp),
-                ..Ack::default()
-            });
+                ..Told::default()
+            };
+            let reading = clock.on_ack(&told.ack(), &told.so_far());
             reading.map(|Reading { arrival, begins }| (arrival.rtt.0 / 1_000, begins))
         })
         .collect()

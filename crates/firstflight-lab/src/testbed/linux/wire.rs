@@ -9,8 +9,9 @@
 //!   at which the sender declared it lost;
 //! * the window was the limit at an ACK if it had room for less than one more segment.
 
+use firstflight::event::Transport;
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, AckDetail, Event, Nanos, Sent, Seq, SoFar, Time};
 use firstflight_linux::link::{Place, Sight};
 use firstflight_log::Segment;
 use firstflight_log::marks::{Covered, MarkReader};
@@ -49,7 +50,7 @@ struct Reader<'a> {
     pieces: BTreeMap<u64, Piece>,
     sendings: Vec<Sending>,
     inflight: u64,
-    delivered: u64,
+    so_far: SoFar,
     sent: u64,
     marks: MarkReader,
     rtt: Rfc6298Rtt,
@@ -92,7 +93,7 @@ pub(crate) fn read(
         pieces: BTreeMap::new(),
         sendings: Vec::new(),
         inflight: 0,
-        delivered: 0,
+        so_far: SoFar::new(Transport::Tcp, Seq(0)),
         sent: 0,
         marks: MarkReader::default(),
         rtt: Rfc6298Rtt::new(RtoParams::LINUX),
@@ -150,14 +151,7 @@ impl Reader<'_> {
 
     fn state(&self, now: Time, rtt: Option<Nanos>, lost: u64) -> State {
         let known = (self.look)(now).unwrap_or_default();
-        State {
-            inflight: self.inflight,
-            rtt,
-            min_rtt: self.rtt.min(),
-            delivered: self.in_order,
-            lost,
-            ..known
-        }
+        State { inflight: self.inflight, rtt, delivered: self.in_order, lost, ..known }
     }
 
     /// Handles a data segment that leaves. Returns the number of the transmission.
@@ -212,14 +206,15 @@ impl Reader<'_> {
             }
             self.inflight = self.inflight.saturating_sub(sending.len);
             let (bytes, number, again) = (sending.len, piece.sending as u64, !sending.once);
-            let (What::Event { event: Event::Ack(ack), lost, .. }, state) = &mut self.entries[last]
+            let (What::Event { event: Event::Ack(ack, _), lost, .. }, state) =
+                &mut self.entries[last]
             else {
                 continue;
             };
             ack.lost += bytes;
             ack.inflight = ack.inflight.saturating_sub(bytes);
             ack.tx_lost = ack.tx_lost.max(Some(number));
-            ack.lost_again |= again;
+            ack.detail.lost_again |= again;
             state.lost = ack.lost;
             state.inflight = ack.inflight;
             let mut numbers: Vec<u64> = lost.iter().flat_map(|(from, to)| *from..=*to).collect();
@@ -268,7 +263,6 @@ impl Reader<'_> {
                 self.inflight = self.inflight.saturating_sub(sending.len);
             }
         }
-        self.delivered += bytes;
         // RFC6298 3-1: data sent twice gives no RTT sample.
         let once = news
             .iter()
@@ -299,32 +293,34 @@ impl Reader<'_> {
             .sum();
         let cwnd = (self.look)(now).map_or(0, |state| state.cwnd);
         let numbers: Vec<u64> = news.iter().map(|number| *number as u64).collect();
+        let mut detail = AckDetail::default();
+        detail.ce_bytes = counted.filter(|_| ce).map(|marked| marked.min(bytes));
+        detail.receiver_ts = segment.stamps.map(|(value, _)| value);
         let ack = Ack {
             now,
             acked: bytes,
             acked_fresh: bytes,
             ce,
-            ce_bytes: counted.filter(|_| ce).map(|marked| marked.min(bytes)),
             rtt,
             srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
             una: Seq(self.una),
             nxt: Seq(self.nxt),
-            advanced,
             flight: self.nxt.saturating_sub(self.una),
             sacked,
             inflight_before,
             inflight: self.inflight,
-            delivered: self.delivered,
             sent: self.sent,
             tx_acked: numbers.iter().max().copied(),
             tx_next: self.sendings.len() as u64,
             cwnd_limited: inflight_before + self.mss > cwnd,
-            receiver_ts: segment.stamps.map(|(value, _)| value),
-            ..Ack::default()
+            lost: 0,
+            tx_lost: None,
+            app_limited: false,
+            detail,
         };
+        self.so_far.on_ack(&ack);
         self.last_ack = Some(self.entries.len());
-        self.note(Event::Ack(ack), None, (ranges(&numbers), Vec::new()), rtt, 0);
+        self.note(Event::Ack(ack, self.so_far), None, (ranges(&numbers), Vec::new()), rtt, 0);
     }
 
     /// Handles a data segment that reaches the receiver.

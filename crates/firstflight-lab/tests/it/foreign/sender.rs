@@ -29,7 +29,6 @@ pub(super) struct Sender {
     /// The oldest packet that may still be in flight.
     oldest: usize,
     inflight: u64,
-    delivered: u64,
     sent: u64,
     /// The largest acknowledged packet and one.
     una: u64,
@@ -65,7 +64,6 @@ impl Sender {
             packets: Vec::new(),
             oldest: 0,
             inflight: 0,
-            delivered: 0,
             sent: 0,
             una: 0,
             rtt: None,
@@ -152,7 +150,7 @@ impl Sender {
     fn tell(&mut self, acked: &[usize], lost: &[usize], ce: bool) {
         let inflight_before = self.inflight;
         let mark = self.c.recovery_mark();
-        let mut ack = Ack { now: self.now, inflight_before, ce, ..Ack::default() };
+        let mut ack = Ack { inflight_before, ce, ..Ack::blank(self.now) };
         for &index in acked {
             let late = self.packets[index].fate == Fate::Lost;
             let bytes = self.take_out(index, Fate::Acked);
@@ -170,7 +168,6 @@ impl Sender {
         }
         if let Some(&largest) = acked.iter().max() {
             let passed = largest as u64 + 1;
-            ack.advanced = passed > self.una;
             self.una = self.una.max(passed);
             ack.tx_acked = Some(largest as u64);
             let sample = self.rtt.unwrap_or_else(|| self.now.since(self.packets[largest].sent));
@@ -179,11 +176,10 @@ impl Sender {
                 ack.rtt = Some(sample);
             }
         }
-        self.delivered += ack.acked;
-        (ack.srtt, ack.min_rtt) = (self.estimator.srtt(), self.estimator.min());
+        ack.srtt = self.estimator.srtt();
         (ack.una, ack.nxt) = (Seq(self.una), self.nxt());
         ack.inflight = self.inflight;
-        (ack.delivered, ack.sent) = (self.delivered, self.sent);
+        ack.sent = self.sent;
         ack.tx_lost = lost.iter().max().map(|index| *index as u64);
         ack.tx_next = self.packets.len() as u64;
         ack.cwnd_limited = self.limited;

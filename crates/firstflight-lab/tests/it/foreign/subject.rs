@@ -7,11 +7,11 @@ use firstflight::arm::Arm;
 use firstflight::avoidance::cubic_curve::{Curve, icbrt};
 use firstflight::avoidance::{AnyAvoidance, Avoidance, Cut};
 use firstflight::detection::quic::{Fate, Judgement, PersistentCongestion, judge};
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Ack, Context, Signal, SoFar, Transport, Window};
 use firstflight::recovery::{AnyRecovery, Cause, Entry, Progress, Recovery};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Nanos, Rate, Time};
+use firstflight::{Nanos, Rate, Seq, Time};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::flows::{App, SharingFlow};
 use firstflight_lab::{Plan, Scenario, TrialRow, parse_arms};
@@ -281,6 +281,7 @@ impl Law {
             limited: true,
             young_epoch: false,
             newborn_epoch: false,
+            so_far: SoFar::new(Transport::Quic, Seq(0)),
         };
         let w = Window { cwnd, ssthresh: cwnd };
         let rtt = Nanos(words.number("rtt", 1)?.unwrap_or(100_000_000));
@@ -289,16 +290,15 @@ impl Law {
 
     fn grow(&mut self, acked: u64) {
         self.cx.srtt = self.rtt;
+        self.cx.so_far.on_rtt(self.rtt);
+        self.cx.so_far.advanced = true;
         let ack = Ack {
-            now: self.now,
             acked,
             acked_fresh: acked,
             rtt: Some(self.rtt),
             srtt: Some(self.rtt),
-            min_rtt: Some(self.rtt),
-            advanced: true,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Ack::blank(self.now)
         };
         self.avoidance.grow(&ack, acked, &mut self.w, &self.cx);
     }

@@ -10,7 +10,7 @@ use crate::native::{
 };
 use crate::stand_in::{StandIn, timeout};
 use course::Random;
-use firstflight::event::{Ack, Congestion, Event, Ready, Sent};
+use firstflight::event::{Ack, AckDetail, Congestion, Event, Ready, Sent};
 use firstflight::recovery::Policy;
 use firstflight::resume::Observation;
 use firstflight::startup::Startup;
@@ -575,9 +575,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         // episode.
         let dropped = if self.mode == Mode::Kernel { state >= RECOVERY } else { is_retrans };
         let inflight = if self.mode == Mode::Kernel { inflight_at_sample } else { self.pipe };
-        // Plumb goes on measuring over a silence; what came in it was shown to neither.
-        let asked = self.kernel.is_asked_before_sending();
-        let seen = if asked { self.delivered - self.unseen } else { self.delivered };
+        let mut detail = AckDetail::default();
+        detail.receiver_ts = self.receiver_ts();
         let ack = Ack {
             now: self.time(),
             acked: self.bytes(u64::from(acked)),
@@ -586,26 +585,23 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             ce,
             rtt: rtt_us.filter(|_| !dropped).map(|us| Nanos::from_micros(u64::from(us))),
             srtt: Some(self.srtt()),
-            min_rtt: Some(Nanos::from_micros(self.course.base_us)),
             una: self.seq(self.una),
             nxt: self.seq(self.nxt),
-            advanced,
             flight: self.bytes(u64::from(self.pipe + self.holes + self.sacked)),
             sacked: self.bytes(u64::from(self.sacked)),
             inflight_before: self.bytes(u64::from(before)),
             inflight: self.bytes(u64::from(inflight)),
-            delivered: self.bytes(seen),
             sent: self.bytes(self.sent),
             tx_acked: latest.map(|latest| latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
             app_limited: self.lazy,
-            receiver_ts: self.receiver_ts(),
-            ..Ack::default()
+            tx_lost: None,
+            detail,
         };
         self.core.on_ack(&ack);
         self.ask();
-        self.learn(&Event::Ack(ack));
+        self.learn(&Event::Ack(ack, *self.core.so_far()));
         self.keep_rate();
         self.compare_pacing();
     }

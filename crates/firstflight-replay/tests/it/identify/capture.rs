@@ -112,7 +112,7 @@ fn packets(log: &Log) -> Vec<(u64, Vec<u8>)> {
                 pieces[number] = (offset, len);
                 packets.push((now, data(offset, len, now)));
             }
-            Event::Ack(ack) if !ack.is_timer() => {
+            Event::Ack(ack, so_far) if !so_far.is_timer(ack) => {
                 for number in acked.iter().flat_map(|(from, to)| *from..=*to) {
                     received.extend(pieces.get(number as usize));
                 }

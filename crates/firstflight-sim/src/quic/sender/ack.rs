@@ -19,7 +19,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// nothing new.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
-        let mut ack = Ack::default();
+        let mut ack = Ack::blank(now);
         self.hear(now, packet, receiver, &mut ack).then_some(ack)
     }
 
@@ -80,7 +80,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.acknowledge(number, mark, ack);
             if logged.marked() {
                 ack.ce = true;
-                *ack.ce_bytes.get_or_insert(0) += ack.acked - before;
+                *ack.detail.ce_bytes.get_or_insert(0) += ack.acked - before;
             }
             largest = largest.max(Some(number));
         }
@@ -106,7 +106,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         let rtt = now.since(run.sent);
         self.largest_acked = Some(run.last);
         ack.rtt = Some(rtt);
-        ack.advanced = true;
         self.rtt.on_sample(
             rtt,
             Nanos(u64::from(packet.ack_delay)),
@@ -316,8 +315,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         ack.tx_next = self.sent.end();
         ack.inflight = self.inflight;
         ack.srtt = self.rtt.srtt();
-        ack.min_rtt = self.rtt.min();
-        ack.delivered = self.delivered;
         ack.sent = self.bytes_sent;
         ack.cwnd_limited = !self.app_limited;
         ack.app_limited = self.app_limited;
@@ -355,12 +352,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// The timer fires: time-threshold losses are declared, or probes become due.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         if self.loss_time.is_some_and(|due| due <= now) {
-            let mut ack = Ack {
-                now,
-                inflight_before: self.inflight,
-                flight: self.inflight,
-                ..Ack::default()
-            };
+            let mut ack =
+                Ack { inflight_before: self.inflight, flight: self.inflight, ..Ack::blank(now) };
             self.settle(now, &mut ack);
             return Some(ack);
         }

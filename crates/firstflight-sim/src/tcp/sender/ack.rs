@@ -54,7 +54,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// nothing new.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
-        let mut ack = Ack::default();
+        let mut ack = Ack::blank(now);
         self.hear(now, packet, &mut ack).then_some(ack)
     }
 
@@ -122,10 +122,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         );
         self.reordering_at = None;
         self.advance(now);
-        (ack.rtt, ack.advanced) = (Some(rtt), true);
+        ack.rtt = Some(rtt);
         (ack.acked, ack.acked_fresh) = (bytes, bytes);
         ack.tx_acked = Some(run.ordinals.end - 1);
-        ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
+        ack.detail.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         self.tell(ack, &Losses::default());
         true
     }
@@ -183,14 +183,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if advanced || duplicate || packet.count > 0 {
             self.prove(now, packet, advanced, &before);
         }
-        let mut ack = Ack {
-            now,
-            rtt,
-            advanced,
-            acked: news.bytes,
-            inflight_before: before.pipe,
-            ..Ack::default()
-        };
+        let mut ack =
+            Ack { rtt, acked: news.bytes, inflight_before: before.pipe, ..Ack::blank(now) };
         ack.acked_fresh = self.test_timeout(now, packet, &news, Heard { advanced, duplicate });
 
         let mut losses = self.mark(now, Heard { advanced, duplicate }, dsack, ended);
@@ -202,18 +196,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
 
         ack.ce = packet.marks > self.marks_seen;
         // As Accurate ECN counts: in packets, each of which the sender takes to be of full size.
-        ack.ce_bytes = ack.ce.then(|| {
+        ack.detail.ce_bytes = ack.ce.then(|| {
             let marked = u64::from(packet.marks - self.marks_seen) * u64::from(self.host.mss);
             marked.min(ack.acked)
         });
         self.marks_seen = packet.marks.max(self.marks_seen);
         ack.tx_acked = news.ordinal;
-        ack.repeat_acked = news.repeat;
-        ack.receiver_ts = self.host.timestamps.then_some(packet.stamp);
+        ack.detail.repeat_acked = news.repeat;
+        ack.detail.receiver_ts = self.host.timestamps.then_some(packet.stamp);
         ack.lost = losses.bytes + repaired;
         // `tcp_may_raise_cwnd`: after reordering by more than three segments, SACKs grow the
         // window, too. For the controller, `una` has moved.
-        ack.advanced |= news.sacked
+        ack.detail.sack_advances = news.sacked
             && ack.lost == 0
             && !self.controller.core().in_recovery()
             && self.linux.is_some_and(|linux| linux.reordering.degree() > INITIAL_REORDERING);
@@ -673,23 +667,22 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (ack.una, ack.nxt) = (Seq(self.board.una()), Seq(self.board.nxt()));
         (ack.flight, ack.sacked) = (ledger.outstanding(), ledger.sacked());
         ack.inflight = self.inflight();
-        (ack.srtt, ack.min_rtt) = (self.rtt.srtt(), self.rtt.min());
-        (ack.delivered, ack.sent) = (self.delivered, self.bytes_sent);
+        (ack.srtt, ack.sent) = (self.rtt.srtt(), self.bytes_sent);
         ack.tx_lost = losses.latest;
-        ack.unrepaired = self.board.is_unrepaired();
+        ack.detail.unrepaired = self.board.is_unrepaired();
         ack.tx_next = self.board.next_sent();
         if self.episode == Episode::Timeout {
-            ack.lost_again = self.rto.allows_episode(losses);
+            ack.detail.lost_again = self.rto.allows_episode(losses);
         }
         if self.episode == Episode::Fast {
-            ack.lost_again = losses.lost_again(self.first_of_episode);
-            if !ack.lost_again && self.board.lost_end() <= self.recover_end {
+            ack.detail.lost_again = losses.lost_again(self.first_of_episode);
+            if !ack.detail.lost_again && self.board.lost_end() <= self.recover_end {
                 // Originals from before the episode, even if a retransmission of one is in flight.
                 ack.tx_lost =
                     ack.tx_lost.map(|latest| latest.min(self.first_of_episode.saturating_sub(1)));
             }
             let new_data = self.new_len().is_some();
-            ack.rescue_next = self.next_seg.rescue_next(&mut self.board, new_data);
+            ack.detail.rescue_next = self.next_seg.rescue_next(&mut self.board, new_data);
         }
         (ack.cwnd_limited, ack.app_limited) = (self.cwnd_limited, self.app_limited);
         self.name_losses();

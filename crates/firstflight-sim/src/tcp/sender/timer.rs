@@ -67,7 +67,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         // Data that is lost now was in flight before.
         let inflight_before = self.inflight() + losses.bytes;
-        let mut ack = Ack { now, inflight_before, lost: losses.bytes, ..Ack::default() };
+        let mut ack = Ack { inflight_before, lost: losses.bytes, ..Ack::blank(now) };
         self.report(&mut ack, losses);
         Some(ack)
     }

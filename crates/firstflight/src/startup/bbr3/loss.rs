@@ -68,7 +68,7 @@ impl Bbr3 {
 
     fn count_losses(&mut self, ack: &Ack, cwnd: u64, cx: &Context) {
         let unknown = if ack.ce { ack.acked.min(cx.mss) } else { 0 };
-        let marked = ack.ce_bytes.filter(|_| ack.ce).unwrap_or(unknown).min(MAX_BYTES);
+        let marked = ack.detail.ce_bytes.filter(|_| ack.ce).unwrap_or(unknown).min(MAX_BYTES);
         let size = ack.lost.min(MAX_BYTES) + marked;
         if size == 0 {
             return;

@@ -1,7 +1,7 @@
 //! What Plumb reads by the receiver's clock, where there is one: the same as by its own, without
 //! what the way back adds.
 
-use crate::event::Ack;
+use crate::event::{Ack, Context};
 use crate::signal::bunches::Bunches;
 use crate::signal::receiver_clock::{ReceiverClock, TICK};
 use crate::signal::sounding::{Estimate, Sounding};
@@ -41,8 +41,9 @@ impl Clocked {
     }
 
     /// One ACK of startup in round `round`; `min` is the smallest RTT.
-    pub(super) fn on_ack(&mut self, ack: &Ack, min: Nanos, round: u32, mss: u64) {
-        let reading = self.clock.on_ack(ack).filter(|_| min >= TICK * TICKS);
+    pub(super) fn on_ack(&mut self, ack: &Ack, min: Nanos, round: u32, cx: &Context) {
+        let (mss, reading) = (cx.mss, self.clock.on_ack(ack, &cx.so_far));
+        let reading = reading.filter(|_| min >= TICK * TICKS);
         self.read = reading.is_some();
         self.rise = Nanos::MAX;
         let Some(reading) = reading else { return };

@@ -1,6 +1,6 @@
 //! Rounds of startup: what each delivered and lost.
 
-use crate::event::Ack;
+use crate::event::{Ack, SoFar};
 use crate::units::{Nanos, Rate, Seq, Time};
 
 /// The rounds of one connection. Rates are in bytes per second, zero while unknown.
@@ -24,20 +24,20 @@ impl Rounds {
     }
 
     /// One ACK of startup; whether a round has begun with it.
-    pub(super) fn on_ack(&mut self, ack: &Ack, min: Nanos) -> bool {
+    pub(super) fn on_ack(&mut self, ack: &Ack, min: Nanos, so_far: &SoFar) -> bool {
         self.lost = self.lost.saturating_add(ack.lost);
         if ack.una <= self.end {
             return false;
         }
         if self.number > 0 && !ack.app_limited && !self.spoilt {
             self.before_last = self.last;
-            self.last = self.rate(ack, min).map_or(0, |rate| rate.0);
+            self.last = self.rate(ack, min, so_far).map_or(0, |rate| rate.0);
         }
         *self = Rounds {
             number: self.number.saturating_add(1),
             end: ack.nxt,
             began: ack.now,
-            delivered: ack.delivered,
+            delivered: so_far.delivered,
             lost: ack.lost,
             spoilt: false,
             ..*self
@@ -46,9 +46,9 @@ impl Rounds {
     }
 
     /// What this round delivered so far, over at least `least`.
-    fn rate(&self, ack: &Ack, least: Nanos) -> Option<Rate> {
+    fn rate(&self, ack: &Ack, least: Nanos, so_far: &SoFar) -> Option<Rate> {
         let took = ack.now.since(self.began).max(least);
-        Rate::from_bytes_over(ack.delivered.saturating_sub(self.delivered), took)
+        Rate::from_bytes_over(so_far.delivered.saturating_sub(self.delivered), took)
     }
 
     /// The faster of the last two whole rounds, bytes per second.
@@ -72,9 +72,9 @@ impl Rounds {
     }
 
     /// The fastest of this round, if half of it is behind, and the last two, bytes per second.
-    pub(super) fn best(&self, ack: &Ack, min: Nanos) -> u64 {
+    pub(super) fn best(&self, ack: &Ack, min: Nanos, so_far: &SoFar) -> u64 {
         let readable = self.number > 0 && !self.spoilt && self.is_half_over(ack.now, min);
-        let present = self.rate(ack, Nanos::ZERO).filter(|_| readable);
+        let present = self.rate(ack, Nanos::ZERO, so_far).filter(|_| readable);
         self.whole().max(present.map_or(0, |rate| rate.0))
     }
 

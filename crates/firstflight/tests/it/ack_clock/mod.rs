@@ -4,12 +4,14 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::context;
+use crate::told::Told;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use firstflight::SoFar;
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
 use firstflight::{
-    Ack, Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window,
+    Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window,
 };
 
 pub(crate) const MSS: u64 = 1448;
@@ -99,7 +101,7 @@ pub(crate) struct Report {
     pub handover: Option<Handover>,
     pub acks: u64,
     /// Every ACK as the startup saw it, if asked for.
-    pub log: Vec<(Ack, Window)>,
+    pub log: Vec<(Told, Window)>,
 }
 
 impl Report {
@@ -358,8 +360,9 @@ pub(crate) fn run<S: Startup>(
                     limited: true,
                     young_epoch: false,
                     newborn_epoch: false,
+                    so_far: SoFar::default(),
                 };
-                let ack = Ack {
+                let ack = Told {
                     now: Time(now + epoch),
                     acked,
                     acked_fresh: acked,
@@ -376,7 +379,7 @@ pub(crate) fn run<S: Startup>(
                     sent: nxt * MSS,
                     cwnd_limited: true,
                     receiver_ts: link.tick.map(|_| ts),
-                    ..Ack::default()
+                    ..Told::default()
                 };
                 report.acks += 1;
                 startup.on_rtt(ack.now, Nanos(rtt), &cx);
@@ -385,7 +388,7 @@ pub(crate) fn run<S: Startup>(
                 }
                 let at_sample = w.cwnd;
                 let mut done = false;
-                match startup.sample(&ack, w, &cx) {
+                match startup.sample(&ack.ack(), w, &ack.within(&cx)) {
                     Verdict::Stay => {}
                     Verdict::Aim { ssthresh } => {
                         report.aims.push((Nanos(now), w.cwnd / MSS, ssthresh / MSS));
@@ -404,7 +407,7 @@ pub(crate) fn run<S: Startup>(
                     }
                 }
                 if !done {
-                    startup.grow(&ack, acked, &mut w, &cx);
+                    startup.grow(&ack.ack(), acked, &mut w, &ack.within(&cx));
                     if w.cwnd >= w.ssthresh {
                         report.exit =
                             Some((Nanos(now), w.cwnd / MSS, w.ssthresh / MSS, startup.reached()));
@@ -426,7 +429,12 @@ pub(crate) fn context() -> Context {
 
 /// Tells a startup of a loss.
 pub(crate) fn lose<S: Startup>(startup: &mut S, w: Window) {
-    let own =
-        startup.on_congestion(Signal::Loss, Ratio::new(7, 10), &Ack::default(), w, &context());
+    let own = startup.on_congestion(
+        Signal::Loss,
+        Ratio::new(7, 10),
+        &Told::default().ack(),
+        w,
+        &context(),
+    );
     assert!(own.is_none(), "no startup of this file brings a recovery of its own");
 }

@@ -3,11 +3,12 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+use crate::told::{Hear, Told};
 use firstflight::avoidance::{Avoidance, Cubic, cubic};
 use firstflight::controller::Controller;
 use firstflight::recovery::{Policy, Prr, prr};
 use firstflight::startup::Startup;
-use firstflight::{Ack, Config, Nanos, Ready, Seq, Time};
+use firstflight::{Config, Nanos, Ready, Seq, Time};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const MSS: u64 = 1_200;
@@ -47,9 +48,9 @@ pub(crate) fn fed<S: Startup, A: Avoidance, R: Policy>(
 
 impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
     /// A full window in flight and used, nothing acknowledged.
-    pub(crate) fn base(&self) -> Ack {
+    pub(crate) fn base(&self) -> Told {
         let cwnd = self.c.cwnd();
-        Ack {
+        Told {
             now: Time(self.now),
             srtt: Some(RTT),
             min_rtt: Some(RTT),
@@ -60,14 +61,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
             inflight_before: cwnd,
             inflight: cwnd,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         }
     }
 
     /// `bytes` acknowledged, all sent lately, with an RTT sample.
-    pub(crate) fn acked(&self, bytes: u64) -> Ack {
+    pub(crate) fn acked(&self, bytes: u64) -> Told {
         let rtt = Some(RTT);
-        Ack {
+        Told {
             acked: bytes,
             acked_fresh: bytes,
             rtt,
@@ -79,9 +80,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
 
     /// `bytes` declared lost on an ACK that delivers `acked`; the newest of them was the last
     /// transmission but one.
-    pub(crate) fn lost(&self, acked: u64, bytes: u64) -> Ack {
+    pub(crate) fn lost(&self, acked: u64, bytes: u64) -> Told {
         let inflight = self.c.cwnd().saturating_sub(acked + bytes);
-        Ack {
+        Told {
             lost: bytes,
             tx_lost: Some(self.tx_next.saturating_sub(2)),
             inflight,
@@ -89,8 +90,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
         }
     }
 
-    pub(crate) fn ack(&mut self, ack: Ack) -> u64 {
-        self.c.on_ack(&ack);
+    pub(crate) fn ack(&mut self, ack: Told) -> u64 {
+        self.c.hear(&ack);
         self.c.cwnd()
     }
 

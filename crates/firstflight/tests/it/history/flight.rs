@@ -4,7 +4,8 @@
 //! leaves the list. In TCP a segment stays until `una` passes it, may be SACKed or lost, and is
 //! repeated under a new transmission ordinal.
 
-use firstflight::{Ack, Nanos, Seq, Time, Transport};
+use crate::told::Told;
+use firstflight::{Nanos, Seq, Time, Transport};
 use std::collections::VecDeque;
 
 /// A packet is lost when one sent this many later has arrived.
@@ -117,18 +118,18 @@ impl Flight {
         }
     }
 
-    fn record(&mut self, now: Time, recovering: bool) -> Ack {
+    fn record(&mut self, now: Time, recovering: bool) -> Told {
         self.recovery_tx = recovering.then(|| self.recovery_tx.unwrap_or(self.tx));
-        Ack {
+        Told {
             now,
             inflight_before: self.inflight(),
             tx_next: self.tx,
             nxt: self.nxt,
-            ..Ack::default()
+            ..Told::default()
         }
     }
 
-    fn finish(&mut self, mut ack: Ack) -> Ack {
+    fn finish(&mut self, mut ack: Told) -> Told {
         if self.transport == Transport::Quic {
             self.segments.retain(|s| s.state == State::Flying);
         }
@@ -153,7 +154,7 @@ impl Flight {
         ack
     }
 
-    fn declare(&mut self, ack: &mut Ack, which: impl Fn(&Segment) -> bool) {
+    fn declare(&mut self, ack: &mut Told, which: impl Fn(&Segment) -> bool) {
         for segment in self.segments.iter_mut().filter(|s| s.state == State::Flying && which(s)) {
             segment.state = State::Lost;
             ack.lost += self.mss;
@@ -170,7 +171,7 @@ impl Flight {
         delivery: Delivery,
         mark: Option<Seq>,
         recovering: bool,
-    ) -> Option<Ack> {
+    ) -> Option<Told> {
         let mut ack = self.record(now, recovering);
         if ack.inflight_before == 0 {
             return None;
@@ -206,7 +207,7 @@ impl Flight {
     }
 
     /// The loss timer takes the oldest packets in flight.
-    pub(super) fn lose(&mut self, now: Time, packets: u8, recovering: bool) -> Option<Ack> {
+    pub(super) fn lose(&mut self, now: Time, packets: u8, recovering: bool) -> Option<Told> {
         let mut ack = self.record(now, recovering);
         let last = self
             .segments
@@ -219,7 +220,7 @@ impl Flight {
         Some(self.finish(ack))
     }
 
-    fn sample(&mut self, ack: &mut Ack, rtt: Nanos) {
+    fn sample(&mut self, ack: &mut Told, rtt: Nanos) {
         let rtt = rtt.max(Nanos(1));
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| Nanos(srtt.0 - srtt.0 / 8 + rtt.0 / 8)));
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));

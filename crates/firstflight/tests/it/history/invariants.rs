@@ -2,13 +2,12 @@
 //! it.
 
 use super::Reached;
+use crate::told::Told;
 use firstflight::arm::{Arm, ArmController, StartupSpec};
 use firstflight::controller::{Increase, Stats};
 use firstflight::startup::jump::JumpWindow;
 use firstflight::units::{MAX_BYTES, UNSET_SSTHRESH};
-use firstflight::{
-    Ack, Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport,
-};
+use firstflight::{Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport};
 
 /// What the checks remember of a controller.
 pub(super) struct Watch {
@@ -277,7 +276,13 @@ impl Watch {
         self.after("a timeout", c);
     }
 
-    pub(super) fn ack(&mut self, ack: &Ack, wild: bool, before: &ArmController, c: &ArmController) {
+    pub(super) fn ack(
+        &mut self,
+        ack: &Told,
+        wild: bool,
+        before: &ArmController,
+        c: &ArmController,
+    ) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         let congestion = ack.lost > 0 || ack.ce;
@@ -308,7 +313,7 @@ impl Watch {
     }
 
     /// Only where the record agrees with itself.
-    fn plausible(&self, ack: &Ack, before: &ArmController, c: &ArmController) {
+    fn plausible(&self, ack: &Told, before: &ArmController, c: &ArmController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         let returns = self.plumb && before.phase() == Phase::Drain && c.phase() != Phase::Drain;

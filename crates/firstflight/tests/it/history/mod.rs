@@ -11,11 +11,12 @@ mod flight;
 mod invariants;
 mod source;
 
+use crate::told::{Hear, Told};
 use arms::Choice;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::units::MAX_BYTES;
 use firstflight::{
-    Ack, Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
+    Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
 };
 use flight::{Delivery, Flight};
 use invariants::Watch;
@@ -308,10 +309,15 @@ impl Connection<'_> {
         }
     }
 
-    fn ack(&mut self, ack: &Ack) {
+    fn ack(&mut self, ack: &Told) {
         let before = self.controller;
-        self.controller.on_ack(ack);
+        self.controller.hear(ack);
         self.watch.ack(ack, self.wild, &before, &self.controller);
+        assert!(
+            self.wild || self.controller.misfed().is_none(),
+            "{:?} of a report that is as it should be: {ack:?}",
+            self.controller.misfed()
+        );
         if self.flight.inflight() == 0 {
             self.idle_since = Some(self.now);
         }
@@ -347,7 +353,7 @@ impl Connection<'_> {
         let flags = s.u8();
         let bit = |n: u8| flags >> n & 1 == 1;
         let maybe = |s: &mut Source<'_>, near: u64| (s.u8() & 3 > 0).then(|| s.wild(near));
-        let ack = Ack {
+        let ack = Told {
             now: Time(s.wild(now)),
             acked: s.wild(cwnd / 10),
             acked_fresh: s.wild(cwnd / 10),

@@ -3,7 +3,8 @@
 //! they left (`firstflight-linux`, `tests/it/hystart_trace.rs`).
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use firstflight::event::{Ack, Context, Timeout, Transport, Window};
+use crate::told::Told;
+use firstflight::event::{Context, SoFar, Timeout, Transport, Window};
 use firstflight::startup::hystart::{HyStart, Params, linux_rate};
 use firstflight::startup::{ExitReason, Startup, Verdict};
 use firstflight::units::{Nanos, Seq, Time, UNSET_SSTHRESH};
@@ -166,6 +167,7 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
         limited: true,
         young_epoch: false,
         newborn_epoch: false,
+        so_far: SoFar::default(),
     };
     let mut core = HyStart::new(Params::LINUX);
     let mut compared = Compared::default();
@@ -219,15 +221,16 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
                 }
                 compared.acks += 1;
                 let verdict = core.sample(
-                    &Ack {
+                    &Told {
                         now,
                         rtt: row.rtt_us.map(|us| Nanos::from_micros(u64::from(us))),
                         srtt: Some(srtt(row)),
                         una: Seq(una),
                         nxt: Seq(nxt),
                         flight: u64::from(row.packets_out) * mss,
-                        ..Ack::default()
-                    },
+                        ..Told::default()
+                    }
+                    .ack(),
                     w,
                     &cx,
                 );

@@ -2,10 +2,9 @@
 //! that happens.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use crate::told::{Hear, Told};
 use firstflight::arm::{Arm, ArmController};
-use firstflight::{
-    Ack, Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
-};
+use firstflight::{Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
 
 pub(crate) const MSS: u64 = 1_000;
 pub(crate) const RTT: Nanos = Nanos::from_millis(30);
@@ -104,13 +103,13 @@ impl Rig {
 
     /// The record of an ACK of the next `bytes`, all of it in flight and wanted, the window the
     /// limit. Not delivered yet.
-    pub(crate) fn record(&self, bytes: u64) -> Ack {
+    pub(crate) fn record(&self, bytes: u64) -> Told {
         let una = self.acked + bytes;
         let fresh = self.c.recovery_mark().map_or(bytes, |mark| {
             let mark = if self.transport == Transport::Quic { mark.0 * MSS } else { mark.0 };
             una.saturating_sub(mark.max(self.acked))
         });
-        Ack {
+        Told {
             now: self.now,
             acked: bytes,
             acked_fresh: fresh,
@@ -128,13 +127,13 @@ impl Rig {
             tx_acked: (bytes > 0).then(|| self.seq(una).0.saturating_sub(1)),
             tx_next: self.nxt().0,
             cwnd_limited: true,
-            ..Ack::default()
+            ..Told::default()
         }
     }
 
-    pub(crate) fn deliver(&mut self, ack: &Ack) {
+    pub(crate) fn deliver(&mut self, ack: &Told) {
         self.acked += ack.acked;
-        self.c.on_ack(ack);
+        self.c.hear(ack);
     }
 
     /// An ACK of the next `bytes`.
@@ -145,7 +144,7 @@ impl Rig {
 
     /// An ACK of the next `bytes` that shows `lost` bytes sent just before them to be lost.
     pub(crate) fn loss(&mut self, bytes: u64, lost: u64) {
-        let ack = Ack {
+        let ack = Told {
             lost,
             tx_lost: Some(self.seq(self.acked).0),
             inflight: self.inflight() - bytes - lost,
@@ -158,7 +157,7 @@ impl Rig {
 
     /// An ACK of the next `bytes` with marks.
     pub(crate) fn marked(&mut self, bytes: u64) {
-        let ack = Ack { ce: true, ..self.record(bytes) };
+        let ack = Told { ce: true, ..self.record(bytes) };
         self.deliver(&ack);
     }
 

@@ -57,7 +57,7 @@ fn log(sights: &[(u64, Place, (u16, Segment))]) -> Log {
 
 fn acks(trace: &Log) -> Vec<(Ack, Ranges, Ranges)> {
     let told = |what: &What| match what {
-        What::Event { event: Event::Ack(ack), acked, lost, .. } => {
+        What::Event { event: Event::Ack(ack, _), acked, lost, .. } => {
             Some((*ack, acked.clone(), lost.clone()))
         }
         _ => None,
@@ -101,7 +101,7 @@ fn each_ack_says_what_it_newly_delivers() {
             (63, 1000, 4000, 0, vec![(4, 4)])
         ]
     );
-    assert_eq!(acks[0].0.receiver_ts, Some(41), "the receiver's clock is that of the ACK");
+    assert_eq!(acks[0].0.detail.receiver_ts, Some(41), "the receiver's clock is that of the ACK");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn accurate_ecn_reports_packets_and_its_counter_alone_reports_none() {
     log.begin(Time(0), |_| ());
     read(&mut log, &sights, 1000, &|_| None).expect("data");
     let marks: Vec<_> =
-        acks(&log.finish()).iter().map(|(ack, ..)| (ack.ce, ack.ce_bytes)).collect();
+        acks(&log.finish()).iter().map(|(ack, ..)| (ack.ce, ack.detail.ce_bytes)).collect();
     assert_eq!(marks, [(false, None), (true, Some(2000)), (true, Some(1000)), (false, None)]);
 }
 
