@@ -371,8 +371,8 @@ fn ip_payload(number: IpNumber, payload: &[u8]) -> Inside<'_> {
 fn segment(now: Time, packet: &Packet, data: &[u8], original: u32) -> Result<Frame, Other> {
     let place = |bytes: &[u8]| bytes.as_ptr() as usize - data.as_ptr() as usize;
     let (before, tcp) = (place(packet.whole), packet.payload);
-    // A segment that the network card was to cut up may state no length: then what was to be
-    // captured is all there is.
+    // A segment that the network card was to cut may state no length; its length is then that of
+    // the captured packet.
     let length = match packet.stated {
         0 => original.saturating_sub(before as u32),
         stated => stated,
