@@ -10,6 +10,7 @@ const MOST: usize = 2000;
 /// The remaining moments are at least this fraction of the duration apart.
 const PARTS: u64 = 800;
 
+/// Values at one moment of a connection.
 #[derive(Clone, Debug)]
 pub struct Moment {
     /// Time of the moment.
