@@ -102,7 +102,7 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
 /// Shows a progress bar after a second, so that it does not flicker in a short run.
 ///
 /// # Errors
-/// Those of the run.
+/// The errors of the run.
 pub(crate) fn run_with_progress(
     plan: &Plan,
     keep: Keep,
@@ -144,7 +144,7 @@ fn stops(plan: &Plan) -> Stop {
 /// Runs a comparison of several flows at a time, with a progress bar.
 ///
 /// # Errors
-/// Those of the run.
+/// The errors of the run.
 pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
     let progress = trials(&plan.plan);
     plan.run_partly(&each, &|| progress.inc(1), stops(&plan.plan).flag())

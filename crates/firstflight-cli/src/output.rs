@@ -118,7 +118,7 @@ pub(crate) fn show(output: &dyn Output) -> Result<(), Error> {
 /// Like [`show`], for a command with `--json`.
 ///
 /// # Errors
-/// As [`show`].
+/// The errors of [`show`].
 pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     check_before(json, &names(&output.sheets()), &output.rows().names)?;
     give(json, output)

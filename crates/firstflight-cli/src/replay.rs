@@ -157,7 +157,7 @@ pub(crate) fn finish(files: &[FileRow]) -> Done {
 /// Reads all files, with a progress bar after a second.
 ///
 /// # Errors
-/// Those of [`files::follow`].
+/// The errors of [`files::follow`].
 pub(crate) fn follow(
     files: &[PathBuf],
     settings: Settings,

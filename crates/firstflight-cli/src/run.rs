@@ -14,7 +14,7 @@ pub(crate) fn threads(text: &str) -> Result<u16, String> {
 /// Runs on a separate thread pool if a size is given, otherwise on the process-wide pool.
 ///
 /// # Errors
-/// Those of the work, or a one-line message if threads cannot be started.
+/// The errors of the work, or a one-line message if threads cannot be started.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<u16>,
     work: impl FnOnce() -> Result<T, Error> + Send,

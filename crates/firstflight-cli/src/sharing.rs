@@ -81,7 +81,7 @@ impl Spool {
 /// requested.
 ///
 /// # Errors
-/// Those of the run, and a one-line message if the file of rows cannot be written.
+/// The errors of the run, and a one-line message if the file of rows cannot be written.
 pub(crate) fn spooled(
     json: Option<&PathBuf>,
     run: impl FnOnce(&Each<'_>) -> Result<Sharing, Error>,

@@ -188,8 +188,8 @@ impl MarkReader {
 }
 
 impl Since {
-    /// How often the counter has wrapped, from the payload of the marked packets: the number of
-    /// packets nearest to its share.
+    /// Number of times the counter has wrapped, from the payload of the marked packets: the result
+    /// nearest to their share of all packets.
     fn rounds(&self, marked_bytes: u64) -> u64 {
         let packets = (marked_bytes * self.packets).div_ceil(self.bytes.max(1));
         (packets.saturating_sub(self.marks) + COUNTS / 2) / COUNTS

@@ -179,7 +179,7 @@ pub fn is_trace(file: impl AsRef<Path>) -> Result<bool, Fault> {
 /// Reads decompressed bytes of any known format; `file` is their name in messages.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let (head, whole) = begun(file, bytes)?;
     match Format::of(&head) {
@@ -206,7 +206,7 @@ pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
 /// TCP.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 #[cfg(feature = "keylog")]
 pub fn with_keys(
     file: &str,

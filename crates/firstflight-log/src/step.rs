@@ -56,7 +56,7 @@ pub struct Stated {
     pub coarse: Option<Nanos>,
 }
 
-/// What one of our traces states about the controller that wrote it.
+/// Facts that one of our traces states about the controller that wrote it.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The arm's full text.
@@ -93,7 +93,7 @@ pub enum Step {
     Exit(Option<Recorded>),
     /// Values that the real sender stated.
     Window {
-        /// When.
+        /// Time of the statement.
         now: Time,
         /// Congestion window, bytes.
         cwnd: u64,

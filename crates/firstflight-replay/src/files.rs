@@ -113,7 +113,7 @@ fn search(
 /// Reads a file that is already in memory and is named `name`.
 ///
 /// # Errors
-/// Those of [`follow`].
+/// The errors of [`follow`].
 pub fn follow_bytes(
     name: &str,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What the ACKs reveal about the path, in words that a person can act on.
+//! Findings about the path from the ACKs, in words that a person can act on.
 
 use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};

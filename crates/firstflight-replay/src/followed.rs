@@ -32,7 +32,7 @@ pub struct Sender {
 /// One connection, followed to its end.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// What was known when the connection was opened.
+    /// Values known when the connection was opened.
     pub opening: Opening,
     /// The replayed startups.
     pub runs: Vec<Run>,

@@ -19,7 +19,7 @@ use text::{FEW, quoted, table};
 /// Assumed buffers if no trace shows any: the wired access lines of the built-in populations.
 const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }";
 
-/// Connections that are taken beside those whose numbers may be believed.
+/// Connections to use in addition to those whose numbers can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum Accept {

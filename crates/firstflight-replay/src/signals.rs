@@ -1,4 +1,4 @@
-//! What the ACKs of one connection reveal about its path: release grids, bursts, aggregation,
+//! Signals about the path in the ACKs of one connection: release grids, bursts, aggregation,
 //! grants, the receiver's clock, policers, and which side was the limit when nothing was sent. Uses
 //! constant memory; conclusions are drawn once, at the end, in [`crate::findings`].
 

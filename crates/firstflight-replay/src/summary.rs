@@ -67,7 +67,7 @@ pub struct StartupRow {
     pub rounds: Option<u32>,
     /// Its window at detection, before any reduction.
     pub cwnd: Option<u64>,
-    /// That window over the path's BDP.
+    /// Its window at detection over the path's BDP.
     pub bdp_ratio: Option<f64>,
     /// Bytes that were really in flight.
     pub inflight: Option<u64>,
@@ -79,11 +79,11 @@ pub struct StartupRow {
     pub estimate_unit: Option<&'static str>,
     /// Delivery rate over the preceding round trip.
     pub rate_then_mbps: Option<f64>,
-    /// That rate over the best sustained rate of the connection.
+    /// Ratio of that rate to the best sustained rate of the connection.
     pub rate_ratio: Option<f64>,
     /// The threshold it had set, if it sets one before the exit.
     pub aim_bytes: Option<u64>,
-    /// That threshold over the path's BDP.
+    /// Ratio of that threshold to the path's BDP.
     pub aim_ratio: Option<f64>,
     /// Time at which it set the threshold.
     pub aim_ms: Option<f64>,

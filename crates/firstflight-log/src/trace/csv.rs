@@ -43,7 +43,7 @@ fn write_cell(out: &mut dyn Write, cell: &Cell<'_>) -> io::Result<()> {
 /// Writes traces one after the other, the first as connection 0.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
     let names = signals(traces.iter().copied());
     let head: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
@@ -58,7 +58,7 @@ pub fn write(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
 /// Writes one more trace to a table with these signals.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn append(
     trace: &Log,
     connection: u32,
@@ -115,7 +115,7 @@ pub(crate) fn owned(cell: Cell<'_>) -> Cell<'static> {
     }
 }
 
-/// The cells of one line (RFC 4180 without line breaks in cells: no name of ours has one).
+/// Splits a line into cells (RFC 4180, without line breaks in cells: our names have none).
 fn split(line: &str) -> Vec<String> {
     let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
     let mut rest = line.chars().peekable();

@@ -31,7 +31,7 @@ fn bad(error: &ParquetError) -> Error {
 /// Writes traces one after the other, the first as connection 0.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write<W: Write + Send>(traces: &[&Log], out: W) -> Result<W, Error> {
     try_write(traces, out).map_err(|error| bad(&error))
 }

@@ -111,7 +111,7 @@ fn head(trace: &Log, end: End) -> Head {
 /// first event.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write_sequence(trace: &Log, end: End, out: &mut dyn Write) -> io::Result<()> {
     let head = head(trace, end);
     let title = head.title.clone();
@@ -132,7 +132,7 @@ pub fn write_sequence(trace: &Log, end: End, out: &mut dyn Write) -> io::Result<
 /// count from `reference_ms` after 1970.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Result<()> {
     let trace = json!({
         "title": title,
@@ -150,7 +150,7 @@ pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Re
 /// Appends our events of one connection to such a sequence; times are those of the entries.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn append_many(trace: &Log, group: &str, out: &mut dyn Write) -> io::Result<()> {
     for entry in &trace.entries {
         let name = format!("{OURS}{}", entry.what.name());
@@ -165,7 +165,7 @@ pub fn append_many(trace: &Log, group: &str, out: &mut dyn Write) -> io::Result<
 /// Writes both ends of all traces into one self-contained file, `.qlog`.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write_contained(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,

@@ -157,7 +157,7 @@ impl Today {
     /// captures.
     ///
     /// # Errors
-    /// Those of [`Today::fit`].
+    /// The errors of [`Today::fit`].
     pub fn check(&self, entries: &[Entry], reasons: Vec<String>) -> Result<Model, Error> {
         let step = entries.len().div_ceil(MOST).max(1);
         let mut off = Vec::new();
