@@ -4,8 +4,9 @@
 //! [`to_toml`](super::to_toml) describes how a large sample is distributed. Here the values of each
 //! connection stay together: it is a group of its own, or shares one with the most similar
 //! connections. The result therefore shows the effect on each group, and how much the effects
-//! differ. Paths with an ACK grid get one. A buffer that no loss showed is assumed from the round
-//! trip, and each assumption is listed with the range over which an answer must hold.
+//! differ. If the ACKs of a connection followed a grid, its return path gets that grid. A buffer
+//! that no loss showed is assumed from the round trip, and each assumption is listed with the range
+//! over which an answer must hold.
 
 use super::entry::{Entry, MOST_BYTES, grid, size};
 use super::model::Ends;
